@@ -1,0 +1,160 @@
+"""The documentation site every peer crawls, served by nginx on loopback.
+
+Owns: finding the installed trees, one private nginx with its own configuration, port and directory,
+and the log of what it answered. Always: bound to 127.0.0.1, one worker process, one log per server,
+so that the pages of a peer are counted by the server and not by the peer. Never touches the system's
+nginx.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGES = {"python": "python3.11-doc", "postgresql": "postgresql-doc-15", "cmake": "cmake-doc"}
+
+CONFIG = """\
+daemon off;
+worker_processes 1;
+pid {home}/nginx.pid;
+error_log {home}/error.log warn;
+events {{ worker_connections 1024; }}
+http {{
+  types {{
+    text/html html;
+    text/plain txt py;
+    text/css css;
+    text/xml xml;
+    application/javascript js;
+    application/json json;
+    image/png png;
+    image/svg+xml svg;
+    image/x-icon ico;
+  }}
+  default_type application/octet-stream;
+  log_format answers '$status|$sent_http_content_type|$request_uri';
+  access_log {home}/access.log answers;
+  client_body_temp_path {home}/body;
+  proxy_temp_path {home}/proxy;
+  fastcgi_temp_path {home}/fastcgi;
+  uwsgi_temp_path {home}/uwsgi;
+  scgi_temp_path {home}/scgi;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_timeout 60s;
+  keepalive_requests 1000000;
+  server {{
+    listen 127.0.0.1:{port};
+    root {home}/site;
+{locations}
+  }}
+}}
+"""
+
+
+class Missing(Exception):
+    """Something the benchmark needs is not installed; the text says what to install."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What one server answered: its requests, the paths it had (200), and which of them are HTML."""
+
+    requests: int
+    found: frozenset[str]
+    pages: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A running server; `url` ends with a slash."""
+
+    url: str
+    log: Path
+
+    def answers(self) -> Answers:
+        rows = [line.split("|", 2) for line in self.log.read_text().splitlines()]
+        found = [(path, kind) for status, kind, path in rows if status == "200"]
+        pages = frozenset(path for path, kind in found if kind.startswith("text/html"))
+        return Answers(len(rows), frozenset(path for path, _ in found), pages)
+
+
+def find_trees(names: list[str]) -> dict[str, Path]:
+    """The html directory of each named tree. Raises Missing with the apt packages to install."""
+    found = {name: _html_directory(PACKAGES[name]) for name in names}
+    missing = [PACKAGES[name] for name, directory in found.items() if directory is None]
+    if shutil.which("nginx") is None:
+        missing.append("nginx")
+    if missing:
+        raise Missing(f"not installed; run: apt-get install {' '.join(missing)}")
+    return {name: directory for name, directory in found.items() if directory is not None}
+
+
+def warm(trees: dict[str, Path]) -> None:
+    """Read every page once, so that no peer pays for a cold page cache."""
+    for directory in trees.values():
+        for path in directory.rglob("*.html"):
+            path.read_bytes()
+
+
+@contextmanager
+def serving(trees: dict[str, Path], home: Path) -> Iterator[Site]:
+    """A server for the trees under /NAME/, with a start page that links to each of them."""
+    _lay_out(trees, home)
+    port = _free_port()
+    config = home / "nginx.conf"
+    config.write_text(CONFIG.format(home=home, port=port, locations=_locations(trees)))
+    process = subprocess.Popen(["nginx", "-p", str(home), "-c", str(config)], stderr=subprocess.DEVNULL)
+    try:
+        _await_port(process, port, home / "error.log")
+        yield Site(f"http://127.0.0.1:{port}/", home / "access.log")
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _html_directory(package: str) -> Path | None:
+    if shutil.which("dpkg") is None:
+        return None
+    listing = subprocess.run(["dpkg", "-L", package], capture_output=True, text=True)
+    indexes = [Path(line) for line in listing.stdout.splitlines() if line.endswith("/html/index.html")]
+    return next((index.parent for index in indexes if index.is_file()), None)
+
+
+def _lay_out(trees: dict[str, Path], home: Path) -> None:
+    # The worker of an nginx started by root runs as nobody and must be able to read the site.
+    home.chmod(0o755)
+    site = home / "site"
+    site.mkdir(mode=0o755)
+    items = "".join(f'<li><a href="/{name}/index.html">{name}</a></li>' for name in trees)
+    (site / "index.html").write_text(f"<!doctype html><title>Documentation</title><ul>{items}</ul>")
+
+
+def _locations(trees: dict[str, Path]) -> str:
+    return "\n".join(f"    location /{name}/ {{ alias {path}/; }}" for name, path in trees.items())
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _await_port(process: subprocess.Popen[bytes], port: int, error_log: Path) -> None:
+    for _ in range(200):
+        if process.poll() is not None:
+            break
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.02)
+        else:
+            return
+    raise RuntimeError(f"nginx did not start: {error_log.read_text() if error_log.exists() else ''}")

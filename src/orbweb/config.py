@@ -1,0 +1,252 @@
+"""Typed settings: defaults, then the project's own, a YAML file, the environment, the flags.
+
+Owns every setting and its limits. Always holds: an unknown or wrong key is refused with the file,
+variable or option, the key and the reason; nothing is guessed. Imports pydantic, so it is imported late.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from orbweb import __version__
+from orbweb.errors import ConfigError
+
+MAX_WORKERS = 1024
+PATTERN_BYTES = 1000
+
+Settings = dict[str, Any]
+Pattern = Annotated[str, Field(min_length=1, max_length=PATTERN_BYTES)]
+
+
+class Section(BaseModel):
+    """A part of the configuration. Unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Fetch(Section):
+    """How one URL is asked for."""
+
+    timeout_s: float = Field(30.0, gt=0, le=3600)
+    """Longest time for one try, from connect to the last byte."""
+    connect_timeout_s: float = Field(10.0, gt=0, le=600)
+    """Longest time to reach the server."""
+    retries: int = Field(2, ge=0, le=20)
+    """Further tries after the first, for timeouts, broken connections, 429 and 5xx."""
+    backoff_s: float = Field(0.5, ge=0, le=60)
+    """Wait before the first further try; doubled each time, with jitter."""
+    backoff_cap_s: float = Field(8.0, ge=0, le=3600)
+    """Longest wait between two tries."""
+    max_bytes: int = Field(20_000_000, ge=1, le=2_000_000_000)
+    """Largest decoded body. A larger one fails as `too_large`; it is never cut."""
+
+
+class Limits(Section):
+    """How much, how fast, how deep."""
+
+    rate: float | Literal["max"] = 2.0
+    """Requests per second to one host:port, evenly spaced. `max` is for servers you own."""
+    workers: int = Field(5, ge=1, le=MAX_WORKERS)
+    """Requests under way at once."""
+    budget: int | None = Field(None, ge=1)
+    """URLs one crawl may visit. The rest stays queued for the next crawl."""
+    page_limit: int | None = Field(None, ge=1)
+    """Unique pages per base URL."""
+    max_depth: int | None = Field(None, ge=0)
+    """Links from a base URL (depth 0)."""
+
+    @field_validator("rate")
+    @classmethod
+    def _positive(cls, rate: float | str) -> float | str:
+        if not isinstance(rate, str) and not 0 < rate <= 100_000:
+            raise ValueError("must be more than 0 and at most 100000 requests per second, or max")
+        return rate
+
+
+class Scope(Section):
+    """Which URLs belong to the project."""
+
+    strict_path: bool = True
+    """`/api` covers `/api` and `/api/...` but not `/api-blog`. False: any path that starts with it."""
+    external_hops: int = Field(0, ge=0, le=5)
+    """Steps outside the base URLs that are followed."""
+    include: tuple[Pattern, ...] = ()
+    """RE2 patterns searched in the whole canonical URL; when given, a URL must match one."""
+    exclude: tuple[Pattern, ...] = ()
+    """RE2 patterns; a URL that matches one is skipped."""
+
+
+class Urls(Section):
+    """What makes two URLs the same."""
+
+    drop_params: tuple[str, ...] = ()
+    """Query parameters dropped besides the built-in tracking parameters."""
+    keep_params: tuple[str, ...] | None = None
+    """When given, only these query parameters are kept; an empty list drops the query."""
+
+
+class Engine(Section):
+    """How the work is ordered and shared."""
+
+    order: Literal["strict", "relaxed"] = "strict"
+    """`strict`: one order for the whole run. `relaxed`: one order per host, results as they come."""
+    processes: int | None = Field(None, ge=0, le=64)
+    """Worker processes that parse, hash and compress. Unset: cores - 1. 0: inside the main process."""
+    window: int = Field(1024, ge=8, le=65536)
+    """Places that may be leased and not yet committed; a crash costs at most so many refetches."""
+    window_bytes: int = Field(64_000_000, ge=1_000_000)
+    """Bytes of finished results that may wait for their turn."""
+    group_pages: int = Field(256, ge=1, le=8192)
+    """Commits per database transaction at most."""
+    group_ms: int = Field(250, ge=1, le=10_000)
+    """Longest time a commit waits for its transaction."""
+
+
+class Store(Section):
+    """Where bodies go."""
+
+    layout: Literal["segments", "files"] = "segments"
+    """`segments`: few append-only files. `files`: one file a body under store/html/aa/bb."""
+    compress: bool = True
+    """With `files`: write .html.zst rather than .html."""
+    file_mode: int = Field(0o600, ge=0, le=0o777)
+    """Permissions of the files of the `files` layout."""
+    reserve_mb: int = Field(64, ge=0)
+    """A crawl stops with `disk full` before free space falls below this."""
+
+
+class Config(Section):
+    """All settings of a project."""
+
+    user_agent: str = Field(f"orbweb/{__version__}", min_length=1, max_length=500)
+    """Sent with every request. Name a contact, e.g. `mybot/1.0 (+https://example.org/bot)`."""
+    incremental: bool = True
+    """`crawl` resumes a paused run; false finishes it and starts a new one."""
+    resolve: tuple[str, ...] = ()
+    """HOST:PORT:ADDR[:PORT] pins, for tests and staging."""
+    fetch: Fetch = Fetch()
+    limits: Limits = Limits()
+    scope: Scope = Scope()
+    urls: Urls = Urls()
+    engine: Engine = Engine()
+    store: Store = Store()
+
+    @field_validator("user_agent")
+    @classmethod
+    def _one_line(cls, agent: str) -> str:
+        if not agent.isprintable():
+            raise ValueError("must be one printable line")
+        return agent
+
+    @field_validator("resolve")
+    @classmethod
+    def _pins(cls, pins: tuple[str, ...]) -> tuple[str, ...]:
+        for pin in pins:
+            connect_to(pin)
+        return pins
+
+
+def connect_to(pin: str) -> str:
+    """HOST:PORT:ADDR[:PORT] in curl's CONNECT_TO form, or ValueError."""
+    host, rest = _take_host(pin)
+    port, _, target = rest.partition(":")
+    address, rest = _take_host(target)
+    target_port = rest or port
+    if not (host and address and port.isdigit() and target_port.isdigit()):
+        raise ValueError(f"{pin!r} is not HOST:PORT:ADDR or HOST:PORT:ADDR:PORT")
+    return f"{host}:{port}:{address}:{target_port}"
+
+
+def _take_host(text: str) -> tuple[str, str]:
+    if text.startswith("["):
+        host, _, rest = text.partition("]")
+        return host + "]", rest.removeprefix(":")
+    host, _, rest = text.partition(":")
+    return host, rest
+
+
+def read_file(path: Path) -> Settings:
+    """The settings of a YAML file, checked as they stand."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot read the configuration: {_reason(error)}") from error
+    try:
+        loaded = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {_yaml_reason(error)}") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"{path}: expected keys such as `limits:`, found {type(loaded).__name__}")
+    build(loaded, source=str(path))
+    return loaded
+
+
+def read_environment(environ: Mapping[str, str]) -> Settings:
+    """Settings from variables such as ORBWEB_LIMITS__RATE=5."""
+    settings: Settings = {}
+    for name, text in sorted(environ.items()):
+        if not name.startswith("ORBWEB_") or "__" not in name:
+            continue
+        section, _, key = name.removeprefix("ORBWEB_").lower().partition("__")
+        value = {section: {key: yaml.safe_load(text)}}
+        build(value, source=f"environment variable {name}")
+        settings = merge(settings, value)
+    return settings
+
+
+def merge(*layers: Mapping[str, Any]) -> Settings:
+    """Later layers win, key by key."""
+    merged: Settings = {}
+    for layer in layers:
+        for key, value in layer.items():
+            below = merged.get(key)
+            nested = isinstance(below, dict) and isinstance(value, dict)
+            merged[key] = merge(below or {}, value) if nested else value
+    return merged
+
+
+def build(settings: Mapping[str, Any], *, source: str) -> Config:
+    """Check the settings; `source` is named in the error."""
+    try:
+        return Config.model_validate(dict(settings))
+    except ValidationError as error:
+        problems = "; ".join(_explain(problem) for problem in error.errors())
+        raise ConfigError(f"{source}: {problems}") from None
+
+
+def keys(section: type[Section] = Config, prefix: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Every setting as (dotted key, meaning, default), for the reference."""
+    for name, field in section.model_fields.items():
+        default = field.get_default()
+        if isinstance(default, Section):
+            yield from keys(type(default), f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field.description or "", default
+
+
+def _explain(problem: Any) -> str:
+    key = ".".join(str(part) for part in problem["loc"] if part not in ("float", "literal['max']"))
+    if problem["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(key, [known for known, _, _ in keys()], n=1, cutoff=0.5)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        return f"unknown key {key}{hint}"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{key}: {message}, got {problem['input']!r}"
+
+
+def _yaml_reason(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "unreadable"
+    return f"line {mark.line + 1}: {problem}" if mark else str(problem)
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"

@@ -1,0 +1,67 @@
+"""The error tree, drawn once.
+
+A site's fault is a value (`model.FailKind`), never an exception. What is raised here is our own fault or
+the user's: each message names the file, key, URL or option, what was wrong and what to do, and each class
+knows the exit code that tells the truth about it.
+"""
+
+from __future__ import annotations
+
+import errno
+
+
+class OrbwebError(Exception):
+    """Anything orbweb can explain. Exit code 1: our fault."""
+
+    exit_code = 1
+
+
+class UsageError(OrbwebError):
+    """The request makes no sense as it was put."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A setting is wrong; the message names the file, variable or option and the key."""
+
+
+class UnknownProject(UsageError):
+    """The workspace has no project of that name."""
+
+
+class NothingToDo(UsageError):
+    """There is no paused run to resume, no running crawl to stop, no queue to clear."""
+
+
+class NewerWorkspace(UsageError):
+    """The workspace was written by a newer version; it is left untouched."""
+
+
+class Busy(OrbwebError):
+    """Another process owns the project."""
+
+    exit_code = 5
+
+
+class StoreError(OrbwebError):
+    """The database or the body store cannot be read or written."""
+
+
+class CorruptBody(StoreError):
+    """A stored body does not match its hash."""
+
+
+class DiskFull(StoreError):
+    """No space is left; everything committed so far is safe."""
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Whether the error, or what caused it, is a lack of space."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return True
+        if "disk is full" in str(error):
+            return True
+        error = error.__cause__
+    return False

@@ -1,0 +1,34 @@
+"""Asking servers. A fetcher is given tickets and reports what became of each.
+
+Always holds: a ticket started is reported exactly once as done, unless it is cancelled; what a server does
+wrong comes back as a value (`Failed`), never as an exception.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from orbweb.model import Failed, Fetched
+
+
+class Listener(Protocol):
+    """Who is told. Both are called in the thread of the event loop."""
+
+    def sent(self, ticket: int) -> None:
+        """The request is about to leave on an open connection."""
+
+    def answered(self, ticket: int, answer: Fetched | Failed) -> None:
+        """The ticket is done."""
+
+
+class Fetcher(Protocol):
+    """One implementation a transport."""
+
+    def start(self, ticket: int, url: str) -> None:
+        """Ask for the URL now."""
+
+    def cancel_all(self) -> None:
+        """Drop everything under way; nothing more is reported."""
+
+    def close(self) -> None:
+        """Close every connection."""

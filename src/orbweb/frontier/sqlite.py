@@ -1,0 +1,146 @@
+"""The frontier on the workspace's database.
+
+Each lane keeps the places before its horizon in a heap; all later ones are only in the database. Rows
+admitted in a group that is not yet written exist in memory alone, so the caller writes the group before
+`refill`, and the cache of known URLs forgets only then.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from orbweb.model import Item, Known, Place, Source
+from orbweb.store.db import Database
+
+CHUNK = 2048
+FULL = 4 * CHUNK
+LOW = CHUNK // 4
+REMEMBERED = 100_000
+
+_Entry = tuple[int, int, Item]
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The places of one lane that are in memory; `horizon` is None when that is all there are."""
+
+    heap: list[_Entry] = field(default_factory=list)
+    horizon: Place | None = None
+
+    def add(self, item: Item) -> None:
+        if self.horizon is not None and item.place >= self.horizon:
+            return
+        heapq.heappush(self.heap, (item.depth, item.rank, item))
+        if len(self.heap) > FULL:
+            self._cut()
+
+    def _cut(self) -> None:
+        self.heap.sort()
+        self.horizon = self.heap[CHUNK][2].place
+        del self.heap[CHUNK:]
+
+
+class SqliteFrontier:
+    """The frontier of one run."""
+
+    def __init__(self, db: Database, run_id: int, *, known_urls: int) -> None:
+        self._db = db
+        self._run_id = run_id
+        self._young: dict[str, Known] = {}
+        self._old: dict[str, Known] = {}
+        self._complete = known_urls <= REMEMBERED
+        if self._complete:
+            self._young = {row[0]: _known(row[1:]) for row in db.each("known_urls", run_id=run_id)}
+        self._lanes: dict[str, _Lane] = {}
+        for (lane,) in db.all("queued_lanes", run_id=run_id):
+            self._lanes[lane] = _Lane(horizon=Place(0, 0))
+        self.refill()
+
+    def lanes(self) -> Iterator[str]:
+        """The lanes that may have a place to lease."""
+        return iter(self._lanes)
+
+    def next(self, lane: str) -> Item | None:
+        """The item whose turn is next in the lane, if it is in memory."""
+        heap = self._lanes[lane].heap if lane in self._lanes else None
+        return heap[0][2] if heap else None
+
+    def lease(self, lane: str) -> Item:
+        """Take that item."""
+        return heapq.heappop(self._lanes[lane].heap)[2]
+
+    def starved(self) -> bool:
+        """Whether a lane ran out of places in memory while the database has more."""
+        return any(not lane.heap and lane.horizon is not None for lane in self._lanes.values())
+
+    def admit(self, item: Item) -> None:
+        """A new place; its row is on its way to the database."""
+        self._lanes.setdefault(item.lane, _Lane()).add(item)
+
+    def give_back(self, item: Item) -> None:
+        """A lease that came to nothing."""
+        lane = self._lanes.setdefault(item.lane, _Lane())
+        heapq.heappush(lane.heap, (item.depth, item.rank, item))
+
+    def drop(self, base: int) -> None:
+        """Forget the queued places of a base URL; the ledger has skipped them."""
+        for lane in self._lanes.values():
+            lane.heap = [entry for entry in lane.heap if entry[2].base != base]
+            heapq.heapify(lane.heap)
+
+    def known(self, key: str) -> Known | None:
+        """What is known of a URL: from memory, or else from the database."""
+        found = self._young.get(key)
+        if found is None:
+            found = self._recall(key)
+        return found
+
+    def remember(self, key: str, known: Known) -> None:
+        """A URL was found, or what is known of it changed."""
+        self._young[key] = known
+
+    def _recall(self, key: str) -> Known | None:
+        found = self._old.get(key)
+        if found is None and not self._complete:
+            row = self._db.one("known_url", run_id=self._run_id, key=key)
+            found = _known(row) if row else None
+        if found is not None:
+            self._young[key] = found
+        return found
+
+    def refill(self) -> None:
+        """Load places of lanes that run low, and let the cache forget. All admitted rows are written."""
+        if len(self._young) > REMEMBERED:
+            self._old, self._young = self._young, {}
+            self._complete = False
+        for name in list(self._lanes):
+            lane = self._lanes[name]
+            if lane.horizon is not None and len(lane.heap) < LOW:
+                self._load(name, lane)
+            if not lane.heap and lane.horizon is None and name:
+                del self._lanes[name]
+
+    def _load(self, name: str, lane: _Lane) -> None:
+        start = lane.horizon or Place(0, 0)
+        rows = self._db.all(
+            "queued_in_order",
+            run_id=self._run_id,
+            lane=name,
+            depth=start.depth,
+            rank=start.rank,
+            count=CHUNK + 1,
+        )
+        items = [_item(row) for row in rows]
+        lane.horizon = items[CHUNK].place if len(items) > CHUNK else None
+        lane.heap.extend((item.depth, item.rank, item) for item in items[:CHUNK])
+        heapq.heapify(lane.heap)
+
+
+def _known(row: tuple[int, ...]) -> Known:
+    return Known(row[0], row[1], row[2], bool(row[3]))
+
+
+def _item(row: tuple[int, str, str | None, str, int, int, str, int, int, int]) -> Item:
+    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:])

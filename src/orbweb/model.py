@@ -1,0 +1,189 @@
+"""The frozen records that travel between the stages.
+
+Owns the shapes, never behaviour: a stage takes one record and returns the next. A new fact is a new
+field here. Records that are made once a link are named tuples, because those are the cheapest to make.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Source(StrEnum):
+    """How a URL came to be known."""
+
+    INITIAL = "initial"
+    SITEMAP = "sitemap"
+    SPIDER = "spider"
+    REDIRECT = "redirect"
+    RESOURCE = "resource"
+
+
+class SkipReason(StrEnum):
+    """Why a URL is not visited. Stored with the rule that decided."""
+
+    OUT_OF_SCOPE = "out_of_scope"
+    EXTERNAL_HOPS = "external_hops"
+    EXCLUDED = "excluded"
+    NOT_INCLUDED = "not_included"
+    MAX_DEPTH = "max_depth"
+    PAGE_LIMIT = "page_limit"
+    FINISHED = "finished"
+
+
+class FailKind(StrEnum):
+    """Why a visit gave no usable answer. A site's fault is this value, never an exception."""
+
+    HTTP_4XX = "http_4xx"
+    HTTP_5XX = "http_5xx"
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
+    PROTOCOL = "protocol"
+    TOO_LARGE = "too_large"
+    BAD_ENCODING = "bad_encoding"
+    REDIRECT_LOOP = "redirect_loop"
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+    BAD_REDIRECT = "bad_redirect"
+    UNPARSABLE = "unparsable"
+
+
+class Role(StrEnum):
+    """What a visit contributed to the pages of its run."""
+
+    PRIMARY = "primary"
+    ALTERNATE = "alternate"
+    NONE = "-"
+
+
+class Place(NamedTuple):
+    """A position in the order of a run. Never reused; smaller is earlier."""
+
+    depth: int
+    rank: int
+
+    def __str__(self) -> str:
+        return f"{self.depth}:{self.rank}"
+
+
+class Item(NamedTuple):
+    """A URL with its turn: what the frontier holds and leases."""
+
+    id: int
+    key: str
+    url: str
+    source: Source
+    depth: int
+    rank: int
+    lane: str
+    hops: int
+    redirects: int
+    base: int
+
+    @property
+    def place(self) -> Place:
+        return Place(self.depth, self.rank)
+
+
+class Known(NamedTuple):
+    """What must be known of a URL when it is found again."""
+
+    id: int
+    depth: int
+    hops: int
+    skipped: bool
+
+
+class Verdict(NamedTuple):
+    """Allowed (no reason), or the reason and the very rule that decided."""
+
+    reason: SkipReason | None
+    rule: str | None
+    base: int
+    hops: int
+
+
+class Link(NamedTuple):
+    """A link found on a page: `key` is the identity, `url` what a request would use."""
+
+    key: str
+    url: str
+    kind: str
+    nofollow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Directives:
+    """What the page says about itself to robots."""
+
+    noindex: bool = False
+    nofollow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What one parse of a page gives; links in document order, each key once."""
+
+    links: tuple[Link, ...] = ()
+    resources: tuple[Link, ...] = ()
+    title: str = ""
+    canonical: str | None = None
+    directives: Directives = Directives()
+    encoding: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer of a server, whatever its status. `body` is None where it was not worth reading."""
+
+    url: str
+    status: int
+    body: bytes | None
+    content_type: str | None
+    location: str | None
+    etag: str | None
+    last_modified: str | None
+    wire_bytes: int
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No usable answer."""
+
+    kind: FailKind
+    error: str
+    retriable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A body as the store keeps it: `frame` is one zstd frame of `size` decoded bytes."""
+
+    sha256: bytes
+    frame: bytes
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Everything the parallel stages made of a body."""
+
+    parsed: Parsed
+    blob: Blob
+    content_sha256: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a place ended, ready to be committed in its turn."""
+
+    tries: int
+    fetched_at: int
+    answer: Fetched | Failed
+    digest: Digest | None = None
+    redirect: tuple[str, str] | None = None

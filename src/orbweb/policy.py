@@ -1,0 +1,149 @@
+"""Which URLs are visited: scope, hops, patterns, depth, page limits.
+
+Pure: a verdict is a function of the candidate and of the bases as they stand at its commit. Always holds:
+a refusal names the very rule that decided. Never asks the network, the database or the clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import re2
+
+from orbweb import urls
+from orbweb.errors import ConfigError
+from orbweb.model import SkipReason, Verdict
+
+PAGE_FILE = re.compile(
+    r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The settings that decide."""
+
+    strict_path: bool = True
+    external_hops: int = 0
+    max_depth: int | None = None
+    page_limit: int | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+class Candidate(NamedTuple):
+    """A URL and the path on which it was found; `base` and `hops` are those of the page that led to it."""
+
+    key: str
+    depth: int
+    hops: int
+    base: int
+
+
+class _Area(NamedTuple):
+    number: int
+    path: str
+
+
+def scope_path(key: str) -> str:
+    """The path a base URL covers: its directory if it names a file."""
+    path = urls.split(key).path
+    last = path.rpartition("/")
+    return (last[0] or "/") if PAGE_FILE.search(last[2]) else path
+
+
+def _compile(option: str, patterns: Iterable[str]) -> list[tuple[str, re2._Regexp]]:
+    compiled = []
+    for pattern in patterns:
+        try:
+            compiled.append((pattern, re2.compile(pattern)))
+        except re2.error as error:
+            reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
+            raise ConfigError(
+                f"{option}: {pattern!r} is not an RE2 pattern: {reason}. Look-around and back-references are not "
+                "part of RE2."
+            ) from None
+    return compiled
+
+
+class Policy:
+    """Judges candidates. The scope may move while base URLs redirect; see `move_scope`."""
+
+    def __init__(self, rules: Rules, scope_keys: Sequence[str]) -> None:
+        self.rules = rules
+        self._include = _compile("scope.include", rules.include)
+        self._exclude = _compile("scope.exclude", rules.exclude)
+        self._scope_keys = list(scope_keys)
+        self._full: set[int] = set()
+        self._map_areas()
+
+    def _map_areas(self) -> None:
+        self._areas: dict[str, list[_Area]] = {}
+        for number, key in enumerate(self._scope_keys):
+            self._areas.setdefault(urls.scope_site(key), []).append(_Area(number, scope_path(key)))
+        for areas in self._areas.values():
+            areas.sort(key=lambda area: (-len(area.path), area.number))
+
+    def move_scope(self, base: int, key: str) -> None:
+        """The base URL redirected: its scope is where it led."""
+        self._scope_keys[base] = key
+        self._map_areas()
+
+    def fill(self, base: int) -> None:
+        """The page limit of this base URL is reached."""
+        self._full.add(base)
+
+    @property
+    def all_full(self) -> bool:
+        return len(self._full) == len(self._scope_keys)
+
+    def page_limit_rule(self) -> str:
+        return f"limits.page_limit: {self.rules.page_limit}"
+
+    def owner(self, key: str) -> int | None:
+        """The base URL with the longest path that covers the key."""
+        areas = self._areas.get(urls.scope_site(key))
+        if areas is None:
+            return None
+        path = urls.split(key).path
+        for area in areas:
+            if self._covers(area.path, path):
+                return area.number
+        return None
+
+    def _covers(self, scope: str, path: str) -> bool:
+        if not path.startswith(scope):
+            return False
+        return (
+            not self.rules.strict_path or scope == "/" or len(path) == len(scope) or path[len(scope)] == "/"
+        )
+
+    def judge(self, found: Candidate) -> Verdict:
+        """Allowed, or the reason and the rule. Patterns first: they are what a user wrote by hand."""
+        owner = self.owner(found.key)
+        base, hops = (found.base, found.hops + 1) if owner is None else (owner, 0)
+        reason, rule = self._refusal(found, base, hops)
+        return Verdict(reason, rule, base, hops)
+
+    def _refusal(self, found: Candidate, base: int, hops: int) -> tuple[SkipReason | None, str | None]:
+        rules = self.rules
+        for pattern, compiled in self._exclude:
+            if compiled.search(found.key):
+                return SkipReason.EXCLUDED, f"scope.exclude: {pattern}"
+        if self._include and not any(compiled.search(found.key) for _, compiled in self._include):
+            return SkipReason.NOT_INCLUDED, "scope.include: " + " | ".join(rules.include)
+        if hops > rules.external_hops:
+            return self._outside(base)
+        if rules.max_depth is not None and found.depth > rules.max_depth:
+            return SkipReason.MAX_DEPTH, f"limits.max_depth: {rules.max_depth}"
+        if base in self._full:
+            return SkipReason.PAGE_LIMIT, self.page_limit_rule()
+        return None, None
+
+    def _outside(self, base: int) -> tuple[SkipReason, str]:
+        if self.rules.external_hops:
+            return SkipReason.EXTERNAL_HOPS, f"scope.external_hops: {self.rules.external_hops}"
+        return SkipReason.OUT_OF_SCOPE, f"scope: {self._scope_keys[base]}"

@@ -1,0 +1,255 @@
+"""Runs digests inside the main process or in worker processes; the result is the same.
+
+Owns the worker processes and what travels to and from them. A worker that dies is replaced and its pages
+are given to the new one; the page it died on is tried at most `ATTEMPTS` times. Workers end when the main
+process does, however it ends: their socket closes. What comes back from a worker is data (lengths, JSON,
+text and bytes), never code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from orbweb.digest import Digester, Job
+from orbweb.model import Blob, Digest, Directives, FailKind, Failed, Link, Parsed
+from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
+from orbweb.urls import UrlRules
+
+ATTEMPTS = 3
+JOBS_AHEAD = 32
+BYTES_AHEAD = 8_000_000
+
+_JOB = struct.Struct("<IIII")
+_RESULT = struct.Struct("<IIIIIIQ32s32s")
+
+Done = Callable[[int, "Digest | Failed"], None]
+
+
+class Pool(Protocol):
+    """Takes jobs and reports each once, in any order."""
+
+    def submit(self, job: Job) -> None:
+        """Digest this page."""
+
+    def close(self) -> None:
+        """Stop; what was not reported yet is not reported."""
+
+
+class InlinePool:
+    """Digests at once, in this process."""
+
+    def __init__(self, rules: UrlRules, done: Done) -> None:
+        self._digester = Digester(rules)
+        self._done = done
+
+    def submit(self, job: Job) -> None:
+        self._done(job.ticket, self._digester.digest(job))
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+
+class ProcessPool:
+    """Spreads jobs over worker processes."""
+
+    def __init__(self, rules: UrlRules, done: Done, workers: list[_Worker]) -> None:
+        self._rules = rules
+        self._done = done
+        self._workers = workers
+        self._waiting: deque[tuple[Job, int]] = deque()
+
+    @classmethod
+    async def start(cls, processes: int, rules: UrlRules, done: Done) -> ProcessPool:
+        pool = cls(rules, done, [])
+        for _ in range(processes):
+            pool._workers.append(await _Worker.start(pool, rules))
+        return pool
+
+    def submit(self, job: Job) -> None:
+        self._waiting.append((job, 1))
+        self.feed()
+
+    def feed(self) -> None:
+        """Give waiting jobs to the workers with the least to do."""
+        while self._waiting:
+            worker = min(self._workers, key=lambda each: each.ahead)
+            if not worker.has_room():
+                return
+            worker.give(*self._waiting.popleft())
+
+    def finished(self, ticket: int, digest: Digest | Failed) -> None:
+        self._done(ticket, digest)
+        self.feed()
+
+    def died(self, worker: _Worker) -> None:
+        """Replace a dead worker. It works in order, so it died on the first of its jobs."""
+        self._workers.remove(worker)
+        for number, (job, attempts) in enumerate(reversed(worker.jobs.values())):
+            suspect = number == len(worker.jobs) - 1
+            if suspect and attempts >= ATTEMPTS:
+                self._done(job.ticket, Failed(FailKind.UNPARSABLE, f"a worker died {attempts} times on this page"))
+            else:
+                self._waiting.appendleft((job, attempts + suspect))
+        self._replacing = asyncio.ensure_future(self._replace())
+
+    async def _replace(self) -> None:
+        self._workers.append(await _Worker.start(self, self._rules))
+        self.feed()
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.close()
+
+
+class _Worker(asyncio.Protocol):
+    """The main process's end of one worker."""
+
+    def __init__(self, pool: ProcessPool, process: subprocess.Popen[bytes]) -> None:
+        self._pool = pool
+        self._process = process
+        self._buffer = bytearray()
+        self._closing = False
+        self.jobs: dict[int, tuple[Job, int]] = {}
+        self.ahead = 0
+
+    @classmethod
+    async def start(cls, pool: ProcessPool, rules: UrlRules) -> _Worker:
+        ours, theirs = socket.socketpair()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "orbweb.pool", str(theirs.fileno()), _encode_rules(rules)],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        loop = asyncio.get_running_loop()
+        ours.setblocking(False)
+        transport, worker = await loop.create_unix_connection(lambda: cls(pool, process), sock=ours)
+        worker._transport = transport
+        return worker
+
+    def has_room(self) -> bool:
+        return len(self.jobs) < JOBS_AHEAD and (self.ahead < BYTES_AHEAD or not self.jobs)
+
+    def give(self, job: Job, attempts: int) -> None:
+        self.jobs[job.ticket] = (job, attempts)
+        self.ahead += len(job.body)
+        self._transport.writelines(_encode_job(job))
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        start = 0
+        while len(self._buffer) - start >= _RESULT.size:
+            size = _RESULT.size + sum(_RESULT.unpack_from(self._buffer, start)[1:6])
+            if len(self._buffer) - start < size:
+                break
+            self._take(bytes(self._buffer[start : start + size]))
+            start += size
+        del self._buffer[:start]
+
+    def _take(self, record: bytes) -> None:
+        ticket, digest = _decode_digest(record)
+        job, _ = self.jobs.pop(ticket)
+        self.ahead -= len(job.body)
+        self._pool.finished(ticket, digest)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._process.wait()
+        if not self._closing:
+            self._pool.died(self)
+
+    def close(self) -> None:
+        self._closing = True
+        self._transport.abort()
+        self._process.kill()
+        self._process.wait()
+
+
+def _encode_rules(rules: UrlRules) -> str:
+    return json.dumps([sorted(rules.drop_params), rules.keep_params])
+
+
+def _decode_rules(text: str) -> UrlRules:
+    drop, keep = json.loads(text)
+    return UrlRules(frozenset(drop), None if keep is None else tuple(keep))
+
+
+def _encode_job(job: Job) -> list[bytes]:
+    url, kind = job.url.encode(), (job.content_type or "").encode()
+    return [_JOB.pack(job.ticket, len(url), len(kind), len(job.body)), url, kind, job.body]
+
+
+def _encode_digest(ticket: int, digest: Digest) -> list[bytes]:
+    parsed, blob = digest.parsed, digest.blob
+    facts = [parsed.title, parsed.canonical, parsed.directives.noindex, parsed.directives.nofollow, parsed.encoding]
+    meta = json.dumps(facts).encode()
+    keys = "\n".join([link.key for link in parsed.links]).encode()
+    urls = "\n".join(["" if link.url == link.key else link.url for link in parsed.links]).encode()
+    flags = bytes([FLAGS[link.kind, link.nofollow] for link in parsed.links])
+    head = _RESULT.pack(
+        ticket,
+        len(meta),
+        len(keys),
+        len(urls),
+        len(flags),
+        len(blob.frame),
+        blob.size,
+        blob.sha256,
+        digest.content_sha256,
+    )
+    return [head, meta, keys, urls, flags, blob.frame]
+
+
+def _decode_digest(record: bytes) -> tuple[int, Digest]:
+    ticket, *lengths, size, sha256, content_sha256 = _RESULT.unpack_from(record)
+    parts, start = [], _RESULT.size
+    for length in lengths:
+        parts.append(record[start : start + length])
+        start += length
+    meta, keys, urls, flags, frame = parts
+    title, canonical, noindex, nofollow, encoding = json.loads(meta)
+    links = _decode_links(keys.decode(), urls.decode(), flags)
+    parsed = Parsed(links, (), title, canonical, Directives(noindex, nofollow), encoding)
+    return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256)
+
+
+def _decode_links(keys: str, urls: str, flags: bytes) -> tuple[Link, ...]:
+    if not flags:
+        return ()
+    return tuple(
+        Link(key, url or key, KINDS[flag & ~NOFOLLOW], flag >= NOFOLLOW)
+        for key, url, flag in zip(keys.split("\n"), urls.split("\n"), flags, strict=True)
+    )
+
+
+def work(connection: socket.socket, digester: Digester) -> None:
+    """A worker's life: jobs in, digests out, until the main process is gone."""
+    stream = connection.makefile("rb", buffering=1 << 18)
+    while len(head := stream.read(_JOB.size)) == _JOB.size:
+        ticket, url_size, kind_size, body_size = _JOB.unpack(head)
+        url = stream.read(url_size).decode()
+        kind = stream.read(kind_size).decode() or None
+        job = Job(ticket, url, kind, stream.read(body_size))
+        connection.sendall(b"".join(_encode_digest(ticket, digester.digest(job))))
+
+
+def main() -> None:
+    """Entry of a worker process: the socket's number and the URL rules are its arguments."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=int(sys.argv[1])) as connection:
+        try:
+            work(connection, Digester(_decode_rules(sys.argv[2])))
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+
+if __name__ == "__main__":
+    main()

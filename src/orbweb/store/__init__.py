@@ -1,0 +1,247 @@
+"""The workspace's database and the one transaction that everything rests on.
+
+`Group` collects what many ordered commits change; `commit` writes it in a single transaction. Always
+holds: the bodies a group names are durable before the transaction starts, and a state never changes
+without its tally, its visit and the ids given out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from orbweb.errors import StoreError
+from orbweb.failpoints import failpoint
+from orbweb.lifecycle import ENDING_STATE, EndedBy, ItemState, RunState, run_after
+from orbweb.store.db import Database
+
+
+class UrlRow(NamedTuple):
+    """A URL found for the first time; the fields of `add_url`."""
+
+    run_id: int
+    id: int
+    key: str
+    url: str | None
+    state: str
+    reason: str | None
+    rule: str | None
+    source: str
+    depth: int
+    rank: int | None
+    lane: str
+    hops: int
+    redirects: int
+    base: int
+    referrer: int | None
+
+
+class SettleRow(NamedTuple):
+    """A queued URL that was visited or failed; the fields of `settle_url`."""
+
+    state: str
+    run_id: int
+    id: int
+
+
+class ReadmitRow(NamedTuple):
+    """A skipped URL that is queued after all; the fields of `readmit_url`."""
+
+    source: str
+    depth: int
+    rank: int
+    lane: str
+    hops: int
+    redirects: int
+    base: int
+    referrer: int | None
+    run_id: int
+    id: int
+
+
+class RefuseRow(NamedTuple):
+    """A URL that is skipped, or skipped again; the fields of `refuse_url`."""
+
+    reason: str
+    rule: str | None
+    depth: int
+    hops: int
+    run_id: int
+    id: int
+
+
+class ShortenRow(NamedTuple):
+    """A URL found with fewer hops; the fields of `shorten_path`."""
+
+    hops: int
+    run_id: int
+    id: int
+
+
+class VisitRow(NamedTuple):
+    """One visit; the fields of `add_visit`."""
+
+    run_id: int
+    number: int
+    url_id: int
+    crawl_id: int
+    depth: int
+    rank: int
+    status: int | None
+    kind: str | None
+    error: str | None
+    tries: int
+    final_url: str | None
+    redirect_to: int | None
+    content_type: str | None
+    encoding: str | None
+    etag: str | None
+    last_modified: str | None
+    title: str | None
+    canonical: str | None
+    noindex: bool
+    nofollow: bool
+    body_sha256: bytes | None
+    content_sha256: bytes | None
+    role: str
+    bytes: int
+    wire_bytes: int
+    latency_ms: int
+    fetched_at: int
+
+
+class BaseRow(NamedTuple):
+    """The moving part of a base URL; the fields of `save_base`."""
+
+    scope_key: str
+    pages: int
+    run_id: int
+    number: int
+
+
+class Progress(NamedTuple):
+    """Where the run and its crawl stand after a group."""
+
+    next_url: int
+    next_rank: int
+    next_visit: int
+    scope_fixed: bool
+    visited: int
+    failed: int
+    pages: int
+    bytes: int
+
+
+class Ending(NamedTuple):
+    """How the crawl ends with this group."""
+
+    ended_by: EndedBy
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Group:
+    """The changes of many commits, in order, on their way to one transaction."""
+
+    urls: list[UrlRow] = field(default_factory=list)
+    settled: list[SettleRow] = field(default_factory=list)
+    changes: list[tuple[str, ReadmitRow | RefuseRow | ShortenRow]] = field(default_factory=list)
+    visits: list[VisitRow] = field(default_factory=list)
+    pages: list[tuple[int, bytes, int, int]] = field(default_factory=list)
+    outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)
+    bodies: list[tuple[bytes, int | None, int | None, int, int]] = field(default_factory=list)
+    segments: dict[int, int] = field(default_factory=dict)
+    bases: dict[int, BaseRow] = field(default_factory=dict)
+    limited: dict[int, str] = field(default_factory=dict)
+    tallies: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def move(self, old: tuple[str, str] | None, new: tuple[str, str]) -> None:
+        """Count a URL that leaves one (state, reason) for another."""
+        if old is not None:
+            self.tallies[old] -= 1
+        self.tallies[new] += 1
+
+
+QUEUED = (ItemState.QUEUED.value, "")
+VISITED = (ItemState.VISITED.value, "")
+FAILED = (ItemState.FAILED.value, "")
+
+
+def skipped(reason: str) -> tuple[str, str]:
+    """The tally of a skip reason."""
+    return ItemState.SKIPPED.value, reason
+
+
+def commit(
+    db: Database,
+    run_id: int,
+    crawl_id: int,
+    group: Group,
+    progress: Progress,
+    ending: Ending | None,
+    now: int,
+) -> None:
+    """Write a group, and the end of the crawl if this is its last, in one durable transaction.
+
+    Long because it is the one place that touches every table; the order of the statements matters only
+    where a row is inserted and changed in the same group: inserts come first, then changes as they came.
+    """
+    with db.transaction():
+        db.many("add_url", group.urls)
+        for name, row in group.changes:
+            db.many(name, [row])
+        if db.many("settle_url", group.settled) != len(group.settled):
+            raise StoreError(f"{db.path}: a URL was settled by someone else; nothing of this group was kept")
+        for base, rule in group.limited.items():
+            db.run("skip_base", run_id=run_id, base=base, rule=rule)
+        db.many("add_visit", group.visits)
+        db.many("add_page", group.pages)
+        db.many("add_outlinks", group.outlinks)
+        db.many("add_body", group.bodies)
+        for segment, committed in group.segments.items():
+            db.run("extend_segment", segment=segment, committed=committed)
+        db.many("save_base", list(group.bases.values()))
+        for (state, reason), change in group.tallies.items():
+            db.run("add_tally", run_id=run_id, state=state, reason=reason, change=change)
+        db.run(
+            "advance_run",
+            run_id=run_id,
+            next_url=progress.next_url,
+            next_rank=progress.next_rank,
+            next_visit=progress.next_visit,
+            scope_fixed=progress.scope_fixed,
+        )
+        db.run(
+            "count_crawl",
+            crawl_id=crawl_id,
+            visited=progress.visited,
+            failed=progress.failed,
+            pages=progress.pages,
+            bytes=progress.bytes,
+            now=now,
+        )
+        if ending is not None:
+            end(db, run_id, crawl_id, ending, now)
+        failpoint("rows_written")
+    failpoint("crawl_ended" if ending else "group_committed")
+
+
+def end(db: Database, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:
+    """Move crawl and run to where the ending leaves them. Runs inside a transaction."""
+    db.moved(
+        "end_crawl",
+        crawl_id=crawl_id,
+        to_state=ENDING_STATE[ending.ended_by].value,
+        ended_by=ending.ended_by.value,
+        error=ending.error,
+        now=now,
+    )
+    after = run_after(ending.ended_by)
+    db.moved(
+        "move_run",
+        run_id=run_id,
+        from_state=RunState.IN_PROGRESS.value,
+        to_state=after.value,
+        ended_at=now if after is RunState.COMPLETED else None,
+    )

@@ -1,0 +1,201 @@
+"""The database: one SQLite file in WAL mode, named queries, a schema version.
+
+Owns the connection and the dialect: SQLite's names appear only here and in store/sql. Always holds: a
+write happens inside `transaction()`, is durable when it returns, and queries come from .sql files by
+name. Times are passed in, never asked of the database.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from orbweb.errors import DiskFull, NewerWorkspace, StoreError, is_disk_full
+from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
+
+SCHEMA_VERSION = 1
+BUSY_TIMEOUT_S = 60.0
+CACHE_KIB = 16_384
+
+Row = tuple[Any, ...]
+
+_PARAMETER = re.compile(r"(?<!:):([a-z_][a-z_0-9]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One named statement; `params` are in the order in which values are passed."""
+
+    name: str
+    sql: str
+    params: tuple[str, ...]
+
+    def values(self, given: Mapping[str, object]) -> tuple[object, ...]:
+        return tuple(given[name] for name in self.params)
+
+
+def _number_parameters(sql: str) -> tuple[str, tuple[str, ...]]:
+    names: list[str] = []
+
+    def number(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            names.append(match[1])
+        return f"?{names.index(match[1]) + 1}"
+
+    return _PARAMETER.sub(number, sql), tuple(names)
+
+
+def _sql(filename: str) -> str:
+    return (files("orbweb.store") / "sql" / filename).read_text(encoding="utf-8")
+
+
+def _statement(section: str) -> str:
+    lines = [line for line in section.splitlines() if not line.lstrip().startswith("--")]
+    return "\n".join(lines).strip().rstrip(";")
+
+
+@cache
+def load_queries(filename: str) -> Mapping[str, Query]:
+    """The named queries of one .sql file."""
+    queries = {}
+    for section in re.split(r"^-- name: ", _sql(filename), flags=re.MULTILINE)[1:]:
+        name, _, body = section.partition("\n")
+        sql, params = _number_parameters(_statement(body))
+        queries[name.strip()] = Query(name.strip(), sql, params)
+    return queries
+
+
+def named_schema(filename: str) -> list[str]:
+    """The statements before the first named query of a file."""
+    head = _sql(filename).partition("-- name: ")[0]
+    return [statement for part in head.split(";\n") if (statement := _statement(part))]
+
+
+def _quoted(states: Iterable[str]) -> str:
+    return ", ".join(f"'{state}'" for state in states)
+
+
+def schema() -> list[str]:
+    """The statements of the schema, with the states of `lifecycle` in its CHECK constraints."""
+    words = {
+        "run_states": _quoted(RunState),
+        "crawl_states": _quoted(CrawlState),
+        "endings": _quoted(EndedBy),
+        "stored_item_states": _quoted(state for state in ItemState if state is not ItemState.LEASED),
+    }
+    return [
+        re.sub(r"<(\w+)>", lambda match: words[match[1]], statement)
+        for statement in named_schema("schema.sql")
+    ]
+
+
+class Database:
+    """A connection that only one thread uses."""
+
+    def __init__(self, path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        self.path = path
+        self._queries = load_queries("queries.sql")
+        try:
+            self._connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
+            self._configure()
+            self._migrate()
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+
+    def _configure(self) -> None:
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "foreign_keys = OFF",
+            f"cache_size = -{CACHE_KIB}",
+            "wal_autocheckpoint = 2000",
+        ):
+            self._connection.execute(f"PRAGMA {pragma}")
+
+    def _version(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _migrate(self) -> None:
+        version = self._version()
+        if version > SCHEMA_VERSION:
+            raise NewerWorkspace(
+                f"{self.path}: written by a newer orbweb (schema {version}, this one knows {SCHEMA_VERSION}). "
+                "Nothing was changed. Upgrade orbweb, or use another --workspace."
+            )
+        if version == SCHEMA_VERSION:
+            return
+        with self.transaction():
+            if self._version() == 0:
+                for statement in schema():
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def _explain(self, error: sqlite3.Error) -> StoreError:
+        if is_disk_full(error):
+            return DiskFull(f"disk full: {self.path} cannot grow. Free some space, then resume.")
+        if "unable to open" in str(error) or "readonly" in str(error):
+            return StoreError(f"{self.path}: cannot be written ({error}). Check the directory's permissions.")
+        if "not a database" in str(error) or "malformed" in str(error):
+            return StoreError(f"{self.path}: damaged ({error}). Restore it from a copy.")
+        return StoreError(f"{self.path}: {error}")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, durable at the end. Other writers wait."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise self._explain(error) from error
+
+    def each(self, name: str, /, **values: object) -> Iterator[Row]:
+        """The rows of a query, read as they are consumed."""
+        query = self._queries[name]
+        try:
+            yield from self._connection.execute(query.sql, query.values(values))
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+
+    def all(self, name: str, /, **values: object) -> list[Row]:
+        return list(self.each(name, **values))
+
+    def one(self, name: str, /, **values: object) -> Row | None:
+        return next(iter(self.all(name, **values)), None)
+
+    def value(self, name: str, /, **values: object) -> Any:
+        row = self.one(name, **values)
+        return row[0] if row else None
+
+    def run(self, name: str, /, **values: object) -> int:
+        """Execute a change; the number of rows it touched."""
+        query = self._queries[name]
+        return self._connection.execute(query.sql, query.values(values)).rowcount
+
+    def many(self, name: str, rows: Sequence[Row]) -> int:
+        """Execute a change for each row; fields in the order of the query's parameters."""
+        if not rows:
+            return 0
+        return self._connection.executemany(self._queries[name].sql, rows).rowcount
+
+    def moved(self, name: str, /, **values: object) -> None:
+        """A guarded state change that must hit exactly one row."""
+        if self.run(name, **values) != 1:
+            raise StoreError(f"{self.path}: {name} found another state than expected: {values}")
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,62 @@
+"""The rate limiter's memory: a small database of its own, shared by all processes of a workspace.
+
+A slot is taken at the moment of sending, in one statement, so two processes never break the spacing. Due
+times are of the machine's monotonic clock, so a jump of the wall clock changes nothing; after a reboot
+they mean nothing and are forgotten.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from orbweb.errors import StoreError
+from orbweb.store.db import BUSY_TIMEOUT_S, load_queries, named_schema
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+LONGEST_WAIT = 3_660_000_000
+
+
+class Limiter:
+    """Hands out slots, one host at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._queries = load_queries("limiter.sql")
+        try:
+            self._connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = OFF")
+            for statement in named_schema("limiter.sql"):
+                self._connection.execute(statement)
+            self._forget_other_boots()
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{path}: {error}. Delete this file if it is damaged; it holds no pages."
+            ) from error
+
+    def _forget_other_boots(self) -> None:
+        boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
+        self._run("forget_other_boots", boot=boot)
+        self._run("remember_boot", boot=boot)
+
+    def _run(self, name: str, **values: object) -> list[tuple[int]]:
+        query = self._queries[name]
+        try:
+            return self._connection.execute(query.sql, query.values(values)).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._path}: {error}") from error
+
+    def take(self, site: str, now: int, interval: int) -> int:
+        """0 if the slot is taken and the request may be sent now, else the instant to ask again."""
+        if self._run("reserve_host", site=site, now=now, next_at=now + interval, longest=now + LONGEST_WAIT):
+            return 0
+        due = self._run("host_due", site=site)
+        return due[0][0] if due else now + interval
+
+    def sent(self, site: str, now: int, interval: int) -> None:
+        """The request left only now: the next slot is counted from here."""
+        self._run("push_host", site=site, next_at=now + interval)
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,76 @@
+"""One owner per project and role.
+
+The lock is the kernel's (`flock`), held by an open file and gone with its process, so a crash never
+leaves it behind. The file's text says who holds it, for messages only. Worker processes do not inherit it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+
+from orbweb.errors import Busy
+
+
+PROBES = 10
+PROBE_S = 0.02
+
+
+def _acquire(fd: int) -> bool:
+    """A report that looks for an owner holds the lock for an instant; so one refusal proves nothing."""
+    for probe in range(PROBES):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(PROBE_S if probe < PROBES - 1 else 0)
+        else:
+            return True
+    return False
+
+
+class OwnerLock:
+    """Held while this object is open."""
+
+    def __init__(self, directory: Path, project: str, role: str = "crawl") -> None:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path = directory / f"{project}.{role}.lock"
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if not _acquire(self._fd):
+            holder = self._holder()
+            os.close(self._fd)
+            raise Busy(
+                f"project {project!r} is being crawled by process {holder}. "
+                f"Wait for it, or stop it with `orbweb stop {project}`."
+            )
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, str(os.getpid()).encode(), 0)
+
+    def _holder(self) -> str:
+        return os.pread(self._fd, 32, 0).decode(errors="replace") or "unknown"
+
+    def __enter__(self) -> OwnerLock:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+
+def owner_pid(directory: Path, project: str, role: str = "crawl") -> int | None:
+    """The process that owns the project now, if any. Takes nothing and leaves nothing behind."""
+    try:
+        fd = os.open(directory / f"{project}.{role}.lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.pread(fd, 32, 0)
+        return int(text) if text.isdigit() else 0
+    finally:
+        os.close(fd)
+    return None

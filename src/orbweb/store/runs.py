@@ -1,0 +1,265 @@
+"""Projects, runs and crawls: how they come to be, go on and end.
+
+Always holds: every change of a run's or a crawl's state is a guarded UPDATE inside a transaction, and a
+project has at most one crawl in progress. The caller holds the project's lock (see store.lock).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orbweb.errors import NothingToDo, UnknownProject
+from orbweb.failpoints import failpoint
+from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
+from orbweb.model import SkipReason, Source
+from orbweb.store import QUEUED, Ending, UrlRow, end, skipped
+from orbweb.store.db import Database, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A named site or topic: base URLs and settings."""
+
+    id: int
+    name: str
+    settings: dict[str, Any]
+    bases: tuple[str, ...]
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One logical pass over a project, with the counters it gives out."""
+
+    id: int
+    project_id: int
+    number: int
+    state: RunState
+    started_at: int
+    ended_at: int | None
+    next_url: int
+    next_rank: int
+    next_visit: int
+    scope_fixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """One session of work under a run."""
+
+    id: int
+    run_id: int
+    number: int
+    state: CrawlState
+    ended_by: EndedBy | None
+    error: str | None
+    budget: int | None
+    started_at: int
+    updated_at: int
+    visited: int
+    failed: int
+    pages: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A base URL of a run. `scope_key` is where its scope lies now, `pages` what it gave so far."""
+
+    number: int
+    url: str
+    scope_key: str
+    pages: int = 0
+
+
+def _project(row: Row) -> Project:
+    return Project(row[0], row[1], json.loads(row[2]), tuple(json.loads(row[3])), row[4])
+
+
+def _run(row: Row) -> Run:
+    identity, state, counters = row[:3], RunState(row[3]), row[4:9]
+    return Run(*identity, state, *counters, scope_fixed=bool(row[9]))
+
+
+def _crawl(row: Row) -> Crawl:
+    identity, state, ended_by, rest = row[:3], CrawlState(row[3]), EndedBy(row[4]) if row[4] else None, row[5:]
+    return Crawl(*identity, state, ended_by, *rest)
+
+
+def find_project(db: Database, name: str) -> Project | None:
+    row = db.one("project_by_name", name=name)
+    return _project(row) if row else None
+
+
+def project(db: Database, name: str) -> Project:
+    """The project, or an error that names those there are."""
+    found = find_project(db, name)
+    if found is None:
+        names = ", ".join(each.name for each in projects(db)) or "none yet"
+        raise UnknownProject(f"no project {name!r} in {db.path.parent} (there: {names})")
+    return found
+
+
+def projects(db: Database) -> list[Project]:
+    return [_project(row) for row in db.all("projects")]
+
+
+def save_project(
+    db: Database, name: str, settings: dict[str, Any], bases: Sequence[str], now: int
+) -> Project:
+    """Create the project, or replace its settings and base URLs."""
+    texts = {"settings": json.dumps(settings, sort_keys=True), "bases": json.dumps(list(bases))}
+    with db.transaction():
+        found = find_project(db, name)
+        if found is None:
+            db.all("add_project", name=name, created_at=now, **texts)
+        else:
+            db.run("save_project", id=found.id, **texts)
+    return project(db, name)
+
+
+def latest_run(db: Database, project_id: int) -> Run | None:
+    row = db.one("latest_run", project_id=project_id)
+    return _run(row) if row else None
+
+
+def run_of(db: Database, owner: Project, number: int | None) -> Run:
+    """The run with that number, or the latest; an error if there is none."""
+    if number is None:
+        found = latest_run(db, owner.id)
+    else:
+        row = db.one("run_by_number", project_id=owner.id, number=number)
+        found = _run(row) if row else None
+    if found is None:
+        which = "run yet" if number is None else f"run {number}"
+        raise NothingToDo(f"project {owner.name!r} has no {which}")
+    return found
+
+
+def runs_of(db: Database, project_id: int) -> list[Run]:
+    return [_run(row) for row in db.all("runs_of", project_id=project_id)]
+
+
+def crawls_of(db: Database, run_id: int) -> list[Crawl]:
+    return [_crawl(row) for row in db.all("crawls_of", run_id=run_id)]
+
+
+def bases_of(db: Database, run_id: int) -> list[Base]:
+    return [Base(*row) for row in db.all("bases_of", run_id=run_id)]
+
+
+def start_run(
+    db: Database, owner: Project, bases: Sequence[Base], urls: Sequence[UrlRow], budget: int | None, now: int
+) -> tuple[Run, int]:
+    """A new run with its base URLs queued, and its first crawl. `urls` have a run id of 0."""
+    previous = latest_run(db, owner.id)
+    with db.transaction():
+        number = previous.number + 1 if previous else 1
+        run_id = db.value("add_run", project_id=owner.id, number=number, started_at=now)
+        db.many("add_base", [(run_id, base.number, base.url, base.scope_key) for base in bases])
+        db.many("add_url", [row._replace(run_id=run_id) for row in urls])
+        db.run("add_tally", run_id=run_id, state=QUEUED[0], reason=QUEUED[1], change=len(urls))
+        db.run(
+            "advance_run",
+            run_id=run_id,
+            next_url=len(urls) + 1,
+            next_rank=len(urls),
+            next_visit=1,
+            scope_fixed=False,
+        )
+        crawl_id = db.value("add_crawl", run_id=run_id, budget=budget, now=now)
+    failpoint("run_created")
+    return run_of(db, owner, number), crawl_id
+
+
+def continue_run(db: Database, owner: Project, run: Run, budget: int | None, now: int) -> tuple[Run, int]:
+    """A further crawl under a paused run."""
+    with db.transaction():
+        move_run(db, run.id, RunState.PAUSED, RunState.IN_PROGRESS, now)
+        crawl_id = db.value("add_crawl", run_id=run.id, budget=budget, now=now)
+    return run_of(db, owner, run.number), crawl_id
+
+
+def move_run(db: Database, run_id: int, old: RunState, new: RunState, now: int) -> None:
+    ended_at = now if new is RunState.COMPLETED else None
+    db.moved("move_run", run_id=run_id, from_state=old.value, to_state=new.value, ended_at=ended_at)
+
+
+def settle_crashed(db: Database, project_id: int, now: int) -> int:
+    """Close what a killed owner left open: crawl failed/crashed, run paused. How many there were."""
+    with db.transaction():
+        left = db.all("open_crawls", project_id=project_id)
+        for crawl_id, run_id, run_state in left:
+            db.run("crash_crawl", crawl_id=crawl_id)
+            if run_state == RunState.IN_PROGRESS:
+                move_run(db, run_id, RunState.IN_PROGRESS, RunState.PAUSED, now)
+    return len(left)
+
+
+def end_crawl(db: Database, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:
+    """End a crawl that has nothing left to commit."""
+    with db.transaction():
+        end(db, run_id, crawl_id, ending, now)
+
+
+def finish(db: Database, run: Run, rule: str, now: int) -> int:
+    """Give up what is queued and complete a paused run. How many URLs were given up."""
+    with db.transaction():
+        given_up = db.run("skip_queued", run_id=run.id, rule=rule)
+        _tally(db, run.id, QUEUED, -given_up)
+        _tally(db, run.id, skipped(SkipReason.FINISHED.value), given_up)
+        move_run(db, run.id, RunState.PAUSED, RunState.COMPLETED, now)
+    return given_up
+
+
+def retry(db: Database, run: Run, kind: str | None, now: int) -> int:
+    """Queue failed URLs again, each with a new rank; a completed run is reopened. How many there were."""
+    with db.transaction():
+        ids = [row[0] for row in db.all("failed_ids", run_id=run.id, kind=kind)]
+        if not ids:
+            return 0
+        for rank, url_id in enumerate(ids, start=run.next_rank):
+            db.moved("requeue_url", run_id=run.id, id=url_id, rank=rank)
+            db.run("forget_visit", run_id=run.id, url_id=url_id)
+        _tally(db, run.id, (ItemState.FAILED.value, ""), -len(ids))
+        _tally(db, run.id, QUEUED, len(ids))
+        db.run(
+            "advance_run",
+            run_id=run.id,
+            next_url=run.next_url,
+            next_rank=run.next_rank + len(ids),
+            next_visit=run.next_visit,
+            scope_fixed=run.scope_fixed,
+        )
+        if run.state is RunState.COMPLETED:
+            move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)
+    return len(ids)
+
+
+def _tally(db: Database, run_id: int, of: tuple[str, str], change: int) -> None:
+    if change:
+        db.run("add_tally", run_id=run_id, state=of[0], reason=of[1], change=change)
+
+
+def initial_url(number: int, key: str, url: str, lane: str) -> UrlRow:
+    """The row of a base URL: place (0, number)."""
+    return UrlRow(
+        run_id=0,
+        id=number + 1,
+        key=key,
+        url=None if url == key else url,
+        state=ItemState.QUEUED.value,
+        reason=None,
+        rule=None,
+        source=Source.INITIAL.value,
+        depth=0,
+        rank=number,
+        lane=lane,
+        hops=0,
+        redirects=0,
+        base=number,
+        referrer=None,
+    )

@@ -1,0 +1,32 @@
+-- The rate limiter's memory: when each host may be asked again, shared by all processes of a workspace.
+
+CREATE TABLE IF NOT EXISTS hosts (
+    site     TEXT PRIMARY KEY,
+    due_at   INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS boots (
+    boot     TEXT PRIMARY KEY
+) WITHOUT ROWID;
+
+-- name: forget_other_boots
+-- The monotonic clock starts anew at each boot.
+DELETE FROM hosts WHERE NOT EXISTS (SELECT 1 FROM boots WHERE boot = :boot);
+
+-- name: remember_boot
+-- Due times stored from now on belong to this boot.
+INSERT INTO boots (boot) VALUES (:boot) ON CONFLICT (boot) DO NOTHING;
+
+-- name: host_due
+-- When the host may be asked again, so that a caller knows how long to wait.
+SELECT due_at FROM hosts WHERE site = :site;
+
+-- name: reserve_host
+-- Take the host's slot if it is due. No row means that another request was sent less than a slot ago.
+INSERT INTO hosts (site, due_at) VALUES (:site, :next_at)
+ON CONFLICT (site) DO UPDATE SET due_at = excluded.due_at WHERE hosts.due_at <= :now OR hosts.due_at > :longest
+RETURNING due_at;
+
+-- name: push_host
+-- The request went out later than its slot was taken (a new connection), so the next slot moves too.
+UPDATE hosts SET due_at = MAX(due_at, :next_at) WHERE site = :site;

@@ -1,0 +1,301 @@
+-- Named queries. Each says in one sentence why it exists. Parameters are :names.
+
+-- name: project_by_name
+-- Commands speak of projects by name.
+SELECT id, name, settings, bases, created_at FROM projects WHERE name = :name;
+
+-- name: projects
+-- `status` without a project lists them all.
+SELECT id, name, settings, bases, created_at FROM projects ORDER BY name;
+
+-- name: add_project
+-- A project comes to be at its first crawl.
+INSERT INTO projects (name, settings, bases, created_at) VALUES (:name, :settings, :bases, :created_at)
+RETURNING id;
+
+-- name: save_project
+-- Options given again replace the stored ones.
+UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
+
+-- name: latest_run
+-- Reports without --run speak of the latest run.
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed
+FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
+
+-- name: run_by_number
+-- Reports with --run N.
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed
+FROM runs WHERE project_id = :project_id AND number = :number;
+
+-- name: runs_of
+-- `runs` shows the history of a project.
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed
+FROM runs WHERE project_id = :project_id ORDER BY number;
+
+-- name: add_run
+-- A run begins with an empty queue.
+INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed)
+VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0)
+RETURNING id;
+
+-- name: move_run
+-- The one guarded state change of a run.
+UPDATE runs SET state = :to_state, ended_at = :ended_at WHERE id = :run_id AND state = :from_state;
+
+-- name: advance_run
+-- Ids, ranks and visit numbers given out in a group become durable with the group.
+UPDATE runs SET next_url = :next_url, next_rank = :next_rank, next_visit = :next_visit, scope_fixed = :scope_fixed
+WHERE id = :run_id;
+
+-- name: add_base
+-- The base URLs of a run are fixed at its start; only their scope may move.
+INSERT INTO bases (run_id, number, url, scope_key) VALUES (:run_id, :number, :url, :scope_key);
+
+-- name: bases_of
+-- The scope and the page limits of a run.
+SELECT number, url, scope_key, pages FROM bases WHERE run_id = :run_id ORDER BY number;
+
+-- name: save_base
+-- A redirecting base URL moves its scope; each new page counts towards its limit.
+UPDATE bases SET scope_key = :scope_key, pages = :pages WHERE run_id = :run_id AND number = :number;
+
+-- name: add_crawl
+-- One session of work.
+INSERT INTO crawls (run_id, number, state, budget, started_at, updated_at)
+VALUES (:run_id, (SELECT COUNT(*) + 1 FROM crawls WHERE run_id = :run_id), 'in_progress', :budget, :now, :now)
+RETURNING id;
+
+-- name: crawls_of
+-- `runs` shows the crawls under each run.
+SELECT id, run_id, number, state, ended_by, error, budget, started_at, updated_at, visited, failed, pages, bytes
+FROM crawls WHERE run_id = :run_id ORDER BY number;
+
+-- name: open_crawls
+-- After a crash the next owner settles what was left in progress.
+SELECT crawls.id, crawls.run_id, runs.state FROM crawls JOIN runs ON runs.id = crawls.run_id
+WHERE runs.project_id = :project_id AND crawls.state = 'in_progress';
+
+-- name: count_crawl
+-- A crawl's figures move with each group, so that a crash leaves them right.
+UPDATE crawls SET visited = :visited, failed = :failed, pages = :pages, bytes = :bytes, updated_at = :now
+WHERE id = :crawl_id;
+
+-- name: end_crawl
+-- The one guarded state change of a crawl.
+UPDATE crawls SET state = :to_state, ended_by = :ended_by, error = :error, updated_at = :now
+WHERE id = :crawl_id AND state = 'in_progress';
+
+-- name: crash_crawl
+-- A crawl found in progress by the next owner was killed; its last group tells when.
+UPDATE crawls SET state = 'failed', ended_by = 'crashed' WHERE id = :crawl_id AND state = 'in_progress';
+
+-- name: add_url
+-- A URL is inserted once, with its verdict, at the commit that found it first.
+INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer)
+VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank, :lane, :hops, :redirects, :base,
+        :referrer);
+
+-- name: settle_url
+-- Guarded: only the owner settles, and only what is queued.
+UPDATE urls SET state = :state WHERE run_id = :run_id AND id = :id AND state = 'queued';
+
+-- name: readmit_url
+-- A skipped URL found on a better path is queued with a new rank.
+UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, source = :source, depth = :depth, rank = :rank,
+                lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer
+WHERE run_id = :run_id AND id = :id AND state = 'skipped';
+
+-- name: refuse_url
+-- A URL is skipped, or skipped again for another reason: the scope moved, or a better path is still refused.
+UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule, depth = :depth, hops = :hops
+WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
+
+-- name: shorten_path
+-- A queued URL found with fewer hops passes them on to its children.
+UPDATE urls SET hops = :hops WHERE run_id = :run_id AND id = :id;
+
+-- name: skip_base
+-- The page limit of a base URL is reached: what it still has queued is skipped at once.
+UPDATE urls SET state = 'skipped', reason = 'page_limit', rule = :rule
+WHERE run_id = :run_id AND base = :base AND state = 'queued';
+
+-- name: skip_queued
+-- A run finished by hand gives up what is queued.
+UPDATE urls SET state = 'skipped', reason = 'finished', rule = :rule WHERE run_id = :run_id AND state = 'queued';
+
+-- name: set_lanes_strict
+-- The order of a resumed run may have been changed to strict.
+UPDATE urls SET lane = '' WHERE run_id = :run_id AND state = 'queued' AND lane <> '';
+
+-- name: set_lane
+-- The order of a resumed run may have been changed to relaxed.
+UPDATE urls SET lane = :lane WHERE run_id = :run_id AND id = :id;
+
+-- name: queued_keys_in_lane
+-- What must be moved when the order changes to relaxed.
+SELECT id, key FROM urls WHERE run_id = :run_id AND lane = :lane AND state = 'queued' ORDER BY id;
+
+-- name: queued_in_order
+-- The next places of a lane; the partial index serves it without a sort.
+SELECT id, key, url, source, depth, rank, lane, hops, redirects, base FROM urls
+WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) >= (:depth, :rank)
+ORDER BY depth, rank LIMIT :count;
+
+-- name: queued_lanes
+-- The lanes that have work, at the start of a crawl.
+SELECT DISTINCT lane FROM urls WHERE run_id = :run_id AND state = 'queued';
+
+-- name: known_url
+-- Exact dedup: the cache may forget, this never does.
+SELECT id, depth, hops, state = 'skipped' FROM urls WHERE run_id = :run_id AND key = :key;
+
+-- name: known_urls
+-- A resumed run of moderate size is known completely from the start.
+SELECT key, id, depth, hops, state = 'skipped' FROM urls WHERE run_id = :run_id;
+
+-- name: queued_by_base
+-- The queue of each base URL, for page limits.
+SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY base;
+
+-- name: queued_at_depth_zero
+-- While base URLs are queued the scope is not fixed.
+SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND lane >= '' AND state = 'queued' AND depth = 0;
+
+-- name: urls_beyond_bases
+-- Judged again, in the order of their finding, when the scope has moved.
+SELECT id, key, url, state, source, depth, hops, redirects, base, referrer FROM urls
+WHERE run_id = :run_id AND depth > 0 ORDER BY id;
+
+-- name: add_visit
+-- One row a settled URL.
+INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
+                    content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, body_sha256,
+                    content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at)
+VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :error, :tries, :final_url, :redirect_to,
+        :content_type, :encoding, :etag, :last_modified, :title, :canonical, :noindex, :nofollow, :body_sha256,
+        :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at);
+
+-- name: redirect_of
+-- Redirect loops are found by following the targets of earlier visits.
+SELECT redirect_to FROM visits WHERE run_id = :run_id AND url_id = :url_id;
+
+-- name: add_page
+-- The first URL in order with this content is its page.
+INSERT INTO pages (run_id, content_sha256, url_id, base) VALUES (:run_id, :content_sha256, :url_id, :base);
+
+-- name: page_exists
+-- Later URLs with the same content become alternates.
+SELECT 1 FROM pages WHERE run_id = :run_id AND content_sha256 = :content_sha256;
+
+-- name: add_outlinks
+-- One packed record a page.
+INSERT INTO outlinks (run_id, url_id, packed) VALUES (:run_id, :url_id, :packed);
+
+-- name: body_exists
+-- A body is stored once in a workspace.
+SELECT 1 FROM bodies WHERE sha256 = :sha256;
+
+-- name: add_body
+-- Another process may have stored the same body meanwhile; the first row stays.
+INSERT INTO bodies (sha256, segment, offset, length, size) VALUES (:sha256, :segment, :offset, :length, :size)
+ON CONFLICT (sha256) DO NOTHING;
+
+-- name: body_location
+-- Where a body lies.
+SELECT segment, offset, length, size FROM bodies WHERE sha256 = :sha256;
+
+-- name: add_segment
+-- A segment belongs to the project that writes it.
+INSERT INTO segments (project_id, committed) VALUES (:project_id, 0) RETURNING id;
+
+-- name: latest_segment
+-- Where a project goes on writing; bytes beyond `committed` are of a crash.
+SELECT id, committed FROM segments WHERE project_id = :project_id AND committed > 0 ORDER BY id DESC LIMIT 1;
+
+-- name: extend_segment
+-- The length that committed rows rely on.
+UPDATE segments SET committed = :committed WHERE id = :segment;
+
+-- name: add_tally
+-- Counters move with the states they count.
+INSERT INTO tallies (run_id, state, reason, count) VALUES (:run_id, :state, :reason, :change)
+ON CONFLICT (run_id, state, reason) DO UPDATE SET count = tallies.count + excluded.count;
+
+-- name: tallies_of
+-- Status without counting a million rows.
+SELECT state, reason, count FROM tallies WHERE run_id = :run_id AND count <> 0 ORDER BY state, reason;
+
+-- name: count_states
+-- The truth that the tallies must equal.
+SELECT state, COALESCE(reason, ''), COUNT(*) FROM urls WHERE run_id = :run_id GROUP BY state, COALESCE(reason, '');
+
+-- name: count_roles
+-- Pages and alternates of a run.
+SELECT role, COUNT(*) FROM visits WHERE run_id = :run_id GROUP BY role;
+
+-- name: run_bytes
+-- Decoded bytes captured in a run.
+SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
+
+-- name: queued_by_source
+-- `queue` shows where the waiting URLs came from.
+SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY source ORDER BY source;
+
+-- name: queue_head
+-- The next URLs, whatever their lane.
+SELECT COALESCE(url, key), source, depth, rank, hops FROM urls
+WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank LIMIT :count;
+
+-- name: manifest
+-- One line a visit, in the order of commits.
+SELECT visits.depth, visits.rank, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.body_sha256,
+       visits.content_sha256, visits.role
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id ORDER BY visits.number;
+
+-- name: page_visits
+-- Primaries and alternates, grouped by the reader.
+SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.title, visits.content_sha256,
+       visits.body_sha256, visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, visits.role
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role <> '-' ORDER BY visits.number;
+
+-- name: failures
+-- What failed and why, in the order of commits.
+SELECT COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries, visits.fetched_at
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.kind IS NOT NULL ORDER BY visits.number;
+
+-- name: failed_ids
+-- What `retry` queues again, in the order in which it failed.
+SELECT visits.url_id FROM visits WHERE visits.run_id = :run_id AND visits.kind IS NOT NULL
+AND (:kind IS NULL OR visits.kind = :kind) ORDER BY visits.number;
+
+-- name: requeue_url
+-- A failed URL gets a new rank at the end of its depth.
+UPDATE urls SET state = 'queued', rank = :rank WHERE run_id = :run_id AND id = :id AND state = 'failed';
+
+-- name: forget_visit
+-- A retried URL will be visited again, so its old row goes.
+DELETE FROM visits WHERE run_id = :run_id AND url_id = :url_id;
+
+-- name: url_by_key
+-- `show` and `queue` speak of one URL.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, urls.source, urls.depth, urls.rank,
+       urls.hops, referrers.key
+FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+WHERE urls.run_id = :run_id AND urls.key = :key;
+
+-- name: visit_of
+-- Everything recorded about one visit.
+SELECT status, kind, error, tries, final_url, content_type, encoding, etag, last_modified, title, canonical, noindex,
+       nofollow, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, crawl_id, depth, rank
+FROM visits WHERE run_id = :run_id AND url_id = :url_id;
+
+-- name: outlinks_of
+-- The links of one page.
+SELECT packed FROM outlinks WHERE run_id = :run_id AND url_id = :url_id;
+
+-- name: key_of
+-- Names a target of a packed record.
+SELECT key FROM urls WHERE run_id = :run_id AND id = :id;

@@ -1,0 +1,149 @@
+-- Version 1 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
+-- The words in angle brackets become the states of orbweb.lifecycle when the schema is created.
+
+CREATE TABLE projects (
+    id          INTEGER PRIMARY KEY,
+    name        TEXT NOT NULL UNIQUE,
+    settings    TEXT NOT NULL,
+    bases       TEXT NOT NULL,
+    created_at  INTEGER NOT NULL
+);
+
+CREATE TABLE runs (
+    id          INTEGER PRIMARY KEY,
+    project_id  INTEGER NOT NULL REFERENCES projects (id),
+    number      INTEGER NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN (<run_states>)),
+    started_at  INTEGER NOT NULL,
+    ended_at    INTEGER,
+    next_url    INTEGER NOT NULL,
+    next_rank   INTEGER NOT NULL,
+    next_visit  INTEGER NOT NULL,
+    scope_fixed INTEGER NOT NULL CHECK (scope_fixed IN (0, 1)),
+    UNIQUE (project_id, number)
+);
+
+CREATE TABLE bases (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    number      INTEGER NOT NULL,
+    url         TEXT NOT NULL,
+    scope_key   TEXT NOT NULL,
+    pages       INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID;
+
+CREATE TABLE crawls (
+    id          INTEGER PRIMARY KEY,
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    number      INTEGER NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN (<crawl_states>)),
+    ended_by    TEXT CHECK (ended_by IN (<endings>)),
+    error       TEXT,
+    budget      INTEGER,
+    started_at  INTEGER NOT NULL,
+    updated_at  INTEGER NOT NULL,
+    visited     INTEGER NOT NULL DEFAULT 0,
+    failed      INTEGER NOT NULL DEFAULT 0,
+    pages       INTEGER NOT NULL DEFAULT 0,
+    bytes       INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (run_id, number)
+);
+
+-- Every URL ever seen in a run. `url` is NULL where it equals the key. `lane` is empty in strict
+-- order and the site in relaxed order; a URL's turn is (depth, rank) within its lane.
+CREATE TABLE urls (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    id          INTEGER NOT NULL,
+    key         TEXT NOT NULL,
+    url         TEXT,
+    state       TEXT NOT NULL CHECK (state IN (<stored_item_states>)),
+    reason      TEXT,
+    rule        TEXT,
+    source      TEXT NOT NULL,
+    depth       INTEGER NOT NULL,
+    rank        INTEGER,
+    lane        TEXT NOT NULL,
+    hops        INTEGER NOT NULL,
+    redirects   INTEGER NOT NULL,
+    base        INTEGER NOT NULL,
+    referrer    INTEGER,
+    PRIMARY KEY (run_id, id)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX urls_by_key ON urls (run_id, key);
+CREATE INDEX urls_in_order ON urls (run_id, lane, depth, rank) WHERE state = 'queued';
+
+-- One row a settled URL, in the order of commits. A retried URL loses its row when it is queued again.
+CREATE TABLE visits (
+    run_id        INTEGER NOT NULL REFERENCES runs (id),
+    number        INTEGER NOT NULL,
+    url_id        INTEGER NOT NULL,
+    crawl_id      INTEGER NOT NULL REFERENCES crawls (id),
+    depth         INTEGER NOT NULL,
+    rank          INTEGER NOT NULL,
+    status        INTEGER,
+    kind          TEXT,
+    error         TEXT,
+    tries         INTEGER NOT NULL,
+    final_url     TEXT,
+    redirect_to   INTEGER,
+    content_type  TEXT,
+    encoding      TEXT,
+    etag          TEXT,
+    last_modified TEXT,
+    title         TEXT,
+    canonical     TEXT,
+    noindex       INTEGER NOT NULL,
+    nofollow      INTEGER NOT NULL,
+    body_sha256   BLOB,
+    content_sha256 BLOB,
+    role          TEXT NOT NULL,
+    bytes         INTEGER NOT NULL,
+    wire_bytes    INTEGER NOT NULL,
+    latency_ms    INTEGER NOT NULL,
+    fetched_at    INTEGER NOT NULL,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX visits_by_url ON visits (run_id, url_id);
+
+-- Unique content of a run and the URL that showed it first.
+CREATE TABLE pages (
+    run_id         INTEGER NOT NULL REFERENCES runs (id),
+    content_sha256 BLOB NOT NULL,
+    url_id         INTEGER NOT NULL,
+    base           INTEGER NOT NULL,
+    PRIMARY KEY (run_id, content_sha256)
+) WITHOUT ROWID;
+
+-- The links of a page as one packed record (see store.outlinks), not a row an edge.
+CREATE TABLE outlinks (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    url_id      INTEGER NOT NULL,
+    packed      BLOB NOT NULL,
+    PRIMARY KEY (run_id, url_id)
+) WITHOUT ROWID;
+
+CREATE TABLE segments (
+    id          INTEGER PRIMARY KEY,
+    project_id  INTEGER NOT NULL REFERENCES projects (id),
+    committed   INTEGER NOT NULL
+);
+
+-- Bodies of the whole workspace. `segment` is NULL for a body in the `files` layout.
+CREATE TABLE bodies (
+    sha256      BLOB PRIMARY KEY,
+    segment     INTEGER REFERENCES segments (id),
+    offset      INTEGER,
+    length      INTEGER NOT NULL,
+    size        INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- How many URLs of a run are in which state, kept in the same transaction as the states themselves.
+CREATE TABLE tallies (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    state       TEXT NOT NULL,
+    reason      TEXT NOT NULL,
+    count       INTEGER NOT NULL,
+    PRIMARY KEY (run_id, state, reason)
+) WITHOUT ROWID;

@@ -1,0 +1,330 @@
+"""URLs: resolving as browsers do, the canonical key, and the parts of a key.
+
+Owns the only definition of a URL's identity. Always: parsing is the WHATWG one (ada); `canonicalize` is
+idempotent; a key or a target has no fragment and no userinfo and is http or https. Never: looks at the
+network, keeps state that changes an answer (the memo of `Resolver` only makes it faster), or raises for
+a bad URL: that is `None`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import ada_url
+
+# Names that mark a click, a campaign or a visitor, never content. A trailing * matches a prefix.
+# fmt: off
+TRACKING_PARAMS = frozenset({
+    "utm_*", "mtm_*", "pk_*", "piwik_*", "hsa_*", "matomo_*",
+    "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "_ga", "_gl", "_gac",
+    "fbclid", "igshid", "igsh", "msclkid", "yclid", "ysclid", "twclid", "ttclid", "li_fat_id", "epik",
+    "s_kwcid", "wickedid", "rb_clickid",
+    "mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "__hstc", "__hssc", "__hsfp", "hsctatracking",
+    "vero_id", "vero_conv", "oly_anon_id", "oly_enc_id", "ml_subscriber", "ml_subscriber_hash", "_openstat",
+    "phpsessid", "jsessionid",
+})
+# fmt: on
+
+_HTTP = ("http://", "https://")
+_PORTS = {"http": 80, "https": 443}
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+# What a path or a query may hold as it is (RFC 3986: pchar, slash, question mark); the rest is escaped.
+_SETTLED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?]*").fullmatch
+_UNSETTLED = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
+_SLASHES = re.compile("/{2,}")
+
+# A relative reference that means base directory + itself, and whose key needs no work but the last slash.
+_NAME = r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
+_PLAIN = re.compile(rf"{_NAME}(?:/{_NAME})*/?").fullmatch
+_PLAIN_URL = re.compile(
+    rf"https?://(?:(?!xn--)[a-z0-9][a-z0-9-]*\.)*(?!xn--)[a-z][a-z0-9-]*/(?:{_NAME}(?:/{_NAME})*/?)?"
+).fullmatch
+_PLAIN_FILE = re.compile(_NAME).fullmatch
+
+# A reference whose meaning depends on the base's directory only, not on its last segment or its query.
+_BY_DIRECTORY = re.compile(r"(?!https?:(?!//))[A-Za-z0-9_~./%-][^\t\r\n]*", re.IGNORECASE).fullmatch
+_MEMO_LENGTH = 256
+_MEMO_ENTRIES = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRules:
+    """Which query parameters are part of a key. Names are compared without case; `utm_*` is a prefix.
+
+    `keep_params` replaces `drop_params`: only the named parameters stay, none if it is empty.
+    """
+
+    drop_params: frozenset[str] = TRACKING_PARAMS
+    keep_params: tuple[str, ...] | None = None
+    _names: frozenset[str] = field(init=False, repr=False, compare=False)
+    _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        listed = self.drop_params if self.keep_params is None else self.keep_params
+        folded = {name.lower() for name in listed}
+        prefixes = {name for name in folded if name.endswith("*")}
+        object.__setattr__(self, "_names", frozenset(folded - prefixes))
+        object.__setattr__(self, "_prefixes", tuple(sorted(name[:-1] for name in prefixes)))
+
+    def keeps(self, name: str) -> bool:
+        """Whether the parameter called `name` is part of a key."""
+        folded = name.lower()
+        listed = folded in self._names or folded.startswith(self._prefixes)
+        return listed is (self.keep_params is not None)
+
+
+DEFAULT_RULES = UrlRules()
+
+
+class Target(NamedTuple):
+    """Where a link leads: `key` is the identity, `url` what a request uses."""
+
+    key: str
+    url: str
+
+
+class Parts(NamedTuple):
+    """The parts of a key; an IPv6 `host` has its brackets, `query` has no question mark."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    query: str
+
+
+def resolve(url: str, base: str | None = None) -> str | None:
+    """The href a browser makes of `url` (on `base`), of any scheme; None if it is invalid."""
+    try:
+        return ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
+    except ValueError:
+        return None
+
+
+def canonicalize(url: str, rules: UrlRules = DEFAULT_RULES) -> str | None:
+    """The key of an absolute http(s) URL, None for anything else."""
+    found = target(url, rules=rules)
+    return None if found is None else found.key
+
+
+def target(url: str, base: str | None = None, *, rules: UrlRules = DEFAULT_RULES) -> Target | None:
+    """Where `url` (on `base`) leads, None if that is not a valid http(s) URL."""
+    href = resolve(url, base)
+    if href is None or not href.startswith(_HTTP):
+        return None
+    request = _without_secrets(href)
+    key = _key(request, rules)
+    return Target(request if key == request else key, request)
+
+
+def split(key: str) -> Parts:
+    """The parts of a key or of a target's URL."""
+    scheme, _, rest = key.partition("://")
+    authority, _, rest = rest.partition("/")
+    path, _, query = rest.partition("?")
+    host, port = _host_port(authority)
+    return Parts(scheme, host, int(port) if port else _PORTS[scheme], "/" + path, query)
+
+
+def site(key: str) -> str:
+    """The `host:port` whose server answers for this key: the unit of politeness."""
+    scheme, _, rest = key.partition("://")
+    host, port = _host_port(rest.partition("/")[0])
+    return f"{host}:{port or _PORTS[scheme]}"
+
+
+def scope_site(key: str) -> str:
+    """The site a scope compares: as `site`, but the default ports of http and https are one and not shown."""
+    host, port = _host_port(key.partition("://")[2].partition("/")[0])
+    return host if port in ("", "80", "443") else f"{host}:{port}"
+
+
+def same_site(left: str, right: str) -> bool:
+    """Whether two keys have the same host name and the same port, http and https by default being one."""
+    return scope_site(left) == scope_site(right)
+
+
+class Resolver:
+    """Makes targets of the hrefs of many pages. One per worker, with the rules of one project.
+
+    What an href means is remembered for each directory, because the pages of a directory repeat each other's
+    links. The memo is emptied when it holds `entries` answers.
+    """
+
+    __slots__ = ("_directories", "_entries", "_used", "rules")
+
+    def __init__(self, rules: UrlRules = DEFAULT_RULES, *, entries: int = _MEMO_ENTRIES) -> None:
+        self.rules = rules
+        self._entries = entries
+        self._used = 0
+        self._directories: dict[str, _Directory] = {}
+
+    def page(self, url: str) -> Page | None:
+        """The page at an absolute http(s) `url`, to resolve its hrefs; None if the URL is not one."""
+        file = url.rfind("/") + 1
+        directory = self._directories.get(url[:file])
+        if directory is not None and _PLAIN_FILE(url, file):
+            return Page(self, directory, Target(directory.prefix + url[file:], url))
+        found = target(url, rules=self.rules)
+        return None if found is None else Page(self, self._directory(_directory_of(found.url)), found)
+
+    def learn(self, directory: _Directory, href: str) -> Target | None:
+        """Resolve an href that depends on nothing but the directory, and remember the answer."""
+        found = self._plain(directory, href) or target(href, directory.own.url, rules=self.rules)
+        if self._is_full():
+            directory.known.clear()
+        directory.known[href] = found
+        return found
+
+    def _plain(self, directory: _Directory, href: str) -> Target | None:
+        """The target of a plain href, without parsing; None where the parser must decide."""
+        if href.startswith(_HTTP):
+            return _plain_url(href)
+        if href.startswith("/"):
+            directory, href = self._directory(_root(directory.own.url)), href[1:]
+        while href.startswith("../"):
+            directory, href = self._directory(_parent(directory.own.url)), href[3:]
+        if not _PLAIN(href):
+            return None
+        url = directory.own.url + href
+        key = directory.prefix + href.removesuffix("/")
+        return Target(url if key == url else key, url)
+
+    def _directory(self, url: str) -> _Directory:
+        known = self._directories.get(url)
+        if known is None:
+            self._is_full()
+            own = Target(_key(url, self.rules), url)
+            known = self._directories[url] = _Directory(own, own.key.rstrip("/") + "/", {})
+        return known
+
+    def _is_full(self) -> bool:
+        """Count one more entry; if that is one too many, forget all others first."""
+        self._used += 1
+        if self._used <= self._entries:
+            return False
+        self._directories.clear()
+        self._used = 1
+        return True
+
+
+class Page:
+    """One page's view of the links on it: the page's own target, and the targets of its hrefs."""
+
+    __slots__ = ("_directory", "_known", "_resolver", "own")
+
+    def __init__(self, resolver: Resolver, directory: _Directory, own: Target) -> None:
+        self._resolver = resolver
+        self._directory = directory
+        self._known = directory.known
+        self.own = own
+
+    def target(self, href: str) -> Target | None:
+        """Where `href` leads from this page, None if that is not a valid http(s) URL."""
+        cut = href.find("#")
+        if cut == 0:
+            return self.own
+        if cut > 0:
+            href = href[:cut]
+        try:
+            return self._known[href]
+        except KeyError:
+            return self._resolve(href)
+
+    def _resolve(self, href: str) -> Target | None:
+        if not href:
+            return self.own
+        if len(href) <= _MEMO_LENGTH and _BY_DIRECTORY(href):
+            return self._resolver.learn(self._directory, href)
+        return target(href, self.own.url, rules=self._resolver.rules)
+
+
+class _Directory(NamedTuple):
+    """A directory's own target, the key of its entries up to their name, and the hrefs seen there."""
+
+    own: Target
+    prefix: str
+    known: dict[str, Target | None]
+
+
+def _plain_url(href: str) -> Target | None:
+    if not _PLAIN_URL(href):
+        return None
+    bare = href.removesuffix("/")
+    return Target(href if bare == href or bare.count("/") == 2 else bare, href)
+
+
+def _directory_of(url: str) -> str:
+    path = url.partition("?")[0]
+    return path[: path.rindex("/") + 1]
+
+
+def _root(url: str) -> str:
+    return url[: url.index("/", url.index("//") + 2) + 1]
+
+
+def _parent(directory: str) -> str:
+    """The directory one above; the root is its own."""
+    root = _root(directory)
+    return root if directory == root else directory[: directory.rindex("/", 0, -1) + 1]
+
+
+def _without_secrets(href: str) -> str:
+    """An http(s) href without fragment and userinfo."""
+    href = href.partition("#")[0]
+    scheme, _, rest = href.partition("://")
+    authority, _, rest = rest.partition("/")
+    if "@" not in authority:
+        return href
+    return f"{scheme}://{authority.rpartition('@')[2]}/{rest}"
+
+
+def _key(url: str, rules: UrlRules) -> str:
+    """The key of an http(s) href that has no fragment and no userinfo."""
+    scheme, _, rest = url.partition("://")
+    authority, _, rest = rest.partition("/")
+    path, _, query = rest.partition("?")
+    if authority.endswith(".") or ".:" in authority:
+        authority = _undotted(authority)
+    path = _SLASHES.sub("/", _settled(path)).strip("/")
+    if query:
+        query = _query(query, rules)
+    return f"{scheme}://{authority}/{path}?{query}" if query else f"{scheme}://{authority}/{path}"
+
+
+def _undotted(authority: str) -> str:
+    """Without the dot that only says a host name is complete. Two dots stay: that is no name at all."""
+    host, port = _host_port(authority)
+    if host == "." or not host.endswith(".") or host.endswith(".."):
+        return authority
+    return f"{host[:-1]}:{port}" if port else host[:-1]
+
+
+def _host_port(authority: str) -> tuple[str, str]:
+    host, colon, port = authority.rpartition(":")
+    return (host, port) if colon and not port.endswith("]") else (authority, "")
+
+
+def _query(query: str, rules: UrlRules) -> str:
+    kept = []
+    for piece in _settled(query).replace("%20", "+").split("&"):
+        name = piece.partition("=")[0]
+        if name and rules.keeps(name):
+            kept.append(piece)
+    return "&".join(sorted(kept))
+
+
+def _settled(text: str) -> str:
+    """The one spelling of a path or query: unreserved characters plain, all others that need it escaped."""
+    return text if _SETTLED(text) else _UNSETTLED.sub(_settle, text)
+
+
+def _settle(match: re.Match[str]) -> str:
+    text = match.group()
+    if len(text) == 1:
+        return f"%{ord(text):02X}"
+    character = chr(int(text[1:], 16))
+    return character if character in _UNRESERVED else text.upper()
