@@ -36,9 +36,7 @@ def main() -> int:
         "bare_python_ms": round(bare_ms, 1),
         "ratio": round(help_ms / bare_ms, 2),
         "slowest_ms": round(max(taken["help"]), 1),
-        "goals": [
-            {"goal": "help_ms", "at_most": GOAL_MS, "is": round(help_ms, 1), "met": help_ms <= GOAL_MS}
-        ],
+        "goals": [{"goal": "help_ms", "at_most": GOAL_MS, "is": round(help_ms, 1), "met": help_ms <= GOAL_MS}],
     }
     print(json.dumps(report))
     return 0

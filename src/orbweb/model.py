@@ -6,7 +6,7 @@ field here. Records that are made once a link are named tuples, because those ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -95,7 +95,7 @@ class Known(NamedTuple):
     id: int
     depth: int
     hops: int
-    skipped: bool
+    reason: str | None
 
 
 class Verdict(NamedTuple):
@@ -126,7 +126,10 @@ class Directives:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What one parse of a page gives; links in document order, each key once."""
+    """What one parse of a page gives; links in document order, each key once.
+
+    `truncated` says that there were more links or resources than a page may have.
+    """
 
     links: tuple[Link, ...] = ()
     resources: tuple[Link, ...] = ()
@@ -134,6 +137,7 @@ class Parsed:
     canonical: str | None = None
     directives: Directives = Directives()
     encoding: str = ""
+    truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,10 @@ class Fetched:
     last_modified: str | None
     wire_bytes: int
     latency_ms: int
+
+    def without_body(self) -> Fetched:
+        """The same answer, small enough to wait for its turn."""
+        return replace(self, body=None)
 
 
 @dataclass(frozen=True, slots=True)

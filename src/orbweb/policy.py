@@ -117,9 +117,7 @@ class Policy:
     def _covers(self, scope: str, path: str) -> bool:
         if not path.startswith(scope):
             return False
-        return (
-            not self.rules.strict_path or scope == "/" or len(path) == len(scope) or path[len(scope)] == "/"
-        )
+        return not self.rules.strict_path or scope == "/" or len(path) == len(scope) or path[len(scope)] == "/"
 
     def judge(self, found: Candidate) -> Verdict:
         """Allowed, or the reason and the rule. Patterns first: they are what a user wrote by hand."""

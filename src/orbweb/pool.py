@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from orbweb.digest import Digester, Job
-from orbweb.model import Blob, Digest, Directives, FailKind, Failed, Link, Parsed
+from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, Parsed
 from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
 from orbweb.urls import UrlRules
 
@@ -118,6 +118,7 @@ class _Worker(asyncio.Protocol):
         self._process = process
         self._buffer = bytearray()
         self._closing = False
+        self._transport: asyncio.Transport
         self.jobs: dict[int, tuple[Job, int]] = {}
         self.ahead = 0
 
@@ -161,7 +162,7 @@ class _Worker(asyncio.Protocol):
         self.ahead -= len(job.body)
         self._pool.finished(ticket, digest)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._process.wait()
         if not self._closing:
             self._pool.died(self)
@@ -189,7 +190,13 @@ def _encode_job(job: Job) -> list[bytes]:
 
 def _encode_digest(ticket: int, digest: Digest) -> list[bytes]:
     parsed, blob = digest.parsed, digest.blob
-    facts = [parsed.title, parsed.canonical, parsed.directives.noindex, parsed.directives.nofollow, parsed.encoding]
+    facts = [
+        parsed.title,
+        parsed.canonical,
+        parsed.directives.noindex,
+        parsed.directives.nofollow,
+        parsed.encoding,
+    ]
     meta = json.dumps(facts).encode()
     keys = "\n".join([link.key for link in parsed.links]).encode()
     urls = "\n".join(["" if link.url == link.key else link.url for link in parsed.links]).encode()

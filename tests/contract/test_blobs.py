@@ -72,9 +72,7 @@ class Workspace:
         return FileStore(self.root, compress=self.layout == "files")
 
     def resume(self) -> tuple[int, int] | None:
-        ends = [
-            (at.segment, at.offset + at.length) for at in self.committed.values() if at.segment is not None
-        ]
+        ends = [(at.segment, at.offset + at.length) for at in self.committed.values() if at.segment is not None]
         return max(ends, default=None)
 
     def commit(self, store: BodyStore, bodies: list[bytes]) -> list[Blob]:
@@ -267,9 +265,7 @@ def record_calls(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
     return calls
 
 
-def test_a_segment_group_is_one_write_and_one_sync(
-    segments: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_segment_group_is_one_write_and_one_sync(segments: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(segments.writer()) as store:
         calls = record_calls(monkeypatch, "pwrite", "fdatasync", "fsync")
         segments.commit(store, BODIES[:3])
@@ -425,9 +421,7 @@ print(count)
 
 def run_child(script: str, workspace: Workspace, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", CHILD + script, workspace.layout, str(workspace.root)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
 
 
 def location_of(line: str) -> tuple[bytes, Location]:
@@ -526,7 +520,8 @@ def test_after_a_failure_the_store_refuses_and_never_syncs_again(
 def test_a_closed_store_refuses(workspace: Workspace) -> None:
     store = workspace.writer()
     (blob,) = workspace.commit(store, BODIES[:1])
-    store.put(pack(BODIES[1], COMPRESSOR))
+    store.put(pack(random.Random(4).randbytes(5_000_000), COMPRESSOR))
+    assert len(workspace.temp_files()) == (workspace.layout != "segments")
     store.close()
     store.close()
     with pytest.raises(StoreError, match="closed"):
@@ -650,9 +645,7 @@ def test_scan_needs_no_database(segments: Workspace) -> None:
         segments.commit(store, BODIES[:3])
         segments.commit(store, BODIES[3:])
     found = list(scan(segments.root / "segments" / "0001.seg"))
-    assert found == [
-        Record(sha256, at.offset, at.length, at.size) for sha256, at in segments.committed.items()
-    ]
+    assert found == [Record(sha256, at.offset, at.length, at.size) for sha256, at in segments.committed.items()]
 
 
 def test_scan_tells_where_the_damage_is_and_goes_on(segments: Workspace) -> None:

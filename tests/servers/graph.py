@@ -603,6 +603,12 @@ class GraphSite:
             self._bodies[number] = render(self.seed, self.nodes[number])
         return self._bodies[number].replace(HOST_MARK.encode(), host.encode())
 
+    def warm(self) -> None:
+        """Render the bodies now, as many as are kept, so that no request pays for it."""
+        for node in self.nodes[:CACHED_BODIES]:
+            if node.is_page:
+                self.body(node, "")
+
     def expected(self, base_url: str, *, max_depth: int | None = None) -> Expected:
         """What a correct crawl of `base_url` finds; `base_url` is where the server serves `base_path`."""
         return _ReferenceCrawl(self, base_url, max_depth).run()

@@ -540,6 +540,7 @@ def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--base-path", default="/", help="graph: the path everything lies under")
     parser.add_argument("--max-delay-ms", type=float, default=0.0, help="graph: seeded delay of each path")
     parser.add_argument("--jitter-ms", type=float, default=0.0, help="graph: delay that differs every time")
+    parser.add_argument("--warm", action="store_true", help="graph: render every page before the port is printed")
     parser.add_argument("--fanout", type=int, default=1_000, help="wide: links of a page")
     parser.add_argument("--directory", type=Path, help="tree: the folder to serve")
     return parser.parse_args(arguments)
@@ -552,13 +553,16 @@ def chosen_site(options: argparse.Namespace) -> Site:
         return TreeSite(options.directory)
     if options.site == "wide":
         return WideSite(total=options.pages, fanout=options.fanout)
-    return GraphSite(
+    graph = GraphSite(
         options.seed,
         options.pages,
         base_path=options.base_path,
         max_delay_ms=options.max_delay_ms,
         jitter_ms=options.jitter_ms,
     )
+    if options.warm:
+        graph.warm()
+    return graph
 
 
 def allow_many_connections() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pycurl
 
 from orbweb.fetch import Listener
-from orbweb.model import FailKind, Failed, Fetched
+from orbweb.model import Failed, FailKind, Fetched
 
 READ_BUFFER = 128 * 1024
 DISCARD_BYTES = 64 * 1024
@@ -24,6 +24,7 @@ HEADER_LINES = 1_000
 READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
 READ_UNKNOWN = ("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*")
 
+_E_HTTP2_STREAM = 92
 _KINDS = {
     pycurl.E_COULDNT_RESOLVE_HOST: FailKind.DNS,
     pycurl.E_COULDNT_CONNECT: FailKind.CONNECT,
@@ -33,7 +34,7 @@ _KINDS = {
     pycurl.E_SEND_ERROR: FailKind.INTERRUPTED,
     pycurl.E_PARTIAL_FILE: FailKind.INTERRUPTED,
     pycurl.E_HTTP2: FailKind.INTERRUPTED,
-    pycurl.E_HTTP2_STREAM: FailKind.INTERRUPTED,
+    _E_HTTP2_STREAM: FailKind.INTERRUPTED,
     pycurl.E_BAD_CONTENT_ENCODING: FailKind.BAD_ENCODING,
     pycurl.E_FILESIZE_EXCEEDED: FailKind.TOO_LARGE,
     pycurl.E_SSL_CONNECT_ERROR: FailKind.TLS,
@@ -276,4 +277,3 @@ def _refusal(transfer: _Transfer, max_bytes: int) -> str:
 def _failed(code: int, message: str) -> Failed:
     kind = _KINDS.get(code, FailKind.PROTOCOL)
     return Failed(kind, message or f"curl error {code}", retriable=kind in _RETRIABLE)
-

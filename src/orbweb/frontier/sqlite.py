@@ -52,10 +52,14 @@ class SqliteFrontier:
         self._old: dict[str, Known] = {}
         self._complete = known_urls <= REMEMBERED
         if self._complete:
-            self._young = {row[0]: _known(row[1:]) for row in db.each("known_urls", run_id=run_id)}
+            self._young = {row[0]: Known(*row[1:]) for row in db.each("known_urls", run_id=run_id)}
         self._lanes: dict[str, _Lane] = {}
-        for (lane,) in db.all("queued_lanes", run_id=run_id):
-            self._lanes[lane] = _Lane(horizon=Place(0, 0))
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the queue anew; nothing is leased and every admitted row is written."""
+        lanes = self._db.all("queued_lanes", run_id=self._run_id)
+        self._lanes = {lane: _Lane(horizon=Place(0, 0)) for (lane,) in lanes}
         self.refill()
 
     def lanes(self) -> Iterator[str]:
@@ -105,7 +109,7 @@ class SqliteFrontier:
         found = self._old.get(key)
         if found is None and not self._complete:
             row = self._db.one("known_url", run_id=self._run_id, key=key)
-            found = _known(row) if row else None
+            found = Known(*row) if row else None
         if found is not None:
             self._young[key] = found
         return found
@@ -136,10 +140,6 @@ class SqliteFrontier:
         lane.horizon = items[CHUNK].place if len(items) > CHUNK else None
         lane.heap.extend((item.depth, item.rank, item) for item in items[:CHUNK])
         heapq.heapify(lane.heap)
-
-
-def _known(row: tuple[int, ...]) -> Known:
-    return Known(row[0], row[1], row[2], bool(row[3]))
 
 
 def _item(row: tuple[int, str, str | None, str, int, int, str, int, int, int]) -> Item:

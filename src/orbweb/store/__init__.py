@@ -60,13 +60,15 @@ class ReadmitRow(NamedTuple):
     id: int
 
 
-class RefuseRow(NamedTuple):
-    """A URL that is skipped, or skipped again; the fields of `refuse_url`."""
+class RejudgeRow(NamedTuple):
+    """A URL whose verdict changed with the scope; the fields of `rejudge_url`."""
 
-    reason: str
+    state: str
+    reason: str | None
     rule: str | None
-    depth: int
+    rank: int | None
     hops: int
+    base: int
     run_id: int
     id: int
 
@@ -146,7 +148,7 @@ class Group:
 
     urls: list[UrlRow] = field(default_factory=list)
     settled: list[SettleRow] = field(default_factory=list)
-    changes: list[tuple[str, ReadmitRow | RefuseRow | ShortenRow]] = field(default_factory=list)
+    changes: list[tuple[str, ReadmitRow | RejudgeRow | ShortenRow]] = field(default_factory=list)
     visits: list[VisitRow] = field(default_factory=list)
     pages: list[tuple[int, bytes, int, int]] = field(default_factory=list)
     outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -154,21 +156,17 @@ class Group:
     segments: dict[int, int] = field(default_factory=dict)
     bases: dict[int, BaseRow] = field(default_factory=dict)
     limited: dict[int, str] = field(default_factory=dict)
-    tallies: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tallies: Counter[Tally] = field(default_factory=Counter)
 
-    def move(self, old: tuple[str, str] | None, new: tuple[str, str]) -> None:
-        """Count a URL that leaves one (state, reason) for another."""
-        if old is not None:
-            self.tallies[old] -= 1
-        self.tallies[new] += 1
 
+Tally = tuple[str, str]
 
 QUEUED = (ItemState.QUEUED.value, "")
 VISITED = (ItemState.VISITED.value, "")
 FAILED = (ItemState.FAILED.value, "")
 
 
-def skipped(reason: str) -> tuple[str, str]:
+def skipped(reason: str) -> Tally:
     """The tally of a skip reason."""
     return ItemState.SKIPPED.value, reason
 

@@ -29,6 +29,7 @@ import zstandard
 
 from orbweb.errors import CorruptBody, DiskFull, StoreError, is_disk_full
 from orbweb.failpoints import failpoint
+from orbweb.model import Blob
 
 SEGMENT_BYTES = 256 * 1024 * 1024
 SEGMENT_HEADER = b"orbseg" + (1).to_bytes(2, "little")
@@ -41,15 +42,6 @@ RECORD_HEADER_BYTES = _RECORD_FIELDS.size + 4
 
 _TEMP_SUFFIX = ".tmp"
 _WRITER_NAME = re.compile(r"[A-Za-z0-9_-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A body ready to be kept: its hash, one zstd frame, and its decoded length."""
-
-    sha256: bytes
-    frame: bytes
-    size: int
 
 
 class Location(NamedTuple):

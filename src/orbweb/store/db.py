@@ -91,8 +91,7 @@ def schema() -> list[str]:
         "stored_item_states": _quoted(state for state in ItemState if state is not ItemState.LEASED),
     }
     return [
-        re.sub(r"<(\w+)>", lambda match: words[match[1]], statement)
-        for statement in named_schema("schema.sql")
+        re.sub(r"<(\w+)>", lambda match: words[match[1]], statement) for statement in named_schema("schema.sql")
     ]
 
 

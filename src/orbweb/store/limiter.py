@@ -31,9 +31,7 @@ class Limiter:
                 self._connection.execute(statement)
             self._forget_other_boots()
         except sqlite3.Error as error:
-            raise StoreError(
-                f"{path}: {error}. Delete this file if it is damaged; it holds no pages."
-            ) from error
+            raise StoreError(f"{path}: {error}. Delete this file if it is damaged; it holds no pages.") from error
 
     def _forget_other_boots(self) -> None:
         boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""

@@ -14,7 +14,6 @@ from types import TracebackType
 
 from orbweb.errors import Busy
 
-
 PROBES = 10
 PROBE_S = 0.02
 

@@ -7,7 +7,7 @@ project has at most one crawl in progress. The caller holds the project's lock (
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,13 +80,15 @@ def _project(row: Row) -> Project:
 
 
 def _run(row: Row) -> Run:
-    identity, state, counters = row[:3], RunState(row[3]), row[4:9]
-    return Run(*identity, state, *counters, scope_fixed=bool(row[9]))
+    fields: list[Any] = list(row)
+    fields[3], fields[9] = RunState(row[3]), bool(row[9])
+    return Run(*fields)
 
 
 def _crawl(row: Row) -> Crawl:
-    identity, state, ended_by, rest = row[:3], CrawlState(row[3]), EndedBy(row[4]) if row[4] else None, row[5:]
-    return Crawl(*identity, state, ended_by, *rest)
+    fields: list[Any] = list(row)
+    fields[3], fields[4] = CrawlState(row[3]), EndedBy(row[4]) if row[4] else None
+    return Crawl(*fields)
 
 
 def find_project(db: Database, name: str) -> Project | None:
@@ -107,9 +109,7 @@ def projects(db: Database) -> list[Project]:
     return [_project(row) for row in db.all("projects")]
 
 
-def save_project(
-    db: Database, name: str, settings: dict[str, Any], bases: Sequence[str], now: int
-) -> Project:
+def save_project(db: Database, name: str, settings: dict[str, Any], bases: Sequence[str], now: int) -> Project:
     """Create the project, or replace its settings and base URLs."""
     texts = {"settings": json.dumps(settings, sort_keys=True), "bases": json.dumps(list(bases))}
     with db.transaction():
@@ -186,6 +186,16 @@ def continue_run(db: Database, owner: Project, run: Run, budget: int | None, now
 def move_run(db: Database, run_id: int, old: RunState, new: RunState, now: int) -> None:
     ended_at = now if new is RunState.COMPLETED else None
     db.moved("move_run", run_id=run_id, from_state=old.value, to_state=new.value, ended_at=ended_at)
+
+
+def set_lanes(db: Database, run_id: int, lane_of: Callable[[str], str] | None) -> None:
+    """Give queued URLs the lanes of the order that a crawl uses now; None is strict order."""
+    with db.transaction():
+        if lane_of is None:
+            db.run("set_lanes_strict", run_id=run_id)
+            return
+        for url_id, key in db.all("queued_keys_in_lane", run_id=run_id, lane=""):
+            db.run("set_lane", run_id=run_id, id=url_id, lane=lane_of(key))
 
 
 def settle_crashed(db: Database, project_id: int, now: int) -> int:

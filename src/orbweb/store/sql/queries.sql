@@ -105,9 +105,9 @@ UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, source = :source, 
                 lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
--- name: refuse_url
--- A URL is skipped, or skipped again for another reason: the scope moved, or a better path is still refused.
-UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule, depth = :depth, hops = :hops
+-- name: rejudge_url
+-- The scope was moved by a redirecting base URL, so what was found before is judged again.
+UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, hops = :hops, base = :base
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
 -- name: shorten_path
@@ -147,11 +147,11 @@ SELECT DISTINCT lane FROM urls WHERE run_id = :run_id AND state = 'queued';
 
 -- name: known_url
 -- Exact dedup: the cache may forget, this never does.
-SELECT id, depth, hops, state = 'skipped' FROM urls WHERE run_id = :run_id AND key = :key;
+SELECT id, depth, hops, reason FROM urls WHERE run_id = :run_id AND key = :key;
 
 -- name: known_urls
 -- A resumed run of moderate size is known completely from the start.
-SELECT key, id, depth, hops, state = 'skipped' FROM urls WHERE run_id = :run_id;
+SELECT key, id, depth, hops, reason FROM urls WHERE run_id = :run_id;
 
 -- name: queued_by_base
 -- The queue of each base URL, for page limits.
@@ -159,12 +159,13 @@ SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROU
 
 -- name: queued_at_depth_zero
 -- While base URLs are queued the scope is not fixed.
-SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND lane >= '' AND state = 'queued' AND depth = 0;
+SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth = 0;
 
 -- name: urls_beyond_bases
--- Judged again, in the order of their finding, when the scope has moved.
-SELECT id, key, url, state, source, depth, hops, redirects, base, referrer FROM urls
-WHERE run_id = :run_id AND depth > 0 ORDER BY id;
+-- Judged again, in the order of their finding, when the scope is fixed.
+SELECT urls.id, urls.key, urls.reason, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
+FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
 
 -- name: add_visit
 -- One row a settled URL.

@@ -1,0 +1,77 @@
+"""What an answer means for its place: try again, follow, digest, or settle.
+
+Pure: a function of the answer, of how often the place was tried, and of where it has been.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orbweb import urls
+from orbweb.digest import is_html
+from orbweb.model import Failed, FailKind, Fetched
+from orbweb.urls import Target, UrlRules
+
+REDIRECTS = (301, 302, 303, 307, 308)
+AGAIN = (408, 425, 429)
+MAX_FOLLOWED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Ask for the same URL again, later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """The same key under another spelling, such as `/dir` to `/dir/`: ask there, in the same place."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A page: digest its body."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """The place is done. A redirect to another key carries its target."""
+
+    answer: Fetched | Failed
+    redirect: Target | None = None
+
+
+Step = Again | Follow | Read | Settle
+
+
+def next_step(
+    answer: Fetched | Failed, *, key: str, asked: tuple[str, ...], tries_left: int, rules: UrlRules
+) -> Step:
+    """`asked` are the URLs asked for in this place so far, the last one included."""
+    if isinstance(answer, Failed):
+        return Again() if answer.retriable and tries_left else Settle(answer)
+    if (answer.status in AGAIN or answer.status >= 500) and tries_left:
+        return Again()
+    if answer.status in REDIRECTS and answer.location is not None:
+        return _redirected(answer, answer.location, key, asked, rules)
+    if 200 <= answer.status < 300 and answer.body and is_html(answer.content_type, answer.body):
+        return Read(answer.body)
+    return Settle(answer)
+
+
+def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...], rules: UrlRules) -> Step:
+    target = urls.target(location, answer.url, rules=rules)
+    if target is None:
+        return Settle(
+            Failed(FailKind.BAD_REDIRECT, f"redirects to {location[:200]!r}, which is not an http(s) URL")
+        )
+    if target.key != key:
+        return Settle(answer, target)
+    if target.url in asked:
+        return Settle(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}"))
+    if len(asked) > MAX_FOLLOWED:
+        return Settle(Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects"))
+    return Follow(target.url)

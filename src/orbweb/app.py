@@ -1,0 +1,336 @@
+"""Composition: the only place that builds things.
+
+`crawl` and `resume` turn base URLs and settings into an engine at work on a run. Always holds: the project
+is owned by this process while it works; whatever happens, the run is left in a state from which `resume`
+goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orbweb import config as configuration
+from orbweb import politeness, seeds, urls
+from orbweb.config import Config
+from orbweb.control import signals
+from orbweb.dispatch import Dispatcher
+from orbweb.engine import Engine, EngineSettings
+from orbweb.errors import NothingToDo, OrbwebError, StoreError, UsageError
+from orbweb.events import Snapshot
+from orbweb.fetch.http import HttpFetcher, HttpSettings
+from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.ledger import Ledger
+from orbweb.lifecycle import EndedBy, RunState
+from orbweb.policy import Policy, Rules
+from orbweb.pool import InlinePool, Pool, ProcessPool
+from orbweb.store import Ending, reports, runs
+from orbweb.store.blobs import BodyStore
+from orbweb.store.limiter import Limiter
+from orbweb.store.reports import Report
+from orbweb.store.runs import Base, Project, Run
+from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
+from orbweb.workspace import Workspace, now_us
+
+Watch = Callable[[Snapshot], None]
+Note = Callable[[str], None]
+
+SPARE_FILES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a user asks a crawl to do. Settings are layered over those of the project."""
+
+    urls: Sequence[str] = ()
+    project: str | None = None
+    config_file: Path | None = None
+    settings: Mapping[str, Any] | None = None
+    new_run: bool = False
+
+
+def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
+    """Start a run, or go on with the paused one."""
+    name = _name(request)
+    with workspace.own(name):
+        known = runs.find_project(workspace.db, name)
+        config, settings = _configure(known, request)
+        rules = url_rules(config)
+        bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
+        if not bases:
+            raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
+        Policy(_policy_rules(config), [base.key for base in bases])
+        paused = _paused_run(workspace, known, note)
+        if paused is not None and config.incremental and not request.new_run:
+            _same_bases(workspace, paused, bases, name)
+            note(f"resuming run {paused.number} of {name}, {_queued(workspace, paused)} URLs queued")
+        elif paused is not None:
+            runs.finish(workspace.db, paused, "a new run was started", now_us())
+            paused = None
+        project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
+        return _session(workspace, project, config, paused, bases, watch, note)
+
+
+def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
+    """Go on with the paused run; an error if there is none."""
+    name = _name(request)
+    known = runs.project(workspace.db, name)
+    with workspace.own(name):
+        config, settings = _configure(known, request)
+        paused = _paused_run(workspace, known, note)
+        if paused is None:
+            raise NothingToDo(
+                f"project {name!r} has no paused run to resume. `orbweb crawl --project {name}` starts a new one, "
+                f"`orbweb retry {name}` queues failed URLs again."
+            )
+        project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
+        return _session(workspace, project, config, paused, [], watch, note)
+
+
+def _name(request: Request) -> str:
+    if request.project is not None:
+        return seeds.check_project_name(request.project)
+    if not request.urls:
+        raise UsageError("give a URL to crawl, or --project NAME for one that exists")
+    return seeds.project_name(seeds.base_urls(request.urls, UrlRules())[0].key)
+
+
+def _configure(known: Project | None, request: Request) -> tuple[Config, dict[str, Any]]:
+    """The project's settings with the file's, the environment's and the command line's on top."""
+    file = configuration.read_file(request.config_file) if request.config_file else {}
+    environment = configuration.read_environment(os.environ)
+    flags = request.settings or {}
+    configuration.build(flags, source="command line")
+    settings = configuration.merge(known.settings if known else {}, file, environment, flags)
+    return configuration.build(settings, source="settings"), settings
+
+
+def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run | None:
+    if known is None:
+        return None
+    if runs.settle_crashed(workspace.db, known.id, now_us()):
+        note("the last crawl was killed; nothing it had committed is lost")
+    latest = runs.latest_run(workspace.db, known.id)
+    return latest if latest is not None and latest.state is RunState.PAUSED else None
+
+
+def _queued(workspace: Workspace, run: Run) -> int:
+    return int(reports.counts(workspace.db, run.id)["queued"])
+
+
+def _same_bases(workspace: Workspace, run: Run, bases: Sequence[Target], name: str) -> None:
+    stored = {base.url for base in runs.bases_of(workspace.db, run.id)}
+    if stored != {base.url for base in bases}:
+        raise UsageError(
+            f"project {name!r} has a paused run with other base URLs ({', '.join(sorted(stored))}). Resume it "
+            f"with `orbweb resume {name}`, start over with --new-run, or use another --project."
+        )
+
+
+def url_rules(config: Config) -> UrlRules:
+    return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params)
+
+
+def _policy_rules(config: Config) -> Rules:
+    return Rules(
+        strict_path=config.scope.strict_path,
+        external_hops=config.scope.external_hops,
+        max_depth=config.limits.max_depth,
+        page_limit=config.limits.page_limit,
+        include=config.scope.include,
+        exclude=config.scope.exclude,
+    )
+
+
+def _lane_of(config: Config) -> Callable[[str], str]:
+    return urls.site if config.engine.order == "relaxed" else lambda _key: ""
+
+
+def _open_run(
+    workspace: Workspace, project: Project, config: Config, paused: Run | None, bases: Sequence[Target]
+) -> tuple[Run, int]:
+    budget, lane_of = config.limits.budget, _lane_of(config)
+    if paused is not None:
+        runs.set_lanes(workspace.db, paused.id, lane_of if config.engine.order == "relaxed" else None)
+        return runs.continue_run(workspace.db, project, paused, budget, now_us())
+    rows = [runs.initial_url(number, *base, lane_of(base.key)) for number, base in enumerate(bases)]
+    started = [Base(number, base.url, base.key) for number, base in enumerate(bases)]
+    return runs.start_run(workspace.db, project, started, rows, budget, now_us())
+
+
+def _session(
+    workspace: Workspace,
+    project: Project,
+    config: Config,
+    paused: Run | None,
+    bases: Sequence[Target],
+    watch: Watch,
+    note: Note,
+) -> Report:
+    for stale in workspace.control(project.name).clear():
+        note(f"removed {stale}, left over from an earlier crawl")
+    run, crawl_id = _open_run(workspace, project, config, paused, bases)
+    started = time.monotonic()
+    try:
+        asyncio.run(_work(workspace, project, config, run, crawl_id, watch))
+    except OrbwebError as error:
+        _mark_failed(workspace, run, crawl_id, error)
+        raise
+    return _result(workspace, project, config, run, time.monotonic() - started)
+
+
+def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebError) -> None:
+    """Say in the database why the crawl ended; where even that cannot be written, the next start will."""
+    try:
+        runs.end_crawl(workspace.db, run.id, crawl_id, Ending(EndedBy.ERROR, str(error)), now_us())
+    except StoreError as second:
+        error.add_note(f"the end of the crawl could not be recorded either: {second}")
+
+
+async def _work(
+    workspace: Workspace, project: Project, config: Config, run: Run, crawl_id: int, watch: Watch
+) -> None:
+    workspace.check_space(config.store.reserve_mb)
+    _raise_file_limit(config.limits.workers)
+    bodies = _bodies(workspace, project, config)
+    limiter = workspace.limiter()
+    try:
+        await _crawl(workspace, project, config, run, crawl_id, bodies, limiter, watch)
+    finally:
+        bodies.close()
+        limiter.close()
+
+
+def _bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:
+    if config.store.layout == "files":
+        return workspace.file_writer(project.id, compress=config.store.compress, file_mode=config.store.file_mode)
+    return workspace.segment_writer(project.id)
+
+
+def _raise_file_limit(workers: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = workers + SPARE_FILES
+    if soft < wanted and (hard == resource.RLIM_INFINITY or hard >= wanted):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _crawl(
+    workspace: Workspace,
+    project: Project,
+    config: Config,
+    run: Run,
+    crawl_id: int,
+    bodies: BodyStore,
+    limiter: Limiter,
+    watch: Watch,
+) -> None:
+    bases = runs.bases_of(workspace.db, run.id)
+    policy = Policy(_policy_rules(config), [base.scope_key for base in bases])
+    frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url)
+    ledger = Ledger(
+        workspace.db,
+        run,
+        crawl_id,
+        bases=bases,
+        policy=policy,
+        frontier=frontier,
+        bodies=bodies,
+        lane_of=_lane_of(config),
+        clock=now_us,
+    )
+    engine = Engine(
+        _engine_settings(config),
+        ledger=ledger,
+        frontier=frontier,
+        dispatcher=Dispatcher(limiter, politeness.interval(config.limits.rate), _monotonic_us),
+        control=workspace.control(project.name),
+        clock=now_us,
+        check_disk=lambda: workspace.check_space(config.store.reserve_mb),
+        on_progress=watch,
+    )
+    fetcher = HttpFetcher(_http_settings(config), engine)
+    pool = await _pool(config, engine)
+    engine.attach(fetcher, pool)
+    try:
+        with signals(engine.tell):
+            await engine.run()
+    finally:
+        pool.close()
+        fetcher.close()
+    if engine.finish_asked:
+        finished = runs.run_of(workspace.db, project, run.number)
+        if finished.state is RunState.PAUSED:
+            runs.finish(workspace.db, finished, "finished by hand", now_us())
+
+
+def _monotonic_us() -> int:
+    return time.monotonic_ns() // 1000
+
+
+async def _pool(config: Config, engine: Engine) -> Pool:
+    processes = config.engine.processes
+    if processes is None:
+        processes = max(0, (os.cpu_count() or 1) - 1)
+    if processes == 0:
+        return InlinePool(url_rules(config), engine.digested)
+    return await ProcessPool.start(processes, url_rules(config), engine.digested)
+
+
+def _http_settings(config: Config) -> HttpSettings:
+    return HttpSettings(
+        user_agent=config.user_agent,
+        timeout_s=config.fetch.timeout_s,
+        connect_timeout_s=config.fetch.connect_timeout_s,
+        max_bytes=config.fetch.max_bytes,
+        connect_to=tuple(configuration.connect_to(pin) for pin in config.resolve),
+    )
+
+
+def _engine_settings(config: Config) -> EngineSettings:
+    return EngineSettings(
+        workers=config.limits.workers,
+        window=config.engine.window,
+        window_bytes=config.engine.window_bytes,
+        group_pages=min(config.engine.group_pages, config.engine.window // 2),
+        group_s=config.engine.group_ms / 1000,
+        budget=config.limits.budget,
+        tries=1 + config.fetch.retries,
+        backoff_s=config.fetch.backoff_s,
+        backoff_cap_s=config.fetch.backoff_cap_s,
+        url_rules=url_rules(config),
+        relaxed=config.engine.order == "relaxed",
+    )
+
+
+def _result(workspace: Workspace, project: Project, config: Config, run: Run, seconds: float) -> Report:
+    """The object that `crawl --json` prints."""
+    report = reports.run_report(workspace.db, runs.run_of(workspace.db, project, run.number), alive=False)
+    last = report.pop("crawls")[-1]
+    return {
+        "project": project.name,
+        **report,
+        "crawl": last["crawl"],
+        "run_state": report["state"],
+        "state": last["state"],
+        "ended_by": last["ended_by"],
+        "shown": last["shown"],
+        "crawl_visited": last["visited"],
+        "crawl_failed": last["failed"],
+        "crawl_pages": last["pages"],
+        "seconds": round(seconds, 3),
+        "window": config.engine.window,
+        "workspace": str(workspace.path),
+    }
+
+
+def exit_code(report: Report) -> int:
+    """What the result of a crawl tells a script."""
+    if report["queued"]:
+        return 4
+    return 3 if report["failed"] else 0

@@ -1,0 +1,385 @@
+"""Every command and its options. The reference page docs/reference/cli.md is made from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orbweb import __version__
+from orbweb.cli import output
+from orbweb.errors import UsageError
+
+if TYPE_CHECKING:
+    from orbweb.workspace import Workspace
+
+app = typer.Typer(
+    help="Turn websites into a durable, deduplicated, searchable local archive.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+class Order(StrEnum):
+    """The choices of --order."""
+
+    STRICT = "strict"
+    RELAXED = "relaxed"
+
+
+class Layout(StrEnum):
+    """The choices of --store."""
+
+    SEGMENTS = "segments"
+    FILES = "files"
+
+
+class ShowAs(StrEnum):
+    """The choices of show --as."""
+
+    HTML = "html"
+    META = "meta"
+
+
+ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project of the workspace.")]
+WorkspaceDir = Annotated[
+    Path, typer.Option("--workspace", envvar="ORBWEB_WORKSPACE", help="The directory that holds everything.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+RunNumber = Annotated[int | None, typer.Option("--run", min=1, help="Which run; the latest if not given.")]
+
+DEFAULT_WORKSPACE = Path("orbweb-data")
+
+Budget = Annotated[int | None, typer.Option(min=1, help="Visit at most so many URLs, then pause.")]
+PageLimit = Annotated[int | None, typer.Option(min=1, help="Unique pages per base URL.")]
+MaxDepth = Annotated[int | None, typer.Option(min=0, help="Links from a base URL.")]
+Rate = Annotated[
+    str | None, typer.Option(metavar="R|max", help="Requests per second per host [2]. max: for servers you own.")
+]
+Workers = Annotated[int | None, typer.Option(min=1, max=1024, help="Requests under way at once [5].")]
+Processes = Annotated[
+    int | None, typer.Option(min=0, max=64, help="Processes that parse and compress [cores - 1]. 0: none.")
+]
+Hops = Annotated[int | None, typer.Option(min=0, max=5, help="Steps outside the base URLs [0].")]
+StrictPath = Annotated[
+    bool | None, typer.Option("--strict-path/--no-strict-path", help="/api does not cover /api-blog [strict].")
+]
+Include = Annotated[
+    list[str] | None, typer.Option(metavar="RE", help="Only URLs that match (RE2, may be repeated).")
+]
+Exclude = Annotated[
+    list[str] | None, typer.Option(metavar="RE", help="No URLs that match (RE2, may be repeated).")
+]
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in YAML.")]
+UserAgent = Annotated[str | None, typer.Option(metavar="UA", help="Who we say we are; name a contact.")]
+Resolve = Annotated[
+    list[str] | None,
+    typer.Option(metavar="HOST:PORT:ADDR[:PORT]", help="Pin a host to an address (tests, staging)."),
+]
+OrderOption = Annotated[
+    Order | None, typer.Option(help="strict: one order for the run [default]. relaxed: one order per host.")
+]
+Store = Annotated[Layout | None, typer.Option(help="How bodies are kept [segments].")]
+NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
+
+
+@contextmanager
+def _open(path: Path, *, create: bool = False) -> Iterator[Workspace]:
+    from orbweb.workspace import Workspace
+
+    workspace = Workspace(path, create=create)
+    try:
+        yield workspace
+    finally:
+        workspace.close()
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"orbweb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Turn websites into a durable, deduplicated, searchable local archive."""
+
+
+def _rate(text: str | None) -> float | str | None:
+    if text is None or text == "max":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--rate {text!r}: give requests per second, such as 2 or 0.5, or max") from None
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Options that were given, as nested settings: `limits__rate` is the key `rate` of `limits`."""
+    settings: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is None or value == []:
+            continue
+        section, _, key = name.rpartition("__")
+        (settings.setdefault(section, {}) if section else settings)[key] = value
+    return settings
+
+
+@app.command()
+def crawl(
+    urls: Annotated[list[str] | None, typer.Argument(metavar="URL...", help="Where to start.")] = None,
+    project: Annotated[str | None, typer.Option(help="A name; made from the first URL if not given.")] = None,
+    workers: Workers = None,
+    processes: Processes = None,
+    budget: Budget = None,
+    page_limit: PageLimit = None,
+    max_depth: MaxDepth = None,
+    rate: Rate = None,
+    external_hops: Hops = None,
+    strict_path: StrictPath = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    config: ConfigFile = None,
+    user_agent: UserAgent = None,
+    resolve: Resolve = None,
+    order: OrderOption = None,
+    store: Store = None,
+    new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Crawl a site into the workspace, or go on with a paused run.
+
+    Exit codes: 0 completed, 3 completed with failures, 4 stopped with URLs left, 5 busy, 2 bad use, 1 our fault.
+    """
+    settings = _given(
+        user_agent=user_agent,
+        resolve=resolve,
+        limits__rate=_rate(rate),
+        limits__workers=workers,
+        limits__budget=budget,
+        limits__page_limit=page_limit,
+        limits__max_depth=max_depth,
+        scope__strict_path=strict_path,
+        scope__external_hops=external_hops,
+        scope__include=include,
+        scope__exclude=exclude,
+        engine__order=order and order.value,
+        engine__processes=processes,
+        store__layout=store and store.value,
+    )
+    from orbweb.app import Request
+
+    request = Request(urls or (), project, config, settings, new_run)
+    _run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress)
+
+
+@app.command()
+def resume(
+    project: ProjectName,
+    budget: Budget = None,
+    workers: Workers = None,
+    processes: Processes = None,
+    rate: Rate = None,
+    config: ConfigFile = None,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Go on with the paused run of a project. Options given here replace the stored ones."""
+    settings = _given(
+        limits__budget=budget,
+        limits__workers=workers,
+        limits__rate=_rate(rate),
+        engine__processes=processes,
+    )
+    from orbweb.app import Request
+
+    request = Request((), project, config, settings)
+    _run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress)
+
+
+def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, quiet: bool) -> None:
+    from orbweb import app as application
+    from orbweb.cli.progress import Display
+
+    work = application.crawl if verb == "crawl" else application.resume
+    with _open(path, create=create) as workspace, Display(quiet=quiet) as display:
+        report = work(workspace, request, watch=display.watch, note=display.note)
+    output.emit(report, output.crawl_text, as_json=as_json)
+    raise typer.Exit(application.exit_code(report))
+
+
+@app.command()
+def status(
+    project: Annotated[str | None, typer.Argument(metavar="[PROJECT]", help="All if not given.")] = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Say where a project stands, and whether a crawl is running."""
+    with _open(workspace) as opened:
+        if project is None:
+            output.emit(opened.statuses(), output.statuses_text, as_json=as_json)
+        else:
+            output.emit(opened.status(project), output.status_text, as_json=as_json)
+
+
+def _tell(verb: str, project: str, path: Path) -> None:
+    from orbweb.control import Command
+
+    with _open(path) as opened:
+        opened.tell(project, Command(verb))
+
+
+@app.command()
+def pause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+    """Hold the running crawl: no new request until `unpause`."""
+    _tell("pause", project, workspace)
+    typer.echo(f"{project}: held; `orbweb unpause {project}` goes on")
+
+
+@app.command()
+def unpause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+    """Let a held crawl go on."""
+    _tell("unpause", project, workspace)
+    typer.echo(f"{project}: going on")
+
+
+@app.command()
+def stop(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+    """Stop the running crawl; what is under way is finished, the rest stays queued."""
+    with _open(workspace) as opened:
+        ended = opened.stop(project)
+    typer.echo(f"{project}: {'stopped' if ended else 'asked to stop, still finishing what is under way'}")
+
+
+@app.command()
+def finish(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+    """Complete the run by hand: what is queued is skipped."""
+    with _open(workspace) as opened:
+        output.emit(opened.finish(project), output.status_text, as_json=as_json)
+
+
+@app.command()
+def runs(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+    """Show the runs of a project with their crawls."""
+    with _open(workspace) as opened:
+        output.emit(opened.runs(project), output.runs_text, as_json=as_json)
+
+
+@app.command()
+def queue(
+    project: ProjectName,
+    clear: Annotated[bool, typer.Option("--clear", help="Give up what is queued; completes the run.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Show what is queued, by source, and what is next."""
+    with _open(workspace) as opened:
+        if clear:
+            typer.echo(f"{opened.clear_queue(project)} queued URLs given up", err=True)
+        output.emit(opened.queue(project), output.queue_text, as_json=as_json)
+
+
+@app.command()
+def pages(
+    project: ProjectName,
+    run: RunNumber = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """List the unique pages of a run, with their alternates."""
+    with _open(workspace) as opened:
+        output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)
+
+
+@app.command()
+def show(
+    project: ProjectName,
+    url: Annotated[str, typer.Argument(metavar="URL")],
+    show_as: Annotated[
+        ShowAs, typer.Option("--as", help="html: the stored body. meta: what is known.")
+    ] = ShowAs.META,
+    run: RunNumber = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Show one URL: its stored body, or everything known about it. Exit code 3 if the run never saw it."""
+    with _open(workspace) as opened:
+        report = opened.show(project, url, run)
+        if report is None:
+            typer.echo(f"orbweb: {url} is not known in this run of {project}", err=True)
+            raise typer.Exit(3)
+        if show_as is ShowAs.META:
+            output.emit(report, output.url_text, as_json=as_json)
+        elif not report.get("body_sha256"):
+            typer.echo(f"orbweb: no body is stored for {url} (state {report['state']})", err=True)
+            raise typer.Exit(3)
+        else:
+            output.write_bytes(opened.body(report["body_sha256"]))
+
+
+@app.command()
+def failed(
+    project: ProjectName,
+    run: RunNumber = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """List the URLs that failed, and why."""
+    with _open(workspace) as opened:
+        output.emit(opened.failed(project, run), output.failed_text, as_json=as_json)
+
+
+@app.command()
+def retry(
+    project: ProjectName,
+    kind: Annotated[str | None, typer.Option(help="Only failures of this kind, such as timeout.")] = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Queue failed URLs again; `resume` then visits them."""
+    with _open(workspace) as opened:
+        number = opened.retry(project, kind)
+    output.emit({"project": project, "queued": number}, output.retry_text, as_json=as_json)
+
+
+@app.command()
+def manifest(
+    project: ProjectName,
+    run: RunNumber = None,
+    show_hash: Annotated[bool, typer.Option("--hash", help="One SHA-256 over the lines.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Print one line a visit, in order: place, url, status, body sha256, content sha256, role."""
+    with _open(workspace) as opened:
+        if show_hash:
+            digest = opened.manifest_hash(project, run)
+            output.emit({"project": project, "sha256": digest}, lambda report: report["sha256"], as_json=as_json)
+        else:
+            output.manifest(opened.manifest(project, run), as_json=as_json)
+
+
+@app.command()
+def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+    """Crawl a small site that comes with orbweb, served on loopback."""
+    from orbweb import demo as site
+    from orbweb.app import Request
+
+    settings = {"limits": {"rate": "max"}}
+    with site.serve() as url:
+        typer.echo(f"demo site at {url}", err=True)
+        request = Request((url,), "demo", None, settings, new_run=True)
+        _run("crawl", request, workspace, create=True, as_json=False, quiet=no_progress)

@@ -1,0 +1,165 @@
+"""Text for people and JSON for programs, from the same report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import typer
+
+Report = dict[str, Any]
+MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role")
+
+
+def emit(report: Any, text: Callable[[Any], str], *, as_json: bool) -> None:
+    """Print the report on stdout."""
+    typer.echo(json.dumps(report, ensure_ascii=False) if as_json else text(report))
+
+
+def write_bytes(body: bytes) -> None:
+    """A stored body, as it is."""
+    sys.stdout.buffer.write(body)
+    sys.stdout.buffer.flush()
+
+
+def manifest(lines: Iterable[str], *, as_json: bool) -> None:
+    """Line by line, however long it is; as JSON one array of objects."""
+    if as_json:
+        rows = [dict(zip(MANIFEST_FIELDS, line.split("\t"), strict=True)) for line in lines]
+        typer.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    for line in lines:
+        sys.stdout.write(line + "\n")
+
+
+def size(number: int) -> str:
+    """Bytes for people."""
+    amount = float(number)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def span(seconds: float) -> str:
+    """A duration for people."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _skips(report: Report) -> str:
+    skips = report["skipped"]
+    if not skips:
+        return ""
+    return f", {sum(skips.values())} skipped (" + ", ".join(f"{k} {v}" for k, v in sorted(skips.items())) + ")"
+
+
+def _figures(report: Report) -> str:
+    return (
+        f"{report['visited']} visited, {report['pages']} pages, {report['alternates']} alternates, "
+        f"{report['failed']} failed, {report['queued']} queued{_skips(report)}"
+    )
+
+
+def crawl_text(report: Report) -> str:
+    """What a person reads at the end of a crawl."""
+    word: str = {"cancelled": "stopped", "budget": "budget used"}.get(report["ended_by"]) or report["shown"]
+    lines = [
+        f"{word.replace('_', ' ')}: {_figures(report)}",
+        f"this crawl: {report['crawl_visited'] + report['crawl_failed']} URLs in {span(report['seconds'])}, "
+        f"{size(report['bytes'])} of pages in the run",
+    ]
+    for base in report["bases"]:
+        moved = (
+            ""
+            if base["scope"] == base["url"].rstrip("/") or base["scope"] == base["url"]
+            else f" -> {base['scope']}"
+        )
+        lines.append(f"  {base['url']}{moved}: {base['pages']} pages")
+    lines.append(f"workspace {report['workspace']}, project {report['project']}, run {report['run']}")
+    project = report["project"]
+    if report["queued"]:
+        lines.append(f"URLs are left: orbweb resume {project}")
+    if report["failed"]:
+        lines.append(f"what failed: orbweb failed {project}")
+    return "\n".join(lines)
+
+
+def status_text(report: Report) -> str:
+    head = f"{report['project']}: "
+    if report["run"] is None:
+        return head + "never crawled"
+    activity = f"crawl running in process {report['pid']}" if report["running"] else "no crawl running"
+    if report["held"]:
+        activity += ", held"
+    last = report["crawls"][-1]
+    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
+    ended = f" by {last['ended_by']}" if last["ended_by"] else ""
+    error = f": {last['error']}" if last["error"] else ""
+    lines.append(f"  last crawl: {last['shown']}{ended}{error}")
+    return "\n".join(lines)
+
+
+def statuses_text(found: list[Report]) -> str:
+    return "\n".join(status_text(report) for report in found) or "no projects yet"
+
+
+def runs_text(found: list[Report]) -> str:
+    lines = []
+    for run in found:
+        lines.append(f"run {run['run']}  {run['state']}  {run['started_at']}  {_figures(run)}")
+        lines.extend(_crawl_line(crawl) for crawl in run["crawls"])
+    return "\n".join(lines) or "no runs yet"
+
+
+def _crawl_line(crawl: Report) -> str:
+    budget = f", budget {crawl['budget']}" if crawl["budget"] else ""
+    ended = f" ({crawl['ended_by']})" if crawl["ended_by"] else ""
+    return (
+        f"  crawl {crawl['crawl']}  {crawl['shown']}{ended}  {crawl['started_at']}  {span(crawl['seconds'])}, "
+        f"{crawl['visited']} visited, {crawl['failed']} failed, {crawl['pages']} pages, "
+        f"{size(crawl['bytes'])}{budget}"
+    )
+
+
+def queue_text(report: Report) -> str:
+    sources = ", ".join(f"{source} {number}" for source, number in report["by_source"].items()) or "nothing"
+    lines = [
+        f"run {report['run']} {report['state']}: {report['visited']} visited, "
+        f"{report['queued']} queued ({sources}), {report['total']} in all; can resume: {'yes' if report['can_resume'] else 'no'}"
+    ]
+    lines.extend(f"  {item['place']:>10}  {item['url']}" for item in report["next"])
+    return "\n".join(lines)
+
+
+def pages_text(found: list[Report]) -> str:
+    lines = []
+    for page in found:
+        lines.append(f"{page['url']}  {size(page['bytes'])}  {page['title'] or ''}".rstrip())
+        lines.extend(f"    also {url}" for url in page["alternates"])
+    return "\n".join(lines) or "no pages"
+
+
+def failed_text(found: list[Report]) -> str:
+    return "\n".join(f"{row['kind']}  {row['url']}  {row['reason']} (tries: {row['tries']})" for row in found) or (
+        "nothing failed"
+    )
+
+
+def retry_text(report: Report) -> str:
+    if not report["queued"]:
+        return "nothing to retry"
+    return f"{report['queued']} URLs queued again: orbweb resume {report['project']}"
+
+
+def url_text(report: Report) -> str:
+    lines = [f"{name}: {value}" for name, value in report.items() if value is not None and name != "links"]
+    if report.get("links"):
+        lines.append("links:")
+        lines.extend(f"  {link['url']}" for link in report["links"])
+    return "\n".join(lines)

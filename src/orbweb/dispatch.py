@@ -1,0 +1,106 @@
+"""Which leased place may be sent now.
+
+Owns the waiting places of each site and the moment its next request may leave. Always holds: two requests
+to one site leave at least an interval apart, counted from the moment of sending, whichever process sends
+them; earlier places of a site leave first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from orbweb.model import Place
+from orbweb.store.limiter import Limiter
+
+LATE = 1_000
+
+
+@dataclass(slots=True)
+class _Site:
+    waiting: list[tuple[Place, int]] = field(default_factory=list)
+    sending: int | None = None
+    taken_at: int = 0
+    listed: bool = False
+
+
+class Dispatcher:
+    """Hands out tickets in the order of their places, as fast as politeness allows."""
+
+    def __init__(self, limiter: Limiter, interval: int, clock: Callable[[], int]) -> None:
+        self._limiter = limiter
+        self._interval = interval
+        self._clock = clock
+        self._sites: dict[str, _Site] = {}
+        self._due: list[tuple[int, str]] = []
+        self._free: list[tuple[Place, int]] = []
+        self._site_of: dict[int, str] = {}
+
+    def add(self, ticket: int, site: str, place: Place) -> None:
+        """This ticket waits to be sent."""
+        if not self._interval:
+            heapq.heappush(self._free, (place, ticket))
+            return
+        self._site_of[ticket] = site
+        state = self._sites.setdefault(site, _Site())
+        heapq.heappush(state.waiting, (place, ticket))
+        self._list(site, state, 0)
+
+    def discard(self, ticket: int) -> None:
+        """This ticket is not to be sent after all."""
+        self._free = [entry for entry in self._free if entry[1] != ticket]
+        heapq.heapify(self._free)
+        site = self._site_of.pop(ticket, None)
+        if site is not None:
+            state = self._sites[site]
+            state.waiting = [entry for entry in state.waiting if entry[1] != ticket]
+            heapq.heapify(state.waiting)
+
+    def take(self) -> int | None:
+        """A ticket to send now, if one is due."""
+        if self._free:
+            return heapq.heappop(self._free)[1]
+        now = self._clock()
+        while self._due and self._due[0][0] <= now:
+            site = heapq.heappop(self._due)[1]
+            ticket = self._take_from(site, self._sites[site], now)
+            if ticket is not None:
+                return ticket
+        return None
+
+    def _take_from(self, site: str, state: _Site, now: int) -> int | None:
+        state.listed = False
+        if state.sending is not None or not state.waiting:
+            return None
+        due_at = self._limiter.take(site, now, self._interval)
+        if due_at:
+            self._list(site, state, due_at)
+            return None
+        state.sending = heapq.heappop(state.waiting)[1]
+        state.taken_at = now
+        return state.sending
+
+    def sent(self, ticket: int) -> None:
+        """The ticket's request leaves now, or came to nothing before it could."""
+        site = self._site_of.pop(ticket, None)
+        if site is None:
+            return
+        state, now = self._sites[site], self._clock()
+        if state.sending != ticket:
+            return
+        if now - state.taken_at > LATE:
+            self._limiter.sent(site, now, self._interval)
+        state.sending = None
+        self._list(site, state, now + self._interval)
+
+    def _list(self, site: str, state: _Site, due_at: int) -> None:
+        if state.waiting and not state.listed and state.sending is None:
+            state.listed = True
+            heapq.heappush(self._due, (due_at, site))
+
+    def wait_s(self) -> float | None:
+        """Seconds until the next ticket may be due; None when nothing waits for a moment."""
+        if not self._due:
+            return None
+        return max(0.0, (self._due[0][0] - self._clock()) / 1_000_000)

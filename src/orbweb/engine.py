@@ -1,0 +1,481 @@
+"""The loop: lease -> fetch -> digest -> commit. Read this file first.
+
+Places are leased in order and fetched concurrently; a finished one waits in the window until every place
+before it is committed (`Ledger.settle`). So the result is a function of the site's answers, not of their
+timing. Always holds: at most `window` places are leased and not yet durable, plus the head of each lane;
+leases never exceed what is left of the budget or of a page limit; the crawl ends exactly when nothing is
+queued and nothing is under way. In relaxed order each site is a lane with an order of its own.
+
+The engine decides when; what an answer means is decided in `answers`, what a visit means in `ledger`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import random
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orbweb import politeness, urls
+from orbweb.answers import Again, Follow, Read, Settle, next_step
+from orbweb.control import Command, ControlFiles
+from orbweb.digest import Job
+from orbweb.dispatch import Dispatcher
+from orbweb.events import Snapshot
+from orbweb.fetch import Fetcher
+from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.ledger import Ledger
+from orbweb.lifecycle import EndedBy
+from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Place
+from orbweb.pool import Pool
+from orbweb.store import FAILED, VISITED, Ending
+from orbweb.urls import UrlRules
+
+GRACE_S = 4.0
+POLL_S = 0.2
+PROBES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """The settings the loop itself needs."""
+
+    workers: int
+    window: int
+    window_bytes: int
+    group_pages: int
+    group_s: float
+    budget: int | None
+    tries: int
+    backoff_s: float
+    backoff_cap_s: float
+    url_rules: UrlRules
+    relaxed: bool
+
+
+class _Slot:
+    """A leased place on its way to its commit."""
+
+    __slots__ = ("answer", "asked", "fetched_at", "fetching", "item", "outcome", "ticket", "timer", "tries")
+
+    def __init__(self, item: Item, ticket: int) -> None:
+        self.item = item
+        self.ticket = ticket
+        self.asked: tuple[str, ...] = (item.url,)
+        self.tries = 0
+        self.fetching = False
+        self.fetched_at = 0
+        self.timer: asyncio.TimerHandle | None = None
+        self.answer: Fetched | None = None
+        self.outcome: Outcome | None = None
+
+    def held_bytes(self) -> int:
+        digest = self.outcome.digest if self.outcome else None
+        return len(digest.blob.frame) if digest else 0
+
+
+class Window:
+    """The leased places of every lane, in order."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, list[tuple[Place, int]]] = {}
+        self._slots: dict[int, _Slot] = {}
+        self.by_base: Counter[int] = Counter()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def get(self, ticket: int) -> _Slot | None:
+        return self._slots.get(ticket)
+
+    def slots(self) -> list[_Slot]:
+        return list(self._slots.values())
+
+    def size(self, lane: str) -> int:
+        return len(self._lanes.get(lane, ()))
+
+    def add(self, slot: _Slot) -> None:
+        self._slots[slot.ticket] = slot
+        self.by_base[slot.item.base] += 1
+        heapq.heappush(self._lanes.setdefault(slot.item.lane, []), (slot.item.place, slot.ticket))
+
+    def head(self, lane: str) -> _Slot | None:
+        places = self._lanes.get(lane)
+        return self._slots[places[0][1]] if places else None
+
+    def pop(self, lane: str) -> _Slot:
+        return self._forget(heapq.heappop(self._lanes[lane])[1], lane)
+
+    def last(self, lane: str, base: int | None) -> _Slot | None:
+        """The latest place of the lane, or of one base URL in it."""
+        slots = [self._slots[ticket] for _, ticket in self._lanes.get(lane, ())]
+        fitting = [slot for slot in slots if base is None or slot.item.base == base]
+        return max(fitting, key=lambda slot: slot.item.place, default=None)
+
+    def remove(self, slot: _Slot) -> None:
+        lane = slot.item.lane
+        self._lanes[lane].remove((slot.item.place, slot.ticket))
+        heapq.heapify(self._lanes[lane])
+        self._forget(slot.ticket, lane)
+
+    def _forget(self, ticket: int, lane: str) -> _Slot:
+        slot = self._slots.pop(ticket)
+        self.by_base[slot.item.base] -= 1
+        self.bytes -= slot.held_bytes()
+        if not self._lanes[lane]:
+            del self._lanes[lane]
+        return slot
+
+
+class Engine:
+    """One crawl at work. Also the listener of its fetcher and its pool."""
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        *,
+        ledger: Ledger,
+        frontier: SqliteFrontier,
+        dispatcher: Dispatcher,
+        control: ControlFiles,
+        clock: Callable[[], int],
+        check_disk: Callable[[], None],
+        on_progress: Callable[[Snapshot], None],
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._frontier = frontier
+        self._dispatcher = dispatcher
+        self._control = control
+        self._clock = clock
+        self._check_disk = check_disk
+        self._on_progress = on_progress
+        self._loop = asyncio.get_running_loop()
+        self._window = Window()
+        self._touched: set[str] = set()
+        self._rotation: deque[str] = deque()
+        self._next_ticket = 1
+        self._fetching = 0
+        self._digesting = 0
+        self._held = False
+        self._stop_at: float | None = None
+        self._group_since: float | None = None
+        self._polled_at = 0.0
+        self._started = self._loop.time()
+        self._waker: asyncio.Future[None] | None = None
+        self.finish_asked = False
+
+    def attach(self, fetcher: Fetcher, pool: Pool) -> None:
+        """Fetcher and pool report to this engine, so they are made after it."""
+        self._fetcher = fetcher
+        self._pool = pool
+
+    async def run(self) -> Ending:
+        """Work until there is nothing left, or nothing more may be done; everything is then durable."""
+        while True:
+            self._poll()
+            self._commit_ready()
+            ending = self._ending()
+            if ending is not None:
+                self._give_back_all()
+                self._ledger.flush(ending)
+                self._on_progress(self.snapshot())
+                return ending
+            if self._stop_at is None and not self._held:
+                self._fill()
+            self._flush_if_due()
+            await self._wait()
+
+    # What others tell the engine.
+
+    def tell(self, command: Command) -> None:
+        """A command from a signal or a control file."""
+        now = self._loop.time()
+        if command is Command.STOP_NOW:
+            self._stop_at = now
+        elif self._stop_at is None:
+            self._stop_at = now + GRACE_S
+            self.finish_asked = command is Command.FINISH
+        self._wake()
+
+    def sent(self, ticket: int) -> None:
+        self._dispatcher.sent(ticket)
+
+    def answered(self, ticket: int, answer: Fetched | Failed) -> None:
+        """The fetcher is done with a ticket."""
+        self._fetching -= 1
+        self._dispatcher.sent(ticket)
+        self._wake()
+        slot = self._window.get(ticket)
+        if slot is None:
+            return
+        slot.fetching = False
+        slot.fetched_at = self._clock()
+        self._advance(slot, answer)
+
+    def digested(self, ticket: int, digest: Digest | Failed) -> None:
+        """The pool is done with a page."""
+        self._digesting -= 1
+        self._wake()
+        slot = self._window.get(ticket)
+        if slot is None:
+            return
+        if isinstance(digest, Failed):
+            self._finish(slot, Settle(digest))
+        elif slot.answer is not None:
+            self._finish(slot, Settle(slot.answer), digest)
+
+    # The life of a slot.
+
+    def _advance(self, slot: _Slot, answer: Fetched | Failed) -> None:
+        slot.tries += 1
+        step = next_step(
+            answer,
+            key=slot.item.key,
+            asked=slot.asked,
+            tries_left=self._settings.tries - slot.tries,
+            rules=self._settings.url_rules,
+        )
+        match step:
+            case Again():
+                self._try_later(slot)
+            case Follow(url):
+                slot.asked = (*slot.asked, url)
+                slot.tries = 0
+                self._queue(slot)
+            case Read(body) if isinstance(answer, Fetched):
+                slot.answer = answer
+                self._digesting += 1
+                self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body))
+            case Settle():
+                self._finish(slot, step)
+
+    def _try_later(self, slot: _Slot) -> None:
+        delay = politeness.backoff(
+            slot.tries,
+            base_s=self._settings.backoff_s,
+            cap_s=self._settings.backoff_cap_s,
+            jitter=random.random(),  # noqa: S311
+        )
+        slot.timer = self._loop.call_later(delay, self._queue, slot)
+
+    def _queue(self, slot: _Slot) -> None:
+        slot.timer = None
+        self._dispatcher.add(slot.ticket, urls.site(slot.asked[-1]), slot.item.place)
+        self._wake()
+
+    def _finish(self, slot: _Slot, step: Settle, digest: Digest | None = None) -> None:
+        answer = step.answer
+        if isinstance(answer, Fetched) and answer.body is not None:
+            answer = answer.without_body()
+        slot.answer = None
+        slot.outcome = Outcome(max(slot.tries, 1), slot.fetched_at, answer, digest, step.redirect)
+        self._window.bytes += slot.held_bytes()
+        self._touched.add(slot.item.lane)
+
+    # Commit.
+
+    def _commit_ready(self) -> None:
+        while self._touched:
+            lane = self._touched.pop()
+            while (slot := self._ready_head(lane)) is not None and slot.outcome is not None:
+                self._window.pop(lane)
+                self._ledger.settle(slot.item, slot.outcome)
+                if self._group_since is None:
+                    self._group_since = self._loop.time()
+                if self._ledger.unwritten >= self._settings.group_pages:
+                    self._flush()
+
+    def _ready_head(self, lane: str) -> _Slot | None:
+        """The head of the lane if its turn has come: a redirect may have put a place before it."""
+        head = self._window.head(lane)
+        if head is None or head.outcome is None:
+            return None
+        waiting = self._frontier.next(lane)
+        if waiting is not None and waiting.place < head.item.place:
+            return None
+        return head
+
+    def _flush(self) -> None:
+        if self._ledger.queued:
+            self._ledger.flush()
+            self._group_since = None
+            self._check_disk()
+
+    def _flush_if_due(self) -> None:
+        """A group waits for more only as long as its time, and never while it holds up the work."""
+        if self._frontier.starved():
+            self._ledger.flush()
+            self._group_since = None
+            self._fill()
+        if self._group_since is None:
+            return
+        idle = not self._fetching and not self._digesting
+        crowded = len(self._window) + self._ledger.unwritten >= self._settings.window
+        if idle or crowded or self._loop.time() - self._group_since >= self._settings.group_s:
+            self._flush()
+
+    # Lease and send.
+
+    def _fill(self) -> None:
+        while self._fetching < self._settings.workers:
+            ticket = self._dispatcher.take()
+            if ticket is not None:
+                self._send(ticket)
+            elif not self._lease_one():
+                return
+
+    def _send(self, ticket: int) -> None:
+        slot = self._window.get(ticket)
+        if slot is not None:
+            slot.fetching = True
+            self._fetching += 1
+            self._fetcher.start(ticket, slot.asked[-1])
+
+    def _lease_one(self) -> bool:
+        if not self._settings.relaxed:
+            return self._lease_from("")
+        for _ in range(PROBES):
+            if not self._rotation:
+                self._rotation.extend(self._frontier.lanes())
+                if not self._rotation:
+                    return False
+            if self._lease_from(self._rotation.popleft()):
+                return True
+        return False
+
+    def _lease_from(self, lane: str) -> bool:
+        item = self._frontier.next(lane)
+        if item is None or (item.depth and not self._ledger.scope_fixed):
+            return False
+        head = self._window.head(lane)
+        is_head = head is None or item.place < head.item.place
+        if not self._has_room(item, is_head=is_head):
+            return False
+        self._frontier.lease(lane)
+        slot = _Slot(item, self._next_ticket)
+        self._next_ticket += 1
+        self._window.add(slot)
+        self._queue_now(slot)
+        return True
+
+    def _queue_now(self, slot: _Slot) -> None:
+        self._dispatcher.add(slot.ticket, urls.site(slot.item.url), slot.item.place)
+
+    def _has_room(self, item: Item, *, is_head: bool) -> bool:
+        """The head of a lane always gets in: a place behind it makes room where something must be exact."""
+        if not is_head and self._crowded(item.lane):
+            return False
+        budget_left = self._budget_left()
+        if budget_left is not None and budget_left <= 0 and not (is_head and self._evict(item.lane, None)):
+            return False
+        room = self._ledger.page_room(item.base)
+        if room is None or room > self._window.by_base[item.base]:
+            return True
+        return is_head and self._evict(item.lane, item.base)
+
+    def _crowded(self, lane: str) -> bool:
+        settings = self._settings
+        if len(self._window) + self._ledger.unwritten >= settings.window:
+            return True
+        if self._window.bytes >= settings.window_bytes:
+            return True
+        return settings.relaxed and self._window.size(lane) >= max(settings.workers, PROBES)
+
+    def _budget_left(self) -> int | None:
+        if self._settings.budget is None:
+            return None
+        return self._settings.budget - self._ledger.crawl_settled - len(self._window)
+
+    def _evict(self, lane: str, base: int | None) -> bool:
+        """Give the latest lease back in favour of an earlier place."""
+        slot = self._window.last(lane, base)
+        if slot is None:
+            return False
+        self._give_back(slot)
+        return True
+
+    def _give_back(self, slot: _Slot) -> None:
+        if slot.timer is not None:
+            slot.timer.cancel()
+        self._window.remove(slot)
+        self._dispatcher.discard(slot.ticket)
+        self._frontier.give_back(slot.item)
+
+    def _give_back_all(self) -> None:
+        self._fetcher.cancel_all()
+        for slot in self._window.slots():
+            self._give_back(slot)
+
+    # The end, and waiting for it.
+
+    def _ending(self) -> Ending | None:
+        ledger, budget = self._ledger, self._settings.budget
+        if not ledger.queued:
+            return Ending(EndedBy.PAGE_LIMIT if ledger.every_limit_reached else EndedBy.EXHAUSTED)
+        if budget is not None and ledger.crawl_settled >= budget:
+            return Ending(EndedBy.BUDGET)
+        if self._stop_at is None:
+            return None
+        busy = self._fetching or self._digesting
+        return None if busy and self._loop.time() < self._stop_at else Ending(EndedBy.CANCELLED)
+
+    def _poll(self) -> None:
+        now = self._loop.time()
+        if now - self._polled_at < POLL_S:
+            return
+        self._polled_at = now
+        self._held = self._control.paused()
+        command = self._control.asked()
+        if command is not None:
+            self.tell(command)
+        self._on_progress(self.snapshot())
+
+    def _wake(self) -> None:
+        if self._waker is not None and not self._waker.done():
+            self._waker.set_result(None)
+
+    async def _wait(self) -> None:
+        """Sleep until something was reported, a request is due, a group is, or control files are."""
+        self._waker = self._loop.create_future()
+        timer = self._loop.call_later(self._wait_s(), self._wake)
+        await self._waker
+        self._waker = None
+        timer.cancel()
+
+    def _wait_s(self) -> float:
+        if self._touched:
+            return 0.0
+        wait = POLL_S
+        due = self._dispatcher.wait_s()
+        if (
+            due is not None
+            and self._stop_at is None
+            and not self._held
+            and self._fetching < self._settings.workers
+        ):
+            wait = min(wait, due)
+        if self._group_since is not None:
+            wait = min(wait, max(0.0, self._group_since + self._settings.group_s - self._loop.time()))
+        return wait
+
+    def snapshot(self) -> Snapshot:
+        counts = self._ledger.counts
+        known = (VISITED, FAILED)
+        skipped = sum(number for (state, _), number in counts.items() if state == "skipped")
+        return Snapshot(
+            visited=counts[known[0]],
+            failed=counts[known[1]],
+            queued=self._ledger.queued,
+            pages=self._ledger.pages,
+            skipped=skipped,
+            settled=self._ledger.crawl_settled,
+            in_flight=self._fetching,
+            seconds=self._loop.time() - self._started,
+            budget=self._settings.budget,
+            held=self._held,
+            stopping=self._stop_at is not None,
+        )

@@ -1,0 +1,33 @@
+"""What a crawl tells those who watch it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Where a crawl stands. Counts are of the run; `settled` and `seconds` are of this crawl."""
+
+    visited: int
+    failed: int
+    queued: int
+    pages: int
+    skipped: int
+    settled: int
+    in_flight: int
+    seconds: float
+    budget: int | None
+    held: bool
+    stopping: bool
+
+    @property
+    def rate(self) -> float:
+        """URLs settled per second."""
+        return self.settled / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds to the end of what is known, or of the budget; unknown while nothing is settled."""
+        left = self.queued if self.budget is None else min(self.queued, self.budget - self.settled)
+        return left / self.rate if self.rate else None

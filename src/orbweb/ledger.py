@@ -1,0 +1,497 @@
+"""What a visit means: outcomes, in the order of places, become rows.
+
+Owns the run's counters (ids, ranks, visits), its pages and limits, and the group of changes that is not
+yet written. Always holds: `settle` is called in the order of places, so everything it decides is a
+function of the site's answers; after `flush` all of it is durable. Never waits and never fetches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from orbweb.failpoints import failpoint
+from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.lifecycle import ItemState
+from orbweb.model import (
+    Digest,
+    Failed,
+    FailKind,
+    Fetched,
+    Item,
+    Known,
+    Link,
+    Outcome,
+    Role,
+    SkipReason,
+    Source,
+    Verdict,
+)
+from orbweb.policy import Candidate, Policy
+from orbweb.store import (
+    FAILED,
+    QUEUED,
+    VISITED,
+    BaseRow,
+    Ending,
+    Group,
+    Progress,
+    ReadmitRow,
+    RejudgeRow,
+    SettleRow,
+    ShortenRow,
+    Tally,
+    UrlRow,
+    VisitRow,
+    commit,
+    outlinks,
+    skipped,
+)
+from orbweb.store.blobs import BodyStore
+from orbweb.store.db import Database
+from orbweb.store.runs import Base, Run
+
+MAX_REDIRECTS = 10
+
+
+class _Found(NamedTuple):
+    """A target and how it was reached."""
+
+    key: str
+    url: str
+    source: Source
+    depth: int
+    redirects: int
+    parent: Item
+
+
+class Ledger:
+    """The books of one run while one crawl works on it."""
+
+    def __init__(
+        self,
+        db: Database,
+        run: Run,
+        crawl_id: int,
+        *,
+        bases: Sequence[Base],
+        policy: Policy,
+        frontier: SqliteFrontier,
+        bodies: BodyStore,
+        lane_of: Callable[[str], str],
+        clock: Callable[[], int],
+    ) -> None:
+        self._db = db
+        self._run_id = run.id
+        self._crawl_id = crawl_id
+        self._policy = policy
+        self._frontier = frontier
+        self._bodies = bodies
+        self._lane_of = lane_of
+        self._clock = clock
+        self._next_url = run.next_url
+        self._next_rank = run.next_rank
+        self._next_visit = run.next_visit
+        self._bases = {base.number: base for base in bases}
+        self._open_bases = int(db.value("queued_at_depth_zero", run_id=run.id))
+        self._queued_by_base: Counter[int] = Counter(dict(db.all("queued_by_base", run_id=run.id)))
+        self.scope_fixed = run.scope_fixed
+        self.counts: Counter[Tally] = Counter(
+            {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run.id)}
+        )
+        roles: dict[str, int] = dict(db.all("count_roles", run_id=run.id))
+        self.pages = roles.get(Role.PRIMARY, 0)
+        self.alternates = roles.get(Role.ALTERNATE, 0)
+        self.crawl_visited = 0
+        self.crawl_failed = 0
+        self._crawl_pages = 0
+        self._crawl_bytes = 0
+        self._begin_group()
+        for base in bases:
+            self._check_limit(base.number)
+        if not self.scope_fixed and not self._open_bases:
+            self._fix_scope()
+
+    def _begin_group(self) -> None:
+        self._group = Group()
+        self._new_pages: set[bytes] = set()
+        self._new_bodies: set[bytes] = set()
+        self._new_redirects: dict[int, int] = {}
+
+    @property
+    def queued(self) -> int:
+        """URLs queued or leased."""
+        return self.counts[QUEUED]
+
+    @property
+    def crawl_settled(self) -> int:
+        """What the budget counts."""
+        return self.crawl_visited + self.crawl_failed
+
+    @property
+    def unwritten(self) -> int:
+        """Settled places that a crash would lose."""
+        return len(self._group.settled)
+
+    @property
+    def every_limit_reached(self) -> bool:
+        return self._policy.all_full
+
+    def page_room(self, base: int) -> int | None:
+        """Unique pages the base URL may still give; None without a limit."""
+        limit = self._policy.rules.page_limit
+        return None if limit is None else limit - self._bases[base].pages
+
+    def scope_of(self, base: int) -> str:
+        return self._bases[base].scope_key
+
+    def settle(self, item: Item, outcome: Outcome) -> None:
+        """Commit the outcome of the place whose turn it is."""
+        failpoint("page_settled")
+        item = item._replace(hops=self._hops_now(item))
+        answer = outcome.answer
+        if isinstance(answer, Failed):
+            self._fail(item, outcome, answer.kind, answer.error)
+        elif answer.status >= 400:
+            kind = FailKind.HTTP_4XX if answer.status < 500 else FailKind.HTTP_5XX
+            self._fail(item, outcome, kind, f"HTTP {answer.status}")
+        elif outcome.redirect is not None:
+            self._redirect(item, outcome, *outcome.redirect)
+        elif outcome.digest is not None:
+            self._page(item, outcome, outcome.digest)
+        else:
+            self._visit(item, outcome)
+        if item.depth == 0:
+            self._close_base()
+
+    def flush(self, ending: Ending | None = None) -> None:
+        """Make everything settled so far durable; with an ending, this is the crawl's last group."""
+        if not self._group.settled and not self._group.changes and ending is None:
+            return
+        self._bodies.sync()
+        progress = Progress(
+            self._next_url,
+            self._next_rank,
+            self._next_visit,
+            self.scope_fixed,
+            self.crawl_visited,
+            self.crawl_failed,
+            self._crawl_pages,
+            self._crawl_bytes,
+        )
+        commit(self._db, self._run_id, self._crawl_id, self._group, progress, ending, self._clock())
+        self._begin_group()
+        self._frontier.refill()
+
+    def _hops_now(self, item: Item) -> int:
+        """A shorter path may have been found since the item was leased."""
+        known = self._frontier.known(item.key) if item.hops else None
+        return known.hops if known else item.hops
+
+    def _count(self, old: Tally | None, new: Tally, number: int = 1) -> None:
+        for tallies in (self._group.tallies, self.counts):
+            if old is not None:
+                tallies[old] -= number
+            tallies[new] += number
+
+    def _close(self, item: Item, state: ItemState, tally: Tally) -> None:
+        self._group.settled.append(SettleRow(state.value, self._run_id, item.id))
+        self._count(QUEUED, tally)
+        self._queued_by_base[item.base] -= 1
+
+    def _fail(self, item: Item, outcome: Outcome, kind: FailKind, error: str) -> None:
+        self._close(item, ItemState.FAILED, FAILED)
+        self.crawl_failed += 1
+        self._record(item, outcome, kind=kind, error=error)
+
+    def _visit(
+        self, item: Item, outcome: Outcome, *, role: Role = Role.NONE, redirect_to: int | None = None
+    ) -> None:
+        self._close(item, ItemState.VISITED, VISITED)
+        self.crawl_visited += 1
+        self._record(item, outcome, role=role, redirect_to=redirect_to)
+
+    def _record(
+        self,
+        item: Item,
+        outcome: Outcome,
+        *,
+        kind: FailKind | None = None,
+        error: str | None = None,
+        role: Role = Role.NONE,
+        redirect_to: int | None = None,
+    ) -> None:
+        answer = outcome.answer if isinstance(outcome.answer, Fetched) else None
+        parsed = outcome.digest.parsed if outcome.digest and kind is None else None
+        blob = outcome.digest.blob if outcome.digest and kind is None else None
+        self._group.visits.append(
+            VisitRow(
+                run_id=self._run_id,
+                number=self._next_visit,
+                url_id=item.id,
+                crawl_id=self._crawl_id,
+                depth=item.depth,
+                rank=item.rank,
+                status=answer.status if answer else None,
+                kind=kind.value if kind else None,
+                error=error,
+                tries=outcome.tries,
+                final_url=answer.url if answer and answer.url != item.url else None,
+                redirect_to=redirect_to,
+                content_type=answer.content_type if answer else None,
+                encoding=parsed.encoding if parsed else None,
+                etag=answer.etag if answer else None,
+                last_modified=answer.last_modified if answer else None,
+                title=parsed.title if parsed else None,
+                canonical=parsed.canonical if parsed else None,
+                noindex=parsed.directives.noindex if parsed else False,
+                nofollow=parsed.directives.nofollow if parsed else False,
+                body_sha256=blob.sha256 if blob else None,
+                content_sha256=outcome.digest.content_sha256 if outcome.digest and blob else None,
+                role=role.value,
+                bytes=blob.size if blob else 0,
+                wire_bytes=answer.wire_bytes if answer else 0,
+                latency_ms=answer.latency_ms if answer else 0,
+                fetched_at=outcome.fetched_at,
+            )
+        )
+        self._next_visit += 1
+        self._crawl_bytes += blob.size if blob else 0
+
+    def _redirect(self, item: Item, outcome: Outcome, key: str, url: str) -> None:
+        if item.redirects >= MAX_REDIRECTS:
+            self._fail(item, outcome, FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_REDIRECTS} redirects")
+            return
+        known = self._frontier.known(key)
+        if known is not None and self._leads_back(known.id, item.id):
+            self._fail(item, outcome, FailKind.REDIRECT_LOOP, f"redirects back to {url}")
+            return
+        base_chain = item.depth == 0 and not self.scope_fixed
+        if base_chain:
+            self._move_scope(item.base, key)
+        found = _Found(key, url, Source.REDIRECT, item.depth, item.redirects + 1, item)
+        target = self._find(found, known, forced=base_chain)
+        self._visit(item, outcome, redirect_to=target)
+        self._new_redirects[item.id] = target
+        flag = bytes([outlinks.FLAGS["redirect", False]])
+        self._group.outlinks.append((self._run_id, item.id, outlinks.pack([target], flag)))
+
+    def _leads_back(self, target: int | None, start: int) -> bool:
+        """Whether following the redirects from the target ends where it began."""
+        for _ in range(2 * MAX_REDIRECTS):
+            if target is None or target == start:
+                break
+            target = self._new_redirects.get(target) or self._db.value(
+                "redirect_of", run_id=self._run_id, url_id=target
+            )
+        return target == start
+
+    def _page(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+        is_new = self._is_new_content(digest.content_sha256)
+        self._keep_body(digest)
+        self._visit(item, outcome, role=Role.PRIMARY if is_new else Role.ALTERNATE)
+        if is_new:
+            self._add_page(item, digest.content_sha256)
+        else:
+            self.alternates += 1
+        self._follow(item, digest.parsed.links)
+
+    def _is_new_content(self, content_sha256: bytes) -> bool:
+        if content_sha256 in self._new_pages:
+            return False
+        return self._db.one("page_exists", run_id=self._run_id, content_sha256=content_sha256) is None
+
+    def _add_page(self, item: Item, content_sha256: bytes) -> None:
+        self._new_pages.add(content_sha256)
+        self._group.pages.append((self._run_id, content_sha256, item.id, item.base))
+        self.pages += 1
+        self._crawl_pages += 1
+        base = self._bases[item.base]
+        self._save_base(Base(base.number, base.url, base.scope_key, base.pages + 1))
+        self._check_limit(item.base)
+
+    def _save_base(self, base: Base) -> None:
+        self._bases[base.number] = base
+        self._group.bases[base.number] = BaseRow(base.scope_key, base.pages, self._run_id, base.number)
+
+    def _check_limit(self, base: int) -> None:
+        room = self.page_room(base)
+        if room is None or room > 0:
+            return
+        rule = self._policy.page_limit_rule()
+        self._policy.fill(base)
+        self._frontier.drop(base)
+        self._group.limited[base] = rule
+        self._count(QUEUED, skipped(SkipReason.PAGE_LIMIT.value), self._queued_by_base[base])
+        self._queued_by_base[base] = 0
+
+    def _keep_body(self, digest: Digest) -> None:
+        blob = digest.blob
+        if blob.sha256 in self._new_bodies or self._db.one("body_exists", sha256=blob.sha256):
+            return
+        self._new_bodies.add(blob.sha256)
+        at = self._bodies.put(blob)
+        self._group.bodies.append((blob.sha256, *at))
+        if at.segment is not None and at.offset is not None:
+            self._group.segments[at.segment] = at.offset + at.length
+
+    def _follow(self, item: Item, links: Sequence[Link]) -> None:
+        """Find every link of a page, in document order. The hottest loop of the main process."""
+        if not links:
+            return
+        recall, targets = self._frontier.known, []
+        for link in links:
+            known = recall(link.key)
+            if known is not None and not known.hops and known.reason is None:
+                targets.append(known.id)
+            else:
+                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item)
+                targets.append(self._find(found, known))
+        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
+        self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
+
+    def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
+        """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
+        if known is None:
+            return self._add(found, self._judge(found, forced=forced))
+        if known.reason is not None:
+            if forced or found.depth < known.depth or found.parent.hops + 1 < known.hops:
+                self._reconsider(found, known, self._judge(found, forced=forced))
+        elif known.hops > found.parent.hops + 1:
+            hops = found.parent.hops + 1
+            self._group.changes.append(("shorten_path", ShortenRow(hops, self._run_id, known.id)))
+            self._frontier.remember(found.key, known._replace(hops=hops))
+        return known.id
+
+    def _judge(self, found: _Found, *, forced: bool) -> Verdict:
+        parent = found.parent
+        if forced:
+            return Verdict(None, None, parent.base, 0)
+        return self._policy.judge(Candidate(found.key, found.depth, parent.hops, parent.base))
+
+    def _add(self, found: _Found, verdict: Verdict) -> int:
+        number, allowed = self._next_url, verdict.reason is None
+        self._next_url += 1
+        rank = self._admit(found, number, verdict) if allowed else None
+        self._group.urls.append(
+            UrlRow(
+                self._run_id,
+                number,
+                found.key,
+                None if found.url == found.key else found.url,
+                ItemState.QUEUED.value if allowed else ItemState.SKIPPED.value,
+                verdict.reason.value if verdict.reason else None,
+                verdict.rule,
+                found.source.value,
+                found.depth,
+                rank,
+                self._lane_of(found.key),
+                verdict.hops,
+                found.redirects,
+                verdict.base,
+                found.parent.id,
+            )
+        )
+        reason = verdict.reason.value if verdict.reason else None
+        self._frontier.remember(found.key, Known(number, found.depth, verdict.hops, reason))
+        self._count(None, _tally(reason))
+        return number
+
+    def _admit(self, found: _Found, number: int, verdict: Verdict) -> int:
+        """Give the target its place; the rank."""
+        rank = self._next_rank
+        self._next_rank += 1
+        self._queued_by_base[verdict.base] += 1
+        if found.depth == 0:
+            self._open_bases += 1
+        self._frontier.admit(
+            Item(
+                number,
+                found.key,
+                found.url,
+                found.source,
+                found.depth,
+                rank,
+                self._lane_of(found.key),
+                verdict.hops,
+                found.redirects,
+                verdict.base,
+            )
+        )
+        return rank
+
+    def _reconsider(self, found: _Found, known: Known, verdict: Verdict) -> None:
+        """A skipped URL was found on a better path."""
+        if verdict.reason is not None or known.reason is None:
+            better = known._replace(depth=min(found.depth, known.depth), hops=min(verdict.hops, known.hops))
+            self._frontier.remember(found.key, better)
+            return
+        rank = self._admit(found, known.id, verdict)
+        self._group.changes.append(
+            (
+                "readmit_url",
+                ReadmitRow(
+                    found.source.value,
+                    found.depth,
+                    rank,
+                    self._lane_of(found.key),
+                    verdict.hops,
+                    found.redirects,
+                    verdict.base,
+                    found.parent.id,
+                    self._run_id,
+                    known.id,
+                ),
+            )
+        )
+        self._count(skipped(known.reason), QUEUED)
+        self._frontier.remember(found.key, Known(known.id, found.depth, verdict.hops, None))
+
+    def _move_scope(self, base: int, key: str) -> None:
+        self._policy.move_scope(base, key)
+        moved = self._bases[base]
+        self._save_base(Base(base, moved.url, key, moved.pages))
+
+    def _close_base(self) -> None:
+        """When the last base URL and what it redirects to are settled, the scope is fixed."""
+        self._open_bases -= 1
+        if not self._open_bases and not self.scope_fixed:
+            self._fix_scope()
+
+    def _fix_scope(self) -> None:
+        if len(self._bases) > 1:
+            self.flush()
+            self._judge_again()
+            self.scope_fixed = True
+            self.flush()
+            self._frontier.reload()
+        self.scope_fixed = True
+
+    def _judge_again(self) -> None:
+        """With several base URLs, a page may have been judged before another one's scope moved."""
+        for number, key, reason, depth, rank, hops, base, parent_base in self._db.all(
+            "urls_beyond_bases", run_id=self._run_id
+        ):
+            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base))
+            new_reason = verdict.reason.value if verdict.reason else None
+            if (new_reason, verdict.hops, verdict.base) == (reason, hops, base):
+                continue
+            new_rank = rank
+            if reason is None:
+                self._queued_by_base[base] -= 1
+            if new_reason is None:
+                self._queued_by_base[verdict.base] += 1
+                new_rank = self._next_rank if rank is None else rank
+                self._next_rank = max(self._next_rank, new_rank + 1)
+            self._count(_tally(reason), _tally(new_reason))
+            state = ItemState.SKIPPED if new_reason else ItemState.QUEUED
+            row = RejudgeRow(
+                state.value, new_reason, verdict.rule, new_rank, verdict.hops, verdict.base, self._run_id, number
+            )
+            self._group.changes.append(("rejudge_url", row))
+            self._frontier.remember(key, Known(number, depth, verdict.hops, new_reason))
+
+
+def _tally(reason: str | None) -> Tally:
+    return skipped(reason) if reason else QUEUED

@@ -1,0 +1,318 @@
+"""A body becomes a DOM, and the DOM becomes what the crawl needs of a page.
+
+Owns which elements are links and what a page says about itself. Always: links are in document order, each
+key once, at most `MAX_LINKS`; the answer depends on the body, the URL, the content type and the rules alone;
+any bytes are a page. Never: runs scripts, looks into inert `<template>` contents, or raises for bad markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import turbohtml
+from turbohtml import Document, Element, Namespace
+
+from orbweb.model import Directives, Link, Parsed
+from orbweb.urls import Page, Resolver
+
+MAX_LINKS = 50_000
+MAX_TITLE = 1_000
+
+_CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s;"']+)""", re.IGNORECASE).search
+_REFRESH = re.compile(
+    r"""\s*[\d.]+(?:\s*[;,]|\s)\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(\S.*))""", re.IGNORECASE | re.DOTALL
+).match
+
+_LINK_RELS = frozenset({"canonical", "next", "alternate"})
+_NO_WORDS: frozenset[str] = frozenset()
+
+# Which attribute of an element loads what.
+_LOADS = {
+    "script": (("src", "script"),),
+    "img": (("src", "image"),),
+    "video": (("src", "media"), ("poster", "image")),
+    "audio": (("src", "media"),),
+    "source": (("src", "media"),),
+    "track": (("src", "media"),),
+    "embed": (("src", "other"),),
+    "object": (("data", "other"),),
+}
+_LOADING = (*_LOADS, "link")
+_LOADS_BY_REL = {
+    "stylesheet": "style",
+    "icon": "image",
+    "apple-touch-icon": "image",
+    "mask-icon": "image",
+    "modulepreload": "script",
+    "manifest": "other",
+}
+_PRELOADS = {
+    "script": "script",
+    "style": "style",
+    "image": "image",
+    "font": "font",
+    "audio": "media",
+    "video": "media",
+    "track": "media",
+}
+
+_CANDIDATE = re.compile(r"[\s,]*([^\s,]\S*)").match
+_DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?)*+").match
+
+
+def parse(
+    body: bytes, url: str, *, resolver: Resolver, content_type: str | None = None, resources: bool = False
+) -> Parsed:
+    """Parse the page that was answered at `url`, an absolute http(s) URL."""
+    return read(dom(body, content_type), url, resolver=resolver, resources=resources)
+
+
+def dom(body: bytes, content_type: str | None = None) -> Document:
+    """The DOM of a browser without scripts, decoded by the header, the `<meta>` or the bytes themselves."""
+    charset = _CHARSET(content_type) if content_type else None
+    if charset:
+        try:
+            return _document(body, charset[1])
+        except LookupError:
+            pass
+    return _document(body, None)
+
+
+def read(document: Document, url: str, *, resolver: Resolver, resources: bool = False) -> Parsed:
+    """What the crawl needs of a DOM, which is left as it was."""
+    page = resolver.page(url)
+    if page is None:
+        raise ValueError(f"not an http(s) URL: {url}")
+    facts = _scan(document.iter_elements(_READ))
+    hidden = _inert(facts.templates)
+    if hidden:
+        facts = _scan(element for element in document.iter_elements(_READ) if element not in hidden)
+    loads = _References()
+    if resources:
+        _load(loads, (element for element in document.iter_elements(_LOADING) if element not in hidden))
+    base = _base(facts.base, page, resolver)
+    return Parsed(
+        links=_links(facts.references, base, page.own.key),
+        resources=_links(loads, base, page.own.key),
+        title=facts.title or "",
+        canonical=_canonical(facts.canonical, base),
+        directives=_directives(facts.robots),
+        encoding=document.encoding or "",
+        truncated=facts.references.truncated or loads.truncated,
+    )
+
+
+def _document(body: bytes, charset: str | None) -> Document:
+    return turbohtml.parse(
+        body,
+        encoding=charset,
+        detect_encoding=True,
+        positions=False,
+        allow_declarative_shadow_roots=False,
+    )
+
+
+@dataclass(slots=True)
+class _References:
+    """The distinct hrefs of a page in document order, without fragments, and what they are."""
+
+    kinds: dict[str, str] = field(default_factory=dict)
+    nofollow: set[str] = field(default_factory=set)
+    truncated: bool = False
+
+    def add(self, href: str, kind: str, *, nofollow: bool = False) -> None:
+        """Note an occurrence. The first decides the kind; one that may be followed is enough for all."""
+        href = href.partition("#")[0]
+        if href in self.kinds:
+            if not nofollow:
+                self.nofollow.discard(href)
+        elif len(self.kinds) == MAX_LINKS:
+            self.truncated = True
+        else:
+            self.kinds[href] = kind
+            if nofollow:
+                self.nofollow.add(href)
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What one walk over a DOM finds, as it is written there."""
+
+    references: _References = field(default_factory=_References)
+    base: str | None = None
+    title: str | None = None
+    canonical: list[str] = field(default_factory=list)
+    robots: list[str] = field(default_factory=list)
+    templates: list[Element] = field(default_factory=list)
+
+
+def _scan(elements: Iterable[Element]) -> _Facts:
+    """Read the elements of `_READ`. Most are an `<a>` that repeats an href: the hottest loop of a crawl."""
+    facts = _Facts()
+    references = facts.references
+    kinds, nofollow = references.kinds, references.nofollow
+    for element in elements:
+        tag = element.tag
+        if tag != "a":
+            _READERS[tag](element, facts)
+            continue
+        href = element.attr("href")
+        if href is None:
+            continue
+        cut = href.find("#")
+        if cut >= 0:
+            href = href[:cut]
+        if href not in kinds or href in nofollow:
+            references.add(href, "a", nofollow="nofollow" in _rel(element))
+    return facts
+
+
+def _read_area(element: Element, facts: _Facts) -> None:
+    href = element.attr("href")
+    if href is not None:
+        facts.references.add(href, "area", nofollow="nofollow" in _rel(element))
+
+
+def _read_frame(element: Element, facts: _Facts) -> None:
+    source = element.attr("src")
+    if source is not None:
+        facts.references.add(source, element.tag)
+
+
+def _read_link(element: Element, facts: _Facts) -> None:
+    rel = _rel(element)
+    if rel.isdisjoint(_LINK_RELS) or (href := element.attr("href")) is None:
+        return
+    if "canonical" in rel:
+        facts.canonical.append(href)
+    if "next" in rel:
+        facts.references.add(href, "next", nofollow="nofollow" in rel)
+    elif "alternate" in rel and "stylesheet" not in rel:
+        facts.references.add(href, "alternate", nofollow="nofollow" in rel)
+
+
+def _read_meta(element: Element, facts: _Facts) -> None:
+    if (element.attr("name") or "").lower() == "robots":
+        facts.robots.append(element.attr("content") or "")
+    if (element.attr("http-equiv") or "").lower() == "refresh":
+        refresh = _REFRESH(element.attr("content") or "")
+        if refresh:
+            facts.references.add(refresh[1] or refresh[2] or refresh[3] or "", "refresh")
+
+
+def _read_base(element: Element, facts: _Facts) -> None:
+    if facts.base is None:
+        facts.base = element.attr("href")
+
+
+def _read_title(element: Element, facts: _Facts) -> None:
+    if facts.title is None and element.namespace is Namespace.HTML:
+        facts.title = " ".join(element.text.split())[:MAX_TITLE]
+
+
+def _read_template(element: Element, facts: _Facts) -> None:
+    facts.templates.append(element)
+
+
+_READERS = {
+    "area": _read_area,
+    "iframe": _read_frame,
+    "frame": _read_frame,
+    "link": _read_link,
+    "meta": _read_meta,
+    "base": _read_base,
+    "title": _read_title,
+    "template": _read_template,
+}
+_READ = ("a", *_READERS)
+
+
+def _rel(element: Element) -> frozenset[str]:
+    rel = element.attr("rel")
+    return frozenset(rel.lower().split()) if rel else _NO_WORDS
+
+
+def _inert(templates: list[Element]) -> frozenset[Element]:
+    """The elements in templates, which a browser never shows, unless the template is a shadow root."""
+    return frozenset(
+        element
+        for template in templates
+        if (template.attr("shadowrootmode") or "").lower() not in ("open", "closed")
+        for element in template.iter_elements()
+    )
+
+
+def _base(href: str | None, page: Page, resolver: Resolver) -> Page:
+    """What hrefs are resolved against: the `<base href>` if that is http(s), else the page."""
+    target = None if href is None else page.target(href)
+    return (target and resolver.page(target.url)) or page
+
+
+def _links(references: _References, base: Page, own: str) -> tuple[Link, ...]:
+    """The targets of the references, each key once, but not the page itself."""
+    found: dict[str, Link] = {}
+    for href, kind in references.kinds.items():
+        target = base.target(href)
+        if target is None:
+            continue
+        key, url = target
+        nofollow = href in references.nofollow
+        known = found.get(key)
+        if known is None:
+            found[key] = Link(key, url, kind, nofollow)
+        elif known.nofollow and not nofollow:
+            found[key] = known._replace(nofollow=False)
+    found.pop(own, None)
+    return tuple(found.values())
+
+
+def _canonical(hrefs: Iterable[str], base: Page) -> str | None:
+    return next((target.url for href in hrefs if (target := base.target(href))), None)
+
+
+def _directives(robots: Iterable[str]) -> Directives:
+    said = {word.strip().lower() for content in robots for word in content.split(",")}
+    return Directives(
+        noindex=not said.isdisjoint(("noindex", "none")), nofollow=not said.isdisjoint(("nofollow", "none"))
+    )
+
+
+def _load(loads: _References, elements: Iterable[Element]) -> None:
+    for element in elements:
+        for href, kind in _loads(element):
+            loads.add(href, kind)
+
+
+def _loads(element: Element) -> Iterator[tuple[str, str]]:
+    """The hrefs and kinds of what an element loads."""
+    tag = element.tag
+    if tag == "link":
+        href, kind = element.attr("href"), _loaded_by_rel(element)
+        if href and kind:
+            yield href, kind
+        return
+    for attribute, kind in _LOADS[tag]:
+        href = element.attr(attribute)
+        if href:
+            yield href, kind
+    for href in _srcset(element.attr("srcset") or ""):
+        yield href, "image"
+
+
+def _loaded_by_rel(link: Element) -> str | None:
+    rel = _rel(link)
+    if "preload" in rel:
+        return _PRELOADS.get((link.attr("as") or "").lower(), "other")
+    return next((kind for name, kind in _LOADS_BY_REL.items() if name in rel), None)
+
+
+def _srcset(value: str) -> Iterator[str]:
+    """The URLs of the image candidates. A comma ends a URL only at its end, else it ends the descriptors."""
+    position = 0
+    while candidate := _CANDIDATE(value, position):
+        url, position = candidate[1], candidate.end()
+        yield url.rstrip(",")
+        if not url.endswith(",") and (descriptors := _DESCRIPTORS(value, position)):
+            position = descriptors.end()

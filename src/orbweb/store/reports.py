@@ -1,0 +1,201 @@
+"""What the workspace can tell: the read side of the database.
+
+Never changes anything. Answers are plain dictionaries and lists, the very objects that `--json` prints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from orbweb.lifecycle import CrawlState, EndedBy, ItemState, shown
+from orbweb.model import Place, Role
+from orbweb.store import QUEUED
+from orbweb.store.db import Database
+from orbweb.store.outlinks import unpack
+from orbweb.store.runs import Crawl, Run, bases_of, crawls_of
+
+Report = dict[str, Any]
+
+QUEUE_HEAD = 20
+
+
+def moment(microseconds: int | None) -> str | None:
+    """An instant as text, UTC."""
+    if microseconds is None:
+        return None
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat(timespec="milliseconds")
+
+
+def _hex(sha256: bytes | None) -> str | None:
+    return sha256.hex() if sha256 else None
+
+
+def counts(db: Database, run_id: int) -> Report:
+    """The states of a run's URLs: discovered is the sum of all the others."""
+    tallies = {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run_id)}
+    roles: dict[str, int] = dict(db.all("count_roles", run_id=run_id))
+    skips = {reason: count for (state, reason), count in tallies.items() if state == ItemState.SKIPPED}
+    return {
+        "discovered": sum(tallies.values()),
+        "visited": tallies.get((ItemState.VISITED, ""), 0),
+        "failed": tallies.get((ItemState.FAILED, ""), 0),
+        "queued": tallies.get(QUEUED, 0),
+        "skipped": skips,
+        "pages": roles.get(Role.PRIMARY, 0),
+        "alternates": roles.get(Role.ALTERNATE, 0),
+        "bytes": db.value("run_bytes", run_id=run_id),
+    }
+
+
+def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
+    """One crawl. In progress without an owner means killed: told as what the next owner will settle it as."""
+    dead = crawl.state is CrawlState.IN_PROGRESS and not alive
+    state = CrawlState.FAILED if dead else crawl.state
+    ended_by = EndedBy.CRASHED if dead else crawl.ended_by
+    return {
+        "crawl": crawl.number,
+        "state": state.value,
+        "ended_by": ended_by.value if ended_by else None,
+        "shown": shown(state, ended_by, failed=crawl.failed),
+        "error": crawl.error,
+        "budget": crawl.budget,
+        "started_at": moment(crawl.started_at),
+        "seconds": round((crawl.updated_at - crawl.started_at) / 1_000_000, 3),
+        "visited": crawl.visited,
+        "failed": crawl.failed,
+        "pages": crawl.pages,
+        "bytes": crawl.bytes,
+    }
+
+
+def run_report(db: Database, run: Run, *, alive: bool) -> Report:
+    """One run with its crawls and base URLs."""
+    crawls = crawls_of(db, run.id)
+    state = run.state.value
+    if state == "in_progress" and not alive:
+        state = "paused"
+    return {
+        "run": run.number,
+        "state": state,
+        "started_at": moment(run.started_at),
+        "ended_at": moment(run.ended_at),
+        **counts(db, run.id),
+        "bases": [
+            {"url": base.url, "scope": base.scope_key, "pages": base.pages} for base in bases_of(db, run.id)
+        ],
+        "crawls": [crawl_report(crawl, alive=alive) for crawl in crawls],
+    }
+
+
+def queue(db: Database, run: Run, *, alive: bool) -> Report:
+    """The queue of a run and what is next in it."""
+    found = counts(db, run.id)
+    return {
+        "run": run.number,
+        "state": "paused" if run.state == "in_progress" and not alive else run.state.value,
+        "visited": found["visited"] + found["failed"],
+        "queued": found["queued"],
+        "total": found["visited"] + found["failed"] + found["queued"],
+        "can_resume": not alive and found["queued"] > 0,
+        "crawls": [crawl.number for crawl in crawls_of(db, run.id)],
+        "by_source": dict(db.all("queued_by_source", run_id=run.id)),
+        "next": [
+            {"url": url, "source": source, "place": str(Place(depth, rank)), "hops": hops}
+            for url, source, depth, rank, hops in db.all("queue_head", run_id=run.id, count=QUEUE_HEAD)
+        ],
+    }
+
+
+def pages(db: Database, run_id: int) -> list[Report]:
+    """Unique pages in order, each with the other URLs that showed the same content."""
+    found: dict[bytes, Report] = {}
+    for url, status, depth, title, content, body, size, kind, final, at, role in db.each(
+        "page_visits", run_id=run_id
+    ):
+        if role == Role.ALTERNATE and content in found:
+            found[content]["alternates"].append(url)
+            continue
+        found[content] = {
+            "url": url,
+            "alternates": [],
+            "status": status,
+            "depth": depth,
+            "title": title,
+            "content_sha256": _hex(content),
+            "body_sha256": _hex(body),
+            "bytes": size,
+            "content_type": kind,
+            "final_url": final or url,
+            "captured_at": moment(at),
+        }
+    return list(found.values())
+
+
+def failures(db: Database, run_id: int) -> list[Report]:
+    return [
+        {"url": url, "kind": kind, "status": status, "reason": error, "tries": tries, "at": moment(at)}
+        for url, kind, status, error, tries, at in db.each("failures", run_id=run_id)
+    ]
+
+
+def manifest(db: Database, run_id: int) -> Iterator[str]:
+    """One line a visit, in order, without any time in it."""
+    for depth, rank, url, status, kind, body, content, role in db.each("manifest", run_id=run_id):
+        answer = kind if kind and not kind.startswith("http_") else status
+        yield "\t".join((str(Place(depth, rank)), url, str(answer), _hex(body) or "-", _hex(content) or "-", role))
+
+
+def manifest_hash(db: Database, run_id: int) -> str:
+    """One hash over the lines of the manifest."""
+    digest = hashlib.sha256()
+    for line in manifest(db, run_id):
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def url_report(db: Database, run_id: int, key: str) -> Report | None:
+    """Everything known about one URL."""
+    row = db.one("url_by_key", run_id=run_id, key=key)
+    if row is None:
+        return None
+    number, url, state, reason, rule, source, depth, rank, hops, referrer = row
+    report: Report = {
+        "url": url,
+        "state": state,
+        "reason": reason,
+        "rule": rule,
+        "source": source,
+        "depth": depth,
+        "place": str(Place(depth, rank)) if rank is not None else None,
+        "hops": hops,
+        "referrer": referrer,
+    }
+    report.update(_visit_report(db, run_id, number))
+    return report
+
+
+def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
+    row = db.one("visit_of", run_id=run_id, url_id=url_id)
+    if row is None:
+        return {}
+    names = (
+        "status kind error tries final_url content_type encoding etag last_modified title canonical noindex "
+        "nofollow body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at"
+    )
+    report: Report = dict(zip(names.split(), row, strict=False))
+    report.update(
+        noindex=bool(report["noindex"]),
+        nofollow=bool(report["nofollow"]),
+        body_sha256=_hex(report["body_sha256"]),
+        content_sha256=_hex(report["content_sha256"]),
+        fetched_at=moment(report["fetched_at"]),
+    )
+    packed = db.value("outlinks_of", run_id=run_id, url_id=url_id)
+    report["links"] = [
+        {"url": db.value("key_of", run_id=run_id, id=link.target), "kind": link.kind, "nofollow": link.nofollow}
+        for link in (unpack(packed) if packed else ())
+    ]
+    return report

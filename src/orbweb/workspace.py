@@ -1,0 +1,212 @@
+"""A workspace: one directory that holds everything, and what can be asked of it.
+
+Owns the layout of the directory. Every verb that reads or changes a project without crawling is here;
+crawling is in `app`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from orbweb import urls
+from orbweb.control import Command, ControlFiles
+from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
+from orbweb.lifecycle import RunState
+from orbweb.model import FailKind
+from orbweb.store import reports, runs
+from orbweb.store.blobs import BodyStore, FileStore, Location, SegmentStore
+from orbweb.store.db import Database
+from orbweb.store.limiter import Limiter
+from orbweb.store.lock import OwnerLock, owner_pid
+from orbweb.store.reports import Report
+from orbweb.store.runs import Run
+
+STOP_WAIT_S = 30.0
+
+
+def now_us() -> int:
+    """UTC microseconds."""
+    return time.time_ns() // 1000
+
+
+class Workspace:
+    """An open workspace."""
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        self.path = path
+        database = path / "orbweb.db"
+        if not create and not database.exists():
+            raise UsageError(
+                f"{path} is not an orbweb workspace. Crawl something into it, or name one: --workspace DIR"
+            )
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be used as a workspace: {error.strerror}") from error
+        self.db = Database(database)
+
+    def close(self) -> None:
+        self.db.close()
+
+    # Parts that crawling needs.
+
+    def own(self, project: str) -> OwnerLock:
+        """Become the one owner of the project, or Busy."""
+        return OwnerLock(self.path / "locks", project)
+
+    def owner(self, project: str) -> int | None:
+        return owner_pid(self.path / "locks", project)
+
+    def control(self, project: str) -> ControlFiles:
+        return ControlFiles(self.path, project)
+
+    def limiter(self) -> Limiter:
+        return Limiter(self.path / "limiter.db")
+
+    def segment_writer(self, project_id: int) -> SegmentStore:
+        """The project's segments, opened where its last commit left them."""
+        latest = self.db.one("latest_segment", project_id=project_id)
+        return SegmentStore(
+            self.path / "store",
+            allocate=lambda: self._new_segment(project_id),
+            resume=(latest[0], latest[1]) if latest else None,
+        )
+
+    def _new_segment(self, project_id: int) -> int:
+        with self.db.transaction():
+            return int(self.db.value("add_segment", project_id=project_id))
+
+    def file_writer(self, project_id: int, *, compress: bool, file_mode: int) -> FileStore:
+        return FileStore(
+            self.path / "store", writer=f"project-{project_id}", compress=compress, file_mode=file_mode
+        )
+
+    def check_space(self, reserve_mb: int) -> None:
+        """DiskFull before the disk is."""
+        free_mb = shutil.disk_usage(self.path).free // 1_000_000
+        if free_mb < reserve_mb:
+            raise DiskFull(
+                f"disk full: {free_mb} MB free at {self.path}, and {reserve_mb} MB are kept in reserve "
+                "(store.reserve_mb). Free some space, then resume."
+            )
+
+    # What can be asked.
+
+    def run(self, project: str, number: int | None = None) -> Run:
+        return runs.run_of(self.db, runs.project(self.db, project), number)
+
+    def status(self, project: str) -> Report:
+        """The latest run of a project, and who works on it."""
+        found = runs.project(self.db, project)
+        pid = self.owner(project)
+        report: Report = {"project": found.name, "running": pid is not None, "pid": pid, "run": None}
+        report["held"] = pid is not None and self.control(project).paused()
+        latest = runs.latest_run(self.db, found.id)
+        if latest is not None:
+            report.update(reports.run_report(self.db, latest, alive=pid is not None))
+        return report
+
+    def statuses(self) -> list[Report]:
+        return [self.status(project.name) for project in runs.projects(self.db)]
+
+    def runs(self, project: str) -> list[Report]:
+        found = runs.project(self.db, project)
+        alive = self.owner(project) is not None
+        return [reports.run_report(self.db, run, alive=alive) for run in runs.runs_of(self.db, found.id)]
+
+    def queue(self, project: str) -> Report:
+        return reports.queue(self.db, self.run(project), alive=self.owner(project) is not None)
+
+    def pages(self, project: str, number: int | None = None) -> list[Report]:
+        return reports.pages(self.db, self.run(project, number).id)
+
+    def failed(self, project: str, number: int | None = None) -> list[Report]:
+        return reports.failures(self.db, self.run(project, number).id)
+
+    def manifest(self, project: str, number: int | None = None) -> Iterator[str]:
+        return reports.manifest(self.db, self.run(project, number).id)
+
+    def manifest_hash(self, project: str, number: int | None = None) -> str:
+        return reports.manifest_hash(self.db, self.run(project, number).id)
+
+    def show(self, project: str, url: str, number: int | None = None) -> Report | None:
+        """What is known of a URL, or None if the run has never seen it."""
+        target = urls.target(url)
+        if target is None:
+            raise UsageError(f"{url!r} is not an http(s) URL")
+        return reports.url_report(self.db, self.run(project, number).id, target.key)
+
+    def body(self, sha256: str) -> bytes:
+        """A stored body, verified."""
+        digest = bytes.fromhex(sha256)
+        row = self.db.one("body_location", sha256=digest)
+        if row is None:
+            raise StoreError(f"body {sha256} is not in {self.path}")
+        location = Location(*row)
+        layout = FileStore if location.segment is None else SegmentStore
+        store: BodyStore = layout(self.path / "store")
+        try:
+            return store.read(digest, location)
+        finally:
+            store.close()
+
+    # What can be changed.
+
+    @contextmanager
+    def _owned(self, project: str) -> Iterator[Run]:
+        """The project's latest run, settled, while no crawl works on it."""
+        found = runs.project(self.db, project)
+        with self.own(project):
+            runs.settle_crashed(self.db, found.id, now_us())
+            yield runs.run_of(self.db, found, None)
+
+    def tell(self, project: str, command: Command) -> None:
+        """Pass a command to the running crawl."""
+        runs.project(self.db, project)
+        if self.owner(project) is None:
+            raise NothingToDo(f"no crawl of project {project!r} is running")
+        self.control(project).write(command)
+
+    def stop(self, project: str) -> bool:
+        """Stop the running crawl; whether it has ended."""
+        self.tell(project, Command.STOP)
+        return self._gone(project)
+
+    def _gone(self, project: str) -> bool:
+        deadline = time.monotonic() + STOP_WAIT_S
+        while self.owner(project) is not None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def finish(self, project: str) -> Report:
+        """Complete the run by hand, stopping its crawl first if one is running."""
+        if self.owner(project) is not None:
+            self.tell(project, Command.FINISH)
+            if not self._gone(project):
+                raise StoreError(f"the crawl of project {project!r} did not end within {STOP_WAIT_S:.0f} s")
+        with self._owned(project) as run:
+            if run.state is RunState.PAUSED:
+                runs.finish(self.db, run, "finished by hand", now_us())
+        return self.status(project)
+
+    def clear_queue(self, project: str) -> int:
+        """Give up what is queued; the run is completed by that. How many URLs."""
+        with self._owned(project) as run:
+            if run.state is not RunState.PAUSED:
+                raise NothingToDo(f"project {project!r} has no queued URLs to clear")
+            return runs.finish(self.db, run, "queue cleared by hand", now_us())
+
+    def retry(self, project: str, kind: str | None = None) -> int:
+        """Queue failed URLs again; how many."""
+        if kind is not None and kind not in list(FailKind):
+            raise UsageError(f"--kind {kind!r} is not a kind of failure; use one of {', '.join(FailKind)}")
+        with self._owned(project) as run:
+            return runs.retry(self.db, run, kind, now_us())
