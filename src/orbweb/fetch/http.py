@@ -142,13 +142,8 @@ class HttpFetcher:
         curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
         curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
         curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send(ticket))
-        try:
-            curl.setopt(pycurl.URL, url.encode("ascii", "surrogatepass"))
-        except (UnicodeEncodeError, pycurl.error) as error:
-            self._idle.append(curl)
-            failed = Failed(FailKind.PROTOCOL, f"not a URL that can be asked for: {error}")
-            self._loop.call_soon(self._listener.answered, ticket, failed)
-            return
+        curl.setopt(pycurl.URL, url)
+        curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", url.index("//") + 2) :])
         self._active[curl] = transfer
         self._multi.add_handle(curl)
 

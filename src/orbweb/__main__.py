@@ -1,0 +1,5 @@
+"""`python -m orbweb`."""
+
+from orbweb.cli import main
+
+main()

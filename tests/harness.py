@@ -1,0 +1,127 @@
+"""Driving orbweb as a user does: its command line, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ORBWEB = [sys.executable, "-m", "orbweb"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out.splitlines()[-1])
+
+    def ok(self, *codes: int) -> Result:
+        assert self.code in (codes or (0,)), f"exit {self.code}\n{self.out}\n{self.err}"
+        assert "Traceback" not in self.err, self.err
+        return self
+
+
+class Cli:
+    """orbweb on one workspace."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+
+    def command(self, *args: object) -> list[str]:
+        return [*ORBWEB, *map(str, args), "--workspace", str(self.workspace)]
+
+    def __call__(self, *args: object, env: dict[str, str] | None = None, timeout: float = 120) -> Result:
+        done = subprocess.run(
+            self.command(*args),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**os.environ, **(env or {})},
+            cwd=self.workspace.parent,
+        )
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def crawl(self, *args: object, **options: Any) -> Result:
+        return self("crawl", *args, "--json", "--no-progress", **options)
+
+    def resume(self, *args: object, **options: Any) -> Result:
+        return self("resume", *args, "--json", "--no-progress", **options)
+
+    def start(self, *args: object, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+        """A crawl in the background; the caller waits for it."""
+        return subprocess.Popen(
+            self.command(*args, "--json", "--no-progress"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(env or {})},
+            cwd=self.workspace.parent,
+        )
+
+    def manifest(self, project: str) -> list[list[str]]:
+        return [line.split("\t") for line in self("manifest", project).ok().out.splitlines()]
+
+    def manifest_hash(self, project: str) -> str:
+        return self("manifest", project, "--hash").ok().out.strip()
+
+    def check(self, project: str) -> dict[str, Any]:
+        """Conservation: every URL is in exactly one state, and the counters say so. The status."""
+        status = self("status", project, "--json").ok().json
+        assert_conserved(status)
+        assert_books_balance(self.workspace / "orbweb.db")
+        return status
+
+
+def assert_conserved(report: dict[str, Any]) -> None:
+    parts = report["visited"] + report["failed"] + report["queued"] + sum(report["skipped"].values())
+    assert report["discovered"] == parts, report
+
+
+def assert_books_balance(database: Path) -> None:
+    """Tallies equal the rows they count; every settled URL has exactly one visit, every page its body."""
+    with sqlite3.connect(database) as db:
+        rows = set(
+            db.execute("SELECT run_id, state, COALESCE(reason, ''), COUNT(*) FROM urls GROUP BY 1, 2, 3").fetchall()
+        )
+        tallies = set(db.execute("SELECT run_id, state, reason, count FROM tallies WHERE count <> 0").fetchall())
+        assert rows == tallies
+        unmatched = """
+            SELECT COUNT(*) FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+            WHERE (urls.state IN ('visited', 'failed')) <> (visits.number IS NOT NULL)"""
+        assert db.execute(unmatched).fetchone() == (0,)
+        twice = "SELECT COUNT(*) FROM (SELECT 1 FROM visits GROUP BY run_id, url_id HAVING COUNT(*) > 1)"
+        assert db.execute(twice).fetchone() == (0,)
+        bodiless = """
+            SELECT COUNT(*) FROM visits LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
+            WHERE visits.role <> '-' AND bodies.sha256 IS NULL"""
+        assert db.execute(bodiless).fetchone() == (0,)
+    db.close()
+
+
+def wait_until(condition: Any, timeout: float = 20.0) -> None:
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "timed out"
+        time.sleep(0.02)
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """kill -9 and wait."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream:
+            stream.close()
