@@ -270,7 +270,7 @@ class Engine:
     def _finish(self, slot: _Slot, step: Settle, digest: Digest | None = None) -> None:
         answer = step.answer
         if isinstance(answer, Fetched) and answer.body is not None:
-            answer = answer.without_body()
+            answer = answer._replace(body=None)
         slot.answer = None
         slot.outcome = Outcome(max(slot.tries, 1), slot.fetched_at, answer, digest, step.redirect)
         self._window.bytes += slot.held_bytes()

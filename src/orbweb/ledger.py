@@ -8,7 +8,7 @@ function of the site's answers; after `flush` all of it is durable. Never waits 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from orbweb.failpoints import failpoint
@@ -53,6 +53,7 @@ from orbweb.store.db import Database
 from orbweb.store.runs import Base, Run
 
 MAX_REDIRECTS = 10
+REMEMBERED = 50_000
 
 
 class _Found(NamedTuple):
@@ -64,6 +65,28 @@ class _Found(NamedTuple):
     depth: int
     redirects: int
     parent: Item
+
+
+class _Seen:
+    """Hashes seen so far: all of them in memory up to a bound, beyond it the database is asked."""
+
+    def __init__(self, hashes: Iterable[bytes], ask: Callable[[bytes], bool]) -> None:
+        self._hashes = set(hashes)
+        self._ask = ask
+        self._complete = True
+        self.written()
+
+    def __contains__(self, sha256: bytes) -> bool:
+        return sha256 in self._hashes or (not self._complete and self._ask(sha256))
+
+    def add(self, sha256: bytes) -> None:
+        self._hashes.add(sha256)
+
+    def written(self) -> None:
+        """Every hash added so far is in the database, so the memory may be given up."""
+        if len(self._hashes) > REMEMBERED:
+            self._hashes.clear()
+            self._complete = False
 
 
 class Ledger:
@@ -107,6 +130,14 @@ class Ledger:
         self.crawl_failed = 0
         self._crawl_pages = 0
         self._crawl_bytes = 0
+        self._pages_seen = _Seen(
+            [sha for (sha,) in db.each("page_hashes", run_id=run.id, most=REMEMBERED + 1)],
+            lambda sha: db.one("page_exists", run_id=run.id, content_sha256=sha) is not None,
+        )
+        self._bodies_seen = _Seen(
+            [sha for (sha,) in db.each("body_hashes", most=REMEMBERED + 1)],
+            lambda sha: db.one("body_exists", sha256=sha) is not None,
+        )
         self._begin_group()
         for base in bases:
             self._check_limit(base.number)
@@ -115,8 +146,6 @@ class Ledger:
 
     def _begin_group(self) -> None:
         self._group = Group()
-        self._new_pages: set[bytes] = set()
-        self._new_bodies: set[bytes] = set()
         self._new_redirects: dict[int, int] = {}
 
     @property
@@ -182,6 +211,8 @@ class Ledger:
         )
         commit(self._db, self._run_id, self._crawl_id, self._group, progress, ending, self._clock())
         self._begin_group()
+        self._pages_seen.written()
+        self._bodies_seen.written()
         self._frontier.refill()
 
     def _hops_now(self, item: Item) -> int:
@@ -288,7 +319,7 @@ class Ledger:
         return target == start
 
     def _page(self, item: Item, outcome: Outcome, digest: Digest) -> None:
-        is_new = self._is_new_content(digest.content_sha256)
+        is_new = digest.content_sha256 not in self._pages_seen
         self._keep_body(digest)
         self._visit(item, outcome, role=Role.PRIMARY if is_new else Role.ALTERNATE)
         if is_new:
@@ -297,13 +328,8 @@ class Ledger:
             self.alternates += 1
         self._follow(item, digest.parsed.links)
 
-    def _is_new_content(self, content_sha256: bytes) -> bool:
-        if content_sha256 in self._new_pages:
-            return False
-        return self._db.one("page_exists", run_id=self._run_id, content_sha256=content_sha256) is None
-
     def _add_page(self, item: Item, content_sha256: bytes) -> None:
-        self._new_pages.add(content_sha256)
+        self._pages_seen.add(content_sha256)
         self._group.pages.append((self._run_id, content_sha256, item.id, item.base))
         self.pages += 1
         self._crawl_pages += 1
@@ -328,9 +354,9 @@ class Ledger:
 
     def _keep_body(self, digest: Digest) -> None:
         blob = digest.blob
-        if blob.sha256 in self._new_bodies or self._db.one("body_exists", sha256=blob.sha256):
+        if blob.sha256 in self._bodies_seen:
             return
-        self._new_bodies.add(blob.sha256)
+        self._bodies_seen.add(blob.sha256)
         at = self._bodies.put(blob)
         self._group.bodies.append((blob.sha256, *at))
         if at.segment is not None and at.offset is not None:

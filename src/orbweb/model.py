@@ -1,12 +1,12 @@
 """The frozen records that travel between the stages.
 
 Owns the shapes, never behaviour: a stage takes one record and returns the next. A new fact is a new
-field here. Records that are made once a link are named tuples, because those are the cheapest to make.
+field here. Records that are made once a page or a link are named tuples: those are the cheapest to make.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -140,8 +140,7 @@ class Parsed:
     truncated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(NamedTuple):
     """An answer of a server, whatever its status. `body` is None where it was not worth reading."""
 
     url: str
@@ -154,10 +153,6 @@ class Fetched:
     wire_bytes: int
     latency_ms: int
 
-    def without_body(self) -> Fetched:
-        """The same answer, small enough to wait for its turn."""
-        return replace(self, body=None)
-
 
 @dataclass(frozen=True, slots=True)
 class Failed:
@@ -168,8 +163,7 @@ class Failed:
     retriable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
+class Blob(NamedTuple):
     """A body as the store keeps it: `frame` is one zstd frame of `size` decoded bytes."""
 
     sha256: bytes
@@ -177,8 +171,7 @@ class Blob:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(NamedTuple):
     """Everything the parallel stages made of a body."""
 
     parsed: Parsed
@@ -186,8 +179,7 @@ class Digest:
     content_sha256: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How a place ended, ready to be committed in its turn."""
 
     tries: int

@@ -18,7 +18,10 @@ from orbweb.model import Directives, Link, Parsed
 from orbweb.urls import Page, Resolver
 
 MAX_LINKS = 50_000
+"""Distinct references of a page; what comes after them is not read, and the page is marked as truncated."""
 MAX_TITLE = 1_000
+MAX_DETECTED = 1_000_000
+"""Bytes of a body whose charset is guessed from the letters in it, where nothing declares one: that is slow."""
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s;"']+)""", re.IGNORECASE).search
 _REFRESH = re.compile(
@@ -39,7 +42,7 @@ _LOADS = {
     "embed": (("src", "other"),),
     "object": (("data", "other"),),
 }
-_LOADING = (*_LOADS, "link")
+_LOADING = (*_LOADS, "link", "template")
 _LOADS_BY_REL = {
     "stylesheet": "style",
     "icon": "image",
@@ -85,13 +88,8 @@ def read(document: Document, url: str, *, resolver: Resolver, resources: bool = 
     page = resolver.page(url)
     if page is None:
         raise ValueError(f"not an http(s) URL: {url}")
-    facts = _scan(document.iter_elements(_READ))
-    hidden = _inert(facts.templates)
-    if hidden:
-        facts = _scan(element for element in document.iter_elements(_READ) if element not in hidden)
-    loads = _References()
-    if resources:
-        _load(loads, (element for element in document.iter_elements(_LOADING) if element not in hidden))
+    facts = _scan(document)
+    loads = _loads(document) if resources else _References()
     base = _base(facts.base, page, resolver)
     return Parsed(
         links=_links(facts.references, base, page.own.key),
@@ -108,7 +106,7 @@ def _document(body: bytes, charset: str | None) -> Document:
     return turbohtml.parse(
         body,
         encoding=charset,
-        detect_encoding=True,
+        detect_encoding=len(body) <= MAX_DETECTED,
         positions=False,
         allow_declarative_shadow_roots=False,
     )
@@ -145,18 +143,21 @@ class _Facts:
     title: str | None = None
     canonical: list[str] = field(default_factory=list)
     robots: list[str] = field(default_factory=list)
-    templates: list[Element] = field(default_factory=list)
 
 
-def _scan(elements: Iterable[Element]) -> _Facts:
-    """Read the elements of `_READ`. Most are an `<a>` that repeats an href: the hottest loop of a crawl."""
+def _scan(document: Document) -> _Facts:
+    """Read every element once. Most are an `<a>` that repeats an href: the hottest loop of a crawl."""
     facts = _Facts()
     references = facts.references
     kinds, nofollow = references.kinds, references.nofollow
+    elements = document.iter_elements(_READ)
     for element in elements:
         tag = element.tag
         if tag != "a":
-            _READERS[tag](element, facts)
+            if tag == "template":
+                _skip_inert(element, elements, _READ)
+            else:
+                _READERS[tag](element, facts)
             continue
         href = element.attr("href")
         if href is None:
@@ -166,6 +167,8 @@ def _scan(elements: Iterable[Element]) -> _Facts:
             href = href[:cut]
         if href not in kinds or href in nofollow:
             references.add(href, "a", nofollow="nofollow" in _rel(element))
+            if references.truncated:
+                break
     return facts
 
 
@@ -212,10 +215,6 @@ def _read_title(element: Element, facts: _Facts) -> None:
         facts.title = " ".join(element.text.split())[:MAX_TITLE]
 
 
-def _read_template(element: Element, facts: _Facts) -> None:
-    facts.templates.append(element)
-
-
 _READERS = {
     "area": _read_area,
     "iframe": _read_frame,
@@ -224,9 +223,8 @@ _READERS = {
     "meta": _read_meta,
     "base": _read_base,
     "title": _read_title,
-    "template": _read_template,
 }
-_READ = ("a", *_READERS)
+_READ = ("a", "template", *_READERS)
 
 
 def _rel(element: Element) -> frozenset[str]:
@@ -234,14 +232,11 @@ def _rel(element: Element) -> frozenset[str]:
     return frozenset(rel.lower().split()) if rel else _NO_WORDS
 
 
-def _inert(templates: list[Element]) -> frozenset[Element]:
-    """The elements in templates, which a browser never shows, unless the template is a shadow root."""
-    return frozenset(
-        element
-        for template in templates
-        if (template.attr("shadowrootmode") or "").lower() not in ("open", "closed")
-        for element in template.iter_elements()
-    )
+def _skip_inert(template: Element, elements: Iterator[Element], tags: tuple[str, ...]) -> None:
+    """Take out of a walk what no browser shows: a template's contents, unless it is a shadow root."""
+    if (template.attr("shadowrootmode") or "").lower() not in ("open", "closed"):
+        for _ in template.iter_elements(tags):
+            next(elements)
 
 
 def _base(href: str | None, page: Page, resolver: Resolver) -> Page:
@@ -279,13 +274,22 @@ def _directives(robots: Iterable[str]) -> Directives:
     )
 
 
-def _load(loads: _References, elements: Iterable[Element]) -> None:
+def _loads(document: Document) -> _References:
+    """What the page loads."""
+    loads = _References()
+    elements = document.iter_elements(_LOADING)
     for element in elements:
-        for href, kind in _loads(element):
+        if element.tag == "template":
+            _skip_inert(element, elements, _LOADING)
+            continue
+        for href, kind in _loaded(element):
             loads.add(href, kind)
+        if loads.truncated:
+            break
+    return loads
 
 
-def _loads(element: Element) -> Iterator[tuple[str, str]]:
+def _loaded(element: Element) -> Iterator[tuple[str, str]]:
     """The hrefs and kinds of what an element loads."""
     tag = element.tag
     if tag == "link":

@@ -131,7 +131,8 @@ def queue_text(report: Report) -> str:
     sources = ", ".join(f"{source} {number}" for source, number in report["by_source"].items()) or "nothing"
     lines = [
         f"run {report['run']} {report['state']}: {report['visited']} visited, "
-        f"{report['queued']} queued ({sources}), {report['total']} in all; can resume: {'yes' if report['can_resume'] else 'no'}"
+        f"{report['queued']} queued ({sources}), {report['total']} in all; "
+        f"can resume: {'yes' if report['can_resume'] else 'no'}"
     ]
     lines.extend(f"  {item['place']:>10}  {item['url']}" for item in report["next"])
     return "\n".join(lines)

@@ -7,6 +7,7 @@ decides what an answer means: that is the engine's.
 from __future__ import annotations
 
 import asyncio
+import select
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,12 +19,18 @@ from orbweb.model import Failed, FailKind, Fetched
 
 READ_BUFFER = 128 * 1024
 DISCARD_BYTES = 64 * 1024
-HEADER_LINES = 1_000
+ACCEPT = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 # Types whose body is read: what may be a page, or may turn out to be one when the header lies.
 READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
 READ_UNKNOWN = ("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*")
 
+_HEADERS = frozenset((b"content-type", b"location", b"etag", b"last-modified"))
+_EVENTS = {
+    pycurl.POLL_IN: select.EPOLLIN,
+    pycurl.POLL_OUT: select.EPOLLOUT,
+    pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
+}
 _E_HTTP2_STREAM = 92
 _KINDS = {
     pycurl.E_COULDNT_RESOLVE_HOST: FailKind.DNS,
@@ -56,6 +63,7 @@ class HttpSettings:
     connect_timeout_s: float
     max_bytes: int
     connect_to: tuple[str, ...] = ()
+    report_sent: bool = True
 
 
 def _worth_reading(content_type: str) -> bool:
@@ -64,64 +72,74 @@ def _worth_reading(content_type: str) -> bool:
 
 
 class _Transfer:
-    """One request under way; its methods are curl's callbacks, so they are small."""
+    """One request under way. `write` is curl's callback, so it is small."""
 
     __slots__ = (
-        "body", "chunks", "curl", "headers", "max_bytes", "refused", "size", "started_at", "ticket", "url",
-    )  # fmt: skip
+        "_headers",
+        "chunks",
+        "curl",
+        "lines",
+        "max_bytes",
+        "size",
+        "started_at",
+        "ticket",
+        "too_large",
+        "url",
+        "wanted",
+    )
 
     def __init__(self, curl: pycurl.Curl, ticket: int, url: str, max_bytes: int) -> None:
         self.curl = curl
         self.ticket = ticket
         self.url = url
         self.max_bytes = max_bytes
-        self.headers: list[bytes] = []
+        self.lines: list[bytes] = []
         self.chunks: list[bytes] = []
         self.size = 0
-        self.refused: FailKind | None = None
-        self.body = True
+        self.too_large = False
+        self.wanted = True
         self.started_at = time.monotonic()
-
-    def header(self, line: bytes) -> int | None:
-        if line.startswith(b"HTTP/"):
-            self.headers.clear()
-        self.headers.append(line)
-        if len(self.headers) > HEADER_LINES:
-            self.refused = FailKind.TOO_LARGE
-            return -1
-        return None
 
     def write(self, chunk: bytes) -> int | None:
         if not self.size:
-            self._first_chunk()
+            self.wanted = _worth_reading(self.headers().get(b"content-type", ""))
         self.size += len(chunk)
-        if not self.body:
+        if not self.wanted:
             return -1 if self.size > DISCARD_BYTES else None
         if self.size > self.max_bytes:
-            self.refused = FailKind.TOO_LARGE
+            self.too_large = True
             return -1
         self.chunks.append(chunk)
         return None
 
-    def _first_chunk(self) -> None:
-        content_type = self.find(b"content-type")
-        self.body = _worth_reading(content_type or "")
-
-    def find(self, name: bytes) -> str | None:
-        """The value of the last header of that name, one printable line."""
-        for line in reversed(self.headers):
-            key, colon, value = line.partition(b":")
-            if colon and key.strip().lower() == name:
-                text = value.strip().decode("utf-8", "replace")
-                return "".join(c if c.isprintable() else "\ufffd" for c in text)
-        return None
+    def headers(self) -> dict[bytes, str]:
+        """The headers of the last answer that matter here; after a 1xx there is more than one."""
+        found: dict[bytes, str] = {}
+        for line in self.lines:
+            name, _, value = line.partition(b":")
+            name = name.lower()
+            if name in _HEADERS:
+                found[name] = _printable(value.strip().decode("utf-8", "replace"))
+            elif line.startswith(b"HTTP/"):
+                found.clear()
+        return found
 
     def latency_ms(self) -> int:
         return round((time.monotonic() - self.started_at) * 1000)
 
 
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
 class HttpFetcher:
-    """Transfers on the running asyncio loop."""
+    """Transfers on the running asyncio loop.
+
+    curl's sockets are watched by an epoll of their own, which the loop watches as one file: a transfer then
+    costs the loop nothing but the wake-up.
+    """
 
     def __init__(self, settings: HttpSettings, listener: Listener) -> None:
         self._settings = settings
@@ -129,21 +147,25 @@ class HttpFetcher:
         self._loop = asyncio.get_running_loop()
         self._idle: list[pycurl.Curl] = []
         self._active: dict[pycurl.Curl, _Transfer] = {}
-        self._watched: dict[int, int] = {}
+        self._epoll = select.epoll()
+        self._watched: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._due: float | None = None
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
         self._multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
+        self._loop.add_reader(self._epoll.fileno(), self._on_sockets)
 
     def start(self, ticket: int, url: str) -> None:
         curl = self._idle.pop() if self._idle else self._handle()
         transfer = _Transfer(curl, ticket, url, self._settings.max_bytes)
-        curl.setopt(pycurl.HEADERFUNCTION, transfer.header)
+        curl.setopt(pycurl.HEADERFUNCTION, transfer.lines.append)
         curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
-        curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send(ticket))
+        if self._settings.report_sent:
+            curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send(ticket))
         curl.setopt(pycurl.URL, url)
-        curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", url.index("//") + 2) :])
+        curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", 8) :])
         self._active[curl] = transfer
         self._multi.add_handle(curl)
 
@@ -161,8 +183,8 @@ class HttpFetcher:
             curl.close()
         self._idle.clear()
         self._multi.close()
-        for fd in list(self._watched):
-            self._unwatch(fd)
+        self._loop.remove_reader(self._epoll.fileno())
+        self._epoll.close()
 
     def _about_to_send(self, ticket: int) -> Callable[..., int]:
         def prereq(*_addresses: object) -> int:
@@ -181,7 +203,7 @@ class HttpFetcher:
         curl.setopt(pycurl.PROXY, "")
         curl.setopt(pycurl.ACCEPT_ENCODING, "")
         curl.setopt(pycurl.USERAGENT, settings.user_agent)
-        curl.setopt(pycurl.HTTPHEADER, ["Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"])
+        curl.setopt(pycurl.HTTPHEADER, [ACCEPT])
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, round(settings.connect_timeout_s * 1000))
         curl.setopt(pycurl.TIMEOUT_MS, round(settings.timeout_s * 1000))
         curl.setopt(pycurl.BUFFERSIZE, READ_BUFFER)
@@ -191,39 +213,40 @@ class HttpFetcher:
 
     def _watch(self, event: int, fd: int, _multi: object, _data: object) -> None:
         if event == pycurl.POLL_REMOVE:
-            self._unwatch(fd)
-            return
-        had = self._watched.get(fd, 0)
-        self._watched[fd] = event
-        if event & pycurl.POLL_IN and not had & pycurl.POLL_IN:
-            self._loop.add_reader(fd, self._act, fd, pycurl.CSELECT_IN)
-        elif had & pycurl.POLL_IN and not event & pycurl.POLL_IN:
-            self._loop.remove_reader(fd)
-        if event & pycurl.POLL_OUT and not had & pycurl.POLL_OUT:
-            self._loop.add_writer(fd, self._act, fd, pycurl.CSELECT_OUT)
-        elif had & pycurl.POLL_OUT and not event & pycurl.POLL_OUT:
-            self._loop.remove_writer(fd)
+            if fd in self._watched:
+                self._watched.remove(fd)
+                self._epoll.unregister(fd)
+        elif fd in self._watched:
+            self._epoll.modify(fd, _EVENTS[event])
+        else:
+            self._watched.add(fd)
+            self._epoll.register(fd, _EVENTS[event])
 
-    def _unwatch(self, fd: int) -> None:
-        had = self._watched.pop(fd, 0)
-        if had & pycurl.POLL_IN:
-            self._loop.remove_reader(fd)
-        if had & pycurl.POLL_OUT:
-            self._loop.remove_writer(fd)
+    def _on_sockets(self) -> None:
+        for fd, events in self._epoll.poll(0):
+            self._multi.socket_action(fd, _action(events))
+        self._collect()
 
     def _set_timer(self, timeout_ms: int) -> None:
+        """curl moves its timer several times a transfer; the loop's is set only when it must ring earlier."""
+        if timeout_ms < 0:
+            self._due = None
+            return
+        self._due = self._loop.time() + timeout_ms / 1000
         if self._timer is not None:
+            if self._timer.when() <= self._due:
+                return
             self._timer.cancel()
-            self._timer = None
-        if timeout_ms >= 0:
-            self._timer = self._loop.call_later(timeout_ms / 1000, self._on_timer)
+        self._timer = self._loop.call_at(self._due, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
-        self._act(pycurl.SOCKET_TIMEOUT, 0)
-
-    def _act(self, fd: int, events: int) -> None:
-        self._multi.socket_action(fd, events)
+        if self._due is None:
+            return
+        if self._due > self._loop.time():
+            self._timer = self._loop.call_at(self._due, self._on_timer)
+            return
+        self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         self._collect()
 
     def _collect(self) -> None:
@@ -244,29 +267,35 @@ class HttpFetcher:
         self._listener.answered(transfer.ticket, answer)
 
     def _answer(self, transfer: _Transfer, code: int, message: str) -> Fetched | Failed:
-        if transfer.refused is not None:
-            return Failed(transfer.refused, _refusal(transfer, self._settings.max_bytes))
-        unread = code == pycurl.E_WRITE_ERROR and not transfer.body
+        if transfer.too_large:
+            return Failed(FailKind.TOO_LARGE, f"more than {transfer.max_bytes} bytes decoded (fetch.max_bytes)")
+        unread = code == pycurl.E_WRITE_ERROR and not transfer.wanted
         if code and not unread:
             return _failed(code, message)
-        curl = transfer.curl
+        curl, headers = transfer.curl, transfer.headers()
         return Fetched(
             url=transfer.url,
             status=curl.getinfo(pycurl.RESPONSE_CODE),
-            body=b"".join(transfer.chunks) if transfer.body else None,
-            content_type=transfer.find(b"content-type"),
-            location=transfer.find(b"location"),
-            etag=transfer.find(b"etag"),
-            last_modified=transfer.find(b"last-modified"),
+            body=b"".join(transfer.chunks) if transfer.wanted else None,
+            content_type=headers.get(b"content-type"),
+            location=headers.get(b"location"),
+            etag=headers.get(b"etag"),
+            last_modified=headers.get(b"last-modified"),
             wire_bytes=round(curl.getinfo(pycurl.SIZE_DOWNLOAD)),
             latency_ms=transfer.latency_ms(),
         )
 
 
-def _refusal(transfer: _Transfer, max_bytes: int) -> str:
-    if len(transfer.headers) > HEADER_LINES:
-        return f"more than {HEADER_LINES} header lines"
-    return f"more than {max_bytes} bytes decoded (fetch.max_bytes)"
+def _action(events: int) -> int:
+    """What epoll saw, in curl's words."""
+    action = 0
+    if events & select.EPOLLIN:
+        action |= pycurl.CSELECT_IN
+    if events & select.EPOLLOUT:
+        action |= pycurl.CSELECT_OUT
+    if events & (select.EPOLLERR | select.EPOLLHUP):
+        action |= pycurl.CSELECT_ERR
+    return action
 
 
 def _failed(code: int, message: str) -> Failed:

@@ -188,6 +188,14 @@ INSERT INTO pages (run_id, content_sha256, url_id, base) VALUES (:run_id, :conte
 -- Later URLs with the same content become alternates.
 SELECT 1 FROM pages WHERE run_id = :run_id AND content_sha256 = :content_sha256;
 
+-- name: page_hashes
+-- A resumed run of moderate size knows its pages from the start.
+SELECT content_sha256 FROM pages WHERE run_id = :run_id LIMIT :most;
+
+-- name: body_hashes
+-- A workspace of moderate size knows its bodies from the start.
+SELECT sha256 FROM bodies LIMIT :most;
+
 -- name: add_outlinks
 -- One packed record a page.
 INSERT INTO outlinks (run_id, url_id, packed) VALUES (:run_id, :url_id, :packed);
