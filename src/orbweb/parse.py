@@ -114,7 +114,7 @@ def _document(body: bytes, charset: str | None) -> Document:
 
 @dataclass(slots=True)
 class _References:
-    """The distinct hrefs of a page in document order, without fragments, and what they are."""
+    """The distinct hrefs of a page in document order, and what they are."""
 
     kinds: dict[str, str] = field(default_factory=dict)
     nofollow: set[str] = field(default_factory=set)
@@ -122,7 +122,6 @@ class _References:
 
     def add(self, href: str, kind: str, *, nofollow: bool = False) -> None:
         """Note an occurrence. The first decides the kind; one that may be followed is enough for all."""
-        href = href.partition("#")[0]
         if href in self.kinds:
             if not nofollow:
                 self.nofollow.discard(href)
@@ -163,7 +162,7 @@ def _scan(document: Document) -> _Facts:
         if href is None:
             continue
         cut = href.find("#")
-        if cut >= 0:
+        if cut >= 0 and href[cut - 1] > " ":
             href = href[:cut]
         if href not in kinds or href in nofollow:
             references.add(href, "a", nofollow="nofollow" in _rel(element))

@@ -227,7 +227,8 @@ class Page:
         cut = href.find("#")
         if cut == 0:
             return self.own
-        if cut > 0:
+        # A blank at the end means nothing, a blank before a fragment is part of the path.
+        if cut > 0 and href[cut - 1] > " ":
             href = href[:cut]
         try:
             return self._known[href]

@@ -200,7 +200,7 @@ def test_the_url_of_a_target_has_its_key_and_no_secrets(url: str, rules: UrlRule
 )
 @example(
     "http://h/a",
-    ["http://h/", "https://h/b/", "http://xn--a/", "http://h", "ht\ntp:?y", "x\t?"],
+    ["http://h/", "https://h/b/", "http://xn--a/", "http://h", "ht\ntp:?y", "x\t?", "x ", "x #f"],
     100,
     DEFAULT_RULES,
 )
