@@ -94,7 +94,9 @@ def assert_books_balance(database: Path) -> None:
     """Tallies equal the rows they count; every settled URL has exactly one visit, every page its body."""
     with sqlite3.connect(database) as db:
         rows = set(
-            db.execute("SELECT run_id, state, COALESCE(reason, ''), COUNT(*) FROM urls GROUP BY 1, 2, 3").fetchall()
+            db.execute(
+                "SELECT run_id, state, COALESCE(reason, ''), COUNT(*) FROM urls GROUP BY 1, 2, 3"
+            ).fetchall()
         )
         tallies = set(db.execute("SELECT run_id, state, reason, count FROM tallies WHERE count <> 0").fetchall())
         assert rows == tallies

@@ -289,7 +289,6 @@ def _http_settings(config: Config) -> HttpSettings:
         connect_timeout_s=config.fetch.connect_timeout_s,
         max_bytes=config.fetch.max_bytes,
         connect_to=tuple(configuration.connect_to(pin) for pin in config.resolve),
-        report_sent=config.limits.rate != "max",
     )
 
 

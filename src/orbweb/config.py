@@ -7,6 +7,7 @@ variable or option, the key and the reason; nothing is guessed. Imports pydantic
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +20,9 @@ from orbweb.errors import ConfigError
 
 MAX_WORKERS = 1024
 PATTERN_BYTES = 1000
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 100
 
 Settings = dict[str, Any]
 Pattern = Annotated[str, Field(min_length=1, max_length=PATTERN_BYTES)]
@@ -140,8 +144,8 @@ class Config(Section):
     @field_validator("user_agent")
     @classmethod
     def _one_line(cls, agent: str) -> str:
-        if not agent.isprintable():
-            raise ValueError("must be one printable line")
+        if not (agent.isascii() and agent.isprintable()):
+            raise ValueError("must be one line of printable ASCII")
         return agent
 
     @field_validator("resolve")
@@ -158,21 +162,27 @@ def connect_to(pin: str) -> str:
     port, _, target = rest.partition(":")
     address, rest = _take_host(target)
     target_port = rest or port
-    if not (host and address and port.isdigit() and target_port.isdigit()):
+    if not (host and address and _is_port(port) and _is_port(target_port)):
         raise ValueError(f"{pin!r} is not HOST:PORT:ADDR or HOST:PORT:ADDR:PORT")
     return f"{host}:{port}:{address}:{target_port}"
 
 
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 0 < int(text) < 65536
+
+
 def _take_host(text: str) -> tuple[str, str]:
+    """The host before the next colon, brackets kept, and what follows; an unclosed bracket is no host."""
     if text.startswith("["):
-        host, _, rest = text.partition("]")
-        return host + "]", rest.removeprefix(":")
+        host, closed, rest = text.partition("]")
+        joined = closed and (not rest or rest.startswith(":"))
+        return (host + "]", rest[1:]) if joined else ("", "")
     host, _, rest = text.partition(":")
     return host, rest
 
 
 def read_file(path: Path) -> Settings:
-    """The settings of a YAML file, checked as they stand."""
+    """The settings of a YAML file, checked as they stand and plain enough to be stored."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -185,8 +195,7 @@ def read_file(path: Path) -> Settings:
         return {}
     if not isinstance(loaded, dict):
         raise ConfigError(f"{path}: expected keys such as `limits:`, found {type(loaded).__name__}")
-    build(loaded, source=str(path))
-    return loaded
+    return _given(loaded, source=str(path))
 
 
 def read_environment(environ: Mapping[str, str]) -> Settings:
@@ -196,10 +205,18 @@ def read_environment(environ: Mapping[str, str]) -> Settings:
         if not name.startswith("ORBWEB_") or "__" not in name:
             continue
         section, _, key = name.removeprefix("ORBWEB_").lower().partition("__")
-        value = {section: {key: yaml.safe_load(text)}}
-        build(value, source=f"environment variable {name}")
-        settings = merge(settings, value)
+        source = f"environment variable {name}"
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from error
+        settings = merge(settings, _given({section: {key: value}}, source=source))
     return settings
+
+
+def _given(settings: Mapping[str, Any], *, source: str) -> Settings:
+    """The settings that were given, as JSON can hold them."""
+    return build(settings, source=source).model_dump(mode="json", exclude_unset=True)
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
@@ -239,7 +256,7 @@ def _explain(problem: Any) -> str:
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"unknown key {key}{hint}"
     message = problem["msg"].removeprefix("Value error, ")
-    return f"{key}: {message}, got {problem['input']!r}"
+    return f"{key}: {message}, got {_SHORT.repr(problem['input'])}"
 
 
 def _yaml_reason(error: yaml.YAMLError) -> str:

@@ -19,7 +19,7 @@ UNDECLARED = ("", "application/octet-stream", "application/unknown", "unknown/un
 SNIFFED = 1024
 
 _HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body|title|h1|div|p|table|a)[\s>]",
+    rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<\?xml[^>]*>)*+<(?:!doctype\s+html|html|head|body|title|h1|div|p|table|a)[\s>]",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -14,14 +14,11 @@ from dataclasses import dataclass, field
 from orbweb.model import Place
 from orbweb.store.limiter import Limiter
 
-LATE = 1_000
-
 
 @dataclass(slots=True)
 class _Site:
     waiting: list[tuple[Place, int]] = field(default_factory=list)
     sending: int | None = None
-    taken_at: int = 0
     listed: bool = False
 
 
@@ -48,14 +45,16 @@ class Dispatcher:
         self._list(site, state, 0)
 
     def discard(self, ticket: int) -> None:
-        """This ticket is not to be sent after all."""
+        """This ticket is not to be sent after all. One that was taken stays until `sent` tells of it."""
         self._free = [entry for entry in self._free if entry[1] != ticket]
         heapq.heapify(self._free)
-        site = self._site_of.pop(ticket, None)
-        if site is not None:
-            state = self._sites[site]
-            state.waiting = [entry for entry in state.waiting if entry[1] != ticket]
-            heapq.heapify(state.waiting)
+        site = self._site_of.get(ticket)
+        if site is None or self._sites[site].sending == ticket:
+            return
+        del self._site_of[ticket]
+        state = self._sites[site]
+        state.waiting = [entry for entry in state.waiting if entry[1] != ticket]
+        heapq.heapify(state.waiting)
 
     def take(self) -> int | None:
         """A ticket to send now, if one is due."""
@@ -78,7 +77,6 @@ class Dispatcher:
             self._list(site, state, due_at)
             return None
         state.sending = heapq.heappop(state.waiting)[1]
-        state.taken_at = now
         return state.sending
 
     def sent(self, ticket: int) -> None:
@@ -89,8 +87,7 @@ class Dispatcher:
         state, now = self._sites[site], self._clock()
         if state.sending != ticket:
             return
-        if now - state.taken_at > LATE:
-            self._limiter.sent(site, now, self._interval)
+        self._limiter.sent(site, now, self._interval)
         state.sending = None
         self._list(site, state, now + self._interval)
 

@@ -94,9 +94,6 @@ class Window:
     def slots(self) -> list[_Slot]:
         return list(self._slots.values())
 
-    def size(self, lane: str) -> int:
-        return len(self._lanes.get(lane, ()))
-
     def add(self, slot: _Slot) -> None:
         self._slots[slot.ticket] = slot
         self.by_base[slot.item.base] += 1
@@ -156,6 +153,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._window = Window()
         self._touched: set[str] = set()
+        self._unfinished: Counter[str] = Counter()
         self._rotation: deque[str] = deque()
         self._next_ticket = 1
         self._fetching = 0
@@ -274,6 +272,7 @@ class Engine:
         slot.answer = None
         slot.outcome = Outcome(max(slot.tries, 1), slot.fetched_at, answer, digest, step.redirect)
         self._window.bytes += slot.held_bytes()
+        self._unfinished[slot.item.lane] -= 1
         self._touched.add(slot.item.lane)
 
     # Commit.
@@ -359,11 +358,9 @@ class Engine:
         slot = _Slot(item, self._next_ticket)
         self._next_ticket += 1
         self._window.add(slot)
-        self._queue_now(slot)
+        self._unfinished[lane] += 1
+        self._dispatcher.add(slot.ticket, urls.site(item.url), item.place)
         return True
-
-    def _queue_now(self, slot: _Slot) -> None:
-        self._dispatcher.add(slot.ticket, urls.site(slot.item.url), slot.item.place)
 
     def _has_room(self, item: Item, *, is_head: bool) -> bool:
         """The head of a lane always gets in: a place behind it makes room where something must be exact."""
@@ -383,7 +380,11 @@ class Engine:
             return True
         if self._window.bytes >= settings.window_bytes:
             return True
-        return settings.relaxed and self._window.size(lane) >= max(settings.workers, PROBES)
+        return settings.relaxed and self._unfinished[lane] >= self._share()
+
+    def _share(self) -> int:
+        """Workers that one lane may keep busy in relaxed order, so that a slow host cannot take them all."""
+        return -(-self._settings.workers // max(1, self._frontier.lane_count()))
 
     def _budget_left(self) -> int | None:
         if self._settings.budget is None:
@@ -401,6 +402,8 @@ class Engine:
     def _give_back(self, slot: _Slot) -> None:
         if slot.timer is not None:
             slot.timer.cancel()
+        if slot.outcome is None:
+            self._unfinished[slot.item.lane] -= 1
         self._window.remove(slot)
         self._dispatcher.discard(slot.ticket)
         self._frontier.give_back(slot.item)

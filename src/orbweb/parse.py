@@ -25,9 +25,9 @@ MAX_DETECTED = 1_000_000
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s;"']+)""", re.IGNORECASE).search
 _REFRESH = re.compile(
-    r"""\s*[\d.]+(?:\s*[;,]|\s)\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(\S.*))""", re.IGNORECASE | re.DOTALL
+    r"""\s*+[\d.]++(?=[\s;,])\s*+[;,]?+\s*+(?:url\s*+=\s*+)?+(?:"([^"]*)|'([^']*)|(\S.*))""",
+    re.IGNORECASE | re.DOTALL,
 ).match
-
 _LINK_RELS = frozenset({"canonical", "next", "alternate"})
 _NO_WORDS: frozenset[str] = frozenset()
 

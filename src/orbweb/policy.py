@@ -20,6 +20,8 @@ from orbweb.model import SkipReason, Verdict
 PAGE_FILE = re.compile(
     r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
 )
+_RE2 = re2.Options()
+_RE2.log_errors = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def _compile(option: str, patterns: Iterable[str]) -> list[tuple[str, re2._Regex
     compiled = []
     for pattern in patterns:
         try:
-            compiled.append((pattern, re2.compile(pattern)))
+            compiled.append((pattern, re2.compile(pattern, _RE2)))
         except re2.error as error:
             reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
             raise ConfigError(

@@ -6,7 +6,7 @@ Pure: instants and randomness are arguments. Instants are microseconds of the ma
 from __future__ import annotations
 
 SECOND = 1_000_000
-MARGIN_SHARE = 0.04
+MARGIN_SHARE = 0.1
 MARGIN_MAX = 5_000
 
 

@@ -66,6 +66,7 @@ class ProcessPool:
         self._done = done
         self._workers = workers
         self._waiting: deque[tuple[Job, int]] = deque()
+        self._replacing: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def start(cls, processes: int, rules: UrlRules, done: Done) -> ProcessPool:
@@ -80,7 +81,7 @@ class ProcessPool:
 
     def feed(self) -> None:
         """Give waiting jobs to the workers with the least to do."""
-        while self._waiting:
+        while self._waiting and self._workers:
             worker = min(self._workers, key=lambda each: each.ahead)
             if not worker.has_room():
                 return
@@ -92,6 +93,8 @@ class ProcessPool:
 
     def died(self, worker: _Worker) -> None:
         """Replace a dead worker. It works in order, so it died on the first of its jobs."""
+        if worker not in self._workers:
+            return
         self._workers.remove(worker)
         for number, (job, attempts) in enumerate(reversed(worker.jobs.values())):
             suspect = number == len(worker.jobs) - 1
@@ -99,13 +102,17 @@ class ProcessPool:
                 self._done(job.ticket, Failed(FailKind.UNPARSABLE, f"a worker died {attempts} times on this page"))
             else:
                 self._waiting.appendleft((job, attempts + suspect))
-        self._replacing = asyncio.ensure_future(self._replace())
+        replacing = asyncio.ensure_future(self._replace())
+        self._replacing.add(replacing)
+        replacing.add_done_callback(self._replacing.discard)
 
     async def _replace(self) -> None:
         self._workers.append(await _Worker.start(self, self._rules))
         self.feed()
 
     def close(self) -> None:
+        for replacing in self._replacing:
+            replacing.cancel()
         for worker in self._workers:
             worker.close()
 
@@ -126,14 +133,20 @@ class _Worker(asyncio.Protocol):
     async def start(cls, pool: ProcessPool, rules: UrlRules) -> _Worker:
         ours, theirs = socket.socketpair()
         process = subprocess.Popen(
-            [sys.executable, "-m", "orbweb.pool", str(theirs.fileno()), _encode_rules(rules)],
+            [sys.executable, "-P", "-m", "orbweb.pool", str(theirs.fileno()), _encode_rules(rules)],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
         )
         theirs.close()
         loop = asyncio.get_running_loop()
         ours.setblocking(False)
-        transport, worker = await loop.create_unix_connection(lambda: cls(pool, process), sock=ours)
+        try:
+            transport, worker = await loop.create_unix_connection(lambda: cls(pool, process), sock=ours)
+        except BaseException:
+            ours.close()
+            process.kill()
+            process.wait()
+            raise
         worker._transport = transport
         return worker
 
@@ -163,6 +176,7 @@ class _Worker(asyncio.Protocol):
         self._pool.finished(ticket, digest)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._process.kill()
         self._process.wait()
         if not self._closing:
             self._pool.died(self)
@@ -196,6 +210,7 @@ def _encode_digest(ticket: int, digest: Digest) -> list[bytes]:
         parsed.directives.noindex,
         parsed.directives.nofollow,
         parsed.encoding,
+        parsed.truncated,
     ]
     meta = json.dumps(facts).encode()
     keys = "\n".join([link.key for link in parsed.links]).encode()
@@ -222,9 +237,9 @@ def _decode_digest(record: bytes) -> tuple[int, Digest]:
         parts.append(record[start : start + length])
         start += length
     meta, keys, urls, flags, frame = parts
-    title, canonical, noindex, nofollow, encoding = json.loads(meta)
+    title, canonical, noindex, nofollow, encoding, truncated = json.loads(meta)
     links = _decode_links(keys.decode(), urls.decode(), flags)
-    parsed = Parsed(links, (), title, canonical, Directives(noindex, nofollow), encoding)
+    parsed = Parsed(links, (), title, canonical, Directives(noindex, nofollow), encoding, truncated)
     return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256)
 
 
@@ -250,7 +265,8 @@ def work(connection: socket.socket, digester: Digester) -> None:
 
 def main() -> None:
     """Entry of a worker process: the socket's number and the URL rules are its arguments."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         try:
             work(connection, Digester(_decode_rules(sys.argv[2])))

@@ -9,7 +9,8 @@ from orbweb import urls
 from orbweb.errors import UsageError
 from orbweb.urls import Target, UrlRules
 
-HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+HAS_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+NOT_A_HOST = re.compile(r"[/\\.?#]|https?:(?!\d)", re.IGNORECASE)
 
 
 def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
@@ -23,16 +24,27 @@ def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
 
 def _base_url(text: str, rules: UrlRules) -> Target:
     url = text.strip()
-    if not HAS_SCHEME.match(url):
+    scheme = HAS_SCHEME.match(url)
+    if scheme is None and NOT_A_HOST.match(url):
+        raise _not_a_url(text)
+    if scheme is None:
         url = f"https://{url}"
-    if not url.lower().startswith(("http://", "https://")):
-        raise UsageError(f"{text!r}: only http and https URLs can be crawled")
-    if "@" in url.partition("://")[2].partition("/")[0]:
+    if "@" in _authority(url):
         raise UsageError("a base URL must not carry a user name or password; remove the part before the @")
+    if scheme is not None and scheme[1].lower() not in ("http", "https"):
+        raise UsageError(f"{text!r}: only http and https URLs can be crawled")
     target = urls.target(url, rules=rules)
     if target is None:
-        raise UsageError(f"{text!r} is not a URL; write it like https://example.org/docs/")
+        raise _not_a_url(text)
     return target
+
+
+def _authority(url: str) -> str:
+    return re.split(r"[/\\?#]", url.partition("://")[2].lstrip("/\\"), maxsplit=1)[0]
+
+
+def _not_a_url(text: str) -> UsageError:
+    return UsageError(f"{text!r} is not a URL; write it like https://example.org/docs/")
 
 
 def project_name(base: str) -> str:

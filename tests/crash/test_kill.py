@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from harness import Cli, kill, wait_until
 from orbweb.failpoints import POINTS
 from servers.graph import GraphSite
@@ -32,8 +33,8 @@ class Reference:
 
     def crawl(self, *more: object) -> list[object]:
         return [
-            "crawl", self.remote.url, "--project", "graph", "--rate", "max", "--workers", 16, "--config", self.config,
-            *more,
+            "crawl", self.remote.url, "--project", "graph", "--rate", "max", "--workers", 16,
+            "--config", self.config, *more,
         ]  # fmt: skip
 
 
@@ -99,9 +100,11 @@ def test_two_hundred_random_kills(large: Reference, cli: Cli, seed: int) -> None
 
 
 def _layouts(point: str) -> tuple[str, ...]:
-    return {"blob_renamed": ("files",), "blob_written": ("segments", "files"), "blob_synced": ("segments", "files")}.get(
-        point, ("segments",)
-    )
+    return {
+        "blob_renamed": ("files",),
+        "blob_written": ("segments", "files"),
+        "blob_synced": ("segments", "files"),
+    }.get(point, ("segments",))
 
 
 CASES = [(point, layout) for point in POINTS for layout in _layouts(point)]

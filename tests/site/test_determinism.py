@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from harness import Cli
 from servers.graph import Expected, GraphSite
 from servers.site import Remote, spawn

@@ -40,6 +40,7 @@ _KINDS = {
     pycurl.E_RECV_ERROR: FailKind.INTERRUPTED,
     pycurl.E_SEND_ERROR: FailKind.INTERRUPTED,
     pycurl.E_PARTIAL_FILE: FailKind.INTERRUPTED,
+    pycurl.E_ABORTED_BY_CALLBACK: FailKind.INTERRUPTED,
     pycurl.E_HTTP2: FailKind.INTERRUPTED,
     _E_HTTP2_STREAM: FailKind.INTERRUPTED,
     pycurl.E_BAD_CONTENT_ENCODING: FailKind.BAD_ENCODING,
@@ -63,7 +64,6 @@ class HttpSettings:
     connect_timeout_s: float
     max_bytes: int
     connect_to: tuple[str, ...] = ()
-    report_sent: bool = True
 
 
 def _worth_reading(content_type: str) -> bool:
@@ -162,8 +162,7 @@ class HttpFetcher:
         transfer = _Transfer(curl, ticket, url, self._settings.max_bytes)
         curl.setopt(pycurl.HEADERFUNCTION, transfer.lines.append)
         curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
-        if self._settings.report_sent:
-            curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send(ticket))
+        curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send(ticket))
         curl.setopt(pycurl.URL, url)
         curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", 8) :])
         self._active[curl] = transfer
@@ -187,8 +186,13 @@ class HttpFetcher:
         self._epoll.close()
 
     def _about_to_send(self, ticket: int) -> Callable[..., int]:
+        """curl would repeat a request whose connection broke by itself; that is for us to count and to space."""
+        unsent = [ticket]
+
         def prereq(*_addresses: object) -> int:
-            self._listener.sent(ticket)
+            if not unsent:
+                return pycurl.PREREQFUNC_ABORT
+            self._listener.sent(unsent.pop())
             return pycurl.PREREQFUNC_OK
 
         return prereq
@@ -300,4 +304,6 @@ def _action(events: int) -> int:
 
 def _failed(code: int, message: str) -> Failed:
     kind = _KINDS.get(code, FailKind.PROTOCOL)
+    if code == pycurl.E_ABORTED_BY_CALLBACK:
+        message = "the connection broke before an answer came"
     return Failed(kind, message or f"curl error {code}", retriable=kind in _RETRIABLE)

@@ -66,6 +66,9 @@ class SqliteFrontier:
         """The lanes that may have a place to lease."""
         return iter(self._lanes)
 
+    def lane_count(self) -> int:
+        return len(self._lanes)
+
     def next(self, lane: str) -> Item | None:
         """The item whose turn is next in the lane, if it is in memory."""
         heap = self._lanes[lane].heap if lane in self._lanes else None
@@ -84,9 +87,8 @@ class SqliteFrontier:
         self._lanes.setdefault(item.lane, _Lane()).add(item)
 
     def give_back(self, item: Item) -> None:
-        """A lease that came to nothing."""
-        lane = self._lanes.setdefault(item.lane, _Lane())
-        heapq.heappush(lane.heap, (item.depth, item.rank, item))
+        """A lease that came to nothing; beyond the horizon the database still has it."""
+        self.admit(item)
 
     def drop(self, base: int) -> None:
         """Forget the queued places of a base URL; the ledger has skipped them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_S = 60.0
 CACHE_KIB = 16_384
+WAL_PROBE_S = 0.01
 
 Row = tuple[Any, ...]
 
@@ -95,22 +97,57 @@ def schema() -> list[str]:
     ]
 
 
+def use_wal(connection: sqlite3.Connection, timeout_s: float) -> None:
+    """Switch to WAL mode. SQLite does not wait for another process that does the same just now; this does."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(WAL_PROBE_S)
+        else:
+            return
+
+
 class Database:
     """A connection that only one thread uses."""
 
     def __init__(self, path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self.path = path
+        self._timeout_s = timeout_s
         self._queries = load_queries("queries.sql")
         try:
             self._connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
+        """Nothing is written before the version is known."""
+        try:
+            self._refuse_newer()
             self._configure()
             self._migrate()
         except sqlite3.Error as error:
             raise self._explain(error) from error
 
+    def _refuse_newer(self) -> None:
+        version = self._version()
+        if version > SCHEMA_VERSION:
+            raise NewerWorkspace(
+                f"{self.path}: written by a newer orbweb (schema {version}, this one knows {SCHEMA_VERSION}). "
+                "Nothing was changed. Upgrade orbweb, or use another --workspace."
+            )
+
     def _configure(self) -> None:
+        use_wal(self._connection, self._timeout_s)
         for pragma in (
-            "journal_mode = WAL",
             "synchronous = FULL",
             "foreign_keys = OFF",
             f"cache_size = -{CACHE_KIB}",
@@ -122,13 +159,7 @@ class Database:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def _migrate(self) -> None:
-        version = self._version()
-        if version > SCHEMA_VERSION:
-            raise NewerWorkspace(
-                f"{self.path}: written by a newer orbweb (schema {version}, this one knows {SCHEMA_VERSION}). "
-                "Nothing was changed. Upgrade orbweb, or use another --workspace."
-            )
-        if version == SCHEMA_VERSION:
+        if self._version() == SCHEMA_VERSION:
             return
         with self.transaction():
             if self._version() == 0:

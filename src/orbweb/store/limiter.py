@@ -11,7 +11,7 @@ import sqlite3
 from pathlib import Path
 
 from orbweb.errors import StoreError
-from orbweb.store.db import BUSY_TIMEOUT_S, load_queries, named_schema
+from orbweb.store.db import BUSY_TIMEOUT_S, load_queries, named_schema, use_wal
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 LONGEST_WAIT = 3_660_000_000
@@ -25,16 +25,25 @@ class Limiter:
         self._queries = load_queries("limiter.sql")
         try:
             self._connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = OFF")
-            for statement in named_schema("limiter.sql"):
-                self._connection.execute(statement)
-            self._forget_other_boots()
         except sqlite3.Error as error:
-            raise StoreError(f"{path}: {error}. Delete this file if it is damaged; it holds no pages.") from error
+            raise StoreError(f"{path}: {error}") from error
+        try:
+            self._prepare()
+        except (sqlite3.Error, StoreError) as error:
+            self.close()
+            reason = error.__cause__ or error
+            raise StoreError(f"{path}: {reason}. Delete this file if it is damaged; it holds no pages.") from error
+
+    def _prepare(self) -> None:
+        use_wal(self._connection, BUSY_TIMEOUT_S)
+        self._connection.execute("PRAGMA synchronous = OFF")
+        for statement in named_schema("limiter.sql"):
+            self._connection.execute(statement)
+        self._forget_other_boots()
 
     def _forget_other_boots(self) -> None:
         boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
+        self._run("forget_hosts_of_other_boots", boot=boot)
         self._run("forget_other_boots", boot=boot)
         self._run("remember_boot", boot=boot)
 

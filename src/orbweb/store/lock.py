@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from orbweb.errors import Busy
+from orbweb.errors import Busy, StoreError
 
 PROBES = 10
 PROBE_S = 0.02
@@ -34,18 +34,29 @@ class OwnerLock:
     """Held while this object is open."""
 
     def __init__(self, directory: Path, project: str, role: str = "crawl") -> None:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._path = directory / f"{project}.{role}.lock"
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if not _acquire(self._fd):
-            holder = self._holder()
+        path = directory / f"{project}.{role}.lock"
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
+        try:
+            self._own(path, project)
+        except BaseException:
             os.close(self._fd)
-            raise Busy(
-                f"project {project!r} is being crawled by process {holder}. "
-                f"Wait for it, or stop it with `orbweb stop {project}`."
-            )
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, str(os.getpid()).encode(), 0)
+            raise
+
+    def _own(self, path: Path, project: str) -> None:
+        try:
+            if not _acquire(self._fd):
+                raise Busy(
+                    f"project {project!r} is being crawled by process {self._holder()}. "
+                    f"Wait for it, or stop it with `orbweb stop {project}`."
+                )
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, str(os.getpid()).encode(), 0)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be locked: {error.strerror}") from error
 
     def _holder(self) -> str:
         return os.pread(self._fd, 32, 0).decode(errors="replace") or "unknown"

@@ -12,12 +12,15 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from orbweb.errors import StoreError
+
 VERSION = 1
 KINDS = ("a", "area", "iframe", "frame", "next", "alternate", "refresh", "redirect")
 NOFOLLOW = 0x80
 FLAGS = {(kind, nofollow): code | (NOFOLLOW if nofollow else 0)
          for code, kind in enumerate(KINDS) for nofollow in (False, True)}  # fmt: skip
 
+_EDGES = {flag: edge for edge, flag in FLAGS.items()}
 _HEAD = struct.Struct("<BI")
 
 
@@ -38,12 +41,15 @@ def pack(targets: Sequence[int], flags: bytes) -> bytes:
 
 
 def unpack(packed: bytes) -> Iterator[Outlink]:
-    """The edges in document order."""
+    """The edges in document order; StoreError for what `pack` cannot have written."""
+    if len(packed) < _HEAD.size:
+        raise StoreError(f"damaged outlink record of {len(packed)} bytes")
     version, count = _HEAD.unpack_from(packed)
-    if version != VERSION or len(packed) != _HEAD.size + 5 * count:
-        raise ValueError(f"outlink record of {len(packed)} bytes, version {version}, count {count}")
+    flags = packed[_HEAD.size + 4 * count :]
+    if version != VERSION or len(flags) != count or not _EDGES.keys() >= set(flags):
+        raise StoreError(f"damaged outlink record of {len(packed)} bytes, version {version}, count {count}")
     ids = array("I", packed[_HEAD.size : _HEAD.size + 4 * count])
     if sys.byteorder == "big":
         ids.byteswap()
-    for target, flag in zip(ids, packed[_HEAD.size + 4 * count :], strict=True):
-        yield Outlink(target, KINDS[flag & ~NOFOLLOW], bool(flag & NOFOLLOW))
+    for target, flag in zip(ids, flags, strict=True):
+        yield Outlink(target, *_EDGES[flag])

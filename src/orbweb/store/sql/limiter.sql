@@ -9,9 +9,13 @@ CREATE TABLE IF NOT EXISTS boots (
     boot     TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
--- name: forget_other_boots
+-- name: forget_hosts_of_other_boots
 -- The monotonic clock starts anew at each boot.
 DELETE FROM hosts WHERE NOT EXISTS (SELECT 1 FROM boots WHERE boot = :boot);
+
+-- name: forget_other_boots
+-- A workspace carried from one machine to another and back must not take the other's due times for its own.
+DELETE FROM boots WHERE boot <> :boot;
 
 -- name: remember_boot
 -- Due times stored from now on belong to this boot.

@@ -1,0 +1,234 @@
+"""The documentation names everything there is, and everything it names is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shlex
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from harness import Cli
+from orbweb import config, failpoints, lifecycle
+from orbweb.cli.output import MANIFEST_FIELDS
+from orbweb.model import FailKind, Role, SkipReason, Source
+from orbweb.workspace import Workspace
+from servers.site import StaticSite, html, serve
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+KEPT_OUT = {"__pycache__", ".venv", ".git", "orbweb-data", "build", "dist"}
+BY_HAND = {"README.md"}
+
+
+def load_generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", REFERENCE / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their own module up
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = load_generator()
+MADE: dict[str, str] = generate.pages()
+
+
+def files(*suffixes: str) -> Iterator[Path]:
+    """The text files of the repository, without what the developer's tools leave behind."""
+    for path in sorted(ROOT.rglob("*")):
+        inside = path.relative_to(ROOT).parts
+        hidden = inside[0].startswith(".") and inside[0] not in (".ci", ".gitignore")
+        if hidden or KEPT_OUT.intersection(inside) or any(part.endswith("_cache") for part in inside):
+            continue
+        if path.is_file() and (not suffixes or path.suffix in suffixes):
+            yield path
+
+
+PAGES = list(files(".md"))
+DOCS = "\n".join(path.read_text(encoding="utf-8") for path in PAGES if "docs" in path.parts)
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("name", sorted(MADE))
+def test_the_reference_is_what_the_code_makes_of_it_now(name: str) -> None:
+    assert (REFERENCE / name).read_text(encoding="utf-8") == MADE[name], "run `make docs`"
+
+
+def test_nothing_else_poses_as_reference() -> None:
+    assert {path.name for path in REFERENCE.glob("*.md")} == set(MADE) | BY_HAND
+
+
+NAMES = {
+    "settings": [key for key, _, _ in config.keys()],  # noqa: SIM118
+    "commands": [f"orbweb {command.name}" for command in generate.command_list()],
+    "options": [flag for command in generate.command_list() for each in command.options for flag in each.flags],
+    "states": [*lifecycle.RunState, *lifecycle.CrawlState, *lifecycle.ItemState, *lifecycle.EndedBy],
+    "reasons": [*SkipReason, *FailKind, *Source, *Role],
+    "failpoints": list(failpoints.POINTS),
+    "columns": [column for columns in generate.all_columns().values() for column, _ in columns],
+    "tables": list(generate.all_columns()),
+    "manifest columns": list(MANIFEST_FIELDS),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_every_name_is_in_the_documentation(kind: str) -> None:
+    missing = [name for name in NAMES[kind] if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", DOCS)]
+    assert not missing
+
+
+# Links.
+
+
+def links(path: Path) -> Iterator[str]:
+    for token in MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8")):
+        for child in token.children or ():
+            target = child.attrGet("href" if child.type == "link_open" else "src")
+            if isinstance(target, str):
+                yield target
+
+
+def anchors(path: Path) -> set[str]:
+    """The fragments that a heading of the page gets on a code host."""
+    tokens = MarkdownIt("commonmark").parse(path.read_text(encoding="utf-8"))
+    heads = [tokens[at + 1].content for at, token in enumerate(tokens) if token.type == "heading_open"]
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=relative)
+def test_links_resolve(path: Path) -> None:
+    broken = []
+    for link in links(path):
+        target, _, fragment = link.partition("#")
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        found = (path.parent / target).resolve() if target else path
+        if not found.exists() or (fragment and fragment not in anchors(found)):
+            broken.append(link)
+    assert not broken
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        targets = [link.partition("#")[0] for link in links(page) if "://" not in link]
+        waiting += [(page.parent / target).resolve() for target in targets if target]
+    assert {relative(path) for path in PAGES if "docs" in path.parts} <= {relative(path) for path in reached}
+
+
+# Commands in the text.
+
+
+def shell_lines(path: Path) -> Iterator[str]:
+    """What a reader is told to type: the lines of fenced blocks, up to a comment or a pipe."""
+    for token in MarkdownIt("commonmark").parse(path.read_text(encoding="utf-8")):
+        if token.type == "fence" and token.info in ("", "sh", "console"):
+            for line in token.content.splitlines():
+                yield re.split(r"\s#|\s[|>&;]+\s|\s\[OPTIONS\]", line.removeprefix("$ "))[0].strip()
+
+
+def typed(program: str) -> list[tuple[str, list[str]]]:
+    """The pages and the words after the program's name, for each line that calls it."""
+    starts = re.compile(rf"(?:\.venv/bin/)?{program}\s").match
+    lines = [(relative(path), line) for path in PAGES for line in shell_lines(path) if starts(line)]
+    return [(page, shlex.split(line)[1:]) for page, line in lines]
+
+
+@pytest.mark.parametrize(("page", "words"), typed("orbweb"), ids=lambda value: " ".join(value) if value else "")
+def test_commands_in_the_text_exist(page: str, words: list[str]) -> None:
+    known = {command.name: command for command in generate.command_list()}
+    if words[0].startswith("--"):
+        assert words[0] in ("--help", "--version")
+        return
+    assert words[0] in known
+    flags = {flag for option in known[words[0]].options for flag in option.flags} | {"--help"}
+    assert {word.partition("=")[0] for word in words if word.startswith("--")} <= flags
+
+
+def test_make_targets_in_the_text_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {word for _, words in typed("make") for word in words if "=" not in word}
+    named |= set(re.findall(r"`make ([a-z]+)`", "\n".join(path.read_text(encoding="utf-8") for path in PAGES)))
+    assert named <= targets
+
+
+# What programs read.
+
+
+def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
+    with serve(StaticSite({"/": html('<a href="/gone">gone</a>')})) as server:
+        crawl = cli.crawl(server.url, "--project", "site", "--rate", "max").ok(3).json
+        workspace = Workspace(cli.workspace)
+        found = {
+            "crawl": crawl,
+            "status": workspace.status("site"),
+            "runs": workspace.runs("site")[0],
+            "crawls": workspace.status("site")["crawls"][0],
+            "queue": workspace.queue("site"),
+            "pages": workspace.pages("site")[0],
+            "failed": workspace.failed("site")[0],
+            "show": workspace.show("site", server.url) or {},
+        }
+        workspace.close()
+    told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}
+    assert {name: set(report) for name, report in found.items()} == told
+
+
+def flattened(settings: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from flattened(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def test_options_set_the_settings_that_the_reference_says(cli: Cli) -> None:
+    values = {
+        "user_agent": "test/1.0",
+        "resolve": "example.org:80:127.0.0.1",
+        "limits.rate": "max",
+        "scope.include": "/",
+        "scope.exclude": "/no",
+        "engine.order": "strict",
+        "store.layout": "files",
+        "scope.strict_path": None,
+    }
+    options: list[object] = []
+    for key, name in generate.flag_names().items():
+        value = values.get(key, 1)
+        options += ["--" + name.replace("_", "-"), *([] if value is None else [value])]
+    with serve(StaticSite({"/": html("one page")})) as server:
+        cli.crawl(server.url, "--project", "site", *options).ok()
+    with sqlite3.connect(cli.workspace / "orbweb.db") as db:
+        (settings,) = db.execute("SELECT settings FROM projects").fetchone()
+    db.close()
+    assert set(flattened(json.loads(settings))) == set(generate.flag_names())
+
+
+def test_no_path_of_a_developers_machine_is_in_the_repository() -> None:
+    machine = re.compile(r"(?<![\w.~<>)}\]-])/(?:work|root|home|tmp|Users)/")
+    told = []
+    for path in files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        told += [f"{relative(path)}: {line.strip()[:100]}" for line in text.splitlines() if machine.search(line)]
+    assert not told

@@ -1,0 +1,55 @@
+"""Pause, unpause and stop from another terminal, by command and by control file."""
+
+from __future__ import annotations
+
+import time
+
+from harness import Cli, wait_until
+from servers.pages import chain
+from servers.site import StaticSite, serve
+
+FAST = ("--rate", "max", "--project", "site", "--workers", 2)
+
+
+def test_pause_holds_and_unpause_goes_on(cli: Cli) -> None:
+    with serve(StaticSite(chain(60, delay_s=0.03))) as server:
+        process = cli.start("crawl", server.url, *FAST)
+        wait_until(lambda: len(server.log) > 5)
+        cli("pause", "site").ok()
+        wait_until(lambda: cli("status", "site", "--json").json["held"])
+        time.sleep(0.4)
+        before = len(server.log)
+        time.sleep(0.5)
+        assert len(server.log) == before, "a held crawl sends nothing"
+        cli("unpause", "site").ok()
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+        assert len(server.log) == 61
+    cli.check("site")
+
+
+def test_stop_command(cli: Cli) -> None:
+    with serve(StaticSite(chain(300, delay_s=0.03))) as server:
+        process = cli.start("crawl", server.url, *FAST)
+        wait_until(lambda: len(server.log) > 5)
+        assert "stopped" in cli("stop", "site").ok().out
+        process.communicate(timeout=5)
+    assert process.returncode == 4
+    assert cli("stop", "site").code == 2
+    assert cli("pause", "site").code == 2
+    assert cli.check("site")["state"] == "paused"
+
+
+def test_stop_file_and_a_stale_one(cli: Cli) -> None:
+    with serve(StaticSite(chain(300, delay_s=0.03))) as server:
+        process = cli.start("crawl", server.url, *FAST)
+        wait_until(lambda: len(server.log) > 5)
+        (cli.workspace / "stop").touch()
+        process.communicate(timeout=5)
+        assert process.returncode == 4
+        (cli.workspace / "stop").touch()
+        resumed = cli.resume("site", "--budget", 3)
+        assert resumed.code == 4
+        assert "left over" in resumed.err
+        assert resumed.json["crawl_visited"] == 3
+    assert not (cli.workspace / "stop").exists()
