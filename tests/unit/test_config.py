@@ -1,0 +1,278 @@
+"""Settings: every layer, and errors that name where, which key and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orbweb import config
+from orbweb.config import PATTERN_BYTES, Config, build, connect_to, keys, merge, read_environment, read_file
+from orbweb.errors import ConfigError
+
+
+def problem(settings: dict[Any, Any]) -> str:
+    with pytest.raises(ConfigError) as caught:
+        build(settings, source="orbweb.yaml")
+    text = str(caught.value)
+    assert text.startswith("orbweb.yaml: ")
+    return text.removeprefix("orbweb.yaml: ")
+
+
+def test_without_settings_the_defaults_hold() -> None:
+    built = build({}, source="nothing")
+    assert built == Config()
+    assert (built.limits.rate, built.limits.workers, built.engine.window) == (2.0, 5, 1024)
+    assert built.incremental
+    assert built.limits.budget is None
+
+
+def test_every_setting_has_a_meaning_and_a_dotted_key() -> None:
+    known = {key: meaning for key, meaning, _ in keys()}
+    assert {"limits.rate", "fetch.max_bytes", "scope.include", "resolve", "user_agent"} <= known.keys()
+    assert all(known.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"limits": {"rates": 1}}, "unknown key limits.rates (did you mean limits.rate?)"),
+        ({"rate": 1}, "unknown key rate (did you mean limits.rate?)"),
+        ({"fetch": {"timeout": 1}}, "unknown key fetch.timeout (did you mean fetch.timeout_s?)"),
+        ({"useragent": "x"}, "unknown key useragent (did you mean user_agent?)"),
+        ({"zzzzzz": 1}, "unknown key zzzzzz"),
+    ],
+)
+def test_an_unknown_key_is_refused_and_the_nearest_one_named(settings: dict[str, Any], message: str) -> None:
+    assert problem(settings) == message
+
+
+@pytest.mark.parametrize(
+    ("settings", "parts"),
+    [
+        ({"limits": {"workers": "many"}}, ("limits.workers: ", "valid integer", "got 'many'")),
+        ({"limits": {"workers": 1.5}}, ("limits.workers: ", "integer", "got 1.5")),
+        ({"limits": {"rate": "fast"}}, ("limits.rate: ", "'max'", "got 'fast'")),
+        ({"limits": {"rate": None}}, ("limits.rate: ", "got None")),
+        ({"limits": None}, ("limits: ", "got None")),
+        ({"limits": [1]}, ("limits: ", "got [1]")),
+        ({"scope": {"strict_path": "perhaps"}}, ("scope.strict_path: ", "got 'perhaps'")),
+        ({"scope": {"include": "^https"}}, ("scope.include: ", "got '^https'")),
+        ({"scope": {"include": ["a", 5]}}, ("scope.include.1: ", "got 5")),
+        ({"engine": {"order": "loose"}}, ("engine.order: ", "'strict' or 'relaxed'", "got 'loose'")),
+        ({1: 2}, ("1: ", "strings")),
+        ({"limits": {2: 3}}, ("limits.2: ", "strings")),
+    ],
+)
+def test_a_wrong_type_names_key_reason_and_value(settings: dict[Any, Any], parts: tuple[str, ...]) -> None:
+    message = problem(settings)
+    assert message.startswith(parts[0])
+    assert all(part in message for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "values"),
+    [
+        ("limits", "rate", [0, -1, 100_001, float("nan"), float("inf")]),
+        ("limits", "workers", [0, 1025]),
+        ("limits", "budget", [0, -5]),
+        ("limits", "page_limit", [0]),
+        ("limits", "max_depth", [-1]),
+        ("scope", "external_hops", [-1, 6]),
+        ("fetch", "timeout_s", [0, 3601, float("nan"), float("inf")]),
+        ("fetch", "retries", [-1, 21]),
+        ("fetch", "max_bytes", [0, 2_000_000_001]),
+        ("engine", "window", [7, 65537]),
+        ("engine", "processes", [-1, 65]),
+        ("store", "file_mode", [-1, 0o1000]),
+    ],
+)
+def test_a_value_out_of_range_is_refused(section: str, key: str, values: list[float]) -> None:
+    for value in values:
+        message = problem({section: {key: value}})
+        assert message.startswith(f"{section}.{key}: ")
+        assert message.endswith(f"got {value!r}")
+
+
+@pytest.mark.parametrize("hops", range(6))
+def test_external_hops_from_0_to_5_are_allowed(hops: int) -> None:
+    assert build({"scope": {"external_hops": hops}}, source="x").scope.external_hops == hops
+
+
+def test_rate_max_and_numbers_are_taken_as_they_are() -> None:
+    assert build({"limits": {"rate": "max"}}, source="x").limits.rate == "max"
+    assert build({"limits": {"rate": 0.1}}, source="x").limits.rate == 0.1
+    assert build({"limits": {"rate": 100_000}}, source="x").limits.rate == 100_000
+
+
+def test_all_problems_are_told_at_once() -> None:
+    message = problem({"limits": {"workers": 0, "budget": 0}, "colour": "red"})
+    assert message.count("; ") == 2
+
+
+def test_patterns_have_a_length_and_a_long_one_is_not_echoed_whole() -> None:
+    longest = "x" * PATTERN_BYTES
+    assert build({"scope": {"exclude": [longest]}}, source="x").scope.exclude == (longest,)
+    message = problem({"scope": {"exclude": [longest + "x"]}})
+    assert message.startswith("scope.exclude.0: ")
+    assert "at most 1000" in message
+    assert len(message) < 300
+    assert problem({"scope": {"include": [""]}}).startswith("scope.include.0: ")
+
+
+@pytest.mark.parametrize("agent", ["", "two\nlines", "tab\there", "b\u00f6t/1.0", "x" * 501])
+def test_a_user_agent_is_one_line_that_can_be_sent(agent: str) -> None:
+    assert problem({"user_agent": agent}).startswith("user_agent: ")
+
+
+@pytest.mark.parametrize(
+    ("pin", "curl"),
+    [
+        ("example.org:80:127.0.0.1", "example.org:80:127.0.0.1:80"),
+        ("example.org:443:127.0.0.1:8443", "example.org:443:127.0.0.1:8443"),
+        ("example.org:80:[::1]", "example.org:80:[::1]:80"),
+        ("example.org:80:[::1]:8080", "example.org:80:[::1]:8080"),
+        ("[2001:db8::1]:80:[::1]:8080", "[2001:db8::1]:80:[::1]:8080"),
+        ("example.org:80:localhost:8080", "example.org:80:localhost:8080"),
+    ],
+)
+def test_a_pin_becomes_what_curl_wants(pin: str, curl: str) -> None:
+    assert connect_to(pin) == curl
+    assert build({"resolve": [pin]}, source="x").resolve == (pin,)
+
+
+@pytest.mark.parametrize(
+    "pin",
+    [
+        "",
+        "example.org",
+        "example.org:80",
+        "example.org:80:",
+        ":80:127.0.0.1",
+        "example.org::127.0.0.1",
+        "example.org:http:127.0.0.1",
+        "example.org:80:127.0.0.1:http",
+        "example.org:80:127.0.0.1:90:100",
+        "example.org:0:127.0.0.1",
+        "example.org:65536:127.0.0.1",
+        "example.org:80:127.0.0.1:65536",
+        "example.org:\u0663:127.0.0.1",
+        "example.org:80:::1",
+        "::1:80:127.0.0.1",
+        "example.org:80:[::1",
+        "example.org:80:[::1]90",
+        "[::1:80:127.0.0.1",
+    ],
+)
+def test_a_bad_pin_is_named(pin: str) -> None:
+    message = problem({"resolve": [pin]})
+    assert message.startswith("resolve: ")
+    assert "HOST:PORT:ADDR" in message
+    assert repr(pin) in message
+
+
+def test_a_file_is_read_and_only_what_it_says_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "orbweb.yaml"
+    file.write_text("limits:\n  rate: 5\n  budget: null\nscope: {exclude: ['\\.pdf$']}\n")
+    assert read_file(file) == {"limits": {"rate": 5.0, "budget": None}, "scope": {"exclude": ["\\.pdf$"]}}
+    file.write_text("# nothing but a comment\n")
+    assert read_file(file) == {}
+
+
+def test_what_a_file_gives_can_be_stored_as_json(tmp_path: Path) -> None:
+    file = tmp_path / "orbweb.yaml"
+    file.write_text("user_agent: !!binary aGVsbG8=\nurls: {drop_params: !!set {one}}\nlimits: {rate: '7'}\n")
+    settings = read_file(file)
+    assert settings == {"user_agent": "hello", "urls": {"drop_params": ["one"]}, "limits": {"rate": 7.0}}
+    assert json.loads(json.dumps(settings)) == settings
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (b"limits:\n  rate: [1\n", ("not valid YAML", "line ")),
+        (b"limits: {rate: 1}}\n", ("not valid YAML", "line 1")),
+        (b"a: \x00\n", ("not valid YAML",)),
+        (b"!!python/object/apply:os.system [id]\n", ("not valid YAML",)),
+        (b"- limits\n", ("expected keys", "list")),
+        (b"just words\n", ("expected keys", "str")),
+        (b"\xff\xfe\xfd", ("cannot read", "UTF-8")),
+        (b"limits: {rate: slow}\n", ("limits.rate", "'slow'")),
+        (b"limit: {rate: 1}\n", ("unknown key limit", "limits.rate")),
+    ],
+)
+def test_a_bad_file_is_named_with_its_reason(tmp_path: Path, content: bytes, parts: tuple[str, ...]) -> None:
+    file = tmp_path / "orbweb.yaml"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        read_file(file)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert all(part in str(caught.value) for part in parts)
+
+
+def test_an_unreadable_file_is_named_with_its_reason(tmp_path: Path) -> None:
+    for path, reason in ((tmp_path / "absent.yaml", "No such file"), (tmp_path, "directory")):
+        with pytest.raises(ConfigError, match=reason) as caught:
+            read_file(path)
+        assert str(path) in str(caught.value)
+
+
+def test_the_environment_sets_keys_of_sections() -> None:
+    found = read_environment(
+        {
+            "ORBWEB_LIMITS__RATE": "5",
+            "ORBWEB_LIMITS__BUDGET": "10",
+            "ORBWEB_SCOPE__INCLUDE": "['^https://a/', b]",
+            "ORBWEB_ENGINE__ORDER": "relaxed",
+            "ORBWEB_URLS__KEEP_PARAMS": "[]",
+            "ORBWEB_WORKSPACE": "somewhere",
+            "ORBWEB_FAULT": "page_settled:1",
+            "PATH": "__",
+        }
+    )
+    assert found == {
+        "limits": {"rate": 5.0, "budget": 10},
+        "scope": {"include": ["^https://a/", "b"]},
+        "engine": {"order": "relaxed"},
+        "urls": {"keep_params": []},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("ORBWEB_LIMITS__RATES", "5", "unknown key limits.rates (did you mean limits.rate?)"),
+        ("ORBWEB_LIMIT__RATE", "5", "unknown key limit"),
+        ("ORBWEB_LIMITS__WORKERS", "0", "limits.workers: "),
+        ("ORBWEB_LIMITS__RATE", "", "limits.rate: "),
+        ("ORBWEB_SCOPE__INCLUDE", "[a", "not valid YAML: line 1: "),
+    ],
+)
+def test_a_bad_variable_is_named_with_its_reason(name: str, text: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_environment({name: text})
+    assert str(caught.value).startswith(f"environment variable {name}: {reason}")
+
+
+def test_later_layers_win_key_by_key() -> None:
+    defaults = {"limits": {"rate": 1, "workers": 3}, "resolve": ["a:80:127.0.0.1"], "user_agent": "one"}
+    merged = merge(defaults, {"limits": {"rate": 2}}, {"resolve": []}, {"user_agent": "two", "limits": {}})
+    assert merged == {"limits": {"rate": 2, "workers": 3}, "resolve": [], "user_agent": "two"}
+    assert defaults["limits"] == {"rate": 1, "workers": 3}
+    assert merge() == {}
+    assert merge({"limits": 1}, {"limits": {"rate": 2}}) == {"limits": {"rate": 2}}
+
+
+def test_options_stick_until_they_are_given_again() -> None:
+    stored = json.loads(json.dumps(merge({}, {"limits": {"rate": "max", "budget": 5}})))
+    again = merge(stored, {"limits": {"budget": 7}})
+    built = build(again, source="settings")
+    assert (built.limits.rate, built.limits.budget) == ("max", 7)
+    assert build(merge(again, {"limits": {"budget": None}}), source="settings").limits.budget is None
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        config.Config().limits.workers = 7  # type: ignore[misc]

@@ -1,0 +1,216 @@
+"""Which URLs are visited, and that every refusal names the rule that decided."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from orbweb.errors import ConfigError
+from orbweb.model import SkipReason, Verdict
+from orbweb.policy import Candidate, Policy, Rules, scope_path
+
+DOCS = "https://example.org/docs"
+
+
+def policy(*scopes: str, **rules: object) -> Policy:
+    return Policy(Rules(**rules), scopes or (DOCS,))  # type: ignore[arg-type]
+
+
+def judge(found: Policy, key: str, *, depth: int = 1, hops: int = 0, base: int = 0) -> Verdict:
+    return found.judge(Candidate(key, depth, hops, base))
+
+
+@pytest.mark.parametrize(
+    ("scope", "key", "strict", "loose"),
+    [
+        ("https://example.org/api", "https://example.org/api", True, True),
+        ("https://example.org/api", "https://example.org/api/v1", True, True),
+        ("https://example.org/api", "https://example.org/api?page=2", True, True),
+        ("https://example.org/api", "https://example.org/api/v1?page=2", True, True),
+        ("https://example.org/api", "https://example.org/api-blog", False, True),
+        ("https://example.org/api", "https://example.org/api-blog/post", False, True),
+        ("https://example.org/api", "https://example.org/ap", False, False),
+        ("https://example.org/api", "https://example.org/", False, False),
+        ("https://example.org/api", "https://example.org/v1/api", False, False),
+        ("https://example.org/api", "https://example.org/API", False, False),
+        ("https://example.org/", "https://example.org/", True, True),
+        ("https://example.org/", "https://example.org/anything/at/all?x=1", True, True),
+        ("https://example.org/doc/index.html", "https://example.org/doc", True, True),
+        ("https://example.org/doc/index.html", "https://example.org/doc/other.html", True, True),
+        ("https://example.org/doc/index.html", "https://example.org/docs", False, True),
+        ("https://example.org/doc/index.html", "https://example.org/blog", False, False),
+        ("https://example.org/index.html", "https://example.org/anything", True, True),
+        ("https://example.org/v1.2", "https://example.org/v1.2/intro", True, True),
+        ("https://example.org/v1.2", "https://example.org/v1.3", False, False),
+        ("http://example.org/", "https://example.org/a", True, True),
+        ("https://example.org/", "http://example.org/a", True, True),
+        ("https://example.org/", "https://example.org:8443/a", False, False),
+        ("https://example.org:8443/", "https://example.org:8443/a", True, True),
+        ("https://example.org:8443/", "http://example.org:8443/a", True, True),
+        ("https://example.org:8443/", "https://example.org/a", False, False),
+        ("https://example.org/", "https://www.example.org/a", False, False),
+        ("https://www.example.org/", "https://example.org/a", False, False),
+        ("https://example.org/", "https://example.org.evil.example/a", False, False),
+        ("https://example.org/", "https://evil.example/example.org/", False, False),
+        ("http://[::1]:8000/a", "http://[::1]:8000/a/b", True, True),
+        ("http://[::1]:8000/a", "http://[::2]:8000/a/b", False, False),
+    ],
+)
+def test_scope(scope: str, key: str, strict: bool, loose: bool) -> None:
+    assert (policy(scope).owner(key) is not None) is strict
+    assert (policy(scope, strict_path=False).owner(key) is not None) is loose
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        ("https://example.org/", "/"),
+        ("https://example.org/docs", "/docs"),
+        ("https://example.org/index.html", "/"),
+        ("https://example.org/docs/index.HTM", "/docs"),
+        ("https://example.org/docs/page.php?id=1", "/docs"),
+        ("https://example.org/a/b/guide.pdf", "/a/b"),
+        ("https://example.org/release-2.0", "/release-2.0"),
+        ("https://example.org/a.b/c", "/a.b/c"),
+    ],
+)
+def test_a_base_url_that_names_a_file_covers_its_directory(key: str, path: str) -> None:
+    assert scope_path(key) == path
+
+
+def test_a_url_belongs_to_the_base_with_the_longest_path() -> None:
+    bases = ["https://h/", "https://h/a", "https://h/a/b", "https://other/", "http://h/a"]
+    owners = {
+        "https://h/x": 0,
+        "https://h/ab": 0,
+        "https://h/a": 1,
+        "https://h/a/x": 1,
+        "https://h/a/b": 2,
+        "https://h/a/b/c": 2,
+        "http://h/a/z": 1,
+        "https://other/a/b": 3,
+        "https://third/": None,
+    }
+    found = policy(*bases)
+    assert {key: found.owner(key) for key in owners} == owners
+    assert judge(found, "https://h/a/b/c", base=0, hops=3) == Verdict(None, None, 2, 0)
+
+
+def test_outside_without_hops_is_out_of_scope_of_the_page_that_led_there() -> None:
+    found = policy("https://h/a", "https://h/b")
+    assert judge(found, "https://x/", base=1) == Verdict(SkipReason.OUT_OF_SCOPE, "scope: https://h/b", 1, 1)
+
+
+@pytest.mark.parametrize("allowed", range(6))
+def test_external_hops_are_counted_from_the_scope(allowed: int) -> None:
+    found = policy(external_hops=allowed)
+    for hops in range(8):
+        verdict = judge(found, "https://elsewhere/", hops=hops)
+        assert verdict.hops == hops + 1
+        assert (verdict.reason is None) is (hops + 1 <= allowed)
+        if verdict.reason and allowed:
+            assert verdict[:2] == (SkipReason.EXTERNAL_HOPS, f"scope.external_hops: {allowed}")
+    assert judge(found, DOCS, hops=9).hops == 0
+
+
+def test_patterns_are_searched_in_the_whole_canonical_url() -> None:
+    found = policy("https://h/", include=(r"^https://h/(a|b)/", r"q=1$"), exclude=(r"\.pdf$", "secret"))
+    allowed = ["https://h/a/x", "https://h/b/", "https://h/c?q=1"]
+    assert [judge(found, key).reason for key in allowed] == [None, None, None]
+    assert judge(found, "https://h/c").rule == "scope.include: ^https://h/(a|b)/ | q=1$"
+    assert judge(found, "https://h/c").reason is SkipReason.NOT_INCLUDED
+    assert judge(found, "https://h/a/x.pdf")[:2] == (SkipReason.EXCLUDED, r"scope.exclude: \.pdf$")
+    assert judge(found, "https://h/a/secret")[:2] == (SkipReason.EXCLUDED, "scope.exclude: secret")
+    assert judge(found, "https://h/A/x").reason is SkipReason.NOT_INCLUDED
+    assert judge(policy("https://h/", exclude=("(?i)SECRET",)), "https://h/secret").reason is SkipReason.EXCLUDED
+
+
+def test_a_pattern_decides_before_scope_depth_and_limits() -> None:
+    found = policy(exclude=("x",), max_depth=0, page_limit=1)
+    found.fill(0)
+    assert judge(found, "https://x/", depth=9).reason is SkipReason.EXCLUDED
+    assert judge(found, "https://y/", depth=9).reason is SkipReason.OUT_OF_SCOPE
+    assert judge(found, DOCS, depth=9).reason is SkipReason.MAX_DEPTH
+    assert judge(found, DOCS, depth=0).reason is SkipReason.PAGE_LIMIT
+
+
+def test_max_depth_is_inclusive() -> None:
+    found = policy(max_depth=2)
+    assert judge(found, DOCS, depth=2).reason is None
+    assert judge(found, DOCS, depth=3)[:2] == (SkipReason.MAX_DEPTH, "limits.max_depth: 2")
+    assert judge(policy(max_depth=0), DOCS, depth=1).reason is SkipReason.MAX_DEPTH
+    assert judge(policy(), DOCS, depth=10_000).reason is None
+
+
+def test_a_full_base_takes_no_more_and_the_others_go_on() -> None:
+    found = policy("https://h/a", "https://h/b", page_limit=3, external_hops=1)
+    assert not found.all_full
+    found.fill(0)
+    assert judge(found, "https://h/a/x")[:2] == (SkipReason.PAGE_LIMIT, "limits.page_limit: 3")
+    assert judge(found, "https://h/b/x").reason is None
+    assert judge(found, "https://x/", base=0).reason is SkipReason.PAGE_LIMIT
+    assert judge(found, "https://x/", base=1).reason is None
+    assert not found.all_full
+    found.fill(1)
+    assert found.all_full
+
+
+def test_a_base_that_redirects_takes_its_scope_along() -> None:
+    found = policy("http://x.org/", "https://other/")
+    found.move_scope(0, "https://www.x.org/docs")
+    assert found.owner("https://www.x.org/docs/a") == 0
+    assert found.owner("http://x.org/a") is None
+    assert found.owner("https://other/a") == 1
+    assert judge(found, "http://x.org/a").rule == "scope: https://www.x.org/docs"
+
+
+@pytest.mark.parametrize("option", ["include", "exclude"])
+@pytest.mark.parametrize("pattern", ["(", "a(?=b)", r"(a)\1", "*", "[z-a]", "(?<!a)b", "a{2000}", "(?P<n"])
+def test_a_bad_pattern_is_named_and_nothing_else_is_printed(
+    option: str, pattern: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        policy(**{option: ("fine", pattern)})
+    assert str(caught.value).startswith(f"scope.{option}: {pattern!r} is not an RE2 pattern: ")
+    assert "Look-around" in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+EVIL = [
+    (r"(a+)+$", "a"),
+    (r"([a-zA-Z]+)*$", "a"),
+    (r"(a|aa)+$", "a"),
+    (r"(a|a?)+$", "a"),
+    (r"(.*a){20}$", "a"),
+    (r"^(([a-z])+.)+[A-Z]([a-z])+$", "a"),
+    (r"(x+x+)+y", "x"),
+    (r"(x+)*y", "x"),
+    (r"(.*)*=", "x"),
+    (r"(.+)+@", "x"),
+    (r"(\d+)*[^\d]$", "1"),
+    (r"^(\w+\s?)*$", "w"),
+    (r"(a*)*b", "a"),
+    (r"((a{1,10}){1,10}){1,10}b", "a"),
+    (r"^(a?){50}a{50}$", "a"),
+    (r"(.|[^x])*y$", "x"),
+    (r"\A(\S+\.)*\S+@(\S+\.)+\S+z\z", "a."),
+    (r"(/[^/]+)+/?\?(\w+=\w*&?)*#$", "/a"),
+    (r"^(https?://)?([\da-z.-]+)\.([a-z.]{2,6})([/\w .-]*)*/?!$", "a.b/"),
+    (r"(?i)(%[0-9a-f]{2})*(%[0-9a-f]{2}|.)*\x00", "%41"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "unit"), EVIL)
+def test_no_pattern_is_slow_on_a_long_url(pattern: str, unit: str) -> None:
+    found = policy("https://h/", exclude=(pattern,))
+    key = "https://h/" + unit * (100_000 // len(unit)) + "!"
+    judge(found, "https://h/")
+    fastest = min(_seconds(found, key) for _ in range(3))
+    assert fastest < 0.05, f"{pattern}: {fastest:.3f} s"
+
+
+def _seconds(found: Policy, key: str) -> float:
+    start = time.perf_counter()
+    judge(found, key)
+    return time.perf_counter() - start
