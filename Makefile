@@ -57,7 +57,7 @@ bench: $(VENV)/.bench ## speed and memory beside other crawlers, on this machine
 
 site: $(VENV)/.package ## serve the random-graph site until Ctrl-C; SEED, PAGES and PORT can be set
 	@echo "http://127.0.0.1:$(PORT)/ (graph $(SEED), $(PAGES) URLs)"
-	@cd tests && ../$(BIN)/python -m servers.site --seed $(SEED) --pages $(PAGES) --port $(PORT)
+	@cd tests && exec ../$(BIN)/python -m servers.site --seed $(SEED) --pages $(PAGES) --port $(PORT)
 
 docs: $(VENV)/.package ## write docs/reference anew from the code
 	$(BIN)/python docs/reference/generate.py
