@@ -20,8 +20,11 @@ from orbweb.model import SkipReason, Verdict
 PAGE_FILE = re.compile(
     r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
 )
+PATTERN_STEPS = 2_000
+
 _RE2 = re2.Options()
 _RE2.log_errors = False
+_RE2.never_capture = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +61,23 @@ def scope_path(key: str) -> str:
 
 
 def _compile(option: str, patterns: Iterable[str]) -> list[tuple[str, re2._Regexp]]:
-    compiled = []
-    for pattern in patterns:
-        try:
-            compiled.append((pattern, re2.compile(pattern, _RE2)))
-        except re2.error as error:
-            reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
-            raise ConfigError(
-                f"{option}: {pattern!r} is not an RE2 pattern: {reason}. Look-around and back-references are not "
-                "part of RE2."
-            ) from None
+    return [(pattern, _compiled(option, pattern)) for pattern in patterns]
+
+
+def _compiled(option: str, pattern: str) -> re2._Regexp:
+    try:
+        compiled = re2.compile(pattern, _RE2)
+    except re2.error as error:
+        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
+        raise ConfigError(
+            f"{option}: {pattern!r} is not an RE2 pattern: {reason}. Look-around and back-references are not "
+            "part of RE2."
+        ) from None
+    if compiled.programsize > PATTERN_STEPS:
+        raise ConfigError(
+            f"{option}: {pattern!r} is too complex: {compiled.programsize} steps, at most {PATTERN_STEPS}. "
+            "Use smaller counts in its repetitions."
+        )
     return compiled
 
 

@@ -333,3 +333,19 @@ def test_any_soup_gives_the_same_answer_twice(html: str) -> None:
     resolver = Resolver()
     first = parse.parse(html.encode(), PAGE, resolver=resolver, resources=True)
     assert parse.parse(html.encode(), PAGE, resolver=resolver, resources=True) == first
+
+
+FRAGMENTS = [
+    "<a href='x'>", "<a href='x#f'>", "<a href='y #f'>", "<a href=' z'>", "<a href='w\t#f'>", "<a href='' rel=next>",
+    "<a rel='x NoFollow' href='n'>", "<a href='n'>", "<iframe src='i'></iframe>", "<area href='r'>", "<svg><a href='s'>",
+    "<template><a href='t'></a></template>", "<link rel=next href='l'>", "<meta http-equiv=refresh content='0;url=m'>",
+    "<base href='/b/'>", "<title>T</title>", "<p>", "</p>", "<table>", "<noscript><a href='q'></a></noscript>", "</a>",
+    "<link rel=canonical href='c'>", "<meta name=robots content=nofollow>", "<body>", "</head>", "<svg><title>S</title>",
+]  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None, derandomize=True, database=None)
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=12))
+def test_reading_in_one_go_equals_the_walk(fragments: list[str]) -> None:
+    document = parse.dom("".join(fragments).encode())
+    assert parse._scan(document) == parse._walk(document)

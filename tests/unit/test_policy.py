@@ -127,7 +127,7 @@ def test_patterns_are_searched_in_the_whole_canonical_url() -> None:
 
 
 def test_a_pattern_decides_before_scope_depth_and_limits() -> None:
-    found = policy(exclude=("x",), max_depth=0, page_limit=1)
+    found = policy(exclude=("/x",), max_depth=0, page_limit=1)
     found.fill(0)
     assert judge(found, "https://x/", depth=9).reason is SkipReason.EXCLUDED
     assert judge(found, "https://y/", depth=9).reason is SkipReason.OUT_OF_SCOPE
@@ -177,6 +177,12 @@ def test_a_bad_pattern_is_named_and_nothing_else_is_printed(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("pattern", ["((a{1,10}){1,10}){1,10}b", "(.{1,50}){1,20}z", r"\pL{100}x"])
+def test_a_pattern_that_repeats_repetitions_is_refused(pattern: str) -> None:
+    with pytest.raises(ConfigError, match=r"^scope\.exclude: .* is too complex: \d+ steps, at most 2000\. "):
+        policy(exclude=(pattern,))
+
+
 EVIL = [
     (r"(a+)+$", "a"),
     (r"([a-zA-Z]+)*$", "a"),
@@ -191,7 +197,7 @@ EVIL = [
     (r"(\d+)*[^\d]$", "1"),
     (r"^(\w+\s?)*$", "w"),
     (r"(a*)*b", "a"),
-    (r"((a{1,10}){1,10}){1,10}b", "a"),
+    (r"((a{1,10}){1,10}b)+", "a"),
     (r"^(a?){50}a{50}$", "a"),
     (r"(.|[^x])*y$", "x"),
     (r"\A(\S+\.)*\S+@(\S+\.)+\S+z\z", "a."),

@@ -1,0 +1,208 @@
+"""Which place is sent when. The clock is a number; the limiter is the real one, on a temporary file."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from orbweb.dispatch import Dispatcher
+from orbweb.model import Place
+from orbweb.store.limiter import Limiter
+
+INTERVAL = 500_000
+SITE = "example.org:443"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@contextmanager
+def dispatching(path: Path, clock: Clock, interval: int = INTERVAL) -> Iterator[Dispatcher]:
+    limiter = Limiter(path / "limiter.db")
+    try:
+        yield Dispatcher(limiter, interval, clock)
+    finally:
+        limiter.close()
+
+
+@pytest.fixture
+def dispatcher(tmp_path: Path, clock: Clock) -> Iterator[Dispatcher]:
+    with dispatching(tmp_path, clock) as made:
+        yield made
+
+
+def send_next(dispatcher: Dispatcher, clock: Clock, late: int = 0) -> int | None:
+    """Wait as long as the dispatcher says, take a ticket, and send it `late` after that."""
+    for _ in range(3):
+        ticket = dispatcher.take()
+        if ticket is not None:
+            clock.now += late
+            dispatcher.sent(ticket)
+            return ticket
+        wait = dispatcher.wait_s()
+        if wait is None:
+            return None
+        clock.now += round(wait * 1_000_000)
+    return None
+
+
+def moments(dispatcher: Dispatcher, clock: Clock, *late: int) -> list[int]:
+    """When each of the next tickets is sent."""
+    found = []
+    for each in late:
+        assert send_next(dispatcher, clock, each) is not None
+        found.append(clock.now)
+    return found
+
+
+def test_requests_of_one_site_are_evenly_spaced(dispatcher: Dispatcher, clock: Clock) -> None:
+    for ticket in range(5):
+        dispatcher.add(ticket, SITE, Place(0, ticket))
+    assert moments(dispatcher, clock, 0, 0, 0, 0, 0) == [1_000_000 + INTERVAL * number for number in range(5)]
+    assert dispatcher.take() is None
+    assert dispatcher.wait_s() is None
+
+
+def test_the_interval_is_counted_from_the_moment_of_sending(dispatcher: Dispatcher, clock: Clock) -> None:
+    for ticket in range(6):
+        dispatcher.add(ticket, SITE, Place(0, ticket))
+    sent = moments(dispatcher, clock, 300_000, 0, 700, 2_000_000, 1, 0)
+    gaps = [later - earlier for earlier, later in zip(sent, sent[1:], strict=False)]
+    assert gaps == [INTERVAL + late for late in (0, 700, 2_000_000, 1, 0)]
+
+
+def test_no_second_request_is_taken_while_one_is_about_to_leave(dispatcher: Dispatcher, clock: Clock) -> None:
+    dispatcher.add(1, SITE, Place(0, 1))
+    dispatcher.add(2, SITE, Place(0, 2))
+    assert dispatcher.take() == 1
+    clock.now += 10 * INTERVAL
+    assert dispatcher.take() is None
+    dispatcher.add(3, SITE, Place(0, 0))
+    assert dispatcher.take() is None
+    dispatcher.sent(1)
+    assert dispatcher.take() is None
+    clock.now += INTERVAL
+    assert dispatcher.take() == 3
+
+
+def test_a_request_that_came_to_nothing_counts_as_sent_once(dispatcher: Dispatcher, clock: Clock) -> None:
+    dispatcher.add(1, SITE, Place(0, 1))
+    dispatcher.add(2, SITE, Place(0, 2))
+    assert dispatcher.take() == 1
+    dispatcher.sent(1)
+    clock.now += INTERVAL - 1
+    dispatcher.sent(1)
+    dispatcher.sent(99)
+    assert dispatcher.take() is None
+    clock.now += 1
+    assert dispatcher.take() == 2
+
+
+def test_earlier_places_leave_first_whenever_they_were_added(dispatcher: Dispatcher, clock: Clock) -> None:
+    places = [Place(depth, rank) for depth in range(3) for rank in range(4)]
+    shuffled = list(enumerate(places))
+    random.Random(5).shuffle(shuffled)
+    for ticket, place in shuffled:
+        dispatcher.add(ticket, SITE, place)
+    assert [send_next(dispatcher, clock) for _ in places] == list(range(len(places)))
+
+
+def test_a_ticket_added_again_waits_for_its_own_slot(dispatcher: Dispatcher, clock: Clock) -> None:
+    dispatcher.add(1, SITE, Place(0, 0))
+    assert send_next(dispatcher, clock, late=700) == 1
+    dispatcher.add(1, SITE, Place(0, 0))
+    assert dispatcher.take() is None
+    assert dispatcher.wait_s() == INTERVAL / 1_000_000
+    assert send_next(dispatcher, clock) == 1
+    assert clock.now == 1_000_700 + INTERVAL
+
+
+def test_two_sites_do_not_wait_for_each_other(dispatcher: Dispatcher, clock: Clock) -> None:
+    for ticket in range(4):
+        dispatcher.add(ticket, ("a:80", "b:80")[ticket % 2], Place(0, ticket))
+    assert {dispatcher.take(), dispatcher.take()} == {0, 1}
+    assert dispatcher.take() is None
+    dispatcher.sent(0)
+    clock.now += INTERVAL
+    assert dispatcher.take() == 2
+    assert dispatcher.take() is None
+    dispatcher.sent(1)
+    assert dispatcher.wait_s() == INTERVAL / 1_000_000
+
+
+def test_a_discarded_ticket_is_not_sent_and_costs_no_slot(dispatcher: Dispatcher, clock: Clock) -> None:
+    for ticket in range(3):
+        dispatcher.add(ticket, SITE, Place(0, ticket))
+    dispatcher.discard(0)
+    dispatcher.discard(7)
+    assert send_next(dispatcher, clock) == 1
+    dispatcher.discard(2)
+    assert send_next(dispatcher, clock) is None
+    dispatcher.add(3, SITE, Place(0, 3))
+    assert send_next(dispatcher, clock) == 3
+    assert clock.now == 1_000_000 + INTERVAL
+
+
+def test_discarding_a_ticket_that_is_about_to_leave_does_not_block_its_site(
+    dispatcher: Dispatcher, clock: Clock
+) -> None:
+    dispatcher.add(1, SITE, Place(0, 1))
+    dispatcher.add(2, SITE, Place(0, 2))
+    assert dispatcher.take() == 1
+    dispatcher.discard(1)
+    assert dispatcher.take() is None
+    clock.now += 200_000
+    dispatcher.sent(1)
+    assert send_next(dispatcher, clock) == 2
+    assert clock.now == 1_200_000 + INTERVAL
+
+
+def test_without_an_interval_everything_leaves_at_once_in_order(tmp_path: Path, clock: Clock) -> None:
+    with dispatching(tmp_path, clock, 0) as dispatcher:
+        for ticket in (3, 1, 2, 0):
+            dispatcher.add(ticket, f"{ticket % 2}:80", Place(0, ticket))
+        dispatcher.discard(2)
+        assert dispatcher.wait_s() is None
+        assert [dispatcher.take() for _ in range(4)] == [0, 1, 3, None]
+        dispatcher.sent(0)
+
+
+def test_the_spacing_holds_across_a_restart(tmp_path: Path, clock: Clock) -> None:
+    with dispatching(tmp_path, clock) as dispatcher:
+        dispatcher.add(1, SITE, Place(0, 1))
+        assert send_next(dispatcher, clock) == 1
+    clock.now += 100_000
+    with dispatching(tmp_path, clock) as dispatcher:
+        dispatcher.add(1, SITE, Place(0, 2))
+        assert send_next(dispatcher, clock) == 1
+        assert clock.now == 1_000_000 + INTERVAL
+
+
+def test_dispatchers_of_two_processes_share_the_slots_of_a_site(tmp_path: Path, clock: Clock) -> None:
+    sent = []
+    with dispatching(tmp_path, clock) as one, dispatching(tmp_path, clock) as other:
+        for ticket in range(6):
+            one.add(ticket, SITE, Place(0, ticket))
+            other.add(ticket, SITE, Place(0, ticket))
+        while len(sent) < 12:
+            for each in (one, other):
+                if (ticket := each.take()) is not None:
+                    each.sent(ticket)
+                    sent.append(clock.now)
+            clock.now += 10_000
+    assert all(later - earlier >= INTERVAL for earlier, later in zip(sent, sent[1:], strict=False))
+    assert sent[-1] - sent[0] == 11 * INTERVAL

@@ -1,0 +1,272 @@
+"""Digests in this process or in others: the same results, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from orbweb.digest import Job
+from orbweb.model import Digest, Failed, FailKind
+from orbweb.parse import MAX_LINKS
+from orbweb.pool import ATTEMPTS, JOBS_AHEAD, InlinePool, ProcessPool
+from orbweb.urls import DEFAULT_RULES, UrlRules
+
+PATIENCE_S = 20.0
+
+Results = dict[int, Digest | Failed]
+
+
+def html(ticket: int) -> Job:
+    links = "".join(f"<a href='/p{number}?b=2&a={number}'>x</a>" for number in range(ticket % 9))
+    body = f"<!doctype html><title>Seite {ticket} \u2013 \u00fcber</title>{links}".encode()
+    return Job(ticket, f"https://h/dir/{ticket}.html", "text/html; charset=utf-8", body)
+
+
+ODD_PAGES = [
+    Job(1, "https://h/", "text/html", b"<p>no links"),
+    Job(2, "https://h/", None, b"<html><a href=x>no declared type"),
+    Job(3, "https://h/", "text/html; charset=iso-8859-1", b"<title>caf\xe9</title><a href='/caf\xe9?q=\xe9'>x</a>"),
+    Job(4, "https://h/\u00e9/", "text/html; charset=\u00fc", "<title>\U0001f578\u2028\x00</title>".encode()),
+    Job(5, "https://h/", "text/html", b"\xff\xfe<\x00a\x00>\x00"),
+    Job(6, "https://h/a/b", "text/html", b"<base href='https://o/x/'><a href=y rel=nofollow><a href='y#z'><area href=q>"),
+    Job(7, "https://h/", "text/html", b"<link rel=canonical href=/c><meta name=robots content='noindex, nofollow'>"),
+    Job(8, "https://h/", "text/html", b"<iframe src=/f><meta http-equiv=refresh content='0; url=/r'><link rel=next href=n>"),
+    Job(9, "https://h/", "text/html", b"".join(b"<a href=/%d>" % number for number in range(5000))),
+    Job(10, "https://h/", "text/html", b"".join(b"<a href=%x>" % number for number in range(MAX_LINKS + 1))),
+    Job(11, "https://h/", "text/html", b"x" * 3_000_000),
+]  # fmt: skip
+
+
+def inline(jobs: list[Job], rules: UrlRules = DEFAULT_RULES) -> Results:
+    results: Results = {}
+    pool = InlinePool(rules, results.__setitem__)
+    for job in jobs:
+        pool.submit(job)
+    pool.close()
+    return results
+
+
+@asynccontextmanager
+async def workers(processes: int, results: Results, rules: UrlRules = DEFAULT_RULES) -> AsyncIterator[ProcessPool]:
+    pool = await ProcessPool.start(processes, rules, results.__setitem__)
+    try:
+        yield pool
+    finally:
+        pool.close()
+
+
+async def arrived(results: Results, count: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while len(results) < count:
+        assert time.monotonic() < deadline, f"{len(results)} of {count}"
+        await asyncio.sleep(0.002)
+
+
+def stat(pid: int) -> list[str]:
+    """State, parent and what follows of a process; nothing when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def children(parent: int | None = None) -> set[int]:
+    pids = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}
+    return {pid for pid in pids if stat(pid)[1:2] == [str(parent or os.getpid())]}
+
+
+def alive(pid: int) -> bool:
+    return stat(pid)[:1] not in ([], ["Z"])
+
+
+def test_worker_processes_give_the_same_digests_as_this_one() -> None:
+    jobs = ODD_PAGES + [html(ticket) for ticket in range(100, 100 + 3 * JOBS_AHEAD)]
+
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(3, results) as pool:
+            for job in jobs:
+                pool.submit(job)
+            await arrived(results, len(jobs))
+        return results
+
+    expected = inline(jobs)
+    assert asyncio.run(digest()) == expected
+    many = expected[10]
+    assert isinstance(many, Digest)
+    assert (len(many.parsed.links), many.parsed.truncated) == (MAX_LINKS, True)
+
+
+@pytest.mark.parametrize(
+    "rules", [UrlRules(frozenset({"a"})), UrlRules(keep_params=("b",)), UrlRules(keep_params=())]
+)
+def test_workers_know_the_rules_of_the_project(rules: UrlRules) -> None:
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(1, results, rules) as pool:
+            pool.submit(html(8))
+            await arrived(results, 1)
+        return results
+
+    assert asyncio.run(digest()) == inline([html(8)], rules)
+
+
+def test_the_jobs_of_a_killed_worker_are_done_by_the_next() -> None:
+    jobs = [html(ticket) for ticket in range(2 * JOBS_AHEAD)]
+
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(1, results) as pool:
+            (worker,) = children()
+            os.kill(worker, signal.SIGSTOP)
+            for job in jobs:
+                pool.submit(job)
+            os.kill(worker, signal.SIGKILL)
+            await arrived(results, len(jobs))
+        return results
+
+    assert asyncio.run(digest()) == inline(jobs)
+
+
+def test_jobs_may_be_submitted_while_no_worker_is_alive() -> None:
+    jobs = [html(ticket) for ticket in range(30)]
+
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(1, results) as pool:
+            (worker,) = children()
+            os.kill(worker, signal.SIGKILL)
+            for job in jobs:
+                pool.submit(job)
+                await asyncio.sleep(0)
+            await arrived(results, len(jobs))
+        return results
+
+    assert asyncio.run(digest()) == inline(jobs)
+
+
+def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The workers get little memory, so a large page is the end of them."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import resource, orbweb.digest\n"
+        "pages = int(open('/proc/self/statm').read().split()[0])\n"
+        "limit = pages * resource.getpagesize() + 32_000_000\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    good = [html(ticket) for ticket in range(2, 20)]
+    poison = Job(1, "https://h/", "text/html", b"<a href=x>" * 4_000_000)
+
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(1, results) as pool:
+            for job in (good[0], poison, *good[1:]):
+                pool.submit(job)
+            await arrived(results, len(good) + 1)
+        return results
+
+    results = asyncio.run(digest())
+    assert results.pop(1) == Failed(FailKind.UNPARSABLE, f"a worker died {ATTEMPTS} times on this page")
+    assert results == inline(good)
+    assert capfd.readouterr().err.count("MemoryError") == ATTEMPTS
+
+
+def test_nothing_is_left_of_a_closed_pool() -> None:
+    async def start_and_close() -> tuple[set[int], Results]:
+        results: Results = {}
+        async with workers(2, results) as pool:
+            started = children()
+            assert len(started) == 2
+            pool.submit(html(1))
+        await asyncio.sleep(0)
+        return started, results
+
+    started, results = asyncio.run(start_and_close())
+    assert not results
+    assert not any(alive(pid) for pid in started)
+    assert not children()
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_pool_closed_while_it_replaces_a_worker_leaves_nothing(turns: int) -> None:
+    async def kill_and_close() -> None:
+        async with workers(1, {}):
+            (worker,) = children()
+            os.kill(worker, signal.SIGKILL)
+            while children() == {worker}:
+                await asyncio.sleep(0)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+
+    asyncio.run(kill_and_close())
+    assert not children()
+
+
+def test_files_in_the_working_directory_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("json.py", "struct.py", "orbweb.py"):
+        (tmp_path / name).write_text("raise SystemExit('taken from the working directory')")
+    monkeypatch.chdir(tmp_path)
+
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(1, results) as pool:
+            pool.submit(html(3))
+            await arrived(results, 1)
+        return results
+
+    assert asyncio.run(digest()) == inline([html(3)])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_whole_group_does_not_end_the_workers(number: signal.Signals) -> None:
+    async def digest() -> tuple[set[int], set[int], Results]:
+        results: Results = {}
+        async with workers(1, results) as pool:
+            pool.submit(html(1))
+            await arrived(results, 1)
+            before = children()
+            for pid in before:
+                os.kill(pid, number)
+            pool.submit(html(2))
+            await arrived(results, 2)
+            return before, children(), results
+
+    before, after, results = asyncio.run(digest())
+    assert before == after
+    assert results == inline([html(1), html(2)])
+
+
+MAIN = """
+import asyncio
+from orbweb.pool import ProcessPool
+from orbweb.urls import DEFAULT_RULES
+async def main():
+    pool = await ProcessPool.start(2, DEFAULT_RULES, print)
+    print("started", flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+def test_workers_end_when_the_main_process_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", MAIN], stdout=subprocess.PIPE, text=True) as main:
+        assert main.stdout is not None
+        assert main.stdout.readline() == "started\n"
+        pids = children(main.pid)
+        assert len(pids) == 2
+        main.kill()
+    deadline = time.monotonic() + PATIENCE_S
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,126 @@
+"""Base URLs and project names as a user gives them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from orbweb.errors import UsageError
+from orbweb.seeds import base_urls, check_project_name, project_name
+from orbweb.urls import DEFAULT_RULES, UrlRules
+
+
+def one(text: str) -> tuple[str, str]:
+    (target,) = base_urls([text], DEFAULT_RULES)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "url"),
+    [
+        ("https://example.org", "https://example.org/", "https://example.org/"),
+        ("  https://example.org/docs/ ", "https://example.org/docs", "https://example.org/docs/"),
+        ("example.org/docs/", "https://example.org/docs", "https://example.org/docs/"),
+        ("localhost:8080/a", "https://localhost:8080/a", "https://localhost:8080/a"),
+        ("HTTP://Example.ORG:80/A#part", "http://example.org/A", "http://example.org/A"),
+        ("http://[::1]:8000/", "http://[::1]:8000/", "http://[::1]:8000/"),
+        ("[::1]:8000", "https://[::1]:8000/", "https://[::1]:8000/"),
+        ("https://example.org/~me@work/", "https://example.org/~me@work", "https://example.org/~me@work/"),
+        ("https://example.org?mail=a@b.org", "https://example.org/?mail=a@b.org", "https://example.org/?mail=a@b.org"),
+        ("http:8080/x", "https://http:8080/x", "https://http:8080/x"),
+    ],
+)
+def test_a_base_url(text: str, key: str, url: str) -> None:
+    assert one(text) == (key, url)
+
+
+def test_order_is_kept_and_each_key_comes_once() -> None:
+    given = ["https://b/", "https://a/x/", "https://b", "https://a/x", "http://b/"]
+    assert [target.url for target in base_urls(given, DEFAULT_RULES)] == ["https://b/", "https://a/x/", "http://b/"]
+    assert base_urls([], DEFAULT_RULES) == []
+
+
+def test_the_rules_of_the_project_decide_what_is_one_key() -> None:
+    given = ["https://a/?id=1", "https://a/?id=2"]
+    assert len(base_urls(given, DEFAULT_RULES)) == 2
+    assert len(base_urls(given, UrlRules(keep_params=()))) == 1
+
+
+@pytest.mark.parametrize("text", ["ftp://example.org/", "file:///etc/passwd", "data://x", "ws://example.org/"])
+def test_other_schemes_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"{text!r}: only http and https")):
+        one(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "?x",
+        "#x",
+        "/docs",
+        "./docs",
+        "../docs",
+        "//example.org/",
+        "http:/example.org",
+        "https:example.org",
+        "https:\\\\example.org",
+        "HTTP:/example.org",
+        "https://",
+        "https://exa mple.org/",
+        "example.org:99999",
+        "javascript:alert(1)",
+        "https://[::1/",
+    ],
+)
+def test_what_is_no_url_is_refused_rather_than_guessed(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a URL; write it like"):
+        one(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://user:hunter2@example.org/",
+        "https://hunter2@example.org",
+        "user:hunter2@example.org/docs",
+        "https:///user:hunter2@example.org/",
+        "https://user:hunter2@exa mple.org/",
+        "ftp://user:hunter2@example.org/",
+        "https://user:hunter2@example.org?x#y",
+    ],
+)
+def test_a_password_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(UsageError, match="user name or password") as caught:
+        one(text)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [
+        ("https://example.org/", "example.org"),
+        ("https://example.org/docs/v1_2", "example.org-docs-v1-2"),
+        ("http://localhost:8080/a", "localhost-8080-a"),
+        ("http://[::1]:8000/", "1-8000"),
+        ("https://[::]/", "site"),
+        ("https://example.org/%C3%A9", "example.org-C3-A9"),
+        ("https://example.org/" + "x" * 200, "example.org-" + "x" * 88),
+    ],
+)
+def test_a_project_without_a_name_gets_one_that_is_allowed(base: str, name: str) -> None:
+    assert project_name(base) == name
+    assert check_project_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["a", "Docs-2.0_x", "9", "x" * 100])
+def test_a_good_project_name(name: str) -> None:
+    assert check_project_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "-a", "_a", "a/b", "../a", "a b", "a\n", "\u00e9", "x" * 101])
+def test_a_bad_project_name_is_named(name: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"--project {name!r}: ")):
+        check_project_name(name)
