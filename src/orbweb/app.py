@@ -182,6 +182,8 @@ def _session(
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
+    for remark in reports.dead_ends(workspace.db, run.id):
+        note(remark)
     return _result(workspace, project, config, run, time.monotonic() - started)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,7 +82,7 @@ def test_the_interval_is_counted_from_the_moment_of_sending(dispatcher: Dispatch
     for ticket in range(6):
         dispatcher.add(ticket, SITE, Place(0, ticket))
     sent = moments(dispatcher, clock, 300_000, 0, 700, 2_000_000, 1, 0)
-    gaps = [later - earlier for earlier, later in zip(sent, sent[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(sent)]
     assert gaps == [INTERVAL + late for late in (0, 700, 2_000_000, 1, 0)]
 
 
@@ -204,5 +205,5 @@ def test_dispatchers_of_two_processes_share_the_slots_of_a_site(tmp_path: Path, 
                     each.sent(ticket)
                     sent.append(clock.now)
             clock.now += 10_000
-    assert all(later - earlier >= INTERVAL for earlier, later in zip(sent, sent[1:], strict=False))
+    assert all(later - earlier >= INTERVAL for earlier, later in itertools.pairwise(sent))
     assert sent[-1] - sent[0] == 11 * INTERVAL

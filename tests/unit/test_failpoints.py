@@ -32,7 +32,7 @@ def run(fault: str | None) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("fault", "turns"),
-    [("page_settled:1", 0), ("page_settled", 0), ("page_settled:", 0), ("page_settled:3", 2), ("run_created:5", 4)],
+    [("page_settled:1", 0), ("page_settled", 0), ("page_settled:3", 2), ("run_created:5", 4)],
 )
 def test_the_process_is_killed_at_the_named_turn(fault: str, turns: int) -> None:
     done = run(fault)

@@ -27,7 +27,7 @@ def test_what_goes_in_comes_out_in_order(edges: list[Outlink]) -> None:
 
 def test_the_format_is_fixed() -> None:
     edges = [Outlink(1, "a", False), Outlink(258, "redirect", True)]
-    assert packed(edges).hex() == "01" "02000000" "01000000" "02010000" "00" "87"
+    assert packed(edges).hex() == "010200000001000000020100000087"
     assert len(set(FLAGS.values())) == len(FLAGS) == 2 * len(KINDS)
 
 

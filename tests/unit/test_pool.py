@@ -34,16 +34,20 @@ def html(ticket: int) -> Job:
 ODD_PAGES = [
     Job(1, "https://h/", "text/html", b"<p>no links"),
     Job(2, "https://h/", None, b"<html><a href=x>no declared type"),
-    Job(3, "https://h/", "text/html; charset=iso-8859-1", b"<title>caf\xe9</title><a href='/caf\xe9?q=\xe9'>x</a>"),
+    Job(3, "https://h/", "text/html; charset=iso-8859-1", b"<title>caf\xe9</title><a href='/\xe9?q=\xe9'>x"),
     Job(4, "https://h/\u00e9/", "text/html; charset=\u00fc", "<title>\U0001f578\u2028\x00</title>".encode()),
     Job(5, "https://h/", "text/html", b"\xff\xfe<\x00a\x00>\x00"),
-    Job(6, "https://h/a/b", "text/html", b"<base href='https://o/x/'><a href=y rel=nofollow><a href='y#z'><area href=q>"),
-    Job(7, "https://h/", "text/html", b"<link rel=canonical href=/c><meta name=robots content='noindex, nofollow'>"),
-    Job(8, "https://h/", "text/html", b"<iframe src=/f><meta http-equiv=refresh content='0; url=/r'><link rel=next href=n>"),
-    Job(9, "https://h/", "text/html", b"".join(b"<a href=/%d>" % number for number in range(5000))),
+    Job(
+        6, "https://h/a/b", "text/html", b"<base href='//o/x/'><a href=y rel=nofollow><a href='y#z'><area href=q>"
+    ),
+    Job(
+        7, "https://h/", "text/html", b"<link rel=canonical href=/c><meta name=robots content='noindex, nofollow'>"
+    ),
+    Job(8, "https://h/", "text/html", b"<iframe src=/f><meta http-equiv=refresh content='0;url=/r'>"),
+    Job(9, "https://h/", "text/html", b"<link rel=next href=n><link rel=alternate href=/a>"),
     Job(10, "https://h/", "text/html", b"".join(b"<a href=%x>" % number for number in range(MAX_LINKS + 1))),
     Job(11, "https://h/", "text/html", b"x" * 3_000_000),
-]  # fmt: skip
+]
 
 
 def inline(jobs: list[Job], rules: UrlRules = DEFAULT_RULES) -> Results:

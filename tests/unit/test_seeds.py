@@ -27,7 +27,11 @@ def one(text: str) -> tuple[str, str]:
         ("http://[::1]:8000/", "http://[::1]:8000/", "http://[::1]:8000/"),
         ("[::1]:8000", "https://[::1]:8000/", "https://[::1]:8000/"),
         ("https://example.org/~me@work/", "https://example.org/~me@work", "https://example.org/~me@work/"),
-        ("https://example.org?mail=a@b.org", "https://example.org/?mail=a@b.org", "https://example.org/?mail=a@b.org"),
+        (
+            "https://example.org?mail=a@b.org",
+            "https://example.org/?mail=a@b.org",
+            "https://example.org/?mail=a@b.org",
+        ),
         ("http:8080/x", "https://http:8080/x", "https://http:8080/x"),
     ],
 )
@@ -37,7 +41,11 @@ def test_a_base_url(text: str, key: str, url: str) -> None:
 
 def test_order_is_kept_and_each_key_comes_once() -> None:
     given = ["https://b/", "https://a/x/", "https://b", "https://a/x", "http://b/"]
-    assert [target.url for target in base_urls(given, DEFAULT_RULES)] == ["https://b/", "https://a/x/", "http://b/"]
+    assert [target.url for target in base_urls(given, DEFAULT_RULES)] == [
+        "https://b/",
+        "https://a/x/",
+        "http://b/",
+    ]
     assert base_urls([], DEFAULT_RULES) == []
 
 

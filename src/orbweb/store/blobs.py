@@ -479,8 +479,9 @@ class _Gate:
             yield
         except OSError as error:
             self.shut(f"the body store stopped at a failed write: {path}: {error.strerror}", error)
-            kind = DiskFull if is_disk_full(error) else StoreError
-            raise kind(f"cannot write {path}: {error.strerror}") from error
+            if is_disk_full(error):
+                raise DiskFull(f"disk full: {path} cannot be written. Free some space, then resume.") from error
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
 
 
 @dataclass(slots=True)

@@ -141,6 +141,19 @@ def failures(db: Database, run_id: int) -> list[Report]:
     ]
 
 
+def dead_ends(db: Database, run_id: int) -> list[str]:
+    """Base URLs from which nothing could be followed, and why."""
+    found = []
+    for url, status, kind, error, content_type, role in db.all("base_visits", run_id=run_id):
+        if kind is not None:
+            found.append(f"{url} failed: {error}")
+        elif role == Role.NONE and not 300 <= status < 400:
+            found.append(
+                f"{url} is {content_type or 'of no declared type'}, not HTML: there are no links to follow"
+            )
+    return found
+
+
 def manifest(db: Database, run_id: int) -> Iterator[str]:
     """One line a visit, in order, without any time in it."""
     for depth, rank, url, status, kind, body, content, role in db.each("manifest", run_id=run_id):

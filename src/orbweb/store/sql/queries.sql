@@ -269,6 +269,12 @@ SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.title, 
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role <> '-' ORDER BY visits.number;
 
+-- name: base_visits
+-- What became of the base URLs and of what they redirect to.
+SELECT COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.error, visits.content_type, visits.role
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.depth = 0 ORDER BY visits.number;
+
 -- name: failures
 -- What failed and why, in the order of commits.
 SELECT COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries, visits.fetched_at

@@ -1,0 +1,168 @@
+"""The limiter's memory: slots of a host, shared by threads, processes and restarts."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from orbweb.errors import StoreError
+from orbweb.store import limiter as module
+from orbweb.store.limiter import LONGEST_WAIT, Limiter
+
+INTERVAL = 500_000
+SITE = "example.org:443"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "limiter.db"
+
+
+@pytest.fixture
+def limiter(path: Path) -> Iterator[Limiter]:
+    with closing(Limiter(path)) as opened:
+        yield opened
+
+
+def test_a_slot_is_free_until_it_is_taken_and_again_after_the_interval(limiter: Limiter) -> None:
+    assert limiter.take(SITE, 1_000, INTERVAL) == 0
+    assert limiter.take(SITE, 1_000, INTERVAL) == 1_000 + INTERVAL
+    assert limiter.take(SITE, 999 + INTERVAL, INTERVAL) == 1_000 + INTERVAL
+    assert limiter.take(SITE, 1_000 + INTERVAL, INTERVAL) == 0
+    assert limiter.take("other:80", 1_000, INTERVAL) == 0
+
+
+def test_unused_slots_are_not_saved_up(limiter: Limiter) -> None:
+    assert limiter.take(SITE, 0, INTERVAL) == 0
+    assert limiter.take(SITE, 100 * INTERVAL, INTERVAL) == 0
+    assert limiter.take(SITE, 100 * INTERVAL + 1, INTERVAL) == 101 * INTERVAL
+
+
+def test_a_late_send_moves_the_next_slot_and_an_early_word_does_not_move_it_back(limiter: Limiter) -> None:
+    assert limiter.take(SITE, 0, INTERVAL) == 0
+    limiter.sent(SITE, 200_000, INTERVAL)
+    limiter.sent(SITE, 100_000, INTERVAL)
+    assert limiter.take(SITE, INTERVAL, INTERVAL) == 200_000 + INTERVAL
+    limiter.sent("never-taken:80", 0, INTERVAL)
+    assert limiter.take("never-taken:80", 0, INTERVAL) == 0
+
+
+def test_the_slower_of_two_processes_with_different_rates_is_not_sped_up(limiter: Limiter) -> None:
+    assert limiter.take(SITE, 0, 4 * INTERVAL) == 0
+    assert limiter.take(SITE, INTERVAL, INTERVAL) == 4 * INTERVAL
+
+
+def test_a_due_time_that_cannot_be_right_is_ignored(limiter: Limiter) -> None:
+    assert limiter.take(SITE, LONGEST_WAIT + 1, INTERVAL) == 0
+    assert limiter.take(SITE, INTERVAL + 1, INTERVAL) == LONGEST_WAIT + 1 + INTERVAL
+    assert limiter.take(SITE, 5, INTERVAL) == 0
+    assert limiter.take(SITE, 5, INTERVAL) == 5 + INTERVAL
+
+
+def test_a_restart_remembers_the_slots(path: Path) -> None:
+    with closing(Limiter(path)) as first:
+        assert first.take(SITE, 1_000, INTERVAL) == 0
+    with closing(Limiter(path)) as second:
+        assert second.take(SITE, 2_000, INTERVAL) == 1_000 + INTERVAL
+
+
+def test_a_reboot_forgets_the_slots_and_so_does_coming_back(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr(module, "BOOT_ID", boot)
+    for number, name in enumerate(("first", "second", "first", "first")):
+        boot.write_text(f"{name}\n")
+        with closing(Limiter(path)) as opened:
+            assert (opened.take(SITE, 1_000, INTERVAL) == 0) is (number < 3)
+
+
+def test_without_a_boot_id_slots_are_kept(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BOOT_ID", tmp_path / "absent")
+    with closing(Limiter(path)) as opened:
+        assert opened.take(SITE, 1_000, INTERVAL) == 0
+    with closing(Limiter(path)) as opened:
+        assert opened.take(SITE, 1_000, INTERVAL) == 1_000 + INTERVAL
+
+
+def test_a_damaged_file_is_named_with_what_to_do(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 100)
+    with pytest.raises(StoreError, match="it holds no pages") as caught:
+        Limiter(path)
+    assert str(caught.value).startswith(f"{path}: file is not a database. ")
+
+
+def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="unable to open") as caught:
+        Limiter(tmp_path / "absent" / "limiter.db")
+    assert str(tmp_path / "absent") in str(caught.value)
+
+
+def grants_of(path: Path, until: float, interval: int, grants: list[int]) -> None:
+    with closing(Limiter(path)) as opened:
+        while time.monotonic() < until:
+            now = time.monotonic_ns() // 1000
+            if not opened.take(SITE, now, interval):
+                grants.append(now)
+
+
+HAMMER = """
+import sys, time
+from contextlib import closing
+from pathlib import Path
+from orbweb.store.limiter import Limiter
+path, until, interval, site = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+with closing(Limiter(path)) as limiter:
+    while time.monotonic() < until:
+        now = time.monotonic_ns() // 1000
+        if not limiter.take(site, now, interval):
+            print(now)
+"""
+
+
+def test_threads_and_processes_that_hammer_one_host_never_break_the_spacing(path: Path) -> None:
+    """Real clock, real contention: no two grants are closer than the interval, and few slots are wasted."""
+    interval, until = 20_000, time.monotonic() + 1.2
+    command = [sys.executable, "-c", HAMMER, str(path), str(until), str(interval), SITE]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    grants: list[int] = []
+    threads = [threading.Thread(target=grants_of, args=(path, until, interval, grants)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for process in processes:
+        grants += [int(line) for line in process.communicate()[0].split()]
+        assert process.returncode == 0
+    grants.sort()
+    assert len(grants) > 10
+    assert min(later - earlier for earlier, later in itertools.pairwise(grants)) >= interval
+
+
+def test_many_may_open_a_new_file_at_once(path: Path) -> None:
+    for attempt in range(10):
+        errors: list[Exception] = []
+        barrier = threading.Barrier(8)
+        fresh = path.with_name(f"{attempt}.db")
+        threads = [threading.Thread(target=open_once, args=(fresh, barrier, errors)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors
+
+
+def open_once(path: Path, barrier: threading.Barrier, errors: list[Exception]) -> None:
+    barrier.wait()
+    try:
+        Limiter(path).close()
+    except StoreError as error:
+        errors.append(error)

@@ -1,0 +1,201 @@
+"""Bad input gets a clear message, the right exit code, and nothing is lost. Never a traceback."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import Cli, Result
+from servers.pages import chain, page
+from servers.site import Answer, StaticSite, serve, text
+
+FAST = ("--rate", "max", "--project", "site")
+
+
+def refused(result: Result, code: int, *words: str) -> None:
+    assert result.code == code, result
+    assert "Traceback" not in result.err
+    for word in words:
+        assert word in result.err, result.err
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("ftp://example.org/", "http"),
+        ("http://", "not a URL"),
+        ("http://exa mple.org/", "not a URL"),
+        ("http://user:secret@127.0.0.1/", "user name"),
+        ("http://127.0.0.1:99999/", "not a URL"),
+        ("file:///etc/passwd", "http"),
+    ],
+)
+def test_wrong_url(cli: Cli, url: str, word: str) -> None:
+    result = cli.crawl(url)
+    refused(result, 2, word)
+    assert "secret" not in result.err
+
+
+def test_nothing_to_crawl(cli: Cli) -> None:
+    refused(cli.crawl(), 2, "URL")
+    refused(cli.crawl("--project", "unknown"), 2, "unknown")
+    refused(cli.crawl("--project", "../etc"), 2, "--project")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--wrokers", 3),
+        ("--workers", 0),
+        ("--workers", 2000),
+        ("--rate", "fast"),
+        ("--rate", -1),
+        ("--budget", 0),
+        ("--order", "random"),
+        ("--resolve", "nonsense"),
+        ("--include", "(?=x)"),
+        ("--exclude", "["),
+        ("--external-hops", 9),
+    ],
+)
+def test_wrong_option_is_named(cli: Cli, options: tuple[object, ...]) -> None:
+    result = cli.crawl("http://127.0.0.1:9/", *options)
+    refused(result, 2)
+    assert str(options[0]).strip("-").replace("external-", "") in result.err or str(options[1]) in result.err
+    assert not (cli.workspace / "orbweb.db").exists() or cli("status").out.strip() == "no projects yet"
+
+
+def test_unknown_command_and_project(cli: Cli) -> None:
+    refused(cli("crwal"), 2, "crwal")
+    refused(cli("status", "nothing"), 2, "not an orbweb workspace")
+    with serve(StaticSite(chain(1))) as server:
+        cli.crawl(server.url, *FAST).ok(0)
+    refused(cli("pages", "nothing"), 2, "nothing", "site")
+    refused(cli("pages", "site", "--run", 7), 2, "run 7")
+    refused(cli.resume("site"), 2, "no paused run")
+    refused(cli("show", "site", "http://127.0.0.1:9/never"), 3, "not known")
+    refused(cli("show", "site", "no url"), 2, "no url")
+
+
+@pytest.mark.parametrize(
+    ("yaml", "words"),
+    [
+        ("limits: {rte: 3}", ("limits.rte", "limits.rate")),
+        ("limits: {workers: many}", ("limits.workers", "many")),
+        ("limits: {workers: 5000}", ("limits.workers", "1024")),
+        ("limits: [1, 2]", ("limits",)),
+        ("- just\n- a list", ("list",)),
+        ("limits: {rate: 3", ("YAML", "line")),
+    ],
+)
+def test_wrong_configuration_is_named(cli: Cli, tmp_path: Path, yaml: str, words: tuple[str, ...]) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(yaml)
+    refused(cli.crawl("http://127.0.0.1:9/", "--config", file), 2, "wrong.yaml", *words)
+
+
+def test_unreadable_configuration(cli: Cli, tmp_path: Path) -> None:
+    refused(cli.crawl("http://127.0.0.1:9/", "--config", tmp_path / "none.yaml"), 2, "none.yaml", "No such file")
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
+    refused(cli.crawl("http://127.0.0.1:9/", "--config", tmp_path / "bytes.yaml"), 2, "bytes.yaml")
+    refused(cli.crawl("http://127.0.0.1:9/", env={"ORBWEB_LIMITS__SPEED": "3"}), 2, "ORBWEB_LIMITS__SPEED")
+
+
+def test_newer_workspace_is_left_alone(cli: Cli) -> None:
+    with serve(StaticSite(chain(1))) as server:
+        cli.crawl(server.url, *FAST).ok(0)
+        database = cli.workspace / "orbweb.db"
+        with sqlite3.connect(database) as db:
+            db.execute("PRAGMA user_version = 999")
+        db.close()
+        before = hashlib.sha256(database.read_bytes()).digest()
+        refused(cli.crawl(server.url, *FAST), 2, "newer", "999")
+        refused(cli("status"), 2, "newer")
+    assert hashlib.sha256(database.read_bytes()).digest() == before
+
+
+def test_damaged_database_is_named(cli: Cli) -> None:
+    cli.workspace.mkdir()
+    (cli.workspace / "orbweb.db").write_bytes(b"this is not a database, but long enough to be read" * 100)
+    refused(cli("status"), 1, "orbweb.db")
+
+
+def test_workspace_that_is_a_file_or_unwritable(cli: Cli, tmp_path: Path) -> None:
+    cli.workspace.write_text("a file")
+    refused(cli.crawl("http://127.0.0.1:9/"), 1, str(cli.workspace))
+    under = Cli(Path("/proc/orbweb"))
+    result = subprocess.run(
+        under.command("crawl", "http://127.0.0.1:9/"), capture_output=True, text=True, cwd=tmp_path
+    )
+    refused(Result(result.returncode, result.stdout, result.stderr), 1, "/proc/orbweb")
+
+
+def test_start_page_that_is_no_page(cli: Cli) -> None:
+    answers = {
+        "/file.pdf": Answer(200, (("Content-Type", "application/pdf"),), b"%PDF-1.4"),
+        "/t.txt": text("hello"),
+    }
+    with serve(StaticSite(answers)) as server:
+        for path, kind in (("file.pdf", "application/pdf"), ("t.txt", "text/plain")):
+            result = cli.crawl(f"{server.url}{path}", "--rate", "max", "--project", path).ok(0)
+            assert (result.json["visited"], result.json["pages"]) == (1, 0)
+            assert kind in result.err
+            assert "not HTML" in result.err
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 20 MB."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(disk)], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_small_disk_is_refused_before_the_first_request(small_disk: Path) -> None:
+    cli = Cli(small_disk / "workspace")
+    with serve(StaticSite(chain(3))) as server:
+        refused(cli.crawl(server.url, *FAST), 1, "disk full", "reserve")
+        assert server.log == ()
+        status = cli.check("site")
+        assert status["state"] == "paused"
+        assert "disk full" in status["crawls"][-1]["error"]
+        cli.resume("site", env={"ORBWEB_STORE__RESERVE_MB": "0"}).ok(0)
+
+
+@pytest.mark.parametrize("layout", ["segments", "files"])
+def test_disk_that_fills_up_loses_nothing(small_disk: Path, layout: str) -> None:
+    """Bodies that do not compress fill the disk; after space is freed the run goes on to the same end."""
+    noise = {f"/{number}": _noise(number) for number in range(60)}
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"\0" * 12_000_000)
+    cli = Cli(small_disk / "workspace")
+    options = (*FAST, "--store", layout)
+    env = {"ORBWEB_STORE__RESERVE_MB": "0", "ORBWEB_ENGINE__GROUP_PAGES": "8"}
+    with serve(StaticSite({"/": page("start", *noise), **noise})) as server:
+        refused(cli.crawl(server.url, *options, env=env), 1, "disk full")
+        ballast.unlink()
+        status = cli.check("site")
+        assert status["state"] == "paused"
+        assert 0 < status["visited"] < 61
+        cli.resume("site", env=env).ok(0)
+    assert cli.check("site")["visited"] == 61
+    for row in cli("pages", "site", "--json").ok().json[1:4]:
+        shown = subprocess.run(cli.command("show", "site", row["url"], "--as", "html"), capture_output=True)
+        assert hashlib.sha256(shown.stdout).hexdigest() == row["body_sha256"]
+
+
+def _noise(number: int) -> Answer:
+    """150 kB that cannot be compressed, as a page."""
+    block = hashlib.shake_256(str(number).encode()).hexdigest(150_000)
+    raw = bytes.fromhex(block).replace(b"<", b"(")
+    return Answer(200, (("Content-Type", "text/html; charset=windows-1252"),), b"<!doctype html><p>" + raw)
