@@ -480,7 +480,8 @@ class _Gate:
         except OSError as error:
             self.shut(f"the body store stopped at a failed write: {path}: {error.strerror}", error)
             if is_disk_full(error):
-                raise DiskFull(f"disk full: {path} cannot be written. Free some space, then resume.") from error
+                reason = f"disk full: cannot write {path}: {error.strerror}. Free some space, then resume."
+                raise DiskFull(reason) from error
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
 
 
