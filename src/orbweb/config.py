@@ -6,11 +6,14 @@ variable or option, the key and the reason; nothing is guessed. Imports pydantic
 
 from __future__ import annotations
 
+import ast
 import difflib
+import inspect
 import reprlib
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -31,7 +34,7 @@ Pattern = Annotated[str, Field(min_length=1, max_length=PATTERN_BYTES)]
 class Section(BaseModel):
     """A part of the configuration. Unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Fetch(Section):
@@ -241,12 +244,27 @@ def build(settings: Mapping[str, Any], *, source: str) -> Config:
 
 def keys(section: type[Section] = Config, prefix: str = "") -> Iterator[tuple[str, str, Any]]:
     """Every setting as (dotted key, meaning, default), for the reference."""
+    meanings = _meanings(section)
     for name, field in section.model_fields.items():
         default = field.get_default()
         if isinstance(default, Section):
             yield from keys(type(default), f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", field.description or "", default
+            yield f"{prefix}{name}", meanings.get(name, ""), default
+
+
+def _meanings(section: type[Section]) -> dict[str, str]:
+    """The text under each field. Read from the source, because only the reference needs it."""
+    body = cast("ast.ClassDef", ast.parse(inspect.getsource(section)).body[0]).body
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
 
 
 def _explain(problem: Any) -> str:
