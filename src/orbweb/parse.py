@@ -8,6 +8,7 @@ any bytes are a page. Never: runs scripts, looks into inert `<template>` content
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
@@ -166,21 +167,20 @@ class _Facts:
 def _scan(document: Document) -> _Facts:
     """What the elements say, in document order. Most are an `<a>` that repeats an href.
 
-    Nearly every page has all its other elements in the head and no link that must not be followed; its hrefs are
-    then read in one go. `_walk` gives the same answer for any page, element by element.
+    Nearly every page has all its other elements in the head; the hrefs of its body are then read in one go.
+    `_walk` gives the same answer for any page, element by element.
     """
     if document.select_one(_SCATTERED) is not None:
         return _walk(document)
     facts = _Facts()
     for element in document.select(_IN_HEAD):
         _READERS[element.tag](element, facts)
-    references = facts.references
-    known = references.kinds
-    for href in dict.fromkeys([href.partition("#")[0] for href in _hrefs(document)]):
+    hrefs = [href.partition("#")[0] for href in _hrefs(document)]
+    refused = Counter((element.attr("href") or "").partition("#")[0] for element in document.select(_NOFOLLOW))
+    for href in dict.fromkeys(hrefs):
         if href and href[-1] <= " ":
             return _walk(document)
-        if href not in known:
-            references.add(href, "a")
+        facts.references.add(href, "a", nofollow=href in refused and refused[href] == hrefs.count(href))
     return facts
 
 
@@ -265,7 +265,8 @@ _READERS = {
 }
 _READ = ("a", "template", *_READERS)
 _IN_HEAD = "link, meta, base, title"
-_SCATTERED = 'template, area, iframe, frame, body link, body meta, body base, a[rel~="nofollow" i]'
+_SCATTERED = "template, area, iframe, frame, body link, body meta, body base"
+_NOFOLLOW = 'a[href][rel~="nofollow" i]'
 _hrefs = cast("Callable[[Document], list[str]]", XPath("//a/@href"))
 
 
@@ -290,12 +291,12 @@ def _base(href: str | None, page: Page, resolver: Resolver) -> Page:
 def _links(references: _References, base: Page, own: str) -> tuple[Link, ...]:
     """The targets of the references, each key once, but not the page itself."""
     found: dict[str, Link] = {}
-    for href, kind in references.kinds.items():
-        target = base.target(href)
+    kinds, refused = references.kinds, references.nofollow
+    for (href, kind), target in zip(kinds.items(), base.targets(kinds), strict=True):
         if target is None:
             continue
         key, url = target
-        nofollow = href in references.nofollow
+        nofollow = href in refused
         known = found.get(key)
         if known is None:
             found[key] = Link(key, url, kind, nofollow)

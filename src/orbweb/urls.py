@@ -9,6 +9,7 @@ a bad URL: that is `None`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -234,6 +235,11 @@ class Page:
             return self._known[href]
         except KeyError:
             return self._resolve(href)
+
+    def targets(self, hrefs: Iterable[str]) -> Iterator[Target | None]:
+        """Where each of many hrefs leads; none of them has a fragment."""
+        known, resolve = self._known, self._resolve
+        return (known[href] if href in known else resolve(href) for href in hrefs)
 
     def _resolve(self, href: str) -> Target | None:
         if not href:

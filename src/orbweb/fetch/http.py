@@ -78,6 +78,7 @@ class _Transfer:
         "_headers",
         "chunks",
         "curl",
+        "found",
         "lines",
         "max_bytes",
         "size",
@@ -94,6 +95,7 @@ class _Transfer:
         self.url = url
         self.max_bytes = max_bytes
         self.lines: list[bytes] = []
+        self.found: dict[bytes, str] | None = None
         self.chunks: list[bytes] = []
         self.size = 0
         self.too_large = False
@@ -113,7 +115,13 @@ class _Transfer:
         return None
 
     def headers(self) -> dict[bytes, str]:
-        """The headers of the last answer that matter here; after a 1xx there is more than one."""
+        """The headers that matter here. They are complete when the body begins."""
+        if self.found is None:
+            self.found = self._read_headers()
+        return self.found
+
+    def _read_headers(self) -> dict[bytes, str]:
+        """Of the last answer: after a 1xx there is more than one."""
         found: dict[bytes, str] = {}
         for line in self.lines:
             name, _, value = line.partition(b":")

@@ -1,0 +1,252 @@
+"""The frontier against a simple model, and the plans of its queries."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from orbweb.frontier import sqlite as module
+from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.lifecycle import EndedBy
+from orbweb.model import Item, Known, Place, Source
+from orbweb.store import Ending, Group, Progress, ReadmitRow, SettleRow, ShortenRow, UrlRow, commit, runs
+from orbweb.store.db import Database, load_queries
+from orbweb.store.runs import Project
+
+LANES = ("", "a:80", "b:443")
+BASES = 3
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    with closing(Database(tmp_path_factory.mktemp("frontier") / "orbweb.db")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def project(db: Database) -> Project:
+    return runs.save_project(db, "model", {}, [], 1)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So little memory that most places lie beyond the horizon and most keys are forgotten."""
+    for name, value in {"CHUNK": 4, "FULL": 9, "LOW": 2, "REMEMBERED": 5}.items():
+        monkeypatch.setattr(module, name, value)
+
+
+class Books:
+    """What the ledger does around a frontier, and a model of what the frontier must answer."""
+
+    def __init__(self, db: Database, project: Project) -> None:
+        self.db = db
+        self.run, self.crawl_id = runs.start_run(db, project, [], [], None, 1)
+        self.group = Group()
+        self.next_id = 1
+        self.next_rank = 0
+        self.queued: dict[Place, Item] = {}
+        self.leased: dict[Place, Item] = {}
+        self.known: dict[str, Known] = {}
+        self.refused: dict[str, Item] = {}
+        self.full: set[int] = set()
+        self.frontier = SqliteFrontier(db, self.run.id, known_urls=0)
+
+    def place(self, depth: int, lane: str, base: int) -> Item:
+        number, rank = self.next_id, self.next_rank
+        self.next_id += 1
+        self.next_rank += 1
+        key = f"https://h/{number}"
+        url = key if number % 2 else key + "/"
+        return Item(number, key, url, Source.SPIDER, depth, rank, lane, number % 3, 0, base)
+
+    def insert(self, item: Item, reason: str | None) -> None:
+        url = None if item.url == item.key else item.url
+        state, rank = ("skipped", None) if reason else ("queued", item.rank)
+        self.group.urls.append(
+            UrlRow(self.run.id, item.id, item.key, url, state, reason, "rule", item.source.value, item.depth, rank,
+                   item.lane, item.hops, item.redirects, item.base, None)
+        )  # fmt: skip
+        self.remember(item.key, Known(item.id, item.depth, item.hops, reason))
+
+    def remember(self, key: str, known: Known) -> None:
+        self.known[key] = known
+        self.frontier.remember(key, known)
+
+    def admit(self, item: Item) -> None:
+        self.frontier.admit(item)
+        self.queued[item.place] = item
+
+    def flush(self, ending: Ending | None = None) -> None:
+        progress = Progress(self.next_id, self.next_rank, 1, True, 0, 0, 0, 0)
+        commit(self.db, self.run.id, self.crawl_id, self.group, progress, ending, 1)
+        self.group = Group()
+        self.frontier.refill()
+
+    def restart(self) -> None:
+        """As after a crash: leases are forgotten, what was written is there."""
+        self.queued |= self.leased
+        self.leased.clear()
+        self.frontier = SqliteFrontier(self.db, self.run.id, known_urls=self.next_id)
+
+    def first(self, lane: str) -> Item | None:
+        return min((item for item in self.queued.values() if item.lane == lane), key=place_of, default=None)
+
+    def lease(self, lane: str) -> Item | None:
+        if self.frontier.next(lane) is None and self.frontier.starved():
+            self.flush()
+        expected = self.first(lane)
+        assert identity(self.frontier.next(lane)) == identity(expected)
+        if expected is not None:
+            assert identity(self.frontier.lease(lane)) == identity(expected)
+            self.leased[expected.place] = self.queued.pop(expected.place)
+        return expected
+
+    def check(self) -> None:
+        for lane in LANES:
+            shown, expected = self.frontier.next(lane), self.first(lane)
+            if shown is None:
+                assert expected is None or self.frontier.starved()
+            else:
+                assert identity(shown) == identity(expected)
+
+
+def place_of(item: Item) -> Place:
+    return item.place
+
+
+def identity(item: Item | None) -> Item | None:
+    """An item but for its hops: those of a queued URL may shrink, and `known` has the word on them."""
+    return item and item._replace(hops=0)
+
+
+class FrontierMachine(RuleBasedStateMachine):
+    """Any order of what a crawl does to its frontier."""
+
+    def __init__(self, db: Database, project: Project) -> None:
+        super().__init__()
+        self.books = Books(db, project)
+
+    def teardown(self) -> None:
+        """What is left comes in the order of places, each once."""
+        books = self.books
+        for lane in LANES:
+            while (item := books.lease(lane)) is not None:
+                assert item.lane == lane
+        assert not books.queued
+        for key, known in books.known.items():
+            assert books.frontier.known(key) == known
+        books.flush(Ending(EndedBy.CANCELLED))
+
+    def open_base(self, base: int) -> int | None:
+        return next((each % BASES for each in range(base, base + BASES) if each % BASES not in self.books.full), None)
+
+    @rule(depth=st.integers(0, 3), lane=st.sampled_from(LANES), base=st.integers(0, BASES - 1), count=st.integers(1, 7))
+    def admit(self, depth: int, lane: str, base: int, count: int) -> None:
+        owner = self.open_base(base)
+        for _ in range(count if owner is not None else 0):
+            item = self.books.place(depth, lane, owner or 0)
+            self.books.insert(item, None)
+            self.books.admit(item)
+
+    @rule(depth=st.integers(0, 3), lane=st.sampled_from(LANES))
+    def refuse(self, depth: int, lane: str) -> None:
+        item = self.books.place(depth, lane, 0)
+        self.books.refused[item.key] = item
+        self.books.insert(item, "max_depth")
+
+    @precondition(lambda self: self.books.refused)
+    @rule(data=st.data(), depth=st.integers(0, 3))
+    def readmit(self, data: st.DataObject, depth: int) -> None:
+        owner = self.open_base(0)
+        if owner is None:
+            return
+        books = self.books
+        key = data.draw(st.sampled_from(sorted(books.refused)))
+        item = books.refused.pop(key)._replace(depth=depth, rank=books.next_rank, base=owner)
+        books.next_rank += 1
+        row = ReadmitRow(
+            "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None, books.run.id, item.id
+        )  # fmt: skip
+        books.group.changes.append(("readmit_url", row))
+        books.remember(key, Known(item.id, depth, item.hops, None))
+        books.admit(item)
+
+    @precondition(lambda self: self.books.known)
+    @rule(data=st.data())
+    def shorten(self, data: st.DataObject) -> None:
+        books = self.books
+        key = data.draw(st.sampled_from(sorted(books.known)))
+        known = books.known[key]
+        books.group.changes.append(("shorten_path", ShortenRow(0, books.run.id, known.id)))
+        books.remember(key, known._replace(hops=0))
+
+    @rule(lane=st.sampled_from(LANES), count=st.integers(1, 6))
+    def lease(self, lane: str, count: int) -> None:
+        for _ in range(count):
+            self.books.lease(lane)
+
+    @precondition(lambda self: self.books.leased)
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        place = data.draw(st.sampled_from(sorted(self.books.leased)))
+        item = self.books.leased.pop(place)
+        self.books.frontier.give_back(item)
+        self.books.queued[place] = item
+
+    @precondition(lambda self: self.books.leased)
+    @rule(data=st.data())
+    def settle(self, data: st.DataObject) -> None:
+        place = data.draw(st.sampled_from(sorted(self.books.leased)))
+        item = self.books.leased.pop(place)
+        self.books.group.settled.append(SettleRow("visited", self.books.run.id, item.id))
+
+    @rule(base=st.integers(0, BASES - 1))
+    def reach_page_limit(self, base: int) -> None:
+        books = self.books
+        if base in books.full or any(item.base == base for item in books.leased.values()):
+            return
+        books.full.add(base)
+        books.frontier.drop(base)
+        books.group.limited[base] = "limits.page_limit: 1"
+        for item in [item for item in books.queued.values() if item.base == base]:
+            del books.queued[item.place]
+            books.remember(item.key, books.known[item.key]._replace(reason="page_limit"))
+
+    @rule()
+    def flush(self) -> None:
+        self.books.flush()
+
+    @precondition(lambda self: not self.books.leased)
+    @rule()
+    def reload(self) -> None:
+        self.books.flush()
+        self.books.frontier.reload()
+
+    @rule()
+    def restart(self) -> None:
+        self.books.flush()
+        self.books.restart()
+
+    @rule(number=st.integers(1, 200))
+    def look_up(self, number: int) -> None:
+        key = f"https://h/{number}"
+        assert self.books.frontier.known(key) == self.books.known.get(key)
+
+    @invariant()
+    def the_next_place_is_the_smallest(self) -> None:
+        self.books.check()
+
+
+@pytest.mark.usefixtures("small")
+def test_leases_come_in_order_and_each_once_whatever_happens(db: Database, project: Project) -> None:
+    run_state_machine_as_test(
+        lambda: FrontierMachine(db, project),
+        settings=settings(max_examples=60, stateful_step_count=30, deadline=None, derandomize=True, database=None),
+    )
