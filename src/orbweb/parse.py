@@ -170,10 +170,10 @@ def _scan(document: Document) -> _Facts:
     Nearly every page has all its other elements in the head; the hrefs of its body are then read in one go.
     `_walk` gives the same answer for any page, element by element.
     """
-    if document.select_one(_SCATTERED) is not None:
-        return _walk(document)
     facts = _Facts()
-    for element in document.select(_IN_HEAD):
+    for element in document.iter_elements(_BESIDES_A):
+        if element.tag in _SCATTERED or not _in_head(element):
+            return _walk(document)
         _READERS[element.tag](element, facts)
     hrefs = [href.partition("#")[0] for href in _hrefs(document)]
     refused = Counter((element.attr("href") or "").partition("#")[0] for element in document.select(_NOFOLLOW))
@@ -182,6 +182,11 @@ def _scan(document: Document) -> _Facts:
             return _walk(document)
         facts.references.add(href, "a", nofollow=href in refused and refused[href] == hrefs.count(href))
     return facts
+
+
+def _in_head(element: Element) -> bool:
+    parent = element.parent
+    return isinstance(parent, Element) and parent.tag == "head"
 
 
 def _walk(document: Document) -> _Facts:
@@ -264,8 +269,8 @@ _READERS = {
     "title": _read_title,
 }
 _READ = ("a", "template", *_READERS)
-_IN_HEAD = "link, meta, base, title"
-_SCATTERED = "template, area, iframe, frame, body link, body meta, body base"
+_SCATTERED = frozenset(("template", "area", "iframe", "frame"))
+_BESIDES_A = ("template", *_READERS)
 _NOFOLLOW = 'a[href][rel~="nofollow" i]'
 _hrefs = cast("Callable[[Document], list[str]]", XPath("//a/@href"))
 

@@ -20,7 +20,7 @@ from orbweb.store import Ending, Group, Progress, ReadmitRow, SettleRow, Shorten
 from orbweb.store.db import Database, load_queries
 from orbweb.store.runs import Project
 
-LANES = ("", "a:80", "b:443")
+LANES = ("", "a:80")
 BASES = 3
 
 
@@ -147,7 +147,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def open_base(self, base: int) -> int | None:
         return next((each % BASES for each in range(base, base + BASES) if each % BASES not in self.books.full), None)
 
-    @rule(depth=st.integers(0, 3), lane=st.sampled_from(LANES), base=st.integers(0, BASES - 1), count=st.integers(1, 7))
+    @rule(depth=st.integers(0, 3), lane=st.sampled_from(LANES), base=st.integers(0, BASES - 1), count=st.integers(1, 12))
     def admit(self, depth: int, lane: str, base: int, count: int) -> None:
         owner = self.open_base(base)
         for _ in range(count if owner is not None else 0):
@@ -248,5 +248,113 @@ class FrontierMachine(RuleBasedStateMachine):
 def test_leases_come_in_order_and_each_once_whatever_happens(db: Database, project: Project) -> None:
     run_state_machine_as_test(
         lambda: FrontierMachine(db, project),
-        settings=settings(max_examples=60, stateful_step_count=30, deadline=None, derandomize=True, database=None),
+        settings=settings(max_examples=120, stateful_step_count=30, deadline=None, derandomize=True, database=None),
     )
+
+
+@pytest.fixture
+def books(db: Database, project: Project) -> Iterator[Books]:
+    made = Books(db, project)
+    yield made
+    made.flush(Ending(EndedBy.CANCELLED))
+
+
+def admitted(books: Books, depth: int, count: int, lane: str = "") -> list[Item]:
+    items = [books.place(depth, lane, 0) for _ in range(count)]
+    for item in items:
+        books.insert(item, None)
+        books.admit(item)
+    return items
+
+
+def drained(books: Books, lane: str = "") -> list[int]:
+    found = []
+    while (item := books.lease(lane)) is not None:
+        found.append(item.id)
+    return found
+
+
+@pytest.mark.usefixtures("small")
+def test_places_beyond_the_horizon_come_back_from_the_database(books: Books) -> None:
+    deep, shallow = admitted(books, 2, 30), admitted(books, 1, 30)
+    assert drained(books) == [item.id for item in shallow + deep]
+    assert not books.frontier.starved()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_lease_given_back_beyond_the_horizon_is_not_leased_twice(books: Books) -> None:
+    late = admitted(books, 2, 1)
+    item = books.lease("")
+    assert item == late[0]
+    early = admitted(books, 1, 20)
+    books.frontier.give_back(item)
+    books.queued[item.place] = books.leased.pop(item.place)
+    assert drained(books) == [each.id for each in early + late]
+
+
+@pytest.mark.usefixtures("small")
+def test_known_is_exact_after_the_cache_has_forgotten(books: Books) -> None:
+    items = admitted(books, 1, 40)
+    for _ in range(3):
+        books.flush()
+    assert [books.frontier.known(item.key) for item in items] == [books.known[item.key] for item in items]
+    assert books.frontier.known("https://h/never") is None
+
+
+def test_lanes_that_ran_dry_are_forgotten_and_come_back(books: Books) -> None:
+    admitted(books, 1, 2, "a:80")
+    admitted(books, 1, 1)
+    assert set(books.frontier.lanes()) == {"", "a:80"}
+    assert len(drained(books, "a:80")) == 2
+    books.flush()
+    assert list(books.frontier.lanes()) == [""]
+    assert books.frontier.next("a:80") is None
+    admitted(books, 2, 1, "a:80")
+    assert books.frontier.lane_count() == 2
+    assert len(drained(books, "a:80")) == 1
+
+
+def plan(db: Database, name: str) -> str:
+    query = load_queries("queries.sql")[name]
+    with closing(sqlite3.connect(db.path)) as connection:
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {query.sql}", [None] * len(query.params)).fetchall()
+    return "; ".join(row[3] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("queued_in_order", "USING INDEX urls_in_order (run_id=? AND lane=? AND (depth,rank)>(?,?))"),
+        ("known_url", "urls USING INDEX urls_by_key (run_id=? AND key=?)"),
+        ("page_exists", "pages USING PRIMARY KEY (run_id=? AND content_sha256=?)"),
+        ("body_exists", "bodies USING PRIMARY KEY (sha256=?)"),
+        ("body_location", "bodies USING PRIMARY KEY (sha256=?)"),
+        ("visit_of", "visits USING INDEX visits_by_url (run_id=? AND url_id=?)"),
+        ("redirect_of", "visits USING INDEX visits_by_url (run_id=? AND url_id=?)"),
+        ("forget_visit", "visits USING INDEX visits_by_url (run_id=? AND url_id=?)"),
+        ("settle_url", "urls USING PRIMARY KEY (run_id=? AND id=?)"),
+        ("readmit_url", "urls USING PRIMARY KEY (run_id=? AND id=?)"),
+        ("requeue_url", "urls USING PRIMARY KEY (run_id=? AND id=?)"),
+        ("shorten_path", "urls USING PRIMARY KEY (run_id=? AND id=?)"),
+        ("key_of", "urls USING PRIMARY KEY (run_id=? AND id=?)"),
+        ("outlinks_of", "outlinks USING PRIMARY KEY (run_id=? AND url_id=?)"),
+        ("queued_lanes", "USING COVERING INDEX urls_in_order (run_id=?)"),
+        ("tallies_of", "tallies USING PRIMARY KEY (run_id=?)"),
+        ("manifest", "visits USING PRIMARY KEY (run_id=?)"),
+    ],
+)
+def test_a_query_of_the_hot_path_uses_its_index_and_nothing_else(db: Database, name: str, index: str) -> None:
+    steps = plan(db, name)
+    assert index in steps
+    assert "SCAN" not in steps
+    assert "TEMP B-TREE" not in steps
+
+
+def test_no_query_scans_a_table_that_grows_with_the_crawl(db: Database) -> None:
+    growing = ("urls", "visits", "pages", "outlinks", "bodies")
+    scans = {
+        name
+        for name in load_queries("queries.sql")
+        if any(f"SCAN {table}" in plan(db, name) for table in growing)
+    }
+    assert scans == {"body_hashes"}
