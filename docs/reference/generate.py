@@ -220,9 +220,8 @@ def _setting_row(key: str, meaning: str, default: object) -> tuple[str, ...]:
 
 
 def variable(key: str) -> str:
-    """The environment variable of a setting; settings at the top have none."""
-    section, _, name = key.partition(".")
-    return code(f"ORBWEB_{section}__{name}".upper()) if name else ""
+    """The environment variable of a setting."""
+    return code(f"ORBWEB_{key.replace('.', '__')}".upper())
 
 
 def _shown_setting(key: str, default: object) -> str:

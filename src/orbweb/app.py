@@ -265,6 +265,7 @@ async def _crawl(
     finally:
         pool.close()
         fetcher.close()
+        workspace.control(project.name).clear()
     if engine.finish_asked:
         finished = runs.run_of(workspace.db, project, run.number)
         if finished.state is RunState.PAUSED:

@@ -202,18 +202,18 @@ def read_file(path: Path) -> Settings:
 
 
 def read_environment(environ: Mapping[str, str]) -> Settings:
-    """Settings from variables such as ORBWEB_LIMITS__RATE=5."""
+    """Settings from variables such as ORBWEB_LIMITS__RATE=5 or ORBWEB_USER_AGENT=probe/1."""
     settings: Settings = {}
     for name, text in sorted(environ.items()):
-        if not name.startswith("ORBWEB_") or "__" not in name:
+        section, nested, key = name.removeprefix("ORBWEB_").lower().partition("__")
+        if not name.startswith("ORBWEB_") or not (nested or section in Config.model_fields):
             continue
-        section, _, key = name.removeprefix("ORBWEB_").lower().partition("__")
         source = f"environment variable {name}"
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from error
-        settings = merge(settings, _given({section: {key: value}}, source=source))
+        settings = merge(settings, _given({section: {key: value} if nested else value}, source=source))
     return settings
 
 

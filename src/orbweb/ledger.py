@@ -278,6 +278,7 @@ class Ledger:
                 canonical=parsed.canonical if parsed else None,
                 noindex=parsed.directives.noindex if parsed else False,
                 nofollow=parsed.directives.nofollow if parsed else False,
+                truncated=parsed.truncated if parsed else False,
                 body_sha256=blob.sha256 if blob else None,
                 content_sha256=outcome.digest.content_sha256 if outcome.digest and blob else None,
                 role=role.value,

@@ -56,7 +56,7 @@ RUN_MOVES: Mapping[tuple[RunState, RunState], str] = {
     (RunState.IN_PROGRESS, RunState.COMPLETED): "the frontier is empty, or every page limit is reached",
     (RunState.PAUSED, RunState.IN_PROGRESS): "a new crawl continues it",
     (RunState.PAUSED, RunState.COMPLETED): "finished by hand",
-    (RunState.COMPLETED, RunState.PAUSED): "reopened: retried, released or re-admitted URLs",
+    (RunState.COMPLETED, RunState.PAUSED): "reopened: failed URLs are to be retried",
 }
 
 CRAWL_MOVES: Mapping[tuple[CrawlState, CrawlState], str] = {
@@ -69,9 +69,9 @@ ITEM_MOVES: Mapping[tuple[ItemState, ItemState], str] = {
     (ItemState.LEASED, ItemState.QUEUED): "the crawl stopped before it was committed",
     (ItemState.LEASED, ItemState.VISITED): "2xx or 3xx",
     (ItemState.LEASED, ItemState.FAILED): "4xx, 5xx after retries, or no usable answer",
-    (ItemState.QUEUED, ItemState.SKIPPED): "page limit reached, or the run was finished by hand",
+    (ItemState.QUEUED, ItemState.SKIPPED): "page limit reached, the scope moved, or the run was finished by hand",
     (ItemState.FAILED, ItemState.QUEUED): "retried; it gets a new rank",
-    (ItemState.SKIPPED, ItemState.QUEUED): "found on a better path, or released; it gets a new rank",
+    (ItemState.SKIPPED, ItemState.QUEUED): "found on a better path, or the scope moved; it gets a new rank",
 }
 
 ENDING_STATE: Mapping[EndedBy, CrawlState] = {

@@ -56,9 +56,11 @@ RunNumber = Annotated[int | None, typer.Option("--run", min=1, help="Which run; 
 
 DEFAULT_WORKSPACE = Path("orbweb-data")
 
-Budget = Annotated[int | None, typer.Option(min=1, help="Visit at most so many URLs, then pause.")]
-PageLimit = Annotated[int | None, typer.Option(min=1, help="Unique pages per base URL.")]
-MaxDepth = Annotated[int | None, typer.Option(min=0, help="Links from a base URL.")]
+Budget = Annotated[
+    str | None, typer.Option(metavar="N|none", help="Visit at most so many URLs, then pause [none].")
+]
+PageLimit = Annotated[str | None, typer.Option(metavar="N|none", help="Unique pages per base URL [none].")]
+MaxDepth = Annotated[str | None, typer.Option(metavar="N|none", help="Links from a base URL [none].")]
 Rate = Annotated[
     str | None, typer.Option(metavar="R|max", help="Requests per second per host [2]. max: for servers you own.")
 ]
@@ -124,6 +126,15 @@ def _rate(text: str | None) -> float | str | None:
         raise UsageError(f"--rate {text!r}: give requests per second, such as 2 or 0.5, or max") from None
 
 
+def _limit(option: str, text: str | None) -> int | str | None:
+    """A number, or `none`, which takes back the limit a project has stored."""
+    if text is None or text == "none":
+        return text
+    if not text.isdigit():
+        raise UsageError(f"{option} {text!r}: give a whole number, or none for no limit")
+    return int(text)
+
+
 def _given(**options: Any) -> dict[str, Any]:
     """Options that were given, as nested settings: `limits__rate` is the key `rate` of `limits`."""
     settings: dict[str, Any] = {}
@@ -131,7 +142,7 @@ def _given(**options: Any) -> dict[str, Any]:
         if value is None or value == []:
             continue
         section, _, key = name.rpartition("__")
-        (settings.setdefault(section, {}) if section else settings)[key] = value
+        (settings.setdefault(section, {}) if section else settings)[key] = None if value == "none" else value
     return settings
 
 
@@ -168,9 +179,9 @@ def crawl(
         resolve=resolve,
         limits__rate=_rate(rate),
         limits__workers=workers,
-        limits__budget=budget,
-        limits__page_limit=page_limit,
-        limits__max_depth=max_depth,
+        limits__budget=_limit("--budget", budget),
+        limits__page_limit=_limit("--page-limit", page_limit),
+        limits__max_depth=_limit("--max-depth", max_depth),
         scope__strict_path=strict_path,
         scope__external_hops=external_hops,
         scope__include=include,
@@ -199,7 +210,7 @@ def resume(
 ) -> None:
     """Go on with the paused run of a project. Options given here replace the stored ones."""
     settings = _given(
-        limits__budget=budget,
+        limits__budget=_limit("--budget", budget),
         limits__workers=workers,
         limits__rate=_rate(rate),
         engine__processes=processes,

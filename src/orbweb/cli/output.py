@@ -130,7 +130,7 @@ def _crawl_line(crawl: Report) -> str:
 def queue_text(report: Report) -> str:
     sources = ", ".join(f"{source} {number}" for source, number in report["by_source"].items()) or "nothing"
     lines = [
-        f"run {report['run']} {report['state']}: {report['visited']} visited, "
+        f"run {report['run']} {report['state']}: {report['visited']} visited, {report['failed']} failed, "
         f"{report['queued']} queued ({sources}), {report['total']} in all; "
         f"can resume: {'yes' if report['can_resume'] else 'no'}"
     ]

@@ -104,6 +104,7 @@ class VisitRow(NamedTuple):
     canonical: str | None
     noindex: bool
     nofollow: bool
+    truncated: bool
     body_sha256: bytes | None
     content_sha256: bytes | None
     role: str

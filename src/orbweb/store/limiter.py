@@ -56,7 +56,9 @@ class Limiter:
 
     def take(self, site: str, now: int, interval: int) -> int:
         """0 if the slot is taken and the request may be sent now, else the instant to ask again."""
-        if self._run("reserve_host", site=site, now=now, next_at=now + interval, longest=now + LONGEST_WAIT):
+        if self._run(
+            "reserve_host", site=site, now=now, next_at=now + interval, longest=now + LONGEST_WAIT + interval
+        ):
             return 0
         due = self._run("host_due", site=site)
         return due[0][0] if due else now + interval

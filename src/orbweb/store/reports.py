@@ -96,7 +96,8 @@ def queue(db: Database, run: Run, *, alive: bool) -> Report:
     return {
         "run": run.number,
         "state": "paused" if run.state == "in_progress" and not alive else run.state.value,
-        "visited": found["visited"] + found["failed"],
+        "visited": found["visited"],
+        "failed": found["failed"],
         "queued": found["queued"],
         "total": found["visited"] + found["failed"] + found["queued"],
         "can_resume": not alive and found["queued"] > 0,
@@ -196,12 +197,13 @@ def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
         return {}
     names = (
         "status kind error tries final_url content_type encoding etag last_modified title canonical noindex "
-        "nofollow body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at"
+        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at"
     )
     report: Report = dict(zip(names.split(), row, strict=False))
     report.update(
         noindex=bool(report["noindex"]),
         nofollow=bool(report["nofollow"]),
+        truncated=bool(report["truncated"]),
         body_sha256=_hex(report["body_sha256"]),
         content_sha256=_hex(report["content_sha256"]),
         fetched_at=moment(report["fetched_at"]),

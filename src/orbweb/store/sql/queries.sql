@@ -170,11 +170,11 @@ WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
 -- name: add_visit
 -- One row a settled URL.
 INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
-                    content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, body_sha256,
-                    content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at)
+                    content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, truncated,
+                    body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at)
 VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :error, :tries, :final_url, :redirect_to,
-        :content_type, :encoding, :etag, :last_modified, :title, :canonical, :noindex, :nofollow, :body_sha256,
-        :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at);
+        :content_type, :encoding, :etag, :last_modified, :title, :canonical, :noindex, :nofollow, :truncated,
+        :body_sha256, :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at);
 
 -- name: redirect_of
 -- Redirect loops are found by following the targets of earlier visits.
@@ -304,7 +304,7 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- name: visit_of
 -- Everything recorded about one visit.
 SELECT status, kind, error, tries, final_url, content_type, encoding, etag, last_modified, title, canonical, noindex,
-       nofollow, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, crawl_id, depth, rank
+       nofollow, truncated, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, crawl_id, depth, rank
 FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: outlinks_of

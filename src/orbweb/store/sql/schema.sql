@@ -95,6 +95,7 @@ CREATE TABLE visits (
     canonical     TEXT,
     noindex       INTEGER NOT NULL,
     nofollow      INTEGER NOT NULL,
+    truncated     INTEGER NOT NULL,
     body_sha256   BLOB,
     content_sha256 BLOB,
     role          TEXT NOT NULL,
