@@ -19,12 +19,14 @@ from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
 from orbweb.store import reports, runs
-from orbweb.store.blobs import BodyStore, FileStore, Location, SegmentStore
+from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database
+from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.reports import Report
 from orbweb.store.runs import Run
+from orbweb.store.segments import SegmentStore
 
 STOP_WAIT_S = 30.0
 

@@ -27,21 +27,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orbweb.errors import CorruptBody, DiskFull, StoreError
-from orbweb.store.blobs import (
-    RECORD_HEADER_BYTES,
-    SEGMENT_HEADER,
-    Blob,
-    BodyStore,
-    Damage,
-    FileStore,
-    Location,
-    Record,
-    SegmentStore,
-    new_compressor,
-    pack,
-    scan,
-    unpack,
-)
+from orbweb.model import Blob
+from orbweb.store.blobs import BodyStore, Location, new_compressor, pack, unpack
+from orbweb.store.files import FileStore
+from orbweb.store.segments import RECORD_HEADER_BYTES, SEGMENT_HEADER, Damage, Record, SegmentStore, scan
 
 LAYOUTS = ("segments", "files", "plain")
 COMPRESSOR = new_compressor()
@@ -369,7 +358,9 @@ def test_a_writer_name_is_a_plain_name(tmp_path: Path) -> None:
 CHILD = """
 import itertools, resource, sys
 from pathlib import Path
-from orbweb.store.blobs import FileStore, Location, SegmentStore, new_compressor, pack
+from orbweb.store.blobs import Location, new_compressor, pack
+from orbweb.store.files import FileStore
+from orbweb.store.segments import SegmentStore
 
 layout, root = sys.argv[1], Path(sys.argv[2])
 

@@ -16,7 +16,7 @@ SEED, PAGES = 7, 2000
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Remote]:
-    with spawn("--seed", str(SEED), "--pages", str(PAGES), "--max-delay-ms", "8", "--jitter-ms", "4") as remote:
+    with spawn("--seed", str(SEED), "--pages", str(PAGES), "--max-delay-ms", "4", "--jitter-ms", "2") as remote:
         yield remote
 
 
@@ -27,9 +27,8 @@ def expected(site: Remote) -> Expected:
 
 def crawl(cli: Cli, site: Remote, workers: int, processes: int) -> None:
     site.reset()
-    done = cli.crawl(
-        site.url, "--project", "graph", "--rate", "max", "--workers", workers, "--processes", processes
-    ).ok(3)
+    options = ("--project", "graph", "--rate", "max", "--workers", workers, "--processes", processes)
+    done = cli.crawl(site.url, *options, env={"ORBWEB_FETCH__BACKOFF_S": "0.05"}).ok(3)
     assert done.json["ended_by"] == "exhausted"
     cli.check("graph")
 
@@ -46,10 +45,26 @@ def test_exact_set_order_and_roles(tmp_path: Path, site: Remote, expected: Expec
     assert sorted(hit.path for hit in site.log()) == sorted(expected.requests())
 
 
-def test_manifest_is_identical_for_any_parallelism(tmp_path: Path, site: Remote) -> None:
+COMBINATIONS = ((1, 0), (4, 1), (32, 2), (32, 0), (4, 2), (1, 1))
+
+
+def _hashes(tmp_path: Path, site: Remote) -> set[str]:
     hashes = set()
-    for workers, processes in ((1, 0), (4, 1), (32, 2), (32, 0), (4, 2), (1, 1)):
+    for workers, processes in COMBINATIONS:
         cli = Cli(tmp_path / f"w{workers}-{processes}")
         crawl(cli, site, workers, processes)
         hashes.add(cli.manifest_hash("graph"))
-    assert len(hashes) == 1
+    return hashes
+
+
+def test_manifest_is_identical_for_any_parallelism(tmp_path: Path, site: Remote) -> None:
+    assert len(_hashes(tmp_path, site)) == 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_sixty_crawls_are_identical(tmp_path: Path, site: Remote) -> None:
+    found = set()
+    for round_ in range(10):
+        found |= _hashes(tmp_path / str(round_), site)
+    assert len(found) == 1
