@@ -24,7 +24,7 @@ from orbweb.dispatch import Dispatcher
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Snapshot
-from orbweb.fetch.http import HttpFetcher, HttpSettings
+from orbweb.fetch.http import HttpFetcher, HttpSettings, trusted_certificates
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
@@ -291,6 +291,7 @@ def _http_settings(config: Config) -> HttpSettings:
         timeout_s=config.fetch.timeout_s,
         connect_timeout_s=config.fetch.connect_timeout_s,
         max_bytes=config.fetch.max_bytes,
+        ca_file=trusted_certificates(),
         connect_to=tuple(configuration.connect_to(pin) for pin in config.resolve),
     )
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import select
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import certifi
 import pycurl
 
 from orbweb.fetch import Listener
@@ -63,12 +65,21 @@ class HttpSettings:
     timeout_s: float
     connect_timeout_s: float
     max_bytes: int
+    ca_file: str
     connect_to: tuple[str, ...] = ()
 
 
 def _worth_reading(content_type: str) -> bool:
     kind = content_type.partition(";")[0].strip().lower()
     return kind in READ_TYPES or kind in READ_UNKNOWN
+
+
+def trusted_certificates() -> str:
+    """The file of the system's certificate authorities, or the one that comes with certifi.
+
+    The system's own choice (`SSL_CERT_FILE` included) comes first; libcurl does not know where it lies.
+    """
+    return ssl.get_default_verify_paths().cafile or certifi.where()
 
 
 class _Transfer:
@@ -218,6 +229,7 @@ class HttpFetcher:
         curl.setopt(pycurl.HTTPHEADER, [ACCEPT])
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, round(settings.connect_timeout_s * 1000))
         curl.setopt(pycurl.TIMEOUT_MS, round(settings.timeout_s * 1000))
+        curl.setopt(pycurl.CAINFO, settings.ca_file)
         curl.setopt(pycurl.BUFFERSIZE, READ_BUFFER)
         if settings.connect_to:
             curl.setopt(pycurl.CONNECT_TO, list(settings.connect_to))
