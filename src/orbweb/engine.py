@@ -36,6 +36,7 @@ from orbweb.urls import UrlRules
 GRACE_S = 4.0
 POLL_S = 0.2
 PROBES = 64
+LINK_BYTES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,9 @@ class _Slot:
         self.outcome: Outcome | None = None
 
     def held_bytes(self) -> int:
+        """What the result takes in memory while it waits for its turn."""
         digest = self.outcome.digest if self.outcome else None
-        return len(digest.blob.frame) if digest else 0
+        return len(digest.blob.frame) + LINK_BYTES * len(digest.parsed.links) if digest else 0
 
 
 class Window:
@@ -157,7 +159,8 @@ class Engine:
         self._rotation: deque[str] = deque()
         self._next_ticket = 1
         self._fetching = 0
-        self._digesting = 0
+        self._digesting: dict[int, int] = {}
+        self._backlog = 0
         self._held = False
         self._stop_at: float | None = None
         self._group_since: float | None = None
@@ -216,7 +219,7 @@ class Engine:
 
     def digested(self, ticket: int, digest: Digest | Failed) -> None:
         """The pool is done with a page."""
-        self._digesting -= 1
+        self._backlog -= self._digesting.pop(ticket)
         self._wake()
         slot = self._window.get(ticket)
         if slot is None:
@@ -246,7 +249,8 @@ class Engine:
                 self._queue(slot)
             case Read(body) if isinstance(answer, Fetched):
                 slot.answer = answer
-                self._digesting += 1
+                self._digesting[slot.ticket] = len(body)
+                self._backlog += len(body)
                 self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body))
             case Settle():
                 self._finish(slot, step)
@@ -320,7 +324,7 @@ class Engine:
     # Lease and send.
 
     def _fill(self) -> None:
-        while self._fetching < self._settings.workers:
+        while self._fetching < self._settings.workers and self._backlog < self._settings.window_bytes:
             ticket = self._dispatcher.take()
             if ticket is not None:
                 self._send(ticket)
