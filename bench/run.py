@@ -23,7 +23,7 @@ import nginx
 
 PEER_SCRIPTS = Path(__file__).parent / "peers"
 ORBWEB = Path(sys.executable).with_name("orbweb")
-CRAWLERS = ("orbweb", "crawl_spider", "tuned_spider")
+CRAWLERS = ("orbweb", "crawl_spider", "tuned_spider", "stripped_spider")
 LIMIT = "fetch_only"
 GOALS = {"crawl_spider": 10.0, "tuned_spider": 5.0}
 GOAL_MEMORY_MB = 200.0
@@ -92,6 +92,7 @@ COMMANDS: dict[str, Callable[[Job], list[str | Path]]] = {
     "orbweb": _orbweb,
     "crawl_spider": _scrapy("crawl_spider.py"),
     "tuned_spider": _scrapy("tuned_spider.py"),
+    "stripped_spider": _scrapy("stripped_spider.py"),
     LIMIT: _fetch_only,
 }
 

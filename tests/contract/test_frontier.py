@@ -211,6 +211,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def settle(self, data: st.DataObject) -> None:
         place = data.draw(st.sampled_from(sorted(self.books.leased)))
         item = self.books.leased.pop(place)
+        self.books.frontier.settled(item)
         self.books.group.settled.append(SettleRow("visited", self.books.run.id, item.id))
 
     @rule(base=st.integers(0, BASES - 1))
@@ -298,6 +299,14 @@ def test_a_lease_given_back_beyond_the_horizon_is_not_leased_twice(books: Books)
     books.frontier.give_back(item)
     books.queued[item.place] = books.leased.pop(item.place)
     assert drained(books) == [each.id for each in early + late]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_lease_that_earlier_places_overtake_is_not_leased_twice(books: Books) -> None:
+    late = admitted(books, 2, 6)
+    assert [books.lease("") for _ in late] == late
+    early = admitted(books, 1, 20)
+    assert drained(books) == [each.id for each in early]
 
 
 @pytest.mark.usefixtures("small")

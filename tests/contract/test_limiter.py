@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -61,10 +62,16 @@ def test_the_slower_of_two_processes_with_different_rates_is_not_sped_up(limiter
 
 
 def test_a_due_time_that_cannot_be_right_is_ignored(limiter: Limiter) -> None:
-    assert limiter.take(SITE, LONGEST_WAIT + 1, INTERVAL) == 0
-    assert limiter.take(SITE, INTERVAL + 1, INTERVAL) == LONGEST_WAIT + 1 + INTERVAL
-    assert limiter.take(SITE, 5, INTERVAL) == 0
-    assert limiter.take(SITE, 5, INTERVAL) == 5 + INTERVAL
+    assert limiter.take(SITE, LONGEST_WAIT + 10, INTERVAL) == 0
+    assert limiter.take(SITE, 10, INTERVAL) == LONGEST_WAIT + 10 + INTERVAL
+    assert limiter.take(SITE, 9, INTERVAL) == 0
+    assert limiter.take(SITE, 9, INTERVAL) == 9 + INTERVAL
+
+
+def test_a_very_slow_rate_is_kept(limiter: Limiter) -> None:
+    hours = 3 * LONGEST_WAIT
+    assert limiter.take(SITE, 0, hours) == 0
+    assert limiter.take(SITE, 1, hours) == hours
 
 
 def test_a_restart_remembers_the_slots(path: Path) -> None:
@@ -155,22 +162,21 @@ def test_threads_and_processes_that_hammer_one_host_never_break_the_spacing(path
     assert min(later - earlier for earlier, later in itertools.pairwise(grants)) >= interval
 
 
-def test_many_may_open_a_new_file_at_once(path: Path) -> None:
-    for attempt in range(10):
-        errors: list[Exception] = []
-        barrier = threading.Barrier(8)
-        fresh = path.with_name(f"{attempt}.db")
-        threads = [threading.Thread(target=open_once, args=(fresh, barrier, errors)) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not errors
+def test_opening_waits_for_a_process_that_prepares_the_same_file(path: Path) -> None:
+    """Until the file is in WAL mode, SQLite itself would not wait."""
+    opened: list[bool] = []
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE prepared (x)")
+        other.execute("BEGIN IMMEDIATE")
+        thread = threading.Thread(target=open_once, args=(path, opened))
+        thread.start()
+        time.sleep(0.1)
+        assert not opened
+        other.execute("COMMIT")
+        thread.join()
+    assert opened
 
 
-def open_once(path: Path, barrier: threading.Barrier, errors: list[Exception]) -> None:
-    barrier.wait()
-    try:
-        Limiter(path).close()
-    except StoreError as error:
-        errors.append(error)
+def open_once(path: Path, opened: list[bool]) -> None:
+    with closing(Limiter(path)) as limiter:
+        opened.append(limiter.take(SITE, 1_000, INTERVAL) == 0)

@@ -227,6 +227,8 @@ def test_the_environment_sets_keys_of_sections() -> None:
             "ORBWEB_SCOPE__INCLUDE": "['^https://a/', b]",
             "ORBWEB_ENGINE__ORDER": "relaxed",
             "ORBWEB_URLS__KEEP_PARAMS": "[]",
+            "ORBWEB_USER_AGENT": "probe/1 (+https://example.org/bot)",
+            "ORBWEB_INCREMENTAL": "false",
             "ORBWEB_WORKSPACE": "somewhere",
             "ORBWEB_FAULT": "page_settled:1",
             "PATH": "__",
@@ -237,6 +239,8 @@ def test_the_environment_sets_keys_of_sections() -> None:
         "scope": {"include": ["^https://a/", "b"]},
         "engine": {"order": "relaxed"},
         "urls": {"keep_params": []},
+        "user_agent": "probe/1 (+https://example.org/bot)",
+        "incremental": False,
     }
 
 

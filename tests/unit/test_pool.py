@@ -142,15 +142,18 @@ def test_the_jobs_of_a_killed_worker_are_done_by_the_next() -> None:
 
 
 def test_jobs_may_be_submitted_while_no_worker_is_alive() -> None:
-    jobs = [html(ticket) for ticket in range(30)]
+    jobs: list[Job] = []
 
     async def digest() -> Results:
         results: Results = {}
         async with workers(1, results) as pool:
             (worker,) = children()
             os.kill(worker, signal.SIGKILL)
-            for job in jobs:
-                pool.submit(job)
+            replaced_for = 0
+            while replaced_for < 10:
+                replaced_for += children() != {worker}
+                jobs.append(html(len(jobs)))
+                pool.submit(jobs[-1])
                 await asyncio.sleep(0)
             await arrived(results, len(jobs))
         return results

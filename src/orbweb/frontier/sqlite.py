@@ -54,10 +54,12 @@ class SqliteFrontier:
         if self._complete:
             self._young = {row[0]: Known(*row[1:]) for row in db.each("known_urls", run_id=run_id)}
         self._lanes: dict[str, _Lane] = {}
+        self._leased: set[int] = set()
         self.reload()
 
     def reload(self) -> None:
         """Read the queue anew; nothing is leased and every admitted row is written."""
+        self._leased.clear()
         lanes = self._db.all("queued_lanes", run_id=self._run_id)
         self._lanes = {lane: _Lane(horizon=Place(0, 0)) for (lane,) in lanes}
         self.refill()
@@ -76,7 +78,13 @@ class SqliteFrontier:
 
     def lease(self, lane: str) -> Item:
         """Take that item."""
-        return heapq.heappop(self._lanes[lane].heap)[2]
+        item = heapq.heappop(self._lanes[lane].heap)[2]
+        self._leased.add(item.id)
+        return item
+
+    def settled(self, item: Item) -> None:
+        """A lease that ended in a visit."""
+        self._leased.discard(item.id)
 
     def starved(self) -> bool:
         """Whether a lane ran out of places in memory while the database has more."""
@@ -88,6 +96,7 @@ class SqliteFrontier:
 
     def give_back(self, item: Item) -> None:
         """A lease that came to nothing; beyond the horizon the database still has it."""
+        self._leased.discard(item.id)
         self.admit(item)
 
     def drop(self, base: int) -> None:
@@ -123,13 +132,13 @@ class SqliteFrontier:
             self._complete = False
         for name in list(self._lanes):
             lane = self._lanes[name]
-            if lane.horizon is not None and len(lane.heap) < LOW:
-                self._load(name, lane)
+            while lane.horizon is not None and len(lane.heap) < LOW:
+                self._load(name, lane, lane.horizon)
             if not lane.heap and lane.horizon is None and name:
                 del self._lanes[name]
 
-    def _load(self, name: str, lane: _Lane) -> None:
-        start = lane.horizon or Place(0, 0)
+    def _load(self, name: str, lane: _Lane, start: Place) -> None:
+        """The next places. A lease may lie among them: earlier places can be admitted after it was given."""
         rows = self._db.all(
             "queued_in_order",
             run_id=self._run_id,
@@ -140,7 +149,7 @@ class SqliteFrontier:
         )
         items = [_item(row) for row in rows]
         lane.horizon = items[CHUNK].place if len(items) > CHUNK else None
-        lane.heap.extend((item.depth, item.rank, item) for item in items[:CHUNK])
+        lane.heap.extend((item.depth, item.rank, item) for item in items[:CHUNK] if item.id not in self._leased)
         heapq.heapify(lane.heap)
 
 

@@ -234,10 +234,6 @@ ON CONFLICT (run_id, state, reason) DO UPDATE SET count = tallies.count + exclud
 -- Status without counting a million rows.
 SELECT state, reason, count FROM tallies WHERE run_id = :run_id AND count <> 0 ORDER BY state, reason;
 
--- name: count_states
--- The truth that the tallies must equal.
-SELECT state, COALESCE(reason, ''), COUNT(*) FROM urls WHERE run_id = :run_id GROUP BY state, COALESCE(reason, '');
-
 -- name: count_roles
 -- Pages and alternates of a run.
 SELECT role, COUNT(*) FROM visits WHERE run_id = :run_id GROUP BY role;
