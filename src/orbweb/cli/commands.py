@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orbweb import __version__
-from orbweb.cli import output
+from orbweb.cli import output, settle_memory
 from orbweb.errors import UsageError
 
 if TYPE_CHECKING:
@@ -225,6 +225,7 @@ def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, qu
     from orbweb import app as application
     from orbweb.cli.progress import Display
 
+    settle_memory()
     work = application.crawl if verb == "crawl" else application.resume
     with _open(path, create=create) as workspace, Display(quiet=quiet) as display:
         report = work(workspace, request, watch=display.watch, note=display.note)
