@@ -1,35 +1,28 @@
 """Runs digests inside the main process or in worker processes; the result is the same.
 
-Owns the worker processes and what travels to and from them. A worker that dies is replaced and its pages
+Owns the worker processes. A worker that dies is replaced and its pages
 are given to the new one; the page it died on is tried at most `ATTEMPTS` times. Workers end when the main
-process does, however it ends: their socket closes. What comes back from a worker is data (lengths, JSON,
-text and bytes), never code.
+process does, however it ends: their socket closes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import signal
 import socket
-import struct
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from orbweb import wire
 from orbweb.digest import Digester, Job
-from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, Parsed
-from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
+from orbweb.model import Digest, Failed, FailKind
 from orbweb.urls import UrlRules
 
 ATTEMPTS = 3
 JOBS_AHEAD = 32
 BYTES_AHEAD = 8_000_000
-
-_JOB = struct.Struct("<IIII")
-_RESULT = struct.Struct("<IIIIIIQ32s32s")
 
 Done = Callable[[int, "Digest | Failed"], None]
 
@@ -133,7 +126,7 @@ class _Worker(asyncio.Protocol):
     async def start(cls, pool: ProcessPool, rules: UrlRules) -> _Worker:
         ours, theirs = socket.socketpair()
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "orbweb.pool", str(theirs.fileno()), _encode_rules(rules)],
+            [sys.executable, "-P", "-m", "orbweb.worker", str(theirs.fileno()), wire.encode_rules(rules)],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
         )
@@ -156,21 +149,18 @@ class _Worker(asyncio.Protocol):
     def give(self, job: Job, attempts: int) -> None:
         self.jobs[job.ticket] = (job, attempts)
         self.ahead += len(job.body)
-        self._transport.writelines(_encode_job(job))
+        self._transport.writelines(wire.encode_job(job))
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         start = 0
-        while len(self._buffer) - start >= _RESULT.size:
-            size = _RESULT.size + sum(_RESULT.unpack_from(self._buffer, start)[1:6])
-            if len(self._buffer) - start < size:
-                break
+        while size := wire.digest_size(self._buffer, start):
             self._take(bytes(self._buffer[start : start + size]))
             start += size
         del self._buffer[:start]
 
     def _take(self, record: bytes) -> None:
-        ticket, digest = _decode_digest(record)
+        ticket, digest = wire.decode_digest(record)
         job, _ = self.jobs.pop(ticket)
         self.ahead -= len(job.body)
         self._pool.finished(ticket, digest)
@@ -186,93 +176,3 @@ class _Worker(asyncio.Protocol):
         self._transport.abort()
         self._process.kill()
         self._process.wait()
-
-
-def _encode_rules(rules: UrlRules) -> str:
-    return json.dumps([sorted(rules.drop_params), rules.keep_params])
-
-
-def _decode_rules(text: str) -> UrlRules:
-    drop, keep = json.loads(text)
-    return UrlRules(frozenset(drop), None if keep is None else tuple(keep))
-
-
-def _encode_job(job: Job) -> list[bytes]:
-    url, kind = job.url.encode(), (job.content_type or "").encode()
-    return [_JOB.pack(job.ticket, len(url), len(kind), len(job.body)), url, kind, job.body]
-
-
-def _encode_digest(ticket: int, digest: Digest) -> list[bytes]:
-    parsed, blob = digest.parsed, digest.blob
-    facts = [
-        parsed.title,
-        parsed.canonical,
-        parsed.directives.noindex,
-        parsed.directives.nofollow,
-        parsed.encoding,
-        parsed.truncated,
-    ]
-    meta = json.dumps(facts).encode()
-    keys = "\n".join([link.key for link in parsed.links]).encode()
-    urls = "\n".join(["" if link.url == link.key else link.url for link in parsed.links]).encode()
-    flags = bytes([FLAGS[link.kind, link.nofollow] for link in parsed.links])
-    head = _RESULT.pack(
-        ticket,
-        len(meta),
-        len(keys),
-        len(urls),
-        len(flags),
-        len(blob.frame),
-        blob.size,
-        blob.sha256,
-        digest.content_sha256,
-    )
-    return [head, meta, keys, urls, flags, blob.frame]
-
-
-def _decode_digest(record: bytes) -> tuple[int, Digest]:
-    ticket, *lengths, size, sha256, content_sha256 = _RESULT.unpack_from(record)
-    parts, start = [], _RESULT.size
-    for length in lengths:
-        parts.append(record[start : start + length])
-        start += length
-    meta, keys, urls, flags, frame = parts
-    title, canonical, noindex, nofollow, encoding, truncated = json.loads(meta)
-    links = _decode_links(keys.decode(), urls.decode(), flags)
-    parsed = Parsed(links, (), title, canonical, Directives(noindex, nofollow), encoding, truncated)
-    return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256)
-
-
-def _decode_links(keys: str, urls: str, flags: bytes) -> tuple[Link, ...]:
-    if not flags:
-        return ()
-    return tuple(
-        Link(key, url or key, KINDS[flag & ~NOFOLLOW], flag >= NOFOLLOW)
-        for key, url, flag in zip(keys.split("\n"), urls.split("\n"), flags, strict=True)
-    )
-
-
-def work(connection: socket.socket, digester: Digester) -> None:
-    """A worker's life: jobs in, digests out, until the main process is gone."""
-    stream = connection.makefile("rb", buffering=1 << 18)
-    while len(head := stream.read(_JOB.size)) == _JOB.size:
-        ticket, url_size, kind_size, body_size = _JOB.unpack(head)
-        url = stream.read(url_size).decode()
-        kind = stream.read(kind_size).decode() or None
-        job = Job(ticket, url, kind, stream.read(body_size))
-        connection.sendall(b"".join(_encode_digest(ticket, digester.digest(job))))
-
-
-def main() -> None:
-    """Entry of a worker process: the socket's number and the URL rules are its arguments."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
-    with socket.socket(fileno=int(sys.argv[1])) as connection:
-        try:
-            work(connection, Digester(_decode_rules(sys.argv[2])))
-        except (BrokenPipeError, ConnectionResetError):
-            return
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,101 @@
+"""What travels between the main process and a worker: lengths, JSON, text and bytes, never code.
+
+A worker parses what strangers wrote, so nothing it sends back may do more than be read.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import BinaryIO
+
+from orbweb.digest import Job
+from orbweb.model import Blob, Digest, Directives, Link, Parsed
+from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
+from orbweb.urls import UrlRules
+
+_JOB = struct.Struct("<IIII")
+_RESULT = struct.Struct("<IIIIIIQ32s32s")
+
+
+def encode_rules(rules: UrlRules) -> str:
+    return json.dumps([sorted(rules.drop_params), rules.keep_params])
+
+
+def decode_rules(text: str) -> UrlRules:
+    drop, keep = json.loads(text)
+    return UrlRules(frozenset(drop), None if keep is None else tuple(keep))
+
+
+def encode_job(job: Job) -> list[bytes]:
+    url, kind = job.url.encode(), (job.content_type or "").encode()
+    return [_JOB.pack(job.ticket, len(url), len(kind), len(job.body)), url, kind, job.body]
+
+
+def read_job(stream: BinaryIO) -> Job | None:
+    """The next job of a stream; None at its end."""
+    head = stream.read(_JOB.size)
+    if len(head) < _JOB.size:
+        return None
+    ticket, url_size, kind_size, body_size = _JOB.unpack(head)
+    url = stream.read(url_size).decode()
+    kind = stream.read(kind_size).decode() or None
+    return Job(ticket, url, kind, stream.read(body_size))
+
+
+def digest_size(buffer: bytearray, start: int) -> int:
+    """The length of the digest that begins there; 0 while it is not complete."""
+    if len(buffer) - start < _RESULT.size:
+        return 0
+    size = _RESULT.size + sum(_RESULT.unpack_from(buffer, start)[1:6])
+    return size if len(buffer) - start >= size else 0
+
+
+def encode_digest(ticket: int, digest: Digest) -> list[bytes]:
+    parsed, blob = digest.parsed, digest.blob
+    facts = [
+        parsed.title,
+        parsed.canonical,
+        parsed.directives.noindex,
+        parsed.directives.nofollow,
+        parsed.encoding,
+        parsed.truncated,
+    ]
+    meta = json.dumps(facts).encode()
+    keys = "\n".join([link.key for link in parsed.links]).encode()
+    urls = "\n".join(["" if link.url == link.key else link.url for link in parsed.links]).encode()
+    flags = bytes([FLAGS[link.kind, link.nofollow] for link in parsed.links])
+    head = _RESULT.pack(
+        ticket,
+        len(meta),
+        len(keys),
+        len(urls),
+        len(flags),
+        len(blob.frame),
+        blob.size,
+        blob.sha256,
+        digest.content_sha256,
+    )
+    return [head, meta, keys, urls, flags, blob.frame]
+
+
+def decode_digest(record: bytes) -> tuple[int, Digest]:
+    ticket, *lengths, size, sha256, content_sha256 = _RESULT.unpack_from(record)
+    parts, start = [], _RESULT.size
+    for length in lengths:
+        parts.append(record[start : start + length])
+        start += length
+    meta, keys, urls, flags, frame = parts
+    title, canonical, noindex, nofollow, encoding, truncated = json.loads(meta)
+    links = _decode_links(keys.decode(), urls.decode(), flags)
+    parsed = Parsed(links, (), title, canonical, Directives(noindex, nofollow), encoding, truncated)
+    return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256)
+
+
+def _decode_links(keys: str, urls: str, flags: bytes) -> tuple[Link, ...]:
+    if not flags:
+        return ()
+    return tuple(
+        Link(key, url or key, KINDS[flag & ~NOFOLLOW], flag >= NOFOLLOW)
+        for key, url, flag in zip(keys.split("\n"), urls.split("\n"), flags, strict=True)
+    )

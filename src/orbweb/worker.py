@@ -1,0 +1,42 @@
+"""A worker process: digests pages until the main process is gone.
+
+Imports as little as it can, because every worker starts with it.
+"""
+
+from __future__ import annotations
+
+import gc
+import signal
+import socket
+import sys
+from typing import BinaryIO, cast
+
+from orbweb import wire
+from orbweb.digest import Digester
+
+READ_BUFFER = 1 << 18
+COLLECT_AFTER = 50_000
+
+
+def work(connection: socket.socket, digester: Digester) -> None:
+    """Jobs in, digests out."""
+    stream = cast("BinaryIO", connection.makefile("rb", buffering=READ_BUFFER))
+    while (job := wire.read_job(stream)) is not None:
+        connection.sendall(b"".join(wire.encode_digest(job.ticket, digester.digest(job))))
+
+
+def main() -> None:
+    """The socket's number and the URL rules are the arguments. Signals to the group are for the main process."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, 20, 20)
+    with socket.socket(fileno=int(sys.argv[1])) as connection:
+        try:
+            work(connection, Digester(wire.decode_rules(sys.argv[2])))
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+
+if __name__ == "__main__":
+    main()
