@@ -109,9 +109,9 @@ class Engine(Section):
     """Places that may be leased and not yet committed; a crash costs at most so many refetches."""
     window_bytes: int = Field(64_000_000, ge=1_000_000)
     """Bytes of finished results that may wait for their turn."""
-    group_pages: int = Field(256, ge=1, le=8192)
+    group_pages: int = Field(512, ge=1, le=8192)
     """Commits per database transaction at most."""
-    group_ms: int = Field(250, ge=1, le=10_000)
+    group_ms: int = Field(500, ge=1, le=10_000)
     """Longest time a commit waits for its transaction."""
 
 
