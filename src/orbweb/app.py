@@ -13,6 +13,7 @@ import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ class Request:
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run, or go on with the paused one."""
-    name = _name(request)
+    name = _name(workspace, request)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
         config, settings = _configure(known, request)
@@ -79,7 +80,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Go on with the paused run; an error if there is none."""
-    name = _name(request)
+    name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
         config, settings = _configure(known, request)
@@ -93,12 +94,20 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
         return _session(workspace, project, config, paused, [], watch, note)
 
 
-def _name(request: Request) -> str:
+def _name(workspace: Workspace, request: Request) -> str:
+    """The name given, or one made from the first URL; `-2` and so on if other base URLs have that name."""
     if request.project is not None:
         return seeds.check_project_name(request.project)
     if not request.urls:
         raise UsageError("give a URL to crawl, or --project NAME for one that exists")
-    return seeds.project_name(seeds.base_urls(request.urls, UrlRules())[0].key)
+    bases = seeds.base_urls(request.urls, UrlRules())
+    stem = seeds.project_name(bases[0].key)
+    wanted = tuple(base.url for base in bases)
+    for name in chain([stem], (f"{stem}-{number}" for number in count(2))):
+        known = runs.find_project(workspace.db, name)
+        if known is None or known.bases == wanted:
+            return name
+    raise AssertionError("names never run out")
 
 
 def _configure(known: Project | None, request: Request) -> tuple[Config, dict[str, Any]]:
@@ -282,7 +291,7 @@ async def _pool(config: Config, engine: Engine) -> Pool:
         processes = max(0, (os.cpu_count() or 1) - 1)
     if processes == 0:
         return InlinePool(url_rules(config), engine.digested)
-    return await ProcessPool.start(processes, url_rules(config), engine.digested)
+    return await ProcessPool.start(processes, url_rules(config), engine.digested, engine.broke)
 
 
 def _http_settings(config: Config) -> HttpSettings:

@@ -10,13 +10,14 @@ import re
 from dataclasses import dataclass
 
 from orbweb import parse
-from orbweb.model import Digest
+from orbweb.model import Digest, Failed, FailKind
 from orbweb.store.blobs import new_compressor, pack
 from orbweb.urls import Resolver, UrlRules
 
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 UNDECLARED = ("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*")
 SNIFFED = 1024
+ERROR_LENGTH = 500
 
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<\?xml[^>]*>)*+<(?:!doctype\s+html|html|head|body|title|h1|div|p|table|a)[\s>]",
@@ -49,7 +50,14 @@ class Digester:
         self._resolver = Resolver(rules)
         self._compressor = new_compressor()
 
-    def digest(self, job: Job) -> Digest:
+    def digest(self, job: Job) -> Digest | Failed:
+        """What the page holds. A page that breaks a library fails by itself, with the library's words."""
+        try:
+            return self._digest(job)
+        except Exception as error:  # noqa: BLE001
+            return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
+
+    def _digest(self, job: Job) -> Digest:
         parsed = parse.parse(job.body, job.url, content_type=job.content_type, resolver=self._resolver)
         blob = pack(job.body, self._compressor)
         return Digest(parsed, blob, blob.sha256)

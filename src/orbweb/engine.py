@@ -23,6 +23,7 @@ from orbweb.answers import Again, Follow, Read, Settle, next_step
 from orbweb.control import Command, ControlFiles
 from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
+from orbweb.errors import OrbwebError
 from orbweb.events import Snapshot
 from orbweb.fetch import Fetcher
 from orbweb.frontier.sqlite import SqliteFrontier
@@ -96,6 +97,9 @@ class Window:
     def slots(self) -> list[_Slot]:
         return list(self._slots.values())
 
+    def lanes(self) -> list[str]:
+        return list(self._lanes)
+
     def add(self, slot: _Slot) -> None:
         self._slots[slot.ticket] = slot
         self.by_base[slot.item.base] += 1
@@ -167,6 +171,7 @@ class Engine:
         self._polled_at = 0.0
         self._started = self._loop.time()
         self._waker: asyncio.Future[None] | None = None
+        self._broken: OrbwebError | None = None
         self.finish_asked = False
 
     def attach(self, fetcher: Fetcher, pool: Pool) -> None:
@@ -177,6 +182,8 @@ class Engine:
     async def run(self) -> Ending:
         """Work until there is nothing left, or nothing more may be done; everything is then durable."""
         while True:
+            if self._broken is not None:
+                raise self._broken
             self._poll()
             self._commit_ready()
             ending = self._ending()
@@ -200,6 +207,11 @@ class Engine:
         elif self._stop_at is None:
             self._stop_at = now + GRACE_S
             self.finish_asked = command is Command.FINISH
+        self._wake()
+
+    def broke(self, error: OrbwebError) -> None:
+        """A part cannot go on: the crawl ends with this error."""
+        self._broken = error
         self._wake()
 
     def sent(self, ticket: int) -> None:
@@ -297,10 +309,8 @@ class Engine:
         head = self._window.head(lane)
         if head is None or head.outcome is None:
             return None
-        waiting = self._frontier.next(lane)
-        if waiting is not None and waiting.place < head.item.place:
-            return None
-        return head
+        earliest = self._frontier.earliest(lane)
+        return None if earliest is not None and earliest < head.item.place else head
 
     def _flush(self) -> None:
         if self._ledger.queued:
@@ -313,6 +323,7 @@ class Engine:
         if self._frontier.starved():
             self._ledger.flush()
             self._group_since = None
+            self._touched.update(self._window.lanes())
             self._fill()
         if self._group_since is None:
             return

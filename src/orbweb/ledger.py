@@ -227,6 +227,7 @@ class Ledger:
             tallies[new] += number
 
     def _close(self, item: Item, state: ItemState, tally: Tally) -> None:
+        self._frontier.settled(item)
         self._group.settled.append(SettleRow(state.value, self._run_id, item.id))
         self._count(QUEUED, tally)
         self._queued_by_base[item.base] -= 1
@@ -449,10 +450,8 @@ class Ledger:
         return rank
 
     def _reconsider(self, found: _Found, known: Known, verdict: Verdict) -> None:
-        """A skipped URL was found on a better path."""
+        """A skipped URL was found on a better path. Still refused, it keeps the verdict that is stored."""
         if verdict.reason is not None or known.reason is None:
-            better = known._replace(depth=min(found.depth, known.depth), hops=min(verdict.hops, known.hops))
-            self._frontier.remember(found.key, better)
             return
         rank = self._admit(found, known.id, verdict)
         self._group.changes.append(

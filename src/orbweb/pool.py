@@ -17,14 +17,17 @@ from typing import Protocol
 
 from orbweb import wire
 from orbweb.digest import Digester, Job
+from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.urls import UrlRules
 
 ATTEMPTS = 3
+FRUITLESS = 30
 JOBS_AHEAD = 32
 BYTES_AHEAD = 8_000_000
 
 Done = Callable[[int, "Digest | Failed"], None]
+Broken = Callable[[OrbwebError], None]
 
 
 class Pool(Protocol):
@@ -54,16 +57,18 @@ class InlinePool:
 class ProcessPool:
     """Spreads jobs over worker processes."""
 
-    def __init__(self, rules: UrlRules, done: Done, workers: list[_Worker]) -> None:
+    def __init__(self, rules: UrlRules, done: Done, broken: Broken) -> None:
         self._rules = rules
         self._done = done
-        self._workers = workers
+        self._broken = broken
+        self._fruitless = 0
+        self._workers: list[_Worker] = []
         self._waiting: deque[tuple[Job, int]] = deque()
         self._replacing: set[asyncio.Task[None]] = set()
 
     @classmethod
-    async def start(cls, processes: int, rules: UrlRules, done: Done) -> ProcessPool:
-        pool = cls(rules, done, [])
+    async def start(cls, processes: int, rules: UrlRules, done: Done, broken: Broken) -> ProcessPool:
+        pool = cls(rules, done, broken)
         for _ in range(processes):
             pool._workers.append(await _Worker.start(pool, rules))
         return pool
@@ -89,6 +94,10 @@ class ProcessPool:
         if worker not in self._workers:
             return
         self._workers.remove(worker)
+        self._fruitless = 0 if worker.finished else self._fruitless + 1
+        if self._fruitless >= FRUITLESS:
+            self._broken(OrbwebError("worker processes die before they do anything; try --processes 0"))
+            return
         for number, (job, attempts) in enumerate(reversed(worker.jobs.values())):
             suspect = number == len(worker.jobs) - 1
             if suspect and attempts >= ATTEMPTS:
@@ -100,7 +109,11 @@ class ProcessPool:
         replacing.add_done_callback(self._replacing.discard)
 
     async def _replace(self) -> None:
-        self._workers.append(await _Worker.start(self, self._rules))
+        try:
+            self._workers.append(await _Worker.start(self, self._rules))
+        except OSError as error:
+            self._broken(OrbwebError(f"a worker process cannot be started: {error}"))
+            return
         self.feed()
 
     def close(self) -> None:
@@ -121,6 +134,7 @@ class _Worker(asyncio.Protocol):
         self._transport: asyncio.Transport
         self.jobs: dict[int, tuple[Job, int]] = {}
         self.ahead = 0
+        self.finished = 0
 
     @classmethod
     async def start(cls, pool: ProcessPool, rules: UrlRules) -> _Worker:
@@ -163,6 +177,7 @@ class _Worker(asyncio.Protocol):
         ticket, digest = wire.decode_digest(record)
         job, _ = self.jobs.pop(ticket)
         self.ahead -= len(job.body)
+        self.finished += 1
         self._pool.finished(ticket, digest)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002

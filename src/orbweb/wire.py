@@ -10,7 +10,7 @@ import struct
 from typing import BinaryIO
 
 from orbweb.digest import Job
-from orbweb.model import Blob, Digest, Directives, Link, Parsed
+from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, Parsed
 from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
 from orbweb.urls import UrlRules
 
@@ -51,7 +51,10 @@ def digest_size(buffer: bytearray, start: int) -> int:
     return size if len(buffer) - start >= size else 0
 
 
-def encode_digest(ticket: int, digest: Digest) -> list[bytes]:
+def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
+    if isinstance(digest, Failed):
+        reason = json.dumps(digest.error).encode()
+        return [_RESULT.pack(ticket, len(reason), 0, 0, 0, 0, 0, bytes(32), bytes(32)), reason]
     parsed, blob = digest.parsed, digest.blob
     facts = [
         parsed.title,
@@ -79,14 +82,17 @@ def encode_digest(ticket: int, digest: Digest) -> list[bytes]:
     return [head, meta, keys, urls, flags, blob.frame]
 
 
-def decode_digest(record: bytes) -> tuple[int, Digest]:
+def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
     ticket, *lengths, size, sha256, content_sha256 = _RESULT.unpack_from(record)
     parts, start = [], _RESULT.size
     for length in lengths:
         parts.append(record[start : start + length])
         start += length
     meta, keys, urls, flags, frame = parts
-    title, canonical, noindex, nofollow, encoding, truncated = json.loads(meta)
+    facts = json.loads(meta)
+    if isinstance(facts, str):
+        return ticket, Failed(FailKind.UNPARSABLE, facts)
+    title, canonical, noindex, nofollow, encoding, truncated = facts
     links = _decode_links(keys.decode(), urls.decode(), flags)
     parsed = Parsed(links, (), title, canonical, Directives(noindex, nofollow), encoding, truncated)
     return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256)

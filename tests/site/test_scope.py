@@ -156,3 +156,15 @@ def test_order_may_change_between_sessions(cli: Cli) -> None:
         done = cli.crawl(server.url, *FAST, "--order", "strict", "--budget", 100).ok(0)
     assert done.json["visited"] == 31
     cli.check("site")
+
+
+def test_projects_without_a_name_do_not_share_one(cli: Cli) -> None:
+    """/a_b and /a-b would be called the same; the same URLs again are the same project."""
+    answers = {path: page(path) for path in ("/a_b", "/a-b")}
+    with serve(StaticSite(answers)) as server:
+        names = [
+            cli.crawl(f"{server.url}{path}", "--rate", "max").ok(0).json["project"]
+            for path in ("a_b", "a-b", "a_b")
+        ]
+    stem = f"127.0.0.1-{server.port}-a-b"
+    assert names == [stem, f"{stem}-2", stem]

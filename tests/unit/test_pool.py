@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from orbweb.digest import Job
+from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.parse import MAX_LINKS
 from orbweb.pool import ATTEMPTS, JOBS_AHEAD, InlinePool, ProcessPool
@@ -61,11 +62,13 @@ def inline(jobs: list[Job], rules: UrlRules = DEFAULT_RULES) -> Results:
 
 @asynccontextmanager
 async def workers(processes: int, results: Results, rules: UrlRules = DEFAULT_RULES) -> AsyncIterator[ProcessPool]:
-    pool = await ProcessPool.start(processes, rules, results.__setitem__)
+    broken: list[OrbwebError] = []
+    pool = await ProcessPool.start(processes, rules, results.__setitem__, broken.append)
     try:
         yield pool
     finally:
         pool.close()
+    assert broken == []
 
 
 async def arrived(results: Results, count: int) -> None:
@@ -189,6 +192,41 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
     assert capfd.readouterr().err.count("MemoryError") == ATTEMPTS
 
 
+def test_workers_that_cannot_start_are_reported_and_not_tried_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('no worker today')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    async def start() -> list[OrbwebError]:
+        broken: list[OrbwebError] = []
+        pool = await ProcessPool.start(1, DEFAULT_RULES, {}.__setitem__, broken.append)
+        deadline = time.monotonic() + PATIENCE_S
+        while not broken and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        pool.close()
+        return broken
+
+    assert "--processes 0" in str(asyncio.run(start())[0])
+    capfd.readouterr()
+
+
+def test_a_page_that_breaks_the_parser_fails_alone() -> None:
+    """A URL that is none makes the parser raise; inline and in a worker the page fails with its words."""
+    job = Job(1, "not a url", "text/html", b"<p>")
+
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(1, results) as pool:
+            pool.submit(job)
+            await arrived(results, 1)
+        return results
+
+    found = asyncio.run(digest())
+    assert found == inline([job])
+    assert found[1] == Failed(FailKind.UNPARSABLE, "ValueError: not an http(s) URL: not a url")
+
+
 def test_nothing_is_left_of_a_closed_pool() -> None:
     async def start_and_close() -> tuple[set[int], Results]:
         results: Results = {}
@@ -259,7 +297,7 @@ import asyncio
 from orbweb.pool import ProcessPool
 from orbweb.urls import DEFAULT_RULES
 async def main():
-    pool = await ProcessPool.start(2, DEFAULT_RULES, print)
+    pool = await ProcessPool.start(2, DEFAULT_RULES, print, print)
     print("started", flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())

@@ -76,6 +76,13 @@ class SqliteFrontier:
         heap = self._lanes[lane].heap if lane in self._lanes else None
         return heap[0][2] if heap else None
 
+    def earliest(self, lane: str) -> Place | None:
+        """No place of the lane that waits is before this one; None if none waits."""
+        waiting = self._lanes.get(lane)
+        if waiting is None:
+            return None
+        return waiting.heap[0][2].place if waiting.heap else waiting.horizon
+
     def lease(self, lane: str) -> Item:
         """Take that item."""
         item = heapq.heappop(self._lanes[lane].heap)[2]

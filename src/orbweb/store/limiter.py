@@ -36,7 +36,7 @@ class Limiter:
 
     def _prepare(self) -> None:
         use_wal(self._connection, BUSY_TIMEOUT_S)
-        self._connection.execute("PRAGMA synchronous = OFF")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
         for statement in named_schema("limiter.sql"):
             self._connection.execute(statement)
         self._forget_other_boots()
