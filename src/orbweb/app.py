@@ -43,6 +43,7 @@ Watch = Callable[[Snapshot], None]
 Note = Callable[[str], None]
 
 SPARE_FILES = 128
+MOST_PROCESSES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,10 +286,15 @@ def _monotonic_us() -> int:
     return time.monotonic_ns() // 1000
 
 
+def default_processes(cores: int) -> int:
+    """Two cores are better off with none; more than four workers cannot be fed by one main process."""
+    return 0 if cores <= 2 else min(cores - 1, MOST_PROCESSES)
+
+
 async def _pool(config: Config, engine: Engine) -> Pool:
     processes = config.engine.processes
     if processes is None:
-        processes = max(0, (os.cpu_count() or 1) - 1)
+        processes = default_processes(os.cpu_count() or 1)
     if processes == 0:
         return InlinePool(url_rules(config), engine.digested)
     return await ProcessPool.start(processes, url_rules(config), engine.digested, engine.broke)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from orbweb.app import default_processes
 from orbweb.digest import Job
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
@@ -315,3 +316,8 @@ def test_workers_end_when_the_main_process_is_killed() -> None:
     while any(alive(pid) for pid in pids):
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("cores", "processes"), [(1, 0), (2, 0), (3, 2), (4, 3), (64, 4)])
+def test_processes_by_default(cores: int, processes: int) -> None:
+    assert default_processes(cores) == processes

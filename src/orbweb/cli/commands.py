@@ -66,7 +66,7 @@ Rate = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(min=1, max=1024, help="Requests under way at once [5].")]
 Processes = Annotated[
-    int | None, typer.Option(min=0, max=64, help="Processes that parse and compress [cores - 1]. 0: none.")
+    int | None, typer.Option(min=0, max=64, help="Processes that parse and compress [by the cores]. 0: none.")
 ]
 Hops = Annotated[int | None, typer.Option(min=0, max=5, help="Steps outside the base URLs [0].")]
 StrictPath = Annotated[
