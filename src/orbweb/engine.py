@@ -12,7 +12,6 @@ The engine decides when; what an answer means is decided in `answers`, what a vi
 from __future__ import annotations
 
 import asyncio
-import heapq
 import random
 from collections import Counter, deque
 from collections.abc import Callable
@@ -29,15 +28,15 @@ from orbweb.fetch import Fetcher
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy
-from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Place
+from orbweb.model import Digest, Failed, Fetched, Item, Outcome
 from orbweb.pool import Pool
 from orbweb.store import FAILED, VISITED, Ending
 from orbweb.urls import UrlRules
+from orbweb.window import Slot, Window
 
 GRACE_S = 4.0
 POLL_S = 0.2
 PROBES = 64
-LINK_BYTES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,82 +54,6 @@ class EngineSettings:
     backoff_cap_s: float
     url_rules: UrlRules
     relaxed: bool
-
-
-class _Slot:
-    """A leased place on its way to its commit."""
-
-    __slots__ = ("answer", "asked", "fetched_at", "fetching", "item", "outcome", "ticket", "timer", "tries")
-
-    def __init__(self, item: Item, ticket: int) -> None:
-        self.item = item
-        self.ticket = ticket
-        self.asked: tuple[str, ...] = (item.url,)
-        self.tries = 0
-        self.fetching = False
-        self.fetched_at = 0
-        self.timer: asyncio.TimerHandle | None = None
-        self.answer: Fetched | None = None
-        self.outcome: Outcome | None = None
-
-    def held_bytes(self) -> int:
-        """What the result takes in memory while it waits for its turn."""
-        digest = self.outcome.digest if self.outcome else None
-        return len(digest.blob.frame) + LINK_BYTES * len(digest.parsed.links) if digest else 0
-
-
-class Window:
-    """The leased places of every lane, in order."""
-
-    def __init__(self) -> None:
-        self._lanes: dict[str, list[tuple[Place, int]]] = {}
-        self._slots: dict[int, _Slot] = {}
-        self.by_base: Counter[int] = Counter()
-        self.bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    def get(self, ticket: int) -> _Slot | None:
-        return self._slots.get(ticket)
-
-    def slots(self) -> list[_Slot]:
-        return list(self._slots.values())
-
-    def lanes(self) -> list[str]:
-        return list(self._lanes)
-
-    def add(self, slot: _Slot) -> None:
-        self._slots[slot.ticket] = slot
-        self.by_base[slot.item.base] += 1
-        heapq.heappush(self._lanes.setdefault(slot.item.lane, []), (slot.item.place, slot.ticket))
-
-    def head(self, lane: str) -> _Slot | None:
-        places = self._lanes.get(lane)
-        return self._slots[places[0][1]] if places else None
-
-    def pop(self, lane: str) -> _Slot:
-        return self._forget(heapq.heappop(self._lanes[lane])[1], lane)
-
-    def last(self, lane: str, base: int | None) -> _Slot | None:
-        """The latest place of the lane, or of one base URL in it."""
-        slots = [self._slots[ticket] for _, ticket in self._lanes.get(lane, ())]
-        fitting = [slot for slot in slots if base is None or slot.item.base == base]
-        return max(fitting, key=lambda slot: slot.item.place, default=None)
-
-    def remove(self, slot: _Slot) -> None:
-        lane = slot.item.lane
-        self._lanes[lane].remove((slot.item.place, slot.ticket))
-        heapq.heapify(self._lanes[lane])
-        self._forget(slot.ticket, lane)
-
-    def _forget(self, ticket: int, lane: str) -> _Slot:
-        slot = self._slots.pop(ticket)
-        self.by_base[slot.item.base] -= 1
-        self.bytes -= slot.held_bytes()
-        if not self._lanes[lane]:
-            del self._lanes[lane]
-        return slot
 
 
 class Engine:
@@ -243,7 +166,7 @@ class Engine:
 
     # The life of a slot.
 
-    def _advance(self, slot: _Slot, answer: Fetched | Failed) -> None:
+    def _advance(self, slot: Slot, answer: Fetched | Failed) -> None:
         slot.tries += 1
         step = next_step(
             answer,
@@ -267,7 +190,7 @@ class Engine:
             case Settle():
                 self._finish(slot, step)
 
-    def _try_later(self, slot: _Slot) -> None:
+    def _try_later(self, slot: Slot) -> None:
         delay = politeness.backoff(
             slot.tries,
             base_s=self._settings.backoff_s,
@@ -276,12 +199,12 @@ class Engine:
         )
         slot.timer = self._loop.call_later(delay, self._queue, slot)
 
-    def _queue(self, slot: _Slot) -> None:
+    def _queue(self, slot: Slot) -> None:
         slot.timer = None
         self._dispatcher.add(slot.ticket, urls.site(slot.asked[-1]), slot.item.place)
         self._wake()
 
-    def _finish(self, slot: _Slot, step: Settle, digest: Digest | None = None) -> None:
+    def _finish(self, slot: Slot, step: Settle, digest: Digest | None = None) -> None:
         answer = step.answer
         if isinstance(answer, Fetched) and answer.body is not None:
             answer = answer._replace(body=None)
@@ -304,7 +227,7 @@ class Engine:
                 if self._ledger.unwritten >= self._settings.group_pages:
                     self._flush()
 
-    def _ready_head(self, lane: str) -> _Slot | None:
+    def _ready_head(self, lane: str) -> Slot | None:
         """The head of the lane if its turn has come: a redirect may have put a place before it."""
         head = self._window.head(lane)
         if head is None or head.outcome is None:
@@ -370,7 +293,7 @@ class Engine:
         if not self._has_room(item, is_head=is_head):
             return False
         self._frontier.lease(lane)
-        slot = _Slot(item, self._next_ticket)
+        slot = Slot(item, self._next_ticket)
         self._next_ticket += 1
         self._window.add(slot)
         self._unfinished[lane] += 1
@@ -414,7 +337,7 @@ class Engine:
         self._give_back(slot)
         return True
 
-    def _give_back(self, slot: _Slot) -> None:
+    def _give_back(self, slot: Slot) -> None:
         if slot.timer is not None:
             slot.timer.cancel()
         if slot.outcome is None:

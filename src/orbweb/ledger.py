@@ -8,7 +8,7 @@ function of the site's answers; after `flush` all of it is durable. Never waits 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from orbweb.failpoints import failpoint
@@ -18,7 +18,6 @@ from orbweb.model import (
     Digest,
     Failed,
     FailKind,
-    Fetched,
     Item,
     Known,
     Link,
@@ -43,17 +42,17 @@ from orbweb.store import (
     ShortenRow,
     Tally,
     UrlRow,
-    VisitRow,
     commit,
     outlinks,
     skipped,
+    visits,
 )
 from orbweb.store.blobs import BodyStore
 from orbweb.store.db import Database
+from orbweb.store.hashes import REMEMBERED, SeenHashes
 from orbweb.store.runs import Base, Run
 
 MAX_REDIRECTS = 10
-REMEMBERED = 50_000
 
 
 class _Found(NamedTuple):
@@ -65,28 +64,6 @@ class _Found(NamedTuple):
     depth: int
     redirects: int
     parent: Item
-
-
-class _Seen:
-    """Hashes seen so far: all of them in memory up to a bound, beyond it the database is asked."""
-
-    def __init__(self, hashes: Iterable[bytes], ask: Callable[[bytes], bool]) -> None:
-        self._hashes = set(hashes)
-        self._ask = ask
-        self._complete = True
-        self.written()
-
-    def __contains__(self, sha256: bytes) -> bool:
-        return sha256 in self._hashes or (not self._complete and self._ask(sha256))
-
-    def add(self, sha256: bytes) -> None:
-        self._hashes.add(sha256)
-
-    def written(self) -> None:
-        """Every hash added so far is in the database, so the memory may be given up."""
-        if len(self._hashes) > REMEMBERED:
-            self._hashes.clear()
-            self._complete = False
 
 
 class Ledger:
@@ -130,11 +107,11 @@ class Ledger:
         self.crawl_failed = 0
         self._crawl_pages = 0
         self._crawl_bytes = 0
-        self._pages_seen = _Seen(
+        self._pages_seen = SeenHashes(
             [sha for (sha,) in db.each("page_hashes", run_id=run.id, most=REMEMBERED + 1)],
             lambda sha: db.one("page_exists", run_id=run.id, content_sha256=sha) is not None,
         )
-        self._bodies_seen = _Seen(
+        self._bodies_seen = SeenHashes(
             [sha for (sha,) in db.each("body_hashes", most=REMEMBERED + 1)],
             lambda sha: db.one("body_exists", sha256=sha) is not None,
         )
@@ -254,43 +231,12 @@ class Ledger:
         role: Role = Role.NONE,
         redirect_to: int | None = None,
     ) -> None:
-        answer = outcome.answer if isinstance(outcome.answer, Fetched) else None
-        parsed = outcome.digest.parsed if outcome.digest and kind is None else None
-        blob = outcome.digest.blob if outcome.digest and kind is None else None
+        row = visits.visit_row(item, outcome, kind=kind, error=error, role=role, redirect_to=redirect_to)
         self._group.visits.append(
-            VisitRow(
-                run_id=self._run_id,
-                number=self._next_visit,
-                url_id=item.id,
-                crawl_id=self._crawl_id,
-                depth=item.depth,
-                rank=item.rank,
-                status=answer.status if answer else None,
-                kind=kind.value if kind else None,
-                error=error,
-                tries=outcome.tries,
-                final_url=answer.url if answer and answer.url != item.url else None,
-                redirect_to=redirect_to,
-                content_type=answer.content_type if answer else None,
-                encoding=parsed.encoding if parsed else None,
-                etag=answer.etag if answer else None,
-                last_modified=answer.last_modified if answer else None,
-                title=parsed.title if parsed else None,
-                canonical=parsed.canonical if parsed else None,
-                noindex=parsed.directives.noindex if parsed else False,
-                nofollow=parsed.directives.nofollow if parsed else False,
-                truncated=parsed.truncated if parsed else False,
-                body_sha256=blob.sha256 if blob else None,
-                content_sha256=outcome.digest.content_sha256 if outcome.digest and blob else None,
-                role=role.value,
-                bytes=blob.size if blob else 0,
-                wire_bytes=answer.wire_bytes if answer else 0,
-                latency_ms=answer.latency_ms if answer else 0,
-                fetched_at=outcome.fetched_at,
-            )
+            row._replace(run_id=self._run_id, number=self._next_visit, crawl_id=self._crawl_id)
         )
         self._next_visit += 1
-        self._crawl_bytes += blob.size if blob else 0
+        self._crawl_bytes += row.bytes
 
     def _redirect(self, item: Item, outcome: Outcome, key: str, url: str) -> None:
         if item.redirects >= MAX_REDIRECTS:

@@ -1,0 +1,52 @@
+"""An outcome becomes the row of its visit. Pure; the ledger adds the numbers it gives out."""
+
+from __future__ import annotations
+
+from orbweb.model import FailKind, Fetched, Item, Outcome, Role
+from orbweb.store import VisitRow
+
+
+def visit_row(
+    item: Item,
+    outcome: Outcome,
+    *,
+    kind: FailKind | None,
+    error: str | None,
+    role: Role,
+    redirect_to: int | None,
+) -> VisitRow:
+    """What is kept of a visit. A failed one keeps its answer, but nothing of its body."""
+    answer = outcome.answer if isinstance(outcome.answer, Fetched) else None
+    digest = outcome.digest if kind is None else None
+    parsed = digest.parsed if digest else None
+    blob = digest.blob if digest else None
+    return VisitRow(
+        run_id=0,
+        number=0,
+        url_id=item.id,
+        crawl_id=0,
+        depth=item.depth,
+        rank=item.rank,
+        status=answer.status if answer else None,
+        kind=kind.value if kind else None,
+        error=error,
+        tries=outcome.tries,
+        final_url=answer.url if answer and answer.url != item.url else None,
+        redirect_to=redirect_to,
+        content_type=answer.content_type if answer else None,
+        encoding=parsed.encoding if parsed else None,
+        etag=answer.etag if answer else None,
+        last_modified=answer.last_modified if answer else None,
+        title=parsed.title if parsed else None,
+        canonical=parsed.canonical if parsed else None,
+        noindex=parsed.directives.noindex if parsed else False,
+        nofollow=parsed.directives.nofollow if parsed else False,
+        truncated=parsed.truncated if parsed else False,
+        body_sha256=blob.sha256 if blob else None,
+        content_sha256=digest.content_sha256 if digest else None,
+        role=role.value,
+        bytes=blob.size if blob else 0,
+        wire_bytes=answer.wire_bytes if answer else 0,
+        latency_ms=answer.latency_ms if answer else 0,
+        fetched_at=outcome.fetched_at,
+    )

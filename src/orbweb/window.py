@@ -1,0 +1,91 @@
+"""The window: places that are leased and not yet committed, in the order of each lane.
+
+Owns what is known of a place between its lease and its commit. Decides nothing: when a slot is finished,
+committed or given back is for the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import Counter
+
+from orbweb.model import Fetched, Item, Outcome, Place
+
+LINK_BYTES = 300
+
+
+class Slot:
+    """A leased place on its way to its commit."""
+
+    __slots__ = ("answer", "asked", "fetched_at", "fetching", "item", "outcome", "ticket", "timer", "tries")
+
+    def __init__(self, item: Item, ticket: int) -> None:
+        self.item = item
+        self.ticket = ticket
+        self.asked: tuple[str, ...] = (item.url,)
+        self.tries = 0
+        self.fetching = False
+        self.fetched_at = 0
+        self.timer: asyncio.TimerHandle | None = None
+        self.answer: Fetched | None = None
+        self.outcome: Outcome | None = None
+
+    def held_bytes(self) -> int:
+        """What the result takes in memory while it waits for its turn."""
+        digest = self.outcome.digest if self.outcome else None
+        return len(digest.blob.frame) + LINK_BYTES * len(digest.parsed.links) if digest else 0
+
+
+class Window:
+    """The leased places of every lane, in order."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, list[tuple[Place, int]]] = {}
+        self._slots: dict[int, Slot] = {}
+        self.by_base: Counter[int] = Counter()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def get(self, ticket: int) -> Slot | None:
+        return self._slots.get(ticket)
+
+    def slots(self) -> list[Slot]:
+        return list(self._slots.values())
+
+    def lanes(self) -> list[str]:
+        return list(self._lanes)
+
+    def add(self, slot: Slot) -> None:
+        self._slots[slot.ticket] = slot
+        self.by_base[slot.item.base] += 1
+        heapq.heappush(self._lanes.setdefault(slot.item.lane, []), (slot.item.place, slot.ticket))
+
+    def head(self, lane: str) -> Slot | None:
+        places = self._lanes.get(lane)
+        return self._slots[places[0][1]] if places else None
+
+    def pop(self, lane: str) -> Slot:
+        return self._forget(heapq.heappop(self._lanes[lane])[1], lane)
+
+    def last(self, lane: str, base: int | None) -> Slot | None:
+        """The latest place of the lane, or of one base URL in it."""
+        slots = [self._slots[ticket] for _, ticket in self._lanes.get(lane, ())]
+        fitting = [slot for slot in slots if base is None or slot.item.base == base]
+        return max(fitting, key=lambda slot: slot.item.place, default=None)
+
+    def remove(self, slot: Slot) -> None:
+        lane = slot.item.lane
+        self._lanes[lane].remove((slot.item.place, slot.ticket))
+        heapq.heapify(self._lanes[lane])
+        self._forget(slot.ticket, lane)
+
+    def _forget(self, ticket: int, lane: str) -> Slot:
+        slot = self._slots.pop(ticket)
+        self.by_base[slot.item.base] -= 1
+        self.bytes -= slot.held_bytes()
+        if not self._lanes[lane]:
+            del self._lanes[lane]
+        return slot
