@@ -36,6 +36,11 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
+def _private(path: Path) -> None:
+    """Make the file, for its owner only, before a library makes it for everyone."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
 class Workspace:
     """An open workspace."""
 
@@ -48,7 +53,7 @@ class Workspace:
             )
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(database, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            _private(database)
         except OSError as error:
             raise StoreError(f"{path}: cannot be used as a workspace: {error.strerror}") from error
         self.db = Database(database)
@@ -69,6 +74,7 @@ class Workspace:
         return ControlFiles(self.path, project)
 
     def limiter(self) -> Limiter:
+        _private(self.path / "limiter.db")
         return Limiter(self.path / "limiter.db")
 
     def segment_writer(self, project_id: int) -> SegmentStore:

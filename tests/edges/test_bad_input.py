@@ -199,3 +199,24 @@ def _noise(number: int) -> Answer:
     block = hashlib.shake_256(str(number).encode()).hexdigest(150_000)
     raw = bytes.fromhex(block).replace(b"<", b"(")
     return Answer(200, (("Content-Type", "text/html; charset=windows-1252"),), b"<!doctype html><p>" + raw)
+
+
+@pytest.mark.parametrize("layout", ["segments", "files"])
+def test_a_workspace_is_for_its_owner_only(cli: Cli, layout: str) -> None:
+    before = os.umask(0)
+    try:
+        with serve(StaticSite(chain(3))) as server:
+            cli.crawl(server.url, *FAST, "--store", layout).ok(0)
+    finally:
+        os.umask(before)
+    for path in (cli.workspace, *cli.workspace.rglob("*")):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_title_cannot_speak_to_the_terminal(cli: Cli) -> None:
+    with serve(StaticSite({"/": page("clean \x1b]0;owned\x07\x1b[2J")})) as server:
+        cli.crawl(server.url, *FAST).ok(0)
+    shown = cli("pages", "site").ok().out
+    assert "owned" in shown
+    assert "\x1b" not in shown
+    assert "\x07" not in shown

@@ -15,7 +15,14 @@ MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "r
 
 def emit(report: Any, text: Callable[[Any], str], *, as_json: bool) -> None:
     """Print the report on stdout."""
-    typer.echo(json.dumps(report, ensure_ascii=False) if as_json else text(report))
+    typer.echo(json.dumps(report, ensure_ascii=False) if as_json else printable(text(report)))
+
+
+def printable(text: str) -> str:
+    """Without the control characters that a page's title could send to a terminal."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(character if character.isprintable() or character == "\n" else "\ufffd" for character in text)
 
 
 def write_bytes(body: bytes) -> None:
@@ -99,7 +106,7 @@ def status_text(report: Report) -> str:
         activity += ", held"
     last = report["crawls"][-1]
     lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
-    ended = f" by {last['ended_by']}" if last["ended_by"] else ""
+    ended = f" ({last['ended_by']})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
     lines.append(f"  last crawl: {last['shown']}{ended}{error}")
     return "\n".join(lines)
