@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from orbweb import urls
 from orbweb.digest import is_html
-from orbweb.model import Failed, FailKind, Fetched
+from orbweb.model import Failed, FailKind, Fetched, Refused
 from orbweb.urls import Target, UrlRules
 
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -40,7 +40,7 @@ class Read:
 class Settle:
     """The place is done. A redirect to another key carries its target."""
 
-    answer: Fetched | Failed
+    answer: Fetched | Failed | Refused
     redirect: Target | None = None
 
 

@@ -27,10 +27,13 @@ from orbweb.errors import NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Snapshot
 from orbweb.fetch.http import HttpFetcher, HttpSettings, trusted_certificates
 from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.gate import Gate, GateSettings
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
+from orbweb.model import SkipReason
 from orbweb.policy import Policy, Rules
 from orbweb.pool import InlinePool, Pool, ProcessPool
+from orbweb.robots import product_token
 from orbweb.store import Ending, reports, runs
 from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
@@ -62,12 +65,12 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
     name = _name(workspace, request)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
-        config, settings = _configure(known, request)
+        config, settings = configure(known, request)
         rules = url_rules(config)
         bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
         if not bases:
             raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
-        Policy(_policy_rules(config), [base.key for base in bases])
+        Policy(policy_rules(config), [base.key for base in bases])
         paused = _paused_run(workspace, known, note)
         if paused is not None and config.incremental and not request.new_run:
             _same_bases(workspace, paused, bases, name)
@@ -84,7 +87,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
-        config, settings = _configure(known, request)
+        config, settings = configure(known, request)
         paused = _paused_run(workspace, known, note)
         if paused is None:
             raise NothingToDo(
@@ -111,7 +114,7 @@ def _name(workspace: Workspace, request: Request) -> str:
     raise AssertionError("names never run out")
 
 
-def _configure(known: Project | None, request: Request) -> tuple[Config, dict[str, Any]]:
+def configure(known: Project | None, request: Request) -> tuple[Config, dict[str, Any]]:
     """The project's settings with the file's, the environment's and the command line's on top."""
     file = configuration.read_file(request.config_file) if request.config_file else {}
     environment = configuration.read_environment(os.environ)
@@ -147,7 +150,7 @@ def url_rules(config: Config) -> UrlRules:
     return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params)
 
 
-def _policy_rules(config: Config) -> Rules:
+def policy_rules(config: Config) -> Rules:
     return Rules(
         strict_path=config.scope.strict_path,
         external_hops=config.scope.external_hops,
@@ -188,7 +191,7 @@ def _session(
     run, crawl_id = _open_run(workspace, project, config, paused, bases)
     started = time.monotonic()
     try:
-        asyncio.run(_work(workspace, project, config, run, crawl_id, watch))
+        asyncio.run(_work(workspace, project, config, run, crawl_id, watch, note))
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
@@ -206,14 +209,20 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
 
 
 async def _work(
-    workspace: Workspace, project: Project, config: Config, run: Run, crawl_id: int, watch: Watch
+    workspace: Workspace,
+    project: Project,
+    config: Config,
+    run: Run,
+    crawl_id: int,
+    watch: Watch,
+    note: Note,
 ) -> None:
     workspace.check_space(config.store.reserve_mb)
     _raise_file_limit(config.limits.workers)
     bodies = _bodies(workspace, project, config)
     limiter = workspace.limiter()
     try:
-        await _crawl(workspace, project, config, run, crawl_id, bodies, limiter, watch)
+        await _crawl(workspace, project, config, run, crawl_id, bodies, limiter, watch, note)
     finally:
         bodies.close()
         limiter.close()
@@ -241,9 +250,10 @@ async def _crawl(
     bodies: BodyStore,
     limiter: Limiter,
     watch: Watch,
+    note: Note,
 ) -> None:
     bases = runs.bases_of(workspace.db, run.id)
-    policy = Policy(_policy_rules(config), [base.scope_key for base in bases])
+    policy = Policy(policy_rules(config), [base.scope_key for base in bases])
     frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url)
     ledger = Ledger(
         workspace.db,
@@ -256,11 +266,13 @@ async def _crawl(
         lane_of=_lane_of(config),
         clock=now_us,
     )
+    dispatcher = Dispatcher(limiter, politeness.interval(config.limits.rate), _monotonic_us)
     engine = Engine(
         _engine_settings(config),
         ledger=ledger,
         frontier=frontier,
-        dispatcher=Dispatcher(limiter, politeness.interval(config.limits.rate), _monotonic_us),
+        dispatcher=dispatcher,
+        gate=_gate(workspace, config, dispatcher, note),
         control=workspace.control(project.name),
         clock=now_us,
         check_disk=lambda: workspace.check_space(config.store.reserve_mb),
@@ -280,6 +292,24 @@ async def _crawl(
         finished = runs.run_of(workspace.db, project, run.number)
         if finished.state is RunState.PAUSED:
             runs.finish(workspace.db, finished, "finished by hand", now_us())
+
+
+def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:
+    def slow_down(origin: str, delay_s: float) -> None:
+        kept = min(delay_s, config.robots.max_crawl_delay_s)
+        cut = f", cut to {kept:g} s (robots.max_crawl_delay_s)" if kept < delay_s else ""
+        note(f"{origin} asks for a Crawl-delay of {delay_s:g} s{cut}")
+        dispatcher.slow(urls.site(f"{origin}/"), round(kept * politeness.SECOND))
+
+    settings = GateSettings(
+        obey=config.robots.obey,
+        agent=product_token(config.user_agent),
+        retry_for_s=config.robots.retry_for_s,
+        cache_s=config.robots.cache_s,
+        tries=1 + config.fetch.retries,
+        backoff_s=config.fetch.backoff_s,
+    )
+    return Gate(workspace.db, settings, clock=now_us, monotonic=time.monotonic, on_delay=slow_down)
 
 
 def _monotonic_us() -> int:
@@ -352,4 +382,4 @@ def exit_code(report: Report) -> int:
     """What the result of a crawl tells a script."""
     if report["queued"]:
         return 4
-    return 3 if report["failed"] else 0
+    return 3 if report["failed"] or SkipReason.ROBOTS_UNAVAILABLE in report["skipped"] else 0

@@ -98,6 +98,19 @@ class Urls(Section):
     """When given, only these query parameters are kept; an empty list drops the query."""
 
 
+class Robots(Section):
+    """How robots.txt is obeyed (RFC 9309)."""
+
+    obey: bool = True
+    """False only for servers you own."""
+    retry_for_s: float = Field(300.0, ge=0, le=86_400)
+    """A robots.txt that answers 5xx or not at all is asked for again so long; then its URLs are skipped."""
+    max_crawl_delay_s: float = Field(60.0, ge=0, le=3600)
+    """A longer Crawl-delay is cut to this."""
+    cache_s: float = Field(86_400.0, ge=0, le=86_400)
+    """How long the rules of an origin are kept."""
+
+
 class Engine(Section):
     """How the work is ordered and shared."""
 
@@ -142,6 +155,7 @@ class Config(Section):
     limits: Limits = Limits()
     scope: Scope = Scope()
     urls: Urls = Urls()
+    robots: Robots = Robots()
     engine: Engine = Engine()
     store: Store = Store()
 

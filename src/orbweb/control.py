@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -66,7 +67,13 @@ class ControlFiles:
 
 @contextmanager
 def signals(tell: Callable[[Command], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM stop; a second one stops at once."""
+    """SIGINT and SIGTERM stop; a second one stops at once. Afterwards they mean what they meant before.
+
+    In another thread than the main one nothing is caught: there signals belong to the program around us.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     loop = asyncio.get_running_loop()
     told: list[int] = []
 
@@ -74,10 +81,12 @@ def signals(tell: Callable[[Command], None]) -> Iterator[None]:
         tell(Command.STOP_NOW if told else Command.STOP)
         told.append(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
         loop.add_signal_handler(number, on_signal, number)
     try:
         yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number, handler in before.items():
             loop.remove_signal_handler(number)
+            signal.signal(number, handler)

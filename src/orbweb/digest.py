@@ -10,27 +10,72 @@ import re
 from dataclasses import dataclass
 
 from orbweb import parse
+from orbweb.encodings import certain_encoding, media_type
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.store.blobs import new_compressor, pack
 from orbweb.urls import Resolver, UrlRules
 
-HTML_TYPES = ("text/html", "application/xhtml+xml")
-UNDECLARED = ("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*")
+HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+UNDECLARED = frozenset(("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"))
+OTHER_TEXT = frozenset(("text/plain", "text/xml", "application/xml"))
 SNIFFED = 1024
 ERROR_LENGTH = 500
 
-_HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<\?xml[^>]*>)*+<(?:!doctype\s+html|html|head|body|title|h1|div|p|table|a)[\s>]",
-    re.IGNORECASE | re.DOTALL,
+_BEFORE = rb"(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?[^>]*+>)*+"
+_begins_as_html = re.compile(
+    _BEFORE
+    + rb"<(?:!doctype\s++html|html|head|body|title|meta|script|style|h1|div|p|br|b|font|table|iframe|a)[\s/>]",
+    re.IGNORECASE,
+).match
+_is_plainly_html = re.compile(_BEFORE + rb"<(?:!doctype\s++html|html)[\s>]", re.IGNORECASE).match
+_is_data = re.compile(_BEFORE + rb"<(?:rss|feed|rdf:RDF|urlset|sitemapindex)[\s>]").match
+_MAGIC = (
+    b"%PDF-",
+    b"%!PS-Adobe-",
+    b"\x89PNG\r\n\x1a\n",
+    b"GIF87a",
+    b"GIF89a",
+    b"\xff\xd8\xff",
+    b"PK\x03\x04",
+    b"PK\x05\x06",
+    b"\x1f\x8b\x08",
+    b"BZh",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!\x1a\x07",
+    b"wOFF",
+    b"wOF2",
+    b"OggS",
+    b"\x7fELF",
 )
+_WIDE = ("UTF-16LE", "UTF-16BE")
 
 
 def is_html(content_type: str | None, body: bytes) -> bool:
-    """Whether the answer is a page: by its declared type, or by its first bytes where it declares none."""
-    kind = (content_type or "").partition(";")[0].strip().lower()
+    """Whether the answer is a page: as declared, unless its first bytes plainly say something else."""
+    kind = media_type(content_type)
     if kind in HTML_TYPES:
+        plain = _is_plainly_html(body, 0, SNIFFED) is not None
+        return plain or not (_is_binary(content_type, body) or _is_data(_start(body)))
+    if kind in UNDECLARED:
+        return _begins_as_html(_start(body)) is not None
+    return kind in OTHER_TEXT and _is_plainly_html(_start(body)) is not None
+
+
+def _is_binary(content_type: str | None, body: bytes) -> bool:
+    """A format that is known by its first bytes, or more than a tenth NUL, which text is in UTF-16 only."""
+    if body.startswith(_MAGIC):
         return True
-    return kind in UNDECLARED and _HTML_START.match(body[:SNIFFED]) is not None
+    nuls = body.count(0, 0, SNIFFED)
+    return nuls * 10 > min(len(body), SNIFFED) and certain_encoding(body, content_type) not in _WIDE
+
+
+def _start(body: bytes) -> bytes:
+    """The first bytes as one would type them: without a byte-order mark, and UTF-16 as ASCII."""
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return body[: 2 * SNIFFED].decode("utf-16", "replace").encode("ascii", "replace")
+    return body[:SNIFFED].removeprefix(b"\xef\xbb\xbf")
 
 
 @dataclass(frozen=True, slots=True)

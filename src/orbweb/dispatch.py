@@ -33,10 +33,22 @@ class Dispatcher:
         self._due: list[tuple[int, str]] = []
         self._free: list[tuple[Place, int]] = []
         self._site_of: dict[int, str] = {}
+        self._slower: dict[str, int] = {}
+
+    def slow(self, site: str, interval: int) -> None:
+        """The site asks for more time between requests; the slower of it and the rate wins. Counted from now."""
+        if interval > self._interval_of(site):
+            self._slower[site] = interval
+            now = self._clock()
+            if self._limiter.take(site, now, interval):
+                self._limiter.sent(site, now, interval)
+
+    def _interval_of(self, site: str) -> int:
+        return self._slower.get(site, self._interval)
 
     def add(self, ticket: int, site: str, place: Place) -> None:
         """This ticket waits to be sent."""
-        if not self._interval:
+        if not self._interval_of(site):
             heapq.heappush(self._free, (place, ticket))
             return
         self._site_of[ticket] = site
@@ -72,7 +84,7 @@ class Dispatcher:
         state.listed = False
         if state.sending is not None or not state.waiting:
             return None
-        due_at = self._limiter.take(site, now, self._interval)
+        due_at = self._limiter.take(site, now, self._interval_of(site))
         if due_at:
             self._list(site, state, due_at)
             return None
@@ -87,9 +99,9 @@ class Dispatcher:
         state, now = self._sites[site], self._clock()
         if state.sending != ticket:
             return
-        self._limiter.sent(site, now, self._interval)
+        self._limiter.sent(site, now, self._interval_of(site))
         state.sending = None
-        self._list(site, state, now + self._interval)
+        self._list(site, state, now + self._interval_of(site))
 
     def _list(self, site: str, state: _Site, due_at: int) -> None:
         if state.waiting and not state.listed and state.sending is None:

@@ -26,9 +26,10 @@ from orbweb.errors import OrbwebError
 from orbweb.events import Snapshot
 from orbweb.fetch import Fetcher
 from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.gate import Ask, AskLater, Gate, Known
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy
-from orbweb.model import Digest, Failed, Fetched, Item, Outcome
+from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Place, Refused
 from orbweb.pool import Pool
 from orbweb.store import FAILED, VISITED, Ending
 from orbweb.urls import UrlRules
@@ -37,6 +38,7 @@ from orbweb.window import Slot, Window
 GRACE_S = 4.0
 POLL_S = 0.2
 PROBES = 64
+BEFORE_ALL = Place(-1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Engine:
         ledger: Ledger,
         frontier: SqliteFrontier,
         dispatcher: Dispatcher,
+        gate: Gate,
         control: ControlFiles,
         clock: Callable[[], int],
         check_disk: Callable[[], None],
@@ -75,6 +78,8 @@ class Engine:
         self._ledger = ledger
         self._frontier = frontier
         self._dispatcher = dispatcher
+        self._gate = gate
+        self._asks: dict[int, Ask] = {}
         self._control = control
         self._clock = clock
         self._check_disk = check_disk
@@ -84,7 +89,7 @@ class Engine:
         self._touched: set[str] = set()
         self._unfinished: Counter[str] = Counter()
         self._rotation: deque[str] = deque()
-        self._next_ticket = 1
+        self._next_ticket = 0
         self._fetching = 0
         self._digesting: dict[int, int] = {}
         self._backlog = 0
@@ -104,6 +109,7 @@ class Engine:
 
     async def run(self) -> Ending:
         """Work until there is nothing left, or nothing more may be done; everything is then durable."""
+        self._loop.set_exception_handler(self._on_fault)
         while True:
             if self._broken is not None:
                 raise self._broken
@@ -132,6 +138,13 @@ class Engine:
             self.finish_asked = command is Command.FINISH
         self._wake()
 
+    def _on_fault(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        """A callback raised: without this the crawl would wait for ever for what it never reported."""
+        error = OrbwebError(f"internal error: {context.get('exception') or context['message']}")
+        cause = context.get("exception")
+        error.__cause__ = cause if isinstance(cause, BaseException) else None
+        self.broke(error)
+
     def broke(self, error: OrbwebError) -> None:
         """A part cannot go on: the crawl ends with this error."""
         self._broken = error
@@ -145,6 +158,9 @@ class Engine:
         self._fetching -= 1
         self._dispatcher.sent(ticket)
         self._wake()
+        ask = self._asks.pop(ticket, None)
+        if ask is not None:
+            self._act(self._gate.answered(ask, answer))
         slot = self._window.get(ticket)
         if slot is None:
             return
@@ -181,7 +197,7 @@ class Engine:
             case Follow(url):
                 slot.asked = (*slot.asked, url)
                 slot.tries = 0
-                self._queue(slot)
+                self._pass_gate(slot)
             case Read(body) if isinstance(answer, Fetched):
                 slot.answer = answer
                 self._digesting[slot.ticket] = len(body)
@@ -203,6 +219,36 @@ class Engine:
         slot.timer = None
         self._dispatcher.add(slot.ticket, urls.site(slot.asked[-1]), slot.item.place)
         self._wake()
+
+    # robots.txt, asked for before the first page of an origin.
+
+    def _pass_gate(self, slot: Slot) -> None:
+        """Let the slot through, settle it as refused, or let it wait for the rules of its origin."""
+        verdict = self._gate.judge(slot.ticket, slot.asked[-1])
+        if isinstance(verdict, Refused):
+            slot.fetched_at = self._clock()
+            self._finish(slot, Settle(verdict))
+        elif isinstance(verdict, Ask):
+            self._act(verdict)
+        elif verdict:
+            self._queue(slot)
+
+    def _act(self, step: Ask | AskLater | Known) -> None:
+        match step:
+            case Ask(url=url):
+                ticket = self._ticket()
+                self._asks[ticket] = step
+                self._dispatcher.add(ticket, urls.site(url), BEFORE_ALL)
+                self._wake()
+            case AskLater(ask, delay_s):
+                self._loop.call_later(delay_s, self._act, ask)
+            case Known(waiting, failed, tries):
+                for slot in filter(None, map(self._window.get, waiting)):
+                    if failed is None:
+                        self._pass_gate(slot)
+                    else:
+                        slot.tries, slot.fetched_at = tries, self._clock()
+                        self._finish(slot, Settle(failed))
 
     def _finish(self, slot: Slot, step: Settle, digest: Digest | None = None) -> None:
         answer = step.answer
@@ -266,11 +312,13 @@ class Engine:
                 return
 
     def _send(self, ticket: int) -> None:
-        slot = self._window.get(ticket)
+        slot, ask = self._window.get(ticket), self._asks.get(ticket)
         if slot is not None:
             slot.fetching = True
-            self._fetching += 1
-            self._fetcher.start(ticket, slot.asked[-1])
+        elif ask is None:
+            return
+        self._fetching += 1
+        self._fetcher.start(ticket, slot.asked[-1] if slot else ask.url if ask else "")
 
     def _lease_one(self) -> bool:
         if not self._settings.relaxed:
@@ -293,12 +341,15 @@ class Engine:
         if not self._has_room(item, is_head=is_head):
             return False
         self._frontier.lease(lane)
-        slot = Slot(item, self._next_ticket)
-        self._next_ticket += 1
+        slot = Slot(item, self._ticket())
         self._window.add(slot)
         self._unfinished[lane] += 1
-        self._dispatcher.add(slot.ticket, urls.site(item.url), item.place)
+        self._pass_gate(slot)
         return True
+
+    def _ticket(self) -> int:
+        self._next_ticket += 1
+        return self._next_ticket
 
     def _has_room(self, item: Item, *, is_head: bool) -> bool:
         """The head of a lane always gets in: a place behind it makes room where something must be exact."""

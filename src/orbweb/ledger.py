@@ -22,6 +22,7 @@ from orbweb.model import (
     Known,
     Link,
     Outcome,
+    Refused,
     Role,
     SkipReason,
     Source,
@@ -37,6 +38,7 @@ from orbweb.store import (
     Group,
     Progress,
     ReadmitRow,
+    RefuseRow,
     RejudgeRow,
     SettleRow,
     ShortenRow,
@@ -157,7 +159,9 @@ class Ledger:
         failpoint("page_settled")
         item = item._replace(hops=self._hops_now(item))
         answer = outcome.answer
-        if isinstance(answer, Failed):
+        if isinstance(answer, Refused):
+            self._refuse(item, answer)
+        elif isinstance(answer, Failed):
             self._fail(item, outcome, answer.kind, answer.error)
         elif answer.status >= 400:
             kind = FailKind.HTTP_4XX if answer.status < 500 else FailKind.HTTP_5XX
@@ -207,6 +211,14 @@ class Ledger:
         self._frontier.settled(item)
         self._group.settled.append(SettleRow(state.value, self._run_id, item.id))
         self._count(QUEUED, tally)
+        self._queued_by_base[item.base] -= 1
+
+    def _refuse(self, item: Item, refused: Refused) -> None:
+        reason = refused.reason.value
+        self._frontier.settled(item)
+        self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
+        self._group.changes.append(("refuse_url", RefuseRow(reason, refused.rule, self._run_id, item.id)))
+        self._count(QUEUED, skipped(reason))
         self._queued_by_base[item.base] -= 1
 
     def _fail(self, item: Item, outcome: Outcome, kind: FailKind, error: str) -> None:

@@ -29,6 +29,8 @@ class SkipReason(StrEnum):
     EXCLUDED = "excluded"
     NOT_INCLUDED = "not_included"
     MAX_DEPTH = "max_depth"
+    ROBOTS = "robots"
+    ROBOTS_UNAVAILABLE = "robots_unavailable"
     PAGE_LIMIT = "page_limit"
     FINISHED = "finished"
 
@@ -163,6 +165,14 @@ class Failed:
     retriable: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A leased place that may not be asked for after all, and the very rule that says so."""
+
+    reason: SkipReason
+    rule: str
+
+
 class Blob(NamedTuple):
     """A body as the store keeps it: `frame` is one zstd frame of `size` decoded bytes."""
 
@@ -184,6 +194,6 @@ class Outcome(NamedTuple):
 
     tries: int
     fetched_at: int
-    answer: Fetched | Failed
+    answer: Fetched | Failed | Refused
     digest: Digest | None = None
     redirect: tuple[str, str] | None = None

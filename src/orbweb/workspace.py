@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from orbweb import urls
@@ -18,7 +18,7 @@ from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
-from orbweb.store import reports, runs
+from orbweb.store import doctor, repair, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database
 from orbweb.store.files import FileStore
@@ -27,6 +27,7 @@ from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.reports import Report
 from orbweb.store.runs import Run
 from orbweb.store.segments import SegmentStore
+from orbweb.urls import DEFAULT_RULES, UrlRules
 
 STOP_WAIT_S = 30.0
 
@@ -143,9 +144,11 @@ class Workspace:
     def manifest_hash(self, project: str, number: int | None = None) -> str:
         return reports.manifest_hash(self.db, self.run(project, number).id)
 
-    def show(self, project: str, url: str, number: int | None = None) -> Report | None:
-        """What is known of a URL, or None if the run has never seen it."""
-        target = urls.target(url)
+    def show(
+        self, project: str, url: str, number: int | None = None, rules: UrlRules = DEFAULT_RULES
+    ) -> Report | None:
+        """What is known of a URL, or None if the run has never seen it. `rules` are those of the project."""
+        target = urls.target(url, rules=rules)
         if target is None:
             raise UsageError(f"{url!r} is not an http(s) URL")
         return reports.url_report(self.db, self.run(project, number).id, target.key)
@@ -173,6 +176,24 @@ class Workspace:
         with self.own(project):
             runs.settle_crashed(self.db, found.id, now_us())
             yield runs.run_of(self.db, found, None)
+
+    @classmethod
+    def doctor(cls, path: Path, *, mend: bool = False) -> Report:
+        """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair."""
+        if not (path / doctor.DATABASE).exists():
+            raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
+        with ExitStack() as owned:
+            for name in doctor.project_names(path):
+                owned.enter_context(OwnerLock(path / "locks", name))
+            done = repair.repair(path, now_us()) if mend else repair.looked_at(doctor.examine(path))
+        return {
+            "workspace": str(path),
+            "healthy": not done.left,
+            "damages": [damage.report() for damage in done.damages],
+            "left": [damage.report() for damage in done.left],
+            "requeued": done.requeued,
+            "quarantine": str(done.quarantine) if done.quarantine else None,
+        }
 
     def tell(self, project: str, command: Command) -> None:
         """Pass a command to the running crawl."""

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+import orbweb
 from harness import Cli
 from orbweb import config, failpoints, lifecycle
 from orbweb.cli.output import MANIFEST_FIELDS
@@ -185,6 +186,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "pages": workspace.pages("site")[0],
             "failed": workspace.failed("site")[0],
             "show": workspace.show("site", server.url) or {},
+            "explain": orbweb.open(cli.workspace).explain("site", server.url),
         }
         workspace.close()
     told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}

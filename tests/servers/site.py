@@ -42,6 +42,7 @@ from urllib.parse import unquote
 
 MAX_HEAD_BYTES = 65_536
 BACKLOG = 2_048
+ROBOTS = "/robots.txt"
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 NO_BODY = frozenset({204, 304})
 
@@ -443,6 +444,11 @@ class Server:
 
     @property
     def log(self) -> tuple[Hit, ...]:
+        """Every request but those for robots.txt."""
+        return tuple(hit for hit in self._ledger.hits if hit.path != ROBOTS)
+
+    @property
+    def whole_log(self) -> tuple[Hit, ...]:
         return tuple(self._ledger.hits)
 
     @property
@@ -482,7 +488,9 @@ class Remote:
         self.url = f"http://127.0.0.1:{port}/"
 
     def log(self) -> tuple[Hit, ...]:
-        return tuple(Hit(**hit) for hit in self._ask("/__log"))
+        """Every request but those for robots.txt."""
+        hits = (Hit(**fields) for fields in self._ask("/__log"))
+        return tuple(hit for hit in hits if hit.path != ROBOTS)
 
     def stats(self) -> dict[str, int]:
         figures: dict[str, int] = self._ask("/__stats")

@@ -76,7 +76,7 @@ def test_html_is_read(status: int) -> None:
         fetched(200, body=b""),
         fetched(200, body=None),
         fetched(200, content_type="application/pdf"),
-        fetched(200, content_type="text/plain"),
+        fetched(200, body=b"plain", content_type="text/plain"),
         fetched(200, body=b"%PDF-1.7", content_type=None),
         fetched(304, body=b"", content_type=None),
         fetched(300),

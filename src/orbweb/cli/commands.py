@@ -328,18 +328,41 @@ def show(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Show one URL: its stored body, or everything known about it. Exit code 3 if the run never saw it."""
-    with _open(workspace) as opened:
-        report = opened.show(project, url, run)
-        if report is None:
-            typer.echo(f"orbweb: {url} is not known in this run of {project}", err=True)
-            raise typer.Exit(3)
-        if show_as is ShowAs.META:
-            output.emit(report, output.url_text, as_json=as_json)
-        elif not report.get("body_sha256"):
-            typer.echo(f"orbweb: no body is stored for {url} (state {report['state']})", err=True)
-            raise typer.Exit(3)
-        else:
-            output.write_bytes(opened.body(report["body_sha256"]))
+    from orbweb.library import Workspace
+
+    opened = Workspace(workspace)
+    report = opened.show(project, url, run=run)
+    if report is None:
+        typer.echo(f"orbweb: {url} is not known in this run of {project}", err=True)
+        raise typer.Exit(3)
+    if show_as is ShowAs.META:
+        output.emit(report, output.url_text, as_json=as_json)
+    elif not report.get("body_sha256"):
+        typer.echo(f"orbweb: no body is stored for {url} (state {report['state']})", err=True)
+        raise typer.Exit(3)
+    else:
+        output.write_bytes(opened.body(report["body_sha256"]))
+
+
+@app.command()
+def explain(
+    project: ProjectName,
+    url: Annotated[str, typer.Argument(metavar="URL")],
+    run: RunNumber = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Say why a URL was visited, refused, failed or is still queued, by which rule, and who links to it.
+
+    For a URL that the run never saw: what the settings would say about it now, and exit code 3.
+    """
+    from orbweb.library import Workspace
+
+    report = Workspace(workspace).explain(project, url, run=run)
+    output.emit(report, output.explain_text, as_json=as_json)
+    if report["state"] == "unknown":
+        typer.echo(f"orbweb: {url} is not known in run {report['run']} of {project}", err=True)
+        raise typer.Exit(3)
 
 
 @app.command()
@@ -382,6 +405,25 @@ def manifest(
             output.emit({"project": project, "sha256": digest}, lambda report: report["sha256"], as_json=as_json)
         else:
             output.manifest(opened.manifest(project, run), as_json=as_json)
+
+
+@app.command()
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set aside what is damaged and queue its URLs again.")
+    ] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Verify database, bodies, links and counters, and name each damage.
+
+    Exit codes: 0 healthy or all repaired, 3 damage is left, 5 a crawl is running in the workspace.
+    """
+    from orbweb.workspace import Workspace
+
+    report = Workspace.doctor(workspace, mend=repair)
+    output.emit(report, output.doctor_text, as_json=as_json)
+    raise typer.Exit(0 if report["healthy"] else 3)
 
 
 @app.command()

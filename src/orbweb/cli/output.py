@@ -10,6 +10,8 @@ from typing import Any
 import typer
 
 Report = dict[str, Any]
+REFERRERS_SHOWN = 20
+DAMAGED_SHOWN = 3
 MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role")
 
 
@@ -171,3 +173,88 @@ def url_text(report: Report) -> str:
         lines.append("links:")
         lines.extend(f"  {link['url']}" for link in report["links"])
     return "\n".join(lines)
+
+
+def explain_text(report: Report) -> str:
+    """Why a URL is where it is, in sentences."""
+    lines = [f"{report['asked']}: {_verdict_text(report)}"]
+    if report["asked"] != report["url"]:
+        lines.append(f"  the same as {report['url']}, the first spelling found of the key {report['key']}")
+    lines.append(f"  rule: {report['rule']}")
+    if report["chain"]:
+        lines.append("  how it was found:")
+        lines.extend(f"    {step['how']:<8}  {step['url']}" for step in report["chain"])
+    if report["referrers"]:
+        lines.extend(_referrer_lines(report["referrers"]))
+    return "\n".join(lines)
+
+
+def _verdict_text(report: Report) -> str:
+    state: str = report["state"]
+    if state == "unknown":
+        would = f"skipped ({report['reason']})" if report["reason"] else "allowed"
+        return f"unknown, not found on any visited page of run {report['run']}; would be: {would}"
+    if state == "skipped":
+        return f"skipped ({report['reason']})"
+    if state == "queued":
+        return f"queued at place {report['place']}, {report['before']} URLs before it"
+    if state == "failed":
+        return f"failed ({report['kind']}): {report['error']}, tries: {report['tries']}"
+    return f"visited, {_visit_text(report)}"
+
+
+def _visit_text(report: Report) -> str:
+    if report["redirects_to"]:
+        return f"HTTP {report['status']}, redirects to {report['redirects_to']}"
+    if report["role"] == "alternate":
+        return f"HTTP {report['status']}, an alternate: the same content as {report['primary']}"
+    page = "a page" if report["role"] == "primary" else "no page"
+    return f"HTTP {report['status']}, {page}"
+
+
+def _referrer_lines(found: list[Report]) -> list[str]:
+    lines = [f"  linked from {len(found)} URL{'s' if len(found) > 1 else ''}:"]
+    lines += [f"    {row['url']}{_link_text(row)}" for row in found[:REFERRERS_SHOWN]]
+    left = len(found) - REFERRERS_SHOWN
+    return lines if left <= 0 else [*lines, f"    and {left} more, with --json"]
+
+
+def _link_text(row: Report) -> str:
+    words = [row["kind"]] * (row["kind"] != "a") + ["nofollow"] * row["nofollow"]
+    return f" ({', '.join(words)})" if words else ""
+
+
+def doctor_text(report: Report) -> str:
+    """Each damage with what it touches, then what was done."""
+    left = [_damage_key(damage) for damage in report["left"]]
+    lines = [line for damage in report["damages"] for line in _damage_lines(damage, left)]
+    lines += [
+        line
+        for damage in report["left"]
+        if damage not in report["damages"]
+        for line in _damage_lines(damage, left)
+    ]
+    if not lines:
+        return f"{report['workspace']}: healthy"
+    if report["quarantine"]:
+        lines.append(f"{report['requeued']} URLs queued again; what was taken away is in {report['quarantine']}")
+        lines.append("`orbweb resume PROJECT` fetches them" if report["requeued"] else "nothing has to be fetched")
+    if report["left"]:
+        word = "could not be repaired: restore from a copy, or crawl anew" if report["quarantine"] else "found"
+        lines.append(f"{len(report['left'])} damages {word}")
+    return "\n".join(lines)
+
+
+def _damage_key(damage: Report) -> tuple[str, str, str]:
+    return damage["file"], damage["where"], damage["problem"]
+
+
+def _damage_lines(damage: Report, left: list[tuple[str, str, str]]) -> list[str]:
+    state = "damaged" if _damage_key(damage) in left else "repaired"
+    lines = [
+        f"{state}: {damage['file']}, {damage['where']}: {damage['problem']}",
+        f"    repair: {damage['repair']}",
+    ]
+    lines += [f"    {url}" for url in damage["urls"][:DAMAGED_SHOWN]]
+    more = len(damage["urls"]) - DAMAGED_SHOWN
+    return lines if more <= 0 else [*lines, f"    and {more} more, with --json"]

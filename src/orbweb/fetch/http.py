@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import certifi
 import pycurl
 
+from orbweb.encodings import media_type
 from orbweb.fetch import Listener
 from orbweb.model import Failed, FailKind, Fetched
 
@@ -70,7 +71,7 @@ class HttpSettings:
 
 
 def _worth_reading(content_type: str) -> bool:
-    kind = content_type.partition(";")[0].strip().lower()
+    kind = media_type(content_type)
     return kind in READ_TYPES or kind in READ_UNKNOWN
 
 
@@ -305,7 +306,7 @@ class HttpFetcher:
             location=headers.get(b"location"),
             etag=headers.get(b"etag"),
             last_modified=headers.get(b"last-modified"),
-            wire_bytes=round(curl.getinfo(pycurl.SIZE_DOWNLOAD)),
+            wire_bytes=curl.getinfo(pycurl.SIZE_DOWNLOAD_T),
             latency_ms=transfer.latency_ms(),
         )
 

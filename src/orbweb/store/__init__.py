@@ -73,6 +73,15 @@ class RejudgeRow(NamedTuple):
     id: int
 
 
+class RefuseRow(NamedTuple):
+    """A leased URL that may not be asked for; the fields of `refuse_url`."""
+
+    reason: str
+    rule: str
+    run_id: int
+    id: int
+
+
 class ShortenRow(NamedTuple):
     """A URL found with fewer hops; the fields of `shorten_path`."""
 
@@ -149,7 +158,7 @@ class Group:
 
     urls: list[UrlRow] = field(default_factory=list)
     settled: list[SettleRow] = field(default_factory=list)
-    changes: list[tuple[str, ReadmitRow | RejudgeRow | ShortenRow]] = field(default_factory=list)
+    changes: list[tuple[str, ReadmitRow | RejudgeRow | RefuseRow | ShortenRow]] = field(default_factory=list)
     visits: list[VisitRow] = field(default_factory=list)
     pages: list[tuple[int, bytes, int, int]] = field(default_factory=list)
     outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)

@@ -144,7 +144,9 @@ def failures(db: Database, run_id: int) -> list[Report]:
 
 def dead_ends(db: Database, run_id: int) -> list[str]:
     """Base URLs from which nothing could be followed, and why."""
-    found = []
+    found = [
+        f"{url} is skipped ({reason}): {rule}" for url, reason, rule in db.all("refused_bases", run_id=run_id)
+    ]
     for url, status, kind, error, content_type, role in db.all("base_visits", run_id=run_id):
         if kind is not None:
             found.append(f"{url} failed: {error}")

@@ -110,6 +110,20 @@ WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, hops = :hops, base = :base
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
+-- name: refuse_url
+-- A leased URL may not be asked for after all: robots.txt is judged at the lease.
+UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule
+WHERE run_id = :run_id AND id = :id AND state = 'queued';
+
+-- name: robots_of
+-- Rules are kept for a day, whichever project asked.
+SELECT origin, fetched_at, status, body FROM robots WHERE origin = :origin AND fetched_at > :since;
+
+-- name: save_robots
+-- The newest answer counts.
+INSERT INTO robots (origin, fetched_at, status, body) VALUES (:origin, :fetched_at, :status, :body)
+ON CONFLICT (origin) DO UPDATE SET fetched_at = excluded.fetched_at, status = excluded.status, body = excluded.body;
+
 -- name: shorten_path
 -- A queued URL found with fewer hops passes them on to its children.
 UPDATE urls SET hops = :hops WHERE run_id = :run_id AND id = :id;
@@ -271,6 +285,10 @@ SELECT COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.error, v
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.depth = 0 ORDER BY visits.number;
 
+-- name: refused_bases
+-- Base URLs that may not be asked for.
+SELECT COALESCE(url, key), reason, rule FROM urls WHERE run_id = :run_id AND depth = 0 AND state = 'skipped' ORDER BY id;
+
 -- name: failures
 -- What failed and why, in the order of commits.
 SELECT COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries, visits.fetched_at
@@ -310,3 +328,47 @@ SELECT packed FROM outlinks WHERE run_id = :run_id AND url_id = :url_id;
 -- name: key_of
 -- Names a target of a packed record.
 SELECT key FROM urls WHERE run_id = :run_id AND id = :id;
+
+-- name: explained_url
+-- `explain` speaks of one URL and of the base URL it belongs to.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, urls.source, urls.depth, urls.rank,
+       urls.lane, urls.hops, bases.url, bases.scope_key
+FROM urls JOIN bases ON bases.run_id = urls.run_id AND bases.number = urls.base
+WHERE urls.run_id = :run_id AND urls.key = :key;
+
+-- name: chain_to
+-- How a URL was found, from a base URL on.
+WITH RECURSIVE chain (id, step) AS (
+    SELECT :id, 0
+    UNION ALL
+    SELECT urls.referrer, chain.step + 1 FROM chain JOIN urls ON urls.run_id = :run_id AND urls.id = chain.id
+    WHERE urls.referrer IS NOT NULL
+)
+SELECT COALESCE(urls.url, urls.key), urls.source FROM chain JOIN urls ON urls.run_id = :run_id AND urls.id = chain.id
+ORDER BY chain.step DESC;
+
+-- name: outlinks_with
+-- Pages that may link to a URL: all records are searched for its four bytes, wherever in the record they lie.
+SELECT COALESCE(urls.url, urls.key), outlinks.packed
+FROM outlinks JOIN urls ON urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
+WHERE outlinks.run_id = :run_id AND instr(outlinks.packed, :pattern) > 0 ORDER BY outlinks.url_id;
+
+-- name: queued_before
+-- How many URLs have their turn before a queued one; the partial index serves it.
+SELECT COUNT(*) FROM urls
+WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) < (:depth, :rank);
+
+-- name: outcome_of
+-- What a visit came to.
+SELECT status, kind, error, tries, role, redirect_to, content_sha256 FROM visits
+WHERE run_id = :run_id AND url_id = :url_id;
+
+-- name: primary_of
+-- The URL that showed this content first.
+SELECT COALESCE(urls.url, urls.key)
+FROM pages JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
+WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
+
+-- name: url_of
+-- Where a redirect leads.
+SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND id = :id;

@@ -125,6 +125,14 @@ CREATE TABLE outlinks (
     PRIMARY KEY (run_id, url_id)
 ) WITHOUT ROWID;
 
+-- What each origin answered when it was last asked for its robots.txt.
+CREATE TABLE robots (
+    origin      TEXT PRIMARY KEY,
+    fetched_at  INTEGER NOT NULL,
+    status      INTEGER NOT NULL,
+    body        BLOB NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE segments (
     id          INTEGER PRIMARY KEY,
     project_id  INTEGER NOT NULL REFERENCES projects (id),

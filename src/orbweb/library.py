@@ -1,0 +1,379 @@
+"""orbweb from Python: the verbs of the command line as functions that return typed records.
+
+Owns the names of the options and what a crawl gives back. Always holds: an option has the name it has on the
+command line, with underscores, and what is given is stored with the project as it is there. Sync outside, async
+inside; any thread may call, and each call opens and closes the workspace for itself. Never prints: what the
+command line would note goes to the logger `orbweb`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from threading import Event
+from types import NoneType
+from typing import Any, Literal, TypedDict, Unpack
+
+from orbweb import app
+from orbweb.app import Request
+from orbweb.control import Command
+from orbweb.errors import UsageError
+from orbweb.events import Snapshot
+from orbweb.model import Verdict
+from orbweb.policy import Candidate, Policy
+from orbweb.store import explain, runs
+from orbweb.store.reports import Report
+from orbweb.store.runs import Base, Project, Run
+from orbweb.urls import target
+from orbweb.workspace import Workspace as Directory
+
+Progress = Callable[[Snapshot], None]
+
+DEFAULT_WORKSPACE = "orbweb-data"
+
+# Option -> section and key of the setting. `config` and `new_run` are no settings.
+_SETTINGS = {
+    "user_agent": ("", "user_agent"),
+    "resolve": ("", "resolve"),
+    "rate": ("limits", "rate"),
+    "workers": ("limits", "workers"),
+    "budget": ("limits", "budget"),
+    "page_limit": ("limits", "page_limit"),
+    "max_depth": ("limits", "max_depth"),
+    "strict_path": ("scope", "strict_path"),
+    "external_hops": ("scope", "external_hops"),
+    "include": ("scope", "include"),
+    "exclude": ("scope", "exclude"),
+    "order": ("engine", "order"),
+    "processes": ("engine", "processes"),
+    "store": ("store", "layout"),
+}
+_PLAIN = (str, int, float, list, NoneType)
+
+_log = logging.getLogger("orbweb")
+
+
+class ResumeOptions(TypedDict, total=False):
+    """What may be changed when a run goes on. None takes a stored limit back."""
+
+    workers: int
+    processes: int | None
+    budget: int | None
+    rate: float | Literal["max"]
+    config: str | PathLike[str]
+
+
+class CrawlOptions(ResumeOptions, total=False):
+    """What `orbweb crawl` can be given. Everything but `config` and `new_run` sticks to the project."""
+
+    page_limit: int | None
+    max_depth: int | None
+    external_hops: int
+    strict_path: bool
+    include: Sequence[str]
+    exclude: Sequence[str]
+    user_agent: str
+    resolve: Sequence[str]
+    order: Literal["strict", "relaxed"]
+    store: Literal["segments", "files"]
+    new_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BaseResult:
+    """A base URL of a run, where its scope lies, and how many pages it gave."""
+
+    url: str
+    scope: str
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlResult:
+    """How a crawl ended: the fields of `orbweb crawl --json`, and the exit code the command would have."""
+
+    project: str
+    run: int
+    state: str
+    started_at: str
+    ended_at: str | None
+    discovered: int
+    visited: int
+    failed: int
+    queued: int
+    skipped: Mapping[str, int]
+    pages: int
+    alternates: int
+    bytes: int
+    bases: tuple[BaseResult, ...]
+    crawl: int
+    run_state: str
+    ended_by: str
+    shown: str
+    crawl_visited: int
+    crawl_failed: int
+    crawl_pages: int
+    seconds: float
+    window: int
+    workspace: str
+    exit_code: int
+
+
+def crawl(
+    urls: str | Sequence[str],
+    *,
+    workspace: str | PathLike[str] = DEFAULT_WORKSPACE,
+    project: str | None = None,
+    on_progress: Progress | None = None,
+    **options: Unpack[CrawlOptions],
+) -> CrawlResult:
+    """Crawl a site into the workspace, or go on with a paused run.
+
+    `on_progress` is called several times a second with a Snapshot; what it raises ends the crawl, and the run
+    can be resumed.
+    """
+    return Workspace(Path(workspace)).crawl(urls, project=project, on_progress=on_progress, **options)
+
+
+def open(workspace: str | PathLike[str] = DEFAULT_WORKSPACE) -> Workspace:  # noqa: A001
+    """The verbs of a workspace. The directory is made by the first crawl."""
+    return Workspace(Path(workspace))
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A directory that holds everything, with the verbs of the command line. Reports are those of `--json`."""
+
+    path: Path
+
+    def crawl(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str | None = None,
+        on_progress: Progress | None = None,
+        **options: Unpack[CrawlOptions],
+    ) -> CrawlResult:
+        """Start a run, or go on with the paused one; returns when the crawl has ended."""
+        _check_thread()
+        given = dict(options)
+        _check_names(given, CrawlOptions.__optional_keys__)
+        bases = (urls,) if isinstance(urls, str) else tuple(urls)
+        request = Request(bases, project, _config_file(given), _settings(given), bool(given.get("new_run")))
+        with self._opened(create=True) as opened:
+            return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
+
+    def start(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str | None = None,
+        on_progress: Progress | None = None,
+        **options: Unpack[CrawlOptions],
+    ) -> Future[CrawlResult]:
+        """As `crawl`, in a thread; returns when the crawl is at work, so that it can be paused and stopped."""
+        at_work = Event()
+
+        def watch(now: Snapshot) -> None:
+            at_work.set()
+            if on_progress is not None:
+                on_progress(now)
+
+        thread = ThreadPoolExecutor(1, thread_name_prefix="orbweb-crawl")
+        future = thread.submit(self.crawl, urls, project=project, on_progress=watch, **options)
+        future.add_done_callback(lambda _: at_work.set())
+        thread.shutdown(wait=False)
+        at_work.wait()
+        return future
+
+    def resume(
+        self, project: str, *, on_progress: Progress | None = None, **options: Unpack[ResumeOptions]
+    ) -> CrawlResult:
+        """Go on with the paused run; NothingToDo if there is none."""
+        _check_thread()
+        given = dict(options)
+        _check_names(given, ResumeOptions.__optional_keys__)
+        request = Request((), project, _config_file(given), _settings(given))
+        with self._opened() as opened:
+            return _result(app.resume(opened, request, watch=on_progress or _unwatched, note=_log.info))
+
+    def pause(self, project: str) -> None:
+        """Hold the running crawl: no new request until `unpause`."""
+        with self._opened() as opened:
+            opened.tell(project, Command.PAUSE)
+
+    def unpause(self, project: str) -> None:
+        """Let a held crawl go on."""
+        with self._opened() as opened:
+            opened.tell(project, Command.UNPAUSE)
+
+    def stop(self, project: str) -> bool:
+        """Stop the running crawl; the rest stays queued. Whether it has ended."""
+        with self._opened() as opened:
+            return opened.stop(project)
+
+    def finish(self, project: str) -> Report:
+        """Complete the run by hand: what is queued is skipped. The status."""
+        with self._opened() as opened:
+            return opened.finish(project)
+
+    def status(self, project: str) -> Report:
+        """Where a project stands, and whether a crawl is running."""
+        with self._opened() as opened:
+            return opened.status(project)
+
+    def statuses(self) -> list[Report]:
+        """The status of every project."""
+        with self._opened() as opened:
+            return opened.statuses()
+
+    def runs(self, project: str) -> list[Report]:
+        """The runs of a project with their crawls."""
+        with self._opened() as opened:
+            return opened.runs(project)
+
+    def queue(self, project: str) -> Report:
+        """What is queued, by source, and what is next."""
+        with self._opened() as opened:
+            return opened.queue(project)
+
+    def clear_queue(self, project: str) -> int:
+        """Give up what is queued, which completes the run. How many URLs."""
+        with self._opened() as opened:
+            return opened.clear_queue(project)
+
+    def pages(self, project: str, *, run: int | None = None) -> list[Report]:
+        """The unique pages of a run, with their alternates."""
+        with self._opened() as opened:
+            return opened.pages(project, run)
+
+    def failed(self, project: str, *, run: int | None = None) -> list[Report]:
+        """The URLs that failed, and why."""
+        with self._opened() as opened:
+            return opened.failed(project, run)
+
+    def retry(self, project: str, *, kind: str | None = None) -> int:
+        """Queue failed URLs again; `resume` then visits them. How many."""
+        with self._opened() as opened:
+            return opened.retry(project, kind)
+
+    def manifest(self, project: str, *, run: int | None = None) -> Iterator[str]:
+        """One line a visit, in order; read as they are consumed."""
+        with self._opened() as opened:
+            yield from opened.manifest(project, run)
+
+    def manifest_hash(self, project: str, *, run: int | None = None) -> str:
+        """One SHA-256 over the lines of the manifest."""
+        with self._opened() as opened:
+            return opened.manifest_hash(project, run)
+
+    def show(self, project: str, url: str, *, run: int | None = None) -> Report | None:
+        """Everything known about one URL; None if the run has never seen it."""
+        with self._opened() as opened:
+            config, _ = app.configure(runs.project(opened.db, project), Request())
+            return opened.show(project, url, run, app.url_rules(config))
+
+    def body(self, sha256: str) -> bytes:
+        """A stored body by its `body_sha256`, verified."""
+        with self._opened() as opened:
+            return opened.body(sha256)
+
+    def explain(self, project: str, url: str, *, run: int | None = None) -> Report:
+        """Why a URL was visited, refused or failed; for one never seen, what the policy would say now."""
+        with self._opened() as opened:
+            owner = runs.project(opened.db, project)
+            return _explain(opened, owner, runs.run_of(opened.db, owner, run), url)
+
+    @contextmanager
+    def _opened(self, *, create: bool = False) -> Iterator[Directory]:
+        opened = Directory(self.path, create=create)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+def _unwatched(_now: Snapshot) -> None:
+    """Nobody looks at the progress."""
+
+
+def _result(report: Report) -> CrawlResult:
+    bases = tuple(BaseResult(**base) for base in report["bases"])
+    return CrawlResult(**{**report, "bases": bases}, exit_code=app.exit_code(report))
+
+
+def _check_thread() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError(
+        "an event loop is running in this thread, and a crawl needs its own: use Workspace.start, or await "
+        "asyncio.to_thread(orbweb.crawl, ...)"
+    )
+
+
+# Options.
+
+
+def _check_names(given: Mapping[str, object], names: frozenset[str]) -> None:
+    for name in given:
+        if name not in names:
+            close = difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(names))}"
+            raise UsageError(f"unknown option {name} ({hint})")
+
+
+def _config_file(given: Mapping[str, Any]) -> Path | None:
+    return Path(given["config"]) if "config" in given else None
+
+
+def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as nested settings, plain enough to be stored; their values are checked where they are merged."""
+    settings: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in _SETTINGS:
+            section, key = _SETTINGS[name]
+            (settings.setdefault(section, {}) if section else settings)[key] = _plain(name, value)
+    return settings
+
+
+def _plain(name: str, value: object) -> object:
+    plain = list(value) if isinstance(value, tuple) else value
+    if not isinstance(plain, _PLAIN):
+        raise UsageError(f"{name}: {type(value).__name__} cannot be stored; give text, a number, a list or None")
+    return plain
+
+
+# Explaining.
+
+
+def _explain(opened: Directory, owner: Project, run: Run, url: str) -> Report:
+    config, _ = app.configure(owner, Request())
+    asked = target(url, rules=app.url_rules(config))
+    if asked is None:
+        raise UsageError(f"{url!r} is not an http(s) URL")
+    report = explain.known(opened.db, run.id, asked.key)
+    if report is None:
+        bases = runs.bases_of(opened.db, run.id)
+        verdict = _verdict_now(
+            Policy(app.policy_rules(config), [base.scope_key for base in bases]), bases, asked.key
+        )
+        report = explain.unseen(asked.key, asked.url, verdict, bases[verdict.base])
+    return {"project": owner.name, "run": run.number, "asked": asked.url, **report}
+
+
+def _verdict_now(policy: Policy, bases: Sequence[Base], key: str) -> Verdict:
+    """The verdict if the first base URL linked to it: the best path it could have."""
+    limit = policy.rules.page_limit
+    for base in bases:
+        if limit is not None and base.pages >= limit:
+            policy.fill(base.number)
+    return policy.judge(Candidate(key, depth=1, hops=0, base=bases[0].number))

@@ -1,0 +1,336 @@
+"""What is damaged in a workspace.
+
+Owns the list of what must hold within and between database, bodies, links and counters. Always: a damage
+names its file, its place, the URLs it touches and what a repair does about it (see `repair`). Never: changes
+anything, or calls damage what a crash leaves and the next start settles.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from orbweb.errors import NewerWorkspace, StoreError
+from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
+from orbweb.model import FailKind, Role, SkipReason, Source
+from orbweb.store import outlinks, salvage
+from orbweb.store.blobs import BodyStore, Location
+from orbweb.store.db import Database, load_queries
+from orbweb.store.files import FileStore
+from orbweb.store.segments import SEGMENT_HEADER, SegmentStore
+from orbweb.urls import UrlRules, canonicalize
+
+DATABASE, LIMITER = "orbweb.db", "limiter.db"
+_LOCK = ".crawl.lock"
+CLOCK_SLACK = 86_400_000_000
+
+_EVERY_PARAM = UrlRules(frozenset())
+_WORDS: Mapping[tuple[str, str], frozenset[str]] = {
+    ("runs", "state"): frozenset(RunState),
+    ("crawls", "state"): frozenset(CrawlState),
+    ("crawls", "ended_by"): frozenset(EndedBy),
+    ("urls", "state"): frozenset(ItemState) - {ItemState.LEASED},
+    ("urls", "source"): frozenset(Source),
+    ("urls", "reason"): frozenset(SkipReason),
+    ("visits", "role"): frozenset(Role),
+    ("visits", "kind"): frozenset(FailKind),
+}
+
+# Each finds what contradicts itself in a run: id of the run, table, problem.
+_CONTRADICTIONS = (
+    "lost_runs",
+    "lost_bases",
+    "lost_crawls",
+    "stray_visits",
+    "stray_pages",
+    "stray_outlinks",
+    "lost_referrers",
+    "wrong_tallies",
+    "wrong_base_pages",
+    "wrong_counters",
+    "wrong_run_states",
+    "wrong_crawl_states",
+)
+
+
+class Books(Database):
+    """The database with queries of `doctor`, which read whole tables."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._queries = {**self._queries, **load_queries("doctor.sql")}
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One thing that is wrong: `file` in the workspace, `where` in it, and what `--repair` does about it."""
+
+    file: str
+    where: str
+    problem: str
+    urls: tuple[str, ...] = ()
+    repair: str = ""
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "where": self.where,
+            "problem": self.problem,
+            "urls": list(self.urls),
+            "repair": self.repair,
+        }
+
+
+class Touched(NamedTuple):
+    """A URL of a run."""
+
+    run_id: int
+    url_id: int
+    url: str
+
+
+class Body(NamedTuple):
+    """A body that cannot be read."""
+
+    sha256: bytes
+    location: Location
+    problem: str
+
+
+@dataclass(slots=True)
+class Findings:
+    """Everything found, and what a repair has to undo."""
+
+    damages: list[Damage] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    bodies: list[Body] = field(default_factory=list)
+    segments: list[int] = field(default_factory=list)
+    reopened: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+def project_names(root: Path) -> list[str]:
+    """Whom a repair must own: every project with a lock, and those the database can still name."""
+    locks = [path.name.removesuffix(_LOCK) for path in (root / "locks").glob(f"*{_LOCK}")]
+    return sorted({*locks, *salvage.texts(root / DATABASE, salvage.main_layout(), "projects", "name")})
+
+
+def examine(root: Path) -> Findings:
+    """Every damage of the workspace. Rows are looked at only where the database file itself is sound."""
+    found = Findings()
+    if _examine_files(root, found):
+        with closing(Books(root / DATABASE)) as db:
+            _examine_segments(root, db, found)
+            _examine_bodies(root, db, found)
+            _examine_visits(db, found)
+            _examine_outlinks(db, found)
+            _examine_books(db, found)
+    return found
+
+
+def _examine_files(root: Path, found: Findings) -> bool:
+    """Whether the main database is sound enough to be asked."""
+    flaws = _database_flaws(root)
+    _name_flaws(DATABASE, flaws, "rebuilt from every row that can be read; what is lost is fetched again", found)
+    if (root / LIMITER).exists():
+        limiter = salvage.flaws(root / LIMITER, salvage.limiter_layout(), lambda _table, _row: None)
+        _name_flaws(LIMITER, limiter, "set aside; it holds no pages and is made anew", found)
+    return not flaws
+
+
+def _database_flaws(root: Path) -> list[salvage.Flaw]:
+    path = root / DATABASE
+    if not path.stat().st_size:
+        return [salvage.Flaw("the whole file", "it is empty")] if (root / "store").exists() else []
+    flaws = salvage.flaws(path, salvage.main_layout(), misfit)
+    if any(flaw.where == "its schema" for flaw in flaws):
+        _refuse_newer(path)
+    return flaws
+
+
+def _refuse_newer(path: Path) -> None:
+    """Other tables and a higher version are those of a newer orbweb, not damage."""
+    try:
+        Database(path).close()
+    except NewerWorkspace:
+        raise
+    except StoreError:
+        return
+
+
+def _name_flaws(file: str, flaws: Iterable[salvage.Flaw], repair: str, found: Findings) -> None:
+    named = [Damage(file, flaw.where, flaw.problem, repair=repair) for flaw in flaws]
+    if named:
+        found.files.append(file)
+        found.damages += named
+
+
+def misfit(table: str, row: Mapping[str, Any]) -> str | None:
+    """Why a row cannot be what was written, by itself; None if it can."""
+    for (name, column), words in _WORDS.items():
+        if name == table and row[column] is not None and row[column] not in words:
+            return f"{column} is {row[column]!r}"
+    if table == "urls":
+        return _url_misfit(row)
+    if table == "visits" and not all(row[name] in (0, 1) for name in ("noindex", "nofollow", "truncated")):
+        return "a flag is neither 0 nor 1"
+    if table == "projects":
+        return _project_misfit(row)
+    return None
+
+
+def _url_misfit(row: Mapping[str, Any]) -> str | None:
+    if canonicalize(row["key"], _EVERY_PARAM) != row["key"]:
+        return f"{row['key']!r} is no canonical URL"
+    if row["url"] is not None and not _same_page(row["url"], row["key"]):
+        return f"{row['url']!r} is not a spelling of {row['key']!r}"
+    if (row["state"] == ItemState.SKIPPED) != (row["reason"] is not None):
+        return f"state {row['state']} with reason {row['reason']}"
+    return None if min(row["depth"], row["hops"], row["redirects"], row["base"]) >= 0 else "a number is negative"
+
+
+def _same_page(url: str, key: str) -> bool:
+    """Whether the key may be that of the URL; which parameters it has lost is the project's affair."""
+    page, _, query = (canonicalize(url, _EVERY_PARAM) or "").partition("?")
+    key_page, _, key_query = key.partition("?")
+    return page == key_page and set(key_query.split("&")) <= {*query.split("&"), ""}
+
+
+def _project_misfit(row: Mapping[str, Any]) -> str | None:
+    try:
+        settings, bases = json.loads(row["settings"]), json.loads(row["bases"])
+    except ValueError as error:
+        return f"its settings or base URLs are no JSON: {error}"
+    if not isinstance(settings, dict) or not isinstance(bases, list):
+        return "its settings or base URLs have another shape"
+    strange = [base for base in bases if not isinstance(base, str) or canonicalize(base) is None]
+    return f"{strange[0]!r} is no base URL" if strange else None
+
+
+def _examine_segments(root: Path, db: Database, found: Findings) -> None:
+    for number, committed, needed in db.all("open_segments"):
+        file = f"store/segments/{number:04d}.seg"
+        problem = _segment_problem(root / file, committed, needed)
+        if problem is not None:
+            found.segments.append(number)
+            found.damages.append(
+                Damage(file, "the file", problem, repair="closed: kept for reading, never written again")
+            )
+
+
+def _segment_problem(path: Path, committed: int, needed: int) -> str | None:
+    try:
+        with path.open("rb") as stream:
+            head, length = stream.read(len(SEGMENT_HEADER)), path.stat().st_size
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if head != SEGMENT_HEADER:
+        return "its header is not that of a segment"
+    if length < committed:
+        return f"it has {length} bytes, but {committed} were committed"
+    return f"{committed} bytes are said to be committed, its bodies need {needed}" if committed < needed else None
+
+
+def _examine_bodies(root: Path, db: Database, found: Findings) -> None:
+    broken = {body.sha256: body for body in _broken_bodies(root / "store", db)}
+    touched: dict[bytes, list[Touched]] = {sha256: [] for sha256 in broken}
+    for run_id, url_id, url, sha256 in db.each("body_visits") if broken else ():
+        if sha256 in touched:
+            touched[sha256].append(Touched(run_id, url_id, url))
+    for body in broken.values():
+        found.bodies.append(body)
+        _reopen(found, _file_of(root, body), body.problem, touched[body.sha256], f"body {body.sha256.hex()}")
+
+
+def _broken_bodies(store: Path, db: Database) -> Iterator[Body]:
+    segments, files = SegmentStore(store), FileStore(store)
+    with closing(segments), closing(files):
+        for sha256, *at in db.each("all_bodies"):
+            location = Location(*at)
+            problem = _row_problem(store, location) or _body_problem(
+                files if location.segment is None else segments, sha256, location
+            )
+            if problem is not None:
+                yield Body(sha256, location, problem.replace(f"{store.parent}/", ""))
+
+
+def _row_problem(store: Path, location: Location) -> str | None:
+    """Whether the row names a place that cannot be; a reader would allocate what it says."""
+    segment, offset, length, size = location
+    if min(offset or 0, length, size) < 0 or (segment is None) != (offset is None):
+        return "its row names a place that cannot be"
+    path = store / "segments" / f"{segment or 0:04d}.seg"
+    if offset is not None and path.exists() and offset + length > path.stat().st_size:
+        return f"{path} at offset {offset}: the segment ends inside the body"
+    return None
+
+
+def _body_problem(store: BodyStore, sha256: bytes, location: Location) -> str | None:
+    try:
+        store.read(sha256, location)
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+def _file_of(root: Path, body: Body) -> str:
+    if body.location.segment is not None:
+        return f"store/segments/{body.location.segment:04d}.seg"
+    paths = body_files(root, body.sha256)
+    return str((paths[0] if paths else _body_path(root, body.sha256, ".html.zst")).relative_to(root))
+
+
+def _body_path(root: Path, sha256: bytes, suffix: str) -> Path:
+    name = sha256.hex()
+    return root / "store" / "html" / name[:2] / name[2:4] / (name + suffix)
+
+
+def body_files(root: Path, sha256: bytes) -> list[Path]:
+    return [path for suffix in (".html.zst", ".html") if (path := _body_path(root, sha256, suffix)).exists()]
+
+
+def _reopen(found: Findings, file: str, problem: str, touched: list[Touched], where: str) -> None:
+    """A damage whose URLs go back to the queue."""
+    for each in touched:
+        found.reopened[each.run_id, each.url_id] = each.url
+    repair = f"{len(touched)} URLs queued again" if touched else "forgotten; no URL needs it"
+    urls = tuple(dict.fromkeys(each.url for each in touched))
+    found.damages.append(Damage(file, where, problem, urls, repair))
+
+
+def _examine_visits(db: Database, found: Findings) -> None:
+    for run_id, url_id, url, problem in db.each("damaged_visits", slack=CLOCK_SLACK):
+        _reopen(found, DATABASE, problem, [Touched(run_id, url_id, url)], f"run {run_id}, URL {url_id}")
+
+
+def _examine_outlinks(db: Database, found: Findings) -> None:
+    known: tuple[int, frozenset[int]] = (0, frozenset())
+    for run_id, url_id, url, packed, redirect_to in db.each("all_outlinks"):
+        if run_id != known[0]:
+            known = run_id, frozenset(number for (number,) in db.each("url_ids", run_id=run_id))
+        problem = _outlinks_problem(packed, redirect_to, known[1])
+        if problem is not None:
+            _reopen(
+                found, DATABASE, problem, [Touched(run_id, url_id, url)], f"run {run_id}, links of URL {url_id}"
+            )
+
+
+def _outlinks_problem(packed: bytes, redirect_to: int | None, known: frozenset[int]) -> str | None:
+    try:
+        targets = [link.target for link in outlinks.unpack(packed)]
+    except StoreError as error:
+        return str(error)
+    if redirect_to is not None and targets != [redirect_to]:
+        return "its link is not what it redirects to"
+    missing = next((target for target in targets if target not in known), None)
+    return None if missing is None else f"it links to URL {missing}, which is missing"
+
+
+def _examine_books(db: Database, found: Findings) -> None:
+    for name in _CONTRADICTIONS:
+        for run_id, table, problem in db.each(name):
+            repair = "given up; a new run starts from the base URLs" if name == "lost_runs" else "put right"
+            found.damages.append(Damage(DATABASE, f"run {run_id}, table {table}", problem, repair=repair))

@@ -1,0 +1,223 @@
+"""The repair of what `doctor` finds.
+
+Always: before anything is taken away, a copy is in `quarantine/`; a URL whose record cannot be trusted goes
+back to the queue, because fetching it again is the only honest way to get it. The caller owns every
+project. Never: guesses a value, or touches what no damage names.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from orbweb.store import runs, salvage
+from orbweb.store.db import Database
+from orbweb.store.doctor import DATABASE, LIMITER, Body, Books, Damage, Findings, body_files, examine, misfit
+from orbweb.store.runs import Base
+from orbweb.store.segments import RECORD_HEADER_BYTES
+from orbweb.urls import canonicalize
+
+ROUNDS = 4
+
+_MENDS = (
+    "forget_stray_visits",
+    "forget_stray_pages",
+    "forget_stray_outlinks",
+    "forget_lost_referrers",
+    "forget_tallies",
+    "recount_tallies",
+    "recount_base_pages",
+    "mend_counters",
+    "crash_contradicting_crawls",
+    "pause_contradicting_runs",
+)
+_RUN_TABLES = (
+    "forget_run_urls",
+    "forget_run_visits",
+    "forget_run_pages",
+    "forget_run_outlinks",
+    "forget_run_bases",
+    "forget_run_crawls",
+    "forget_run_tallies",
+    "forget_run",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """What a repair found and did; `left` is what it could not repair."""
+
+    damages: tuple[Damage, ...]
+    left: tuple[Damage, ...]
+    requeued: int
+    quarantine: Path | None
+
+
+def looked_at(found: Findings) -> Treatment:
+    """No treatment: everything is left as it was found."""
+    return Treatment(tuple(found.damages), tuple(found.damages), 0, None)
+
+
+def repair(root: Path, now: int) -> Treatment:
+    """Repair what can be; each round looks again, because one repair may show what another has hidden."""
+    ward = _Ward(root, root / "quarantine" / str(now))
+    named: dict[Damage, None] = {}
+    requeued: set[tuple[int, int]] = set()
+    found = examine(root)
+    for _ in range(ROUNDS):
+        if not found.damages:
+            break
+        named.update(dict.fromkeys(found.damages))
+        ward.note(found.damages)
+        requeued |= _treat(root, found, ward, now)
+        found = examine(root)
+    return Treatment(tuple(named), tuple(found.damages), len(requeued), ward.path if named else None)
+
+
+def _treat(root: Path, found: Findings, ward: _Ward, now: int) -> set[tuple[int, int]]:
+    if LIMITER in found.files:
+        ward.take(LIMITER, f"{LIMITER}-wal", f"{LIMITER}-shm")
+    if DATABASE in found.files:
+        return _rebuild(root, ward, now)
+    with closing(Books(root / DATABASE)) as db:
+        for body in found.bodies:
+            ward.take_body(body)
+        with db.transaction():
+            for body in found.bodies:
+                db.run("forget_body", sha256=body.sha256)
+            for number in found.segments:
+                db.run("extend_segment", segment=number, committed=0)
+            _requeue(db, found.reopened)
+            _mend(db)
+        _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
+    return set(found.reopened)
+
+
+def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
+    """Back to the queue, each with a new rank at the end, as if it had never been visited."""
+    db.run("mend_counters")
+    ranks: dict[int, int] = {}
+    for run_id, url_id in reopened:
+        rank = ranks.get(run_id)
+        if rank is None:
+            rank = db.value("next_rank", run_id=run_id)
+        db.run("reopen_url", run_id=run_id, id=url_id, rank=rank)
+        db.run("forget_visit", run_id=run_id, url_id=url_id)
+        db.run("forget_page", run_id=run_id, url_id=url_id)
+        db.run("forget_outlinks", run_id=run_id, url_id=url_id)
+        ranks[run_id] = rank + 1
+
+
+def _mend(db: Database) -> None:
+    """Make the books agree with the URLs; where they do nothing changes."""
+    for run_id, number, url, next_url, next_rank in db.all("lost_base_urls"):
+        key = canonicalize(url) or url
+        row = runs.initial_url(number, key, url, "")
+        db.many("add_url", [row._replace(run_id=run_id, id=next_url, rank=next_rank)])
+        db.run("mend_counters")
+    for run_id, _, _ in db.all("lost_crawls"):
+        _restore_crawls(db, run_id)
+    for name in _MENDS:
+        db.run(name)
+
+
+def _restore_crawls(db: Database, run_id: int) -> None:
+    known = {crawl.id: crawl.number for crawl in runs.crawls_of(db, run_id)}
+    numbers = (number for number in range(1, 1 << 31) if number not in known.values())
+    for crawl_id, visited, failed, pages, size, first, last in db.all("crawl_totals", run_id=run_id):
+        if crawl_id not in known:
+            _restore_crawl(db, run_id, crawl_id, next(numbers), (visited, failed, pages, size, first, last))
+    if not runs.crawls_of(db, run_id):
+        _restore_crawl(db, run_id, None, 1, (0, 0, 0, 0, 0, 0))
+
+
+def _restore_crawl(db: Database, run_id: int, crawl_id: int | None, number: int, totals: tuple[int, ...]) -> None:
+    names = ("visited", "failed", "pages", "bytes", "started_at", "updated_at")
+    db.run("restore_crawl", id=crawl_id, run_id=run_id, number=number, **dict(zip(names, totals, strict=True)))
+
+
+def _restart(db: Database, lost: Iterable[int], now: int) -> None:
+    """Give up runs that lead nowhere; a project left without any starts anew from its base URLs."""
+    with db.transaction():
+        for run_id in lost:
+            for name in _RUN_TABLES:
+                db.run(name, run_id=run_id)
+    for project in runs.projects(db):
+        if runs.latest_run(db, project.id) is None:
+            keys = [canonicalize(url) or url for url in project.bases]
+            bases = [Base(at, url, key) for at, (url, key) in enumerate(zip(project.bases, keys, strict=True))]
+            rows = [runs.initial_url(base.number, base.scope_key, base.url, "") for base in bases]
+            runs.start_run(db, project, bases, rows, None, now)
+            runs.settle_crashed(db, project.id, now)
+
+
+def _rebuild(root: Path, ward: _Ward, now: int) -> set[tuple[int, int]]:
+    """A new database of every row that fits, if that leaves any project at all."""
+    rebuilt = root / f"{DATABASE}.rebuilt"
+    rebuilt.unlink(missing_ok=True)
+    lost = salvage.rebuild(root / DATABASE, rebuilt, misfit)
+    with closing(Books(rebuilt)) as db:
+        hopeless = not runs.projects(db)
+        doubted = _mend_rebuilt(db, {flaw.table for flaw in lost}, now)
+    if hopeless:
+        rebuilt.unlink()
+        return set()
+    ward.keep(DATABASE, f"{DATABASE}-wal")
+    salvage.replace(root / DATABASE, rebuilt)
+    return doubted
+
+
+def _mend_rebuilt(db: Database, lost_from: set[str], now: int) -> set[tuple[int, int]]:
+    """Links that were lost leave no trace, so every page without a record is fetched again."""
+    _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
+    doubted: set[tuple[int, int]] = set()
+    if "outlinks" in lost_from:
+        doubted = {(run_id, url_id) for run_id, url_id in db.all("pages_without_outlinks")}
+    with db.transaction():
+        _requeue(db, sorted(doubted))
+    return doubted
+
+
+class _Ward:
+    """One folder of `quarantine/`: what a repair took away, and a note for each damage."""
+
+    def __init__(self, root: Path, path: Path) -> None:
+        self._root = root
+        self.path = path
+
+    def note(self, damages: Iterable[Damage]) -> None:
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self.path / "notes.jsonl").open("a", encoding="utf-8") as notes:
+            for damage in damages:
+                notes.write(json.dumps(damage.report(), ensure_ascii=False) + "\n")
+
+    def keep(self, *names: str) -> None:
+        """Copy files of the workspace."""
+        for name in names:
+            if (self._root / name).exists():
+                shutil.copy2(self._root / name, self.path / name)
+
+    def take(self, *names: str) -> None:
+        """Move files of the workspace."""
+        for name in names:
+            if (self._root / name).exists():
+                shutil.move(self._root / name, self.path / name)
+
+    def take_body(self, body: Body) -> None:
+        """A file is moved, so that a new one is written; of a segment, which stays, the record is copied."""
+        segment, offset, length, _ = body.location
+        if segment is None or offset is None:
+            for path in body_files(self._root, body.sha256):
+                shutil.move(path, self.path / path.name)
+            return
+        path = self._root / "store" / "segments" / f"{segment:04d}.seg"
+        start = max(0, offset - RECORD_HEADER_BYTES)
+        end = min(offset + length, path.stat().st_size if path.exists() else 0)
+        if start < end:
+            with path.open("rb") as stream:
+                stream.seek(start)
+                (self.path / f"{body.sha256.hex()}.record").write_bytes(stream.read(end - start))

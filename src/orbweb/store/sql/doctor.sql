@@ -1,0 +1,281 @@
+-- The named queries of `doctor` and its repair. They read whole tables, which no query of a crawl may.
+
+-- name: urls_unlike_index
+-- The index repeats the key, so a damaged key shows as a difference between the two.
+SELECT run_id, id, key FROM urls NOT INDEXED EXCEPT SELECT run_id, id, key FROM urls INDEXED BY urls_by_key;
+
+-- name: visits_unlike_index
+-- The index repeats the URL of a visit, so a damaged one shows as a difference between the two.
+SELECT run_id, number, url_id FROM visits NOT INDEXED
+EXCEPT SELECT run_id, number, url_id FROM visits INDEXED BY visits_by_url;
+
+-- name: damaged_visits
+-- `doctor`: what a settled URL, its visit, its page and its body say twice must be the same.
+SELECT urls.run_id, urls.id, COALESCE(urls.url, urls.key), CASE
+    WHEN visits.number IS NULL THEN 'it is settled, and its visit is missing'
+    WHEN (visits.depth, visits.rank) IS NOT (urls.depth, urls.rank) THEN 'its visit has another place'
+    WHEN (urls.state = 'failed') <> (visits.kind IS NOT NULL) THEN 'its visit ended otherwise'
+    WHEN visits.kind = 'http_4xx' AND visits.status NOT BETWEEN 400 AND 499 THEN 'its status is no 4xx'
+    WHEN visits.kind = 'http_5xx' AND visits.status < 500 THEN 'its status is no 5xx'
+    WHEN visits.kind IS NULL AND COALESCE(visits.status, 0) NOT BETWEEN 200 AND 399 THEN 'its status is no success'
+    WHEN visits.redirect_to IS NOT NULL AND visits.status < 300 THEN 'its status is no redirect'
+    WHEN visits.redirect_to IS NOT NULL AND targets.id IS NULL THEN 'the URL it redirects to is missing'
+    WHEN (visits.role = '-') <> (visits.body_sha256 IS NULL) THEN 'its role needs another body'
+    WHEN (visits.role = '-') <> (visits.content_sha256 IS NULL) THEN 'its role needs another content'
+    WHEN visits.body_sha256 IS NOT NULL AND bodies.sha256 IS NULL THEN 'its body is not in the store'
+    WHEN visits.bytes <> COALESCE(bodies.size, 0) THEN 'its body has another size'
+    WHEN visits.role <> '-' AND pages.url_id IS NULL THEN 'its page is missing'
+    WHEN visits.role <> '-' AND (visits.role = 'primary') <> (pages.url_id = urls.id) THEN 'its page has another primary'
+    WHEN visits.role = 'primary' AND pages.base <> urls.base THEN 'its page counts for another base URL'
+    WHEN abs(visits.fetched_at - crawls.started_at) > :slack AND abs(visits.fetched_at - crawls.updated_at) > :slack
+        AND visits.fetched_at NOT BETWEEN crawls.started_at AND crawls.updated_at THEN 'it was not visited in its crawl'
+    END AS problem
+FROM urls
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
+LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN crawls ON crawls.id = visits.crawl_id AND crawls.run_id = visits.run_id
+WHERE urls.state IN ('visited', 'failed') AND problem IS NOT NULL ORDER BY urls.run_id, visits.number;
+
+-- name: all_outlinks
+-- `doctor` unpacks every record and looks its targets up.
+SELECT outlinks.run_id, outlinks.url_id, COALESCE(urls.url, urls.key), outlinks.packed, visits.redirect_to
+FROM outlinks JOIN urls ON urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
+JOIN visits ON visits.run_id = outlinks.run_id AND visits.url_id = outlinks.url_id
+ORDER BY outlinks.run_id, outlinks.url_id;
+
+-- name: url_ids
+-- What the targets of a run's records may be.
+SELECT id FROM urls WHERE run_id = :run_id;
+
+-- name: pages_without_outlinks
+-- Where records are known to be lost, a page without one may have had one.
+SELECT visits.run_id, visits.url_id FROM visits WHERE visits.role <> '-' AND NOT EXISTS
+(SELECT 1 FROM outlinks WHERE outlinks.run_id = visits.run_id AND outlinks.url_id = visits.url_id)
+ORDER BY visits.run_id, visits.number;
+
+-- name: all_bodies
+-- `doctor` reads every body where it should lie.
+SELECT sha256, segment, offset, length, size FROM bodies ORDER BY segment, offset;
+
+-- name: body_visits
+-- Which URLs a damaged body belongs to, in one pass for all of them.
+SELECT visits.run_id, visits.url_id, COALESCE(urls.url, urls.key), visits.body_sha256
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.body_sha256 IS NOT NULL ORDER BY visits.run_id, visits.number;
+
+-- name: open_segments
+-- A segment that may be written again must be whole up to what is committed; 0 means closed.
+SELECT segments.id, segments.committed, COALESCE(MAX(bodies.offset + bodies.length), 0)
+FROM segments LEFT JOIN bodies ON bodies.segment = segments.id
+WHERE segments.committed <> 0 GROUP BY segments.id ORDER BY segments.id;
+
+-- name: lost_runs
+-- Rows of a run that is not there, or that has lost its project or its base URLs, can lead nowhere.
+SELECT run_id, 'runs', 'the run, its project or its base URLs are missing' FROM (
+    SELECT id AS run_id FROM runs WHERE project_id NOT IN (SELECT id FROM projects)
+    UNION SELECT id FROM runs WHERE id NOT IN (SELECT run_id FROM bases)
+    UNION SELECT run_id FROM urls WHERE run_id NOT IN (SELECT id FROM runs)
+    UNION SELECT run_id FROM visits WHERE run_id NOT IN (SELECT id FROM runs)
+    UNION SELECT run_id FROM bases WHERE run_id NOT IN (SELECT id FROM runs)
+    UNION SELECT run_id FROM crawls WHERE run_id NOT IN (SELECT id FROM runs)
+    UNION SELECT run_id FROM tallies WHERE run_id NOT IN (SELECT id FROM runs)
+) ORDER BY run_id;
+
+-- name: lost_bases
+-- Without the row of a base URL a run would never visit it.
+SELECT bases.run_id, 'bases', 'base URL ' || bases.url || ' is not among the URLs' FROM bases WHERE NOT EXISTS
+(SELECT 1 FROM urls WHERE urls.run_id = bases.run_id AND urls.base = bases.number AND urls.depth = 0
+ AND urls.source = 'initial') ORDER BY bases.run_id, bases.number;
+
+-- name: lost_base_urls
+-- What `lost_bases` names, as it must be added again.
+SELECT bases.run_id, bases.number, bases.url, runs.next_url, runs.next_rank
+FROM bases JOIN runs ON runs.id = bases.run_id WHERE NOT EXISTS
+(SELECT 1 FROM urls WHERE urls.run_id = bases.run_id AND urls.base = bases.number AND urls.depth = 0
+ AND urls.source = 'initial') ORDER BY bases.run_id, bases.number;
+
+-- name: lost_crawls
+-- A visit belongs to a crawl, and a run has at least one.
+SELECT runs.id, 'crawls', 'a crawl of the run is missing' FROM runs
+WHERE runs.id NOT IN (SELECT run_id FROM crawls) OR EXISTS
+(SELECT 1 FROM visits WHERE visits.run_id = runs.id AND visits.crawl_id NOT IN
+ (SELECT crawls.id FROM crawls WHERE crawls.run_id = runs.id)) ORDER BY runs.id;
+
+-- name: crawl_totals
+-- What the visits still tell about the crawls of a run.
+SELECT crawl_id, SUM(kind IS NULL), SUM(kind IS NOT NULL), SUM(role = 'primary'), SUM(bytes), MIN(fetched_at), MAX(fetched_at)
+FROM visits WHERE run_id = :run_id GROUP BY crawl_id ORDER BY crawl_id;
+
+-- name: restore_crawl
+-- A crawl whose row was lost is told as interrupted, with what its visits still tell.
+INSERT INTO crawls (id, run_id, number, state, ended_by, started_at, updated_at, visited, failed, pages, bytes)
+VALUES (:id, :run_id, :number, 'failed', 'crashed', :started_at, :updated_at, :visited, :failed, :pages, :bytes);
+
+-- name: stray_visits
+-- A visit belongs to a settled URL.
+SELECT visits.run_id, 'visits', COUNT(*) || ' visits belong to no settled URL' FROM visits
+LEFT JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE urls.id IS NULL OR urls.state NOT IN ('visited', 'failed') GROUP BY visits.run_id;
+
+-- name: stray_pages
+-- A page belongs to the visit that showed it first.
+SELECT pages.run_id, 'pages', COUNT(*) || ' pages have no primary visit' FROM pages WHERE NOT EXISTS
+(SELECT 1 FROM visits WHERE visits.run_id = pages.run_id AND visits.url_id = pages.url_id
+ AND visits.content_sha256 = pages.content_sha256 AND visits.role = 'primary') GROUP BY pages.run_id;
+
+-- name: stray_outlinks
+-- Links belong to a visit.
+SELECT outlinks.run_id, 'outlinks', COUNT(*) || ' records of links belong to no visit' FROM outlinks WHERE NOT EXISTS
+(SELECT 1 FROM visits WHERE visits.run_id = outlinks.run_id AND visits.url_id = outlinks.url_id AND visits.kind IS NULL)
+GROUP BY outlinks.run_id;
+
+-- name: lost_referrers
+-- A referrer is a URL of the same run, one link nearer to a base URL, or at the same depth if it redirects.
+SELECT urls.run_id, 'urls', COUNT(*) || ' URLs have a referrer that is missing or at another depth' FROM urls
+LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+WHERE urls.referrer IS NOT NULL AND (referrers.id IS NULL
+    OR (urls.source IN ('spider', 'redirect') AND urls.depth <> referrers.depth + (urls.source = 'spider')))
+GROUP BY urls.run_id;
+
+-- name: wrong_tallies
+-- Counters equal the rows they count.
+SELECT run_id, 'tallies', state || ' ' || reason || ': ' || SUM(tally) || ' counted, ' || SUM(found) || ' found' FROM (
+    SELECT run_id, state, reason, count AS tally, 0 AS found FROM tallies
+    UNION ALL SELECT run_id, state, COALESCE(reason, ''), 0, COUNT(*) FROM urls GROUP BY run_id, state, reason
+) GROUP BY run_id, state, reason HAVING SUM(tally) <> SUM(found);
+
+-- name: wrong_base_pages
+-- A page limit counts the pages of a base URL.
+SELECT run_id, 'bases', 'base URL ' || number || ' has ' || found || ' pages, ' || pages || ' counted' FROM (
+    SELECT run_id, number, pages,
+           (SELECT COUNT(*) FROM pages WHERE pages.run_id = bases.run_id AND pages.base = bases.number) AS found
+    FROM bases
+) WHERE found <> pages;
+
+-- name: wrong_counters
+-- Ids, ranks and visit numbers are never given out twice.
+SELECT id, 'runs', 'the next id, rank or visit number is wrong' FROM runs
+WHERE next_url <> (SELECT COALESCE(MAX(urls.id), 0) + 1 FROM urls WHERE urls.run_id = runs.id)
+   OR next_rank <= (SELECT COALESCE(MAX(urls.rank), -1) FROM urls WHERE urls.run_id = runs.id)
+   OR next_visit <= (SELECT COALESCE(MAX(visits.number), 0) FROM visits WHERE visits.run_id = runs.id);
+
+-- name: wrong_run_states
+-- A completed run has nothing queued; a run in progress has a crawl in progress.
+SELECT id, 'runs', 'it is ' || state || ', and its queue or its crawls say otherwise' FROM runs
+WHERE (state = 'completed' AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.state = 'queued'))
+   OR (state = 'in_progress' AND NOT EXISTS
+       (SELECT 1 FROM crawls WHERE crawls.run_id = runs.id AND crawls.state = 'in_progress'));
+
+-- name: wrong_crawl_states
+-- How a crawl ended decides its state.
+SELECT run_id, 'crawls', 'crawl ' || number || ' is ' || state || ', ended by ' || COALESCE(ended_by, 'nothing')
+FROM crawls WHERE (state = 'in_progress') <> (ended_by IS NULL)
+   OR (state = 'completed') <> COALESCE(ended_by IN ('exhausted', 'budget', 'page_limit'), 0);
+
+-- name: forget_body
+-- A body that cannot be read is as good as not there.
+DELETE FROM bodies WHERE sha256 = :sha256;
+
+-- name: reopen_url
+-- A URL whose record is damaged gets a new place and is fetched again.
+UPDATE urls SET state = 'queued', rank = :rank WHERE run_id = :run_id AND id = :id AND state IN ('visited', 'failed');
+
+-- name: forget_page
+-- A reopened URL is the primary of nothing.
+DELETE FROM pages WHERE run_id = :run_id AND url_id = :url_id;
+
+-- name: forget_outlinks
+-- A reopened URL will have its links written anew.
+DELETE FROM outlinks WHERE run_id = :run_id AND url_id = :url_id;
+
+-- name: forget_stray_visits
+-- The repair of `stray_visits`.
+DELETE FROM visits WHERE NOT EXISTS (SELECT 1 FROM urls WHERE urls.run_id = visits.run_id AND urls.id = visits.url_id
+AND urls.state IN ('visited', 'failed'));
+
+-- name: forget_stray_pages
+-- The repair of `stray_pages`.
+DELETE FROM pages WHERE NOT EXISTS (SELECT 1 FROM visits WHERE visits.run_id = pages.run_id
+AND visits.url_id = pages.url_id AND visits.content_sha256 = pages.content_sha256 AND visits.role = 'primary');
+
+-- name: forget_stray_outlinks
+-- The repair of `stray_outlinks`.
+DELETE FROM outlinks WHERE NOT EXISTS (SELECT 1 FROM visits WHERE visits.run_id = outlinks.run_id
+AND visits.url_id = outlinks.url_id AND visits.kind IS NULL);
+
+-- name: forget_lost_referrers
+-- The repair of `lost_referrers`: how the URL was found is not known any more.
+UPDATE urls SET referrer = NULL WHERE referrer IS NOT NULL AND NOT EXISTS
+(SELECT 1 FROM urls AS referrers WHERE referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+ AND (urls.source NOT IN ('spider', 'redirect') OR urls.depth = referrers.depth + (urls.source = 'spider')));
+
+-- name: forget_tallies
+-- The first half of the repair of `wrong_tallies`.
+DELETE FROM tallies;
+
+-- name: recount_tallies
+-- The second half of the repair of `wrong_tallies`.
+INSERT INTO tallies (run_id, state, reason, count)
+SELECT run_id, state, COALESCE(reason, ''), COUNT(*) FROM urls GROUP BY run_id, state, reason;
+
+-- name: recount_base_pages
+-- The repair of `wrong_base_pages`.
+UPDATE bases SET pages =
+(SELECT COUNT(*) FROM pages WHERE pages.run_id = bases.run_id AND pages.base = bases.number);
+
+-- name: mend_counters
+-- The repair of `wrong_counters`.
+UPDATE runs SET
+    next_url = (SELECT COALESCE(MAX(urls.id), 0) + 1 FROM urls WHERE urls.run_id = runs.id),
+    next_rank = MAX(next_rank, (SELECT COALESCE(MAX(urls.rank), -1) + 1 FROM urls WHERE urls.run_id = runs.id)),
+    next_visit = MAX(next_visit, (SELECT COALESCE(MAX(visits.number), 0) + 1 FROM visits WHERE visits.run_id = runs.id));
+
+-- name: pause_contradicting_runs
+-- The repair of `wrong_run_states`: a run with work left can be resumed.
+UPDATE runs SET state = 'paused', ended_at = NULL
+WHERE (state = 'completed' AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.state = 'queued'))
+   OR (state = 'in_progress' AND NOT EXISTS
+       (SELECT 1 FROM crawls WHERE crawls.run_id = runs.id AND crawls.state = 'in_progress'));
+
+-- name: crash_contradicting_crawls
+-- The repair of `wrong_crawl_states`: all that is sure is that it did not end well.
+UPDATE crawls SET state = 'failed', ended_by = 'crashed' WHERE (state = 'in_progress') <> (ended_by IS NULL)
+   OR (state = 'completed') <> COALESCE(ended_by IN ('exhausted', 'budget', 'page_limit'), 0);
+
+-- name: forget_run_urls
+-- Part of giving up a lost run.
+DELETE FROM urls WHERE run_id = :run_id;
+
+-- name: forget_run_visits
+-- Part of giving up a lost run.
+DELETE FROM visits WHERE run_id = :run_id;
+
+-- name: forget_run_pages
+-- Part of giving up a lost run.
+DELETE FROM pages WHERE run_id = :run_id;
+
+-- name: forget_run_outlinks
+-- Part of giving up a lost run.
+DELETE FROM outlinks WHERE run_id = :run_id;
+
+-- name: forget_run_bases
+-- Part of giving up a lost run.
+DELETE FROM bases WHERE run_id = :run_id;
+
+-- name: forget_run_crawls
+-- Part of giving up a lost run.
+DELETE FROM crawls WHERE run_id = :run_id;
+
+-- name: forget_run_tallies
+-- Part of giving up a lost run.
+DELETE FROM tallies WHERE run_id = :run_id;
+
+-- name: forget_run
+-- The last part of giving up a lost run.
+DELETE FROM runs WHERE id = :run_id;
+
+-- name: next_rank
+-- Where the queue of a run goes on, for URLs that are reopened.
+SELECT next_rank FROM runs WHERE id = :run_id;

@@ -1,0 +1,151 @@
+"""P4, R11: robots.txt is asked for first, obeyed to the line, and remembered. Judged by the server's log."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from harness import Cli
+from servers.pages import page
+from servers.site import Answer, Ending, StaticSite, html, redirect, serve, text
+
+FAST = ("--rate", "max", "--project", "site")
+QUICK = {"ORBWEB_FETCH__BACKOFF_S": "0.05", "ORBWEB_FETCH__TIMEOUT_S": "0.4", "ORBWEB_ROBOTS__RETRY_FOR_S": "0.6"}
+PAGES = {
+    "/": page("start", "/open", "/private/x", "/private/ok", "/dir", "/r"),
+    "/open": page("open", "/private/y"),
+    "/private/ok": page("ok"),
+    "/private/x": page("secret"),
+    "/private/y": page("secret"),
+    "/dir": redirect("/dir/"),
+    "/dir/": page("dir"),
+    "/r": redirect("/private/x"),
+}
+RULES = "User-agent: *\nDisallow: /private/\nAllow: /private/ok\n\nUser-agent: other\nDisallow: /\n"
+
+
+def paths(log: Any) -> list[str]:
+    return [hit.path for hit in log]
+
+
+def test_disallowed_paths_are_never_asked_for(cli: Cli) -> None:
+    with serve(StaticSite({**PAGES, "/robots.txt": text(RULES)})) as server:
+        done = cli.crawl(server.url, *FAST, "--workers", 8).ok(0)
+        asked = paths(server.whole_log)
+    assert asked[0] == "/robots.txt"
+    assert asked.count("/robots.txt") == 1
+    assert not {"/private/x", "/private/y"} & set(asked)
+    assert "/private/ok" in asked
+    assert done.json["skipped"] == {"robots": 2}
+    shown = cli("show", "site", f"{server.url}private/x", "--json").ok().json
+    assert (shown["state"], shown["reason"]) == ("skipped", "robots")
+    assert "Disallow: /private/" in shown["rule"]
+    cli.check("site")
+
+
+def test_refusals_cost_no_budget_and_do_not_change_the_order(cli: Cli) -> None:
+    with serve(StaticSite({**PAGES, "/robots.txt": text(RULES)})) as server:
+        for code in (4, 4, 0):
+            assert cli.crawl(server.url, *FAST, "--workers", 4, "--budget", 2).code == code
+    assert [line[1].rpartition("/")[2] or "dir" for line in cli.manifest("site")] == [
+        "dir", "open", "ok", "dir", "r",
+    ]  # fmt: skip
+    cli.check("site")
+
+
+@pytest.mark.parametrize(
+    ("answer", "visited"),
+    [
+        (html("gone", 404), 7),
+        (html("no", 403), 7),
+        (text(""), 7),
+        (Answer(200, (("Content-Type", "text/plain"),), b"\xef\xbb\xbf" + RULES.encode()), 5),
+        (html("<!doctype html><h1>Welcome</h1>"), 7),
+        (Answer(200, (("Content-Type", "text/plain"),), b"\xff\x00\xfe garbage \x80" * 100), 7),
+        (text(RULES + "# padding\n" * 60_000), 5),
+        (text("# padding\n" * 60_000 + RULES), 7),
+        (redirect("/rules"), 5),
+    ],
+    ids=["404", "403", "empty", "bom", "html", "garbage", "600 KB", "rules beyond 500 KiB", "redirected"],
+)
+def test_what_a_robots_answer_means(cli: Cli, answer: Answer, visited: int) -> None:
+    with serve(StaticSite({**PAGES, "/robots.txt": answer, "/rules": text(RULES)})) as server:
+        assert cli.crawl(server.url, *FAST).ok(0).json["visited"] == visited
+    cli.check("site")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [html("down", 503), html("slow down", 429), Answer(delay_s=5.0), Answer(ending=Ending.STALL, body=b"x" * 100)],
+    ids=["503", "429", "timeout", "stalled"],
+)
+def test_a_server_that_gives_no_rules_is_not_asked_for_pages(cli: Cli, answer: Answer) -> None:
+    with serve(StaticSite({**PAGES, "/robots.txt": answer})) as server:
+        done = cli.crawl(server.url, *FAST, env=QUICK).ok(3)
+        assert server.log == ()
+        assert len(server.whole_log) > 1
+    assert done.json["skipped"] == {"robots_unavailable": 1}
+    assert "robots.txt" in done.err
+    cli.check("site")
+
+
+def test_rules_that_come_late_are_obeyed(cli: Cli) -> None:
+    def late(request: Any) -> Answer:
+        return text(RULES) if request.nth > 3 else html("starting", 503)
+
+    with serve(StaticSite({**PAGES, "/robots.txt": late})) as server:
+        env = {**QUICK, "ORBWEB_ROBOTS__RETRY_FOR_S": "30"}
+        assert cli.crawl(server.url, *FAST, env=env).ok(0).json["skipped"] == {"robots": 2}
+        assert not {"/private/x", "/private/y"} & set(paths(server.log))
+
+
+def test_rules_are_remembered_by_the_workspace(cli: Cli) -> None:
+    with serve(StaticSite({**PAGES, "/robots.txt": text(RULES)})) as server:
+        for name in ("one", "two"):
+            cli.crawl(server.url, "--rate", "max", "--project", name).ok(0)
+        assert paths(server.whole_log).count("/robots.txt") == 1
+        cli.crawl(server.url, "--rate", "max", "--project", "three", env={"ORBWEB_ROBOTS__CACHE_S": "0"}).ok(0)
+        assert paths(server.whole_log).count("/robots.txt") > 1
+
+
+def test_the_group_of_our_own_agent_counts(cli: Cli) -> None:
+    rules = "User-agent: *\nDisallow: /\n\nUser-agent: probe\nDisallow: /private/\n"
+    with serve(StaticSite({**PAGES, "/robots.txt": text(rules)})) as server:
+        done = cli.crawl(server.url, *FAST, "--user-agent", "Probe/2.0 (+mailto:a@example.org)").ok(0)
+        assert done.json["visited"] == 4
+        done = cli.crawl(server.url, "--rate", "max", "--project", "default").ok(0)
+        assert done.json["skipped"] == {"robots": 1}
+        assert "Disallow: /" in done.err
+
+
+@pytest.mark.parametrize("rate", ["max", "50"])
+def test_crawl_delay_slows_down(cli: Cli, rate: str) -> None:
+    with serve(StaticSite({**PAGES, "/robots.txt": text("User-agent: *\nCrawl-delay: 0.3")})) as server:
+        done = cli.crawl(server.url, "--rate", rate, "--project", "site", "--workers", 4, "--budget", 4).ok(4)
+        times = [hit.at for hit in server.whole_log]
+    assert "Crawl-delay of 0.3 s" in done.err
+    assert all(later - earlier >= 0.29 for earlier, later in pairwise(times))
+
+
+def test_an_absurd_crawl_delay_is_cut_and_shown(cli: Cli) -> None:
+    env = {"ORBWEB_ROBOTS__MAX_CRAWL_DELAY_S": "0.2"}
+    with serve(StaticSite({**PAGES, "/robots.txt": text("User-agent: *\nCrawl-delay: 86400")})) as server:
+        done = cli.crawl(server.url, *FAST, "--budget", 3, env=env).ok(4)
+    assert "cut to 0.2 s" in done.err
+
+
+def test_robots_can_be_set_aside_for_ones_own_server(cli: Cli) -> None:
+    with serve(StaticSite({**PAGES, "/robots.txt": text(RULES)})) as server:
+        done = cli.crawl(server.url, *FAST, env={"ORBWEB_ROBOTS__OBEY": "false"}).ok(0)
+        assert done.json["visited"] == 7
+        assert paths(server.whole_log).count("/robots.txt") == 0
+
+
+def test_spacing_counts_the_request_for_robots(cli: Cli) -> None:
+    with serve(StaticSite({**PAGES, "/robots.txt": text(RULES)})) as server:
+        cli.crawl(server.url, "--rate", 5, "--project", "site", "--budget", 3).ok(4)
+        times = [hit.at for hit in server.whole_log]
+    assert len(times) == 4
+    assert all(later - earlier >= 0.19 for earlier, later in pairwise(times))
