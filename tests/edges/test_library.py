@@ -131,6 +131,7 @@ def test_reports_are_those_of_the_command_line(cli: Cli) -> None:
 def test_crawls_follow_each_other_in_one_process_and_signals_are_given_back(tmp_path: Path) -> None:
     def mine(number: int, frame: FrameType | None) -> None: ...
 
+    interrupt = signal.getsignal(signal.SIGINT)
     before = signal.signal(signal.SIGTERM, mine)
     try:
         with serve(StaticSite(chain(3))) as server:
@@ -140,7 +141,7 @@ def test_crawls_follow_each_other_in_one_process_and_signals_are_given_back(tmp_
                 )
                 assert (result.run, result.visited) == (number, 4)
         assert signal.getsignal(signal.SIGTERM) is mine
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.getsignal(signal.SIGINT) is interrupt
     finally:
         signal.signal(signal.SIGTERM, before)
 
