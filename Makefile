@@ -47,7 +47,7 @@ test: check ## check, and every test that is not marked long
 	$(BIN)/pytest -m 'not long'
 
 crash: $(VENV)/.dev ## the long proofs: many kills, many crawls
-	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site
+	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults
 
 bench: $(VENV)/.bench ## speed and memory beside other crawlers, on this machine
 	@echo "Needs: apt-get install nginx python3.11-doc postgresql-doc-15 cmake-doc"

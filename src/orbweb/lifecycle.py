@@ -56,7 +56,10 @@ RUN_MOVES: Mapping[tuple[RunState, RunState], str] = {
     (RunState.IN_PROGRESS, RunState.COMPLETED): "the frontier is empty, or every page limit is reached",
     (RunState.PAUSED, RunState.IN_PROGRESS): "a new crawl continues it",
     (RunState.PAUSED, RunState.COMPLETED): "finished by hand",
-    (RunState.COMPLETED, RunState.PAUSED): "reopened: failed URLs are to be retried",
+    (
+        RunState.COMPLETED,
+        RunState.PAUSED,
+    ): "reopened: failed URLs are to be retried, or damaged ones fetched again",
 }
 
 CRAWL_MOVES: Mapping[tuple[CrawlState, CrawlState], str] = {
@@ -70,6 +73,10 @@ ITEM_MOVES: Mapping[tuple[ItemState, ItemState], str] = {
     (ItemState.LEASED, ItemState.VISITED): "2xx or 3xx",
     (ItemState.LEASED, ItemState.FAILED): "4xx, 5xx after retries, or no usable answer",
     (ItemState.QUEUED, ItemState.SKIPPED): "page limit reached, the scope moved, or the run was finished by hand",
+    (
+        ItemState.VISITED,
+        ItemState.QUEUED,
+    ): "its body or its links were damaged, and `doctor --repair` wants them again",
     (ItemState.FAILED, ItemState.QUEUED): "retried; it gets a new rank",
     (ItemState.SKIPPED, ItemState.QUEUED): "found on a better path, or the scope moved; it gets a new rank",
 }

@@ -28,6 +28,7 @@ DATABASE, LIMITER = "orbweb.db", "limiter.db"
 _LOCK = ".crawl.lock"
 CLOCK_SLACK = 86_400_000_000
 
+_MOST = 1 << 32
 _EVERY_PARAM = UrlRules(frozenset())
 _WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("runs", "state"): frozenset(RunState),
@@ -189,7 +190,8 @@ def _url_misfit(row: Mapping[str, Any]) -> str | None:
         return f"{row['url']!r} is not a spelling of {row['key']!r}"
     if (row["state"] == ItemState.SKIPPED) != (row["reason"] is not None):
         return f"state {row['state']} with reason {row['reason']}"
-    return None if min(row["depth"], row["hops"], row["redirects"], row["base"]) >= 0 else "a number is negative"
+    numbers = (row["id"] - 1, row["depth"], row["rank"] or 0, row["hops"], row["redirects"], row["base"])
+    return None if all(0 <= number < _MOST for number in numbers) else "a number is out of range"
 
 
 def _same_page(url: str, key: str) -> bool:

@@ -22,6 +22,9 @@ from orbweb.store.db import SCHEMA_VERSION, Database, Row, load_queries, named_s
 
 MOST_FLAWS = 20
 
+# The message of an error may quote damaged bytes, and then fails to be text itself.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+
 _LOG_HEAD = struct.Struct(">8I")
 _FRAME_HEAD = struct.Struct(">6I")
 _LOG_MAGIC = (0x377F0682, 0x377F0683)
@@ -113,7 +116,7 @@ def flaws(path: Path, layout: Layout, judge: Judge) -> list[Flaw]:
             for table in layout.tables:
                 found += _bad_rows(connection, table, judge)
             return found
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         return [Flaw("the whole file", str(error))]
 
 
@@ -124,7 +127,7 @@ def texts(path: Path, layout: Layout, name: str, column: str) -> list[str]:
     try:
         with closing(reading(path)) as connection:
             found = list(rows(connection, table, lambda _table, _row: None))
-    except sqlite3.Error:
+    except UNREADABLE:
         return []
     return [row[at] for row in found if not isinstance(row, Flaw)]
 
@@ -168,12 +171,13 @@ def rows(connection: sqlite3.Connection, table: Table, judge: Judge) -> Iterator
     Where reading forward breaks off, it goes on from the end backward, so that one damaged page costs the
     rows of that page, not those behind it.
     """
-    broken, last = None, None
+    broken: Exception | None = None
+    last: Row | None = None
     try:
         for row in connection.execute(_select(table, "ASC")):
             last = _key(table, row)
             yield _judged(table, row, judge)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         broken = error
     if broken is None:
         return
@@ -183,7 +187,7 @@ def rows(connection: sqlite3.Connection, table: Table, judge: Judge) -> Iterator
             if _reached(_key(table, row), last):
                 return
             yield _judged(table, row, judge)
-    except sqlite3.Error:
+    except UNREADABLE:
         return
 
 
@@ -322,7 +326,7 @@ def _has_schema(path: Path, layout: Layout) -> bool:
     try:
         with closing(reading(path)) as connection:
             return _stored_schema(connection) == layout.stored
-    except sqlite3.Error:
+    except UNREADABLE:
         return False
 
 
@@ -371,7 +375,7 @@ def _doubtful(source: sqlite3.Connection, table: Table) -> set[Row]:
     try:
         found = source.execute(load_queries("doctor.sql")[_CROSS_CHECKS[table.name]].sql)
         return {tuple(row[:2]) for row in found}
-    except sqlite3.Error:
+    except UNREADABLE:
         return set()
 
 
