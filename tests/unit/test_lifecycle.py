@@ -41,8 +41,8 @@ def test_every_state_can_be_reached_and_every_move_says_why(
     assert all(old is not new and why for (old, new), why in moves.items())
 
 
-def test_a_visited_url_stays_visited_and_an_ended_crawl_stays_ended() -> None:
-    assert not [move for move in ITEM_MOVES if move[0] is ItemState.VISITED]
+def test_a_visited_url_is_only_queued_again_and_an_ended_crawl_stays_ended() -> None:
+    assert [move for move in ITEM_MOVES if move[0] is ItemState.VISITED] == [(ItemState.VISITED, ItemState.QUEUED)]
     assert {old for old, _ in CRAWL_MOVES} == {CrawlState.IN_PROGRESS}
 
 
