@@ -10,13 +10,12 @@ import re
 from dataclasses import dataclass
 
 from orbweb import parse
-from orbweb.encodings import certain_encoding, media_type
+from orbweb.encodings import UNDECLARED, certain_encoding, media_type
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.store.blobs import new_compressor, pack
 from orbweb.urls import Resolver, UrlRules
 
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
-UNDECLARED = frozenset(("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"))
 OTHER_TEXT = frozenset(("text/plain", "text/xml", "application/xml"))
 SNIFFED = 1024
 ERROR_LENGTH = 500

@@ -17,6 +17,8 @@ from turbohtml.detect import Detection, EncodingDetector
 
 UTF_8 = "UTF-8"
 FALLBACK = "windows-1252"
+UNDECLARED = frozenset(("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"))
+"""Media types that say nothing."""
 PRESCAN = 1024
 """A `<meta>` that begins in these first bytes counts wherever it stands, after them only in the head."""
 MAX_HEAD = 64 * 1024

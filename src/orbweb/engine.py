@@ -164,7 +164,6 @@ class Engine:
         slot = self._window.get(ticket)
         if slot is None:
             return
-        slot.fetching = False
         slot.fetched_at = self._clock()
         self._advance(slot, answer)
 
@@ -313,12 +312,10 @@ class Engine:
 
     def _send(self, ticket: int) -> None:
         slot, ask = self._window.get(ticket), self._asks.get(ticket)
-        if slot is not None:
-            slot.fetching = True
-        elif ask is None:
-            return
-        self._fetching += 1
-        self._fetcher.start(ticket, slot.asked[-1] if slot else ask.url if ask else "")
+        url = slot.asked[-1] if slot else ask.url if ask else None
+        if url is not None:
+            self._fetching += 1
+            self._fetcher.start(ticket, url)
 
     def _lease_one(self) -> bool:
         if not self._settings.relaxed:

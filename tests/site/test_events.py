@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 from typing import Any
@@ -68,6 +69,26 @@ def test_too_large_is_a_failure_and_never_a_cut_page(cli: Cli) -> None:
     with serve(StaticSite(answers)) as server:
         cli.crawl(server.url, *FAST, env={"ORBWEB_FETCH__MAX_BYTES": "200000"}).ok(3)
     assert statuses(cli)["/big"] == "too_large"
+
+
+def _packed(body: bytes) -> Answer:
+    return Answer(200, (("Content-Type", "text/html"), ("Content-Encoding", "gzip")), gzip.compress(body))
+
+
+def test_compressed_answers_are_decoded_and_capped_by_what_they_decode_to(cli: Cli) -> None:
+    """The second answer is 5 MB in 5 kB."""
+    small = b"<!doctype html><title>packed</title><a href=/bomb>"
+    with serve(StaticSite({"/": _packed(small), "/bomb": _packed(b"x" * 5_000_000)})) as server:
+        cli.crawl(server.url, *FAST, env={"ORBWEB_FETCH__MAX_BYTES": "1000000"}).ok(3)
+    assert statuses(cli) == {"/": "200", "/bomb": "too_large"}
+    assert cli("pages", "site", "--json").ok().json[0]["bytes"] == len(small)
+
+
+def test_a_thousand_requests_at_once(cli: Cli) -> None:
+    with serve(StaticSite(chain(1100, delay_s=1.5))) as server:
+        cli.crawl(server.url, *FAST, "--workers", 1024).ok(0)
+        assert server.stats["peak_pending"] > 900
+    assert cli.check("site")["visited"] == 1101
 
 
 def test_skips_cost_no_budget(cli: Cli) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import certifi
 import pycurl
 
-from orbweb.encodings import media_type
+from orbweb.encodings import UNDECLARED, media_type
 from orbweb.fetch import Listener
 from orbweb.model import Failed, FailKind, Fetched
 
@@ -26,7 +26,6 @@ ACCEPT = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.
 
 # Types whose body is read: what may be a page, or may turn out to be one when the header lies.
 READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
-READ_UNKNOWN = ("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*")
 
 _HEADERS = frozenset((b"content-type", b"location", b"etag", b"last-modified"))
 _EVENTS = {
@@ -72,7 +71,7 @@ class HttpSettings:
 
 def _worth_reading(content_type: str) -> bool:
     kind = media_type(content_type)
-    return kind in READ_TYPES or kind in READ_UNKNOWN
+    return kind in READ_TYPES or kind in UNDECLARED
 
 
 def trusted_certificates() -> str:
