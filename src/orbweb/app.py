@@ -326,7 +326,7 @@ async def _pool(config: Config, engine: Engine) -> Pool:
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
     if processes == 0:
-        return InlinePool(url_rules(config), engine.digested)
+        return InlinePool(url_rules(config), engine.digested, engine.broke)
     return await ProcessPool.start(processes, url_rules(config), engine.digested, engine.broke)
 
 

@@ -118,7 +118,7 @@ class Engine(Section):
     """`strict`: one order for the whole run. `relaxed`: one order per host, results as they come."""
     processes: int | None = Field(None, ge=0, le=64)
     """Worker processes that parse, hash and compress. Unset: cores - 1, at most 4, and
-    none with two cores. 0: inside the main process."""
+    none with two cores. 0: inside the main process, and one for pages above 1 MB."""
     window: int = Field(1024, ge=8, le=65536)
     """Places that may be leased and not yet committed; a crash costs at most so many refetches."""
     window_bytes: int = Field(64_000_000, ge=1_000_000)
