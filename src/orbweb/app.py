@@ -39,6 +39,7 @@ from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Project, Run
+from orbweb.survey import Survey, SurveySettings
 from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
 from orbweb.workspace import Workspace, now_us
 
@@ -157,6 +158,7 @@ def policy_rules(config: Config) -> Rules:
         external_hops=config.scope.external_hops,
         max_depth=config.limits.max_depth,
         page_limit=config.limits.page_limit,
+        sitemap_only=config.sitemap.mode == "only",
         include=config.scope.include,
         exclude=config.scope.exclude,
     )
@@ -274,6 +276,7 @@ async def _crawl(
         frontier=frontier,
         dispatcher=dispatcher,
         gate=_gate(workspace, config, dispatcher, note),
+        survey=_survey(config, note),
         control=workspace.control(project.name),
         clock=now_us,
         check_disk=lambda: workspace.check_space(config.store.reserve_mb),
@@ -312,6 +315,19 @@ def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: No
         backoff_s=config.fetch.backoff_s,
     )
     return Gate(workspace.db, settings, clock=now_us, monotonic=time.monotonic, on_delay=slow_down)
+
+
+def _survey(config: Config, note: Note) -> Survey | None:
+    if config.sitemap.mode == "off" or config.limits.max_depth == 0:
+        return None
+    settings = SurveySettings(
+        max_files=config.sitemap.max_files,
+        max_urls=config.sitemap.max_urls,
+        tries=1 + config.fetch.retries,
+        waits=config.fetch.busy_retries,
+        backoff_s=config.fetch.backoff_s,
+    )
+    return Survey(settings, note)
 
 
 def _monotonic_us() -> int:

@@ -119,6 +119,17 @@ class Robots(Section):
     """How long the rules of an origin are kept."""
 
 
+class Sitemap(Section):
+    """Which sitemaps are read."""
+
+    mode: Literal["auto", "only", "off"] = "auto"
+    """`auto`: those that robots.txt lists and /sitemap.xml. `only`: no links are followed besides. `off`: none."""
+    max_files: int = Field(1000, ge=1, le=100_000)
+    """Files that are read in a run, those of an index included."""
+    max_urls: int = Field(500_000, ge=1)
+    """URLs that are taken from sitemaps in a run."""
+
+
 class Engine(Section):
     """How the work is ordered and shared."""
 
@@ -167,6 +178,7 @@ class Config(Section):
     scope: Scope = Scope()
     urls: Urls = Urls()
     robots: Robots = Robots()
+    sitemap: Sitemap = Sitemap()
     engine: Engine = Engine()
     store: Store = Store()
 

@@ -14,24 +14,27 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from orbweb import politeness, urls
+from orbweb import politeness, sitemaps, survey, urls
 from orbweb.answers import BUSY, Again, Follow, Read, Settle, Wait, next_step
 from orbweb.control import Command, ControlFiles
 from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
 from orbweb.errors import OrbwebError
 from orbweb.events import Snapshot
-from orbweb.fetch import Fetcher
+from orbweb.fetch import PAGE, ROBOTS, SITEMAP, Fetcher, Want
 from orbweb.frontier.sqlite import SqliteFrontier
-from orbweb.gate import Ask, AskLater, Gate, Known
+from orbweb.gate import Ask, AskLater, Gate, Known, origin_of
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy
 from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Place, Refused
 from orbweb.pool import Pool
+from orbweb.sitemaps import Entry, Sitemap
 from orbweb.store import FAILED, VISITED, Ending
+from orbweb.survey import Closed, Open, Origin, Parse, Survey
 from orbweb.urls import UrlRules
 from orbweb.window import Slot, Window
 
@@ -42,6 +45,7 @@ BEFORE_ALL = Place(-1, 0)
 WAIT_BASE_S = 1.0
 WAIT_CAP_S = 15.0
 SHOWN_WAIT_S = 1.0
+CHARTED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class Engine:
         frontier: SqliteFrontier,
         dispatcher: Dispatcher,
         gate: Gate,
+        survey: Survey | None,
         control: ControlFiles,
         clock: Callable[[], int],
         check_disk: Callable[[], None],
@@ -87,6 +92,9 @@ class Engine:
         self._dispatcher = dispatcher
         self._gate = gate
         self._asks: dict[int, Ask] = {}
+        self._survey = survey
+        self._surveying = False
+        self._file: tuple[int, str] | None = None
         self._control = control
         self._clock = clock
         self._check_disk = check_disk
@@ -133,6 +141,7 @@ class Engine:
                 self._on_progress(self.snapshot())
                 return ending
             if self._stop_at is None and not self._held:
+                self._begin_survey()
                 self._fill()
             self._flush_if_due()
             await self._wait()
@@ -174,6 +183,9 @@ class Engine:
         ask = self._asks.pop(ticket, None)
         if ask is not None:
             self._act(self._gate.answered(ask, answer))
+        if self._file is not None and self._file[0] == ticket and self._survey is not None:
+            self._file = None
+            self._explore(self._survey.answered(answer))
         slot = self._window.get(ticket)
         if slot is None:
             return
@@ -269,12 +281,81 @@ class Engine:
             case AskLater(ask, delay_s):
                 self._loop.call_later(delay_s, self._act, ask)
             case Known(waiting, failed, tries):
+                if self._file is not None and self._file[0] in waiting:
+                    self._ask_for_file(*self._file, failed)
                 for slot in filter(None, map(self._window.get, waiting)):
                     if failed is None:
                         self._pass_gate(slot)
                     else:
                         slot.tries, slot.fetched_at = tries, self._clock()
                         self._finish(slot, Settle(failed))
+
+    # Sitemaps, read when the scope is fixed and before anything beyond the base URLs is leased.
+
+    def _begin_survey(self) -> None:
+        ledger = self._ledger
+        if ledger.surveyed or self._surveying or not ledger.scope_fixed:
+            return
+        if self._survey is None or ledger.every_limit_reached:
+            ledger.end_survey()
+            return
+        self._surveying = True
+        self._explore(self._survey.start(self._origins()))
+
+    def _origins(self) -> list[Origin]:
+        """Where the scopes lie, each server once; one that gave no rules was not there and is not asked."""
+        found: dict[str, Origin] = {}
+        for base, key in self._ledger.scopes():
+            name = origin_of(key)
+            listed = self._gate.sitemaps(name)
+            if name not in found and listed is not None:
+                found[name] = Origin(base, name, listed)
+        return list(found.values())
+
+    def _explore(self, step: survey.Step) -> None:
+        match step:
+            case Open(url, delay_s):
+                self._file = (self._ticket(), url)
+                self._loop.call_later(delay_s, self._ask_for_file, *self._file)
+            case Parse(url, body):
+                reading = self._loop.run_in_executor(None, sitemaps.parse, body, url)
+                reading.add_done_callback(self._read)
+            case Closed():
+                self._ledger.end_survey()
+                self._surveying = False
+                self._wake()
+
+    def _ask_for_file(self, ticket: int, url: str, failed: Failed | None = None) -> None:
+        """Queue the file if robots.txt lets us; if its server is not there at all, that is the answer."""
+        if self._survey is None or self._file is None:
+            return
+        verdict = failed or self._gate.judge(ticket, url)
+        if isinstance(verdict, Failed):
+            self._explore(self._survey.answered(verdict))
+        elif isinstance(verdict, Refused):
+            self._explore(self._survey.refused(verdict.rule))
+        elif isinstance(verdict, Ask):
+            self._act(verdict)
+        elif verdict:
+            self._dispatcher.add(ticket, urls.site(url), BEFORE_ALL)
+            self._wake()
+
+    def _read(self, reading: asyncio.Future[Sitemap]) -> None:
+        if self._survey is not None and not reading.cancelled():
+            base = self._survey.base
+            entries, step = self._survey.read(reading.result())
+            self._chart(base, entries, step)
+
+    def _chart(self, base: int, entries: Sequence[Entry], step: survey.Step) -> None:
+        """Write down what a file lists, in portions between which the loop does other things."""
+        rules = self._settings.url_rules
+        targets = [(urls.target(entry.url, rules=rules), entry.lastmod) for entry in entries[:CHARTED]]
+        self._ledger.chart(base, [(target, lastmod) for target, lastmod in targets if target is not None])
+        self._ledger.flush()
+        if len(entries) > CHARTED:
+            self._loop.call_soon(partial(self._chart, base, entries[CHARTED:], step))
+        else:
+            self._explore(step)
 
     def _finish(self, slot: Slot, step: Settle, digest: Digest | None = None) -> None:
         answer = step.answer
@@ -377,12 +458,17 @@ class Engine:
 
     def _send(self, ticket: int) -> None:
         slot, ask = self._window.get(ticket), self._asks.get(ticket)
-        url = slot.asked[-1] if slot else ask.url if ask else None
         if slot is not None:
             slot.under_way = True
-        if url is not None:
-            self._fetching += 1
-            self._fetcher.start(ticket, url)
+            self._start(ticket, slot.asked[-1], PAGE)
+        elif ask is not None:
+            self._start(ticket, ask.url, ROBOTS)
+        elif self._file is not None and self._file[0] == ticket:
+            self._start(ticket, self._file[1], SITEMAP)
+
+    def _start(self, ticket: int, url: str, want: Want) -> None:
+        self._fetching += 1
+        self._fetcher.start(ticket, url, want)
 
     def _lease_one(self) -> bool:
         if not self._settings.relaxed:
@@ -398,7 +484,7 @@ class Engine:
 
     def _lease_from(self, lane: str) -> bool:
         item = self._frontier.next(lane)
-        if item is None or (item.depth and not self._ledger.scope_fixed):
+        if item is None or (item.depth and not self._ledger.surveyed):
             return False
         head = self._window.head(lane)
         is_head = head is None or item.place < head.item.place
@@ -474,9 +560,9 @@ class Engine:
 
     def _ending(self) -> Ending | None:
         ledger, budget = self._ledger, self._settings.budget
-        if not ledger.queued:
+        if not ledger.queued and ledger.surveyed:
             return Ending(EndedBy.PAGE_LIMIT if ledger.every_limit_reached else EndedBy.EXHAUSTED)
-        if budget is not None and ledger.crawl_settled >= budget:
+        if budget is not None and ledger.crawl_settled >= budget and ledger.queued:
             return Ending(EndedBy.BUDGET)
         if self._stop_at is None:
             return None

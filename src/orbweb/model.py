@@ -31,6 +31,7 @@ class SkipReason(StrEnum):
     MAX_DEPTH = "max_depth"
     ROBOTS = "robots"
     ROBOTS_UNAVAILABLE = "robots_unavailable"
+    SITEMAP_ONLY = "sitemap_only"
     PAGE_LIMIT = "page_limit"
     FINISHED = "finished"
 

@@ -19,23 +19,24 @@ UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 
 -- name: latest_run
 -- Reports without --run speak of the latest run.
-SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed
 FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
 
 -- name: run_by_number
 -- Reports with --run N.
-SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed
 FROM runs WHERE project_id = :project_id AND number = :number;
 
 -- name: runs_of
 -- `runs` shows the history of a project.
-SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed
 FROM runs WHERE project_id = :project_id ORDER BY number;
 
 -- name: add_run
 -- A run begins with an empty queue.
-INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed)
-VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0)
+INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed,
+                  surveyed)
+VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0, 0)
 RETURNING id;
 
 -- name: move_run
@@ -44,7 +45,8 @@ UPDATE runs SET state = :to_state, ended_at = :ended_at WHERE id = :run_id AND s
 
 -- name: advance_run
 -- Ids, ranks and visit numbers given out in a group become durable with the group.
-UPDATE runs SET next_url = :next_url, next_rank = :next_rank, next_visit = :next_visit, scope_fixed = :scope_fixed
+UPDATE runs SET next_url = :next_url, next_rank = :next_rank, next_visit = :next_visit, scope_fixed = :scope_fixed,
+                surveyed = :surveyed
 WHERE id = :run_id;
 
 -- name: add_base
@@ -132,6 +134,10 @@ ON CONFLICT (origin) DO UPDATE SET fetched_at = excluded.fetched_at, status = ex
 -- name: shorten_path
 -- A queued URL found with fewer hops passes them on to its children.
 UPDATE urls SET hops = :hops WHERE run_id = :run_id AND id = :id;
+
+-- name: date_url
+-- A sitemap tells when a URL that is known already was last changed.
+UPDATE urls SET lastmod = :lastmod WHERE run_id = :run_id AND id = :id;
 
 -- name: skip_base
 -- The page limit of a base URL is reached: what it still has queued is skipped at once.

@@ -20,6 +20,7 @@ CREATE TABLE runs (
     next_rank   INTEGER NOT NULL,
     next_visit  INTEGER NOT NULL,
     scope_fixed INTEGER NOT NULL CHECK (scope_fixed IN (0, 1)),
+    surveyed    INTEGER NOT NULL CHECK (surveyed IN (0, 1)),
     UNIQUE (project_id, number)
 );
 
