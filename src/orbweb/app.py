@@ -21,7 +21,7 @@ from orbweb import config as configuration
 from orbweb import politeness, seeds, urls
 from orbweb.config import Config
 from orbweb.control import signals
-from orbweb.dispatch import Dispatcher
+from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Snapshot
@@ -47,6 +47,7 @@ Note = Callable[[str], None]
 
 SPARE_FILES = 128
 MOST_PROCESSES = 4
+CONNECTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +255,7 @@ async def _crawl(
 ) -> None:
     bases = runs.bases_of(workspace.db, run.id)
     policy = Policy(policy_rules(config), [base.scope_key for base in bases])
-    frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url)
+    frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url, clock=now_us)
     ledger = Ledger(
         workspace.db,
         run,
@@ -266,7 +267,7 @@ async def _crawl(
         lane_of=_lane_of(config),
         clock=now_us,
     )
-    dispatcher = Dispatcher(limiter, politeness.interval(config.limits.rate), _monotonic_us)
+    dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)
     engine = Engine(
         _engine_settings(config),
         ledger=ledger,
@@ -277,6 +278,7 @@ async def _crawl(
         clock=now_us,
         check_disk=lambda: workspace.check_space(config.store.reserve_mb),
         on_progress=watch,
+        note=note,
     )
     fetcher = HttpFetcher(_http_settings(config), engine)
     pool = await _pool(config, engine)
@@ -341,6 +343,15 @@ def _http_settings(config: Config) -> HttpSettings:
     )
 
 
+def _dispatch_settings(config: Config) -> DispatchSettings:
+    interval = politeness.interval(config.limits.rate)
+    return DispatchSettings(
+        interval=interval,
+        slowest=round(config.limits.slowest_s * politeness.SECOND),
+        connections=config.limits.per_host or (CONNECTIONS if interval else None),
+    )
+
+
 def _engine_settings(config: Config) -> EngineSettings:
     return EngineSettings(
         workers=config.limits.workers,
@@ -352,6 +363,9 @@ def _engine_settings(config: Config) -> EngineSettings:
         tries=1 + config.fetch.retries,
         backoff_s=config.fetch.backoff_s,
         backoff_cap_s=config.fetch.backoff_cap_s,
+        waits=config.fetch.busy_retries,
+        longest_wait_s=config.fetch.max_retry_after_s,
+        defer_s=config.engine.defer_s,
         url_rules=url_rules(config),
         relaxed=config.engine.order == "relaxed",
     )

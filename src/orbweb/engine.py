@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from orbweb import politeness, urls
-from orbweb.answers import Again, Follow, Read, Settle, next_step
+from orbweb.answers import BUSY, Again, Follow, Read, Settle, Wait, next_step
 from orbweb.control import Command, ControlFiles
 from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
@@ -39,6 +39,9 @@ GRACE_S = 4.0
 POLL_S = 0.2
 PROBES = 64
 BEFORE_ALL = Place(-1, 0)
+WAIT_BASE_S = 1.0
+WAIT_CAP_S = 15.0
+SHOWN_WAIT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,9 @@ class EngineSettings:
     tries: int
     backoff_s: float
     backoff_cap_s: float
+    waits: int
+    longest_wait_s: float
+    defer_s: float
     url_rules: UrlRules
     relaxed: bool
 
@@ -73,6 +79,7 @@ class Engine:
         clock: Callable[[], int],
         check_disk: Callable[[], None],
         on_progress: Callable[[Snapshot], None],
+        note: Callable[[str], None],
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -84,11 +91,14 @@ class Engine:
         self._clock = clock
         self._check_disk = check_disk
         self._on_progress = on_progress
+        self._note = note
         self._loop = asyncio.get_running_loop()
         self._window = Window()
         self._touched: set[str] = set()
         self._unfinished: Counter[str] = Counter()
         self._rotation: deque[str] = deque()
+        self._head: tuple[int, float] | None = None
+        self._stalled: dict[str, int] = {}
         self._next_ticket = 0
         self._fetching = 0
         self._digesting: dict[int, int] = {}
@@ -115,6 +125,7 @@ class Engine:
                 raise self._broken
             self._poll()
             self._commit_ready()
+            self._defer_stalled()
             ending = self._ending()
             if ending is not None:
                 self._give_back_all()
@@ -156,7 +167,9 @@ class Engine:
     def answered(self, ticket: int, answer: Fetched | Failed) -> None:
         """The fetcher is done with a ticket."""
         self._fetching -= 1
-        self._dispatcher.sent(ticket)
+        left_at = self._dispatcher.done(ticket)
+        if isinstance(answer, Fetched):
+            self._heed(answer, left_at)
         self._wake()
         ask = self._asks.pop(ticket, None)
         if ask is not None:
@@ -164,8 +177,22 @@ class Engine:
         slot = self._window.get(ticket)
         if slot is None:
             return
+        slot.under_way = False
         slot.fetched_at = self._clock()
         self._advance(slot, answer)
+
+    def _heed(self, answer: Fetched, left_at: int) -> None:
+        """Slow down for a host that is busy and leave it alone as long as it asks; speed up when it is well."""
+        site = urls.site(answer.url)
+        if answer.status not in BUSY:
+            self._dispatcher.fine(site)
+            return
+        asked = politeness.retry_after(answer.retry_after, self._clock() / politeness.SECOND) or 0.0
+        wait = min(asked, self._settings.longest_wait_s)
+        longer = self._dispatcher.busy(site, left_at, round(wait * politeness.SECOND))
+        if longer and wait >= SHOWN_WAIT_S:
+            cut = f", cut to {wait:g} s (fetch.max_retry_after_s)" if wait < asked else ""
+            self._note(f"{site} answers {answer.status} and asks for a pause of {asked:.6g} s (Retry-After){cut}")
 
     def digested(self, ticket: int, digest: Digest | Failed) -> None:
         """The pool is done with a page."""
@@ -188,11 +215,16 @@ class Engine:
             key=slot.item.key,
             asked=slot.asked,
             tries_left=self._settings.tries - slot.tries,
+            waits_left=self._settings.waits - slot.waits,
             rules=self._settings.url_rules,
         )
         match step:
             case Again():
-                self._try_later(slot)
+                self._try_later(slot, slot.tries, self._settings.backoff_s, self._settings.backoff_cap_s)
+            case Wait():
+                slot.tries -= 1
+                slot.waits += 1
+                self._try_later(slot, slot.waits, WAIT_BASE_S, WAIT_CAP_S)
             case Follow(url):
                 slot.asked = (*slot.asked, url)
                 slot.tries = 0
@@ -205,13 +237,8 @@ class Engine:
             case Settle():
                 self._finish(slot, step)
 
-    def _try_later(self, slot: Slot) -> None:
-        delay = politeness.backoff(
-            slot.tries,
-            base_s=self._settings.backoff_s,
-            cap_s=self._settings.backoff_cap_s,
-            jitter=random.random(),  # noqa: S311
-        )
+    def _try_later(self, slot: Slot, times: int, base_s: float, cap_s: float) -> None:
+        delay = politeness.backoff(times, base_s=base_s, cap_s=cap_s, jitter=random.random())  # noqa: S311
         slot.timer = self._loop.call_later(delay, self._queue, slot)
 
     def _queue(self, slot: Slot) -> None:
@@ -300,6 +327,44 @@ class Engine:
         if idle or crowded or self._loop.time() - self._group_since >= self._settings.group_s:
             self._flush()
 
+    # A head that cannot be settled for a long time does not hold up the others.
+
+    def _defer_stalled(self) -> None:
+        """Give the head of the order a later turn when its host has kept everyone waiting for `defer_s`.
+
+        Places of that host that become the head meanwhile follow it at once. In relaxed order a host holds up
+        nobody but itself.
+        """
+        while not self._settings.relaxed and (slot := self._waiting_head()) is not None:
+            site, now = urls.site(slot.asked[-1]), self._clock()
+            due_at = self._stalled.get(site, 0)
+            if due_at <= now:
+                if self._head is None or self._head[0] != slot.ticket:
+                    self._head = (slot.ticket, self._loop.time())
+                if self._loop.time() - self._head[1] < self._settings.defer_s:
+                    return
+                due_at = self._stall(site, now)
+            self._retract(slot)
+            self._ledger.defer(slot.item, due_at)
+            self._group_since = self._group_since or self._loop.time()
+            self._touched.add(slot.item.lane)
+            self._commit_ready()
+
+    def _waiting_head(self) -> Slot | None:
+        """The head of the strict order, if it is its turn and it waits for leave to be sent."""
+        head = self._window.head("")
+        if head is None or head.outcome is not None or head.under_way or head.ticket in self._digesting:
+            self._head = None
+            return None
+        earliest = self._frontier.earliest("")
+        return None if earliest is not None and earliest < head.item.place else head
+
+    def _stall(self, site: str, now: int) -> int:
+        wait = max(self._dispatcher.wait_for(site), round(self._settings.defer_s * politeness.SECOND))
+        self._note(f"{site} keeps everyone waiting: its URLs are deferred for {wait / politeness.SECOND:.0f} s")
+        self._stalled[site] = now + wait
+        return now + wait
+
     # Lease and send.
 
     def _fill(self) -> None:
@@ -313,6 +378,8 @@ class Engine:
     def _send(self, ticket: int) -> None:
         slot, ask = self._window.get(ticket), self._asks.get(ticket)
         url = slot.asked[-1] if slot else ask.url if ask else None
+        if slot is not None:
+            slot.under_way = True
         if url is not None:
             self._fetching += 1
             self._fetcher.start(ticket, url)
@@ -386,13 +453,17 @@ class Engine:
         return True
 
     def _give_back(self, slot: Slot) -> None:
+        self._retract(slot)
+        self._frontier.give_back(slot.item)
+
+    def _retract(self, slot: Slot) -> None:
+        """Take the slot out of the window, and out of everything that would send it."""
         if slot.timer is not None:
             slot.timer.cancel()
         if slot.outcome is None:
             self._unfinished[slot.item.lane] -= 1
         self._window.remove(slot)
         self._dispatcher.discard(slot.ticket)
-        self._frontier.give_back(slot.item)
 
     def _give_back_all(self) -> None:
         self._fetcher.cancel_all()
@@ -417,6 +488,7 @@ class Engine:
         if now - self._polled_at < POLL_S:
             return
         self._polled_at = now
+        self._frontier.wake()
         self._held = self._control.paused()
         command = self._control.asked()
         if command is not None:

@@ -34,6 +34,7 @@ from orbweb.store import (
     QUEUED,
     VISITED,
     BaseRow,
+    DeferRow,
     Ending,
     Group,
     Progress,
@@ -174,6 +175,13 @@ class Ledger:
             self._visit(item, outcome)
         if item.depth == 0:
             self._close_base()
+
+    def defer(self, item: Item, due_at: int) -> None:
+        """Put a place that holds up the order at the end of its depth; it has no turn before `due_at`."""
+        rank = self._next_rank
+        self._next_rank += 1
+        self._group.changes.append(("defer_url", DeferRow(rank, due_at, self._run_id, item.id)))
+        self._frontier.defer(item._replace(rank=rank), due_at)
 
     def flush(self, ending: Ending | None = None) -> None:
         """Make everything settled so far durable; with an ending, this is the crawl's last group."""

@@ -154,6 +154,8 @@ class Fetched(NamedTuple):
     last_modified: str | None
     wire_bytes: int
     latency_ms: int
+    retry_after: str | None = None
+    robots_tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

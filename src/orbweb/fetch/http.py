@@ -27,7 +27,8 @@ ACCEPT = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.
 # Types whose body is read: what may be a page, or may turn out to be one when the header lies.
 READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
 
-_HEADERS = frozenset((b"content-type", b"location", b"etag", b"last-modified"))
+_ROBOTS_TAG = b"x-robots-tag"
+_HEADERS = frozenset((b"content-type", b"location", b"etag", b"last-modified", b"retry-after", _ROBOTS_TAG))
 _EVENTS = {
     pycurl.POLL_IN: select.EPOLLIN,
     pycurl.POLL_OUT: select.EPOLLOUT,
@@ -138,7 +139,8 @@ class _Transfer:
             name, _, value = line.partition(b":")
             name = name.lower()
             if name in _HEADERS:
-                found[name] = _printable(value.strip().decode("utf-8", "replace"))
+                text = _printable(value.strip().decode("utf-8", "replace"))
+                found[name] = f"{found[name]}\n{text}" if name == _ROBOTS_TAG and name in found else text
             elif line.startswith(b"HTTP/"):
                 found.clear()
         return found
@@ -307,6 +309,8 @@ class HttpFetcher:
             last_modified=headers.get(b"last-modified"),
             wire_bytes=curl.getinfo(pycurl.SIZE_DOWNLOAD_T),
             latency_ms=transfer.latency_ms(),
+            retry_after=headers.get(b"retry-after"),
+            robots_tags=tuple(headers.get(_ROBOTS_TAG, "").splitlines()),
         )
 
 

@@ -35,6 +35,7 @@ class UrlRow(NamedTuple):
     redirects: int
     base: int
     referrer: int | None
+    lastmod: str | None = None
 
 
 class SettleRow(NamedTuple):
@@ -78,6 +79,15 @@ class RefuseRow(NamedTuple):
 
     reason: str
     rule: str
+    run_id: int
+    id: int
+
+
+class DeferRow(NamedTuple):
+    """A leased URL whose turn comes later; the fields of `defer_url`."""
+
+    rank: int
+    due_at: int
     run_id: int
     id: int
 
@@ -158,7 +168,9 @@ class Group:
 
     urls: list[UrlRow] = field(default_factory=list)
     settled: list[SettleRow] = field(default_factory=list)
-    changes: list[tuple[str, ReadmitRow | RejudgeRow | RefuseRow | ShortenRow]] = field(default_factory=list)
+    changes: list[tuple[str, ReadmitRow | RejudgeRow | RefuseRow | DeferRow | ShortenRow]] = field(
+        default_factory=list
+    )
     visits: list[VisitRow] = field(default_factory=list)
     pages: list[tuple[int, bytes, int, int]] = field(default_factory=list)
     outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)

@@ -91,9 +91,10 @@ UPDATE crawls SET state = 'failed', ended_by = 'crashed' WHERE id = :crawl_id AN
 
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
-INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer)
+INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
+                  lastmod)
 VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank, :lane, :hops, :redirects, :base,
-        :referrer);
+        :referrer, :lastmod);
 
 -- name: settle_url
 -- Guarded: only the owner settles, and only what is queued.
@@ -114,6 +115,10 @@ WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 -- A leased URL may not be asked for after all: robots.txt is judged at the lease.
 UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule
 WHERE run_id = :run_id AND id = :id AND state = 'queued';
+
+-- name: defer_url
+-- A place that held up the order for too long goes back to the queue, and has no turn before `due_at`.
+UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: robots_of
 -- Rules are kept for a day, whichever project asked.
@@ -151,7 +156,7 @@ SELECT id, key FROM urls WHERE run_id = :run_id AND lane = :lane AND state = 'qu
 
 -- name: queued_in_order
 -- The next places of a lane; the partial index serves it without a sort.
-SELECT id, key, url, source, depth, rank, lane, hops, redirects, base FROM urls
+SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, due_at FROM urls
 WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) >= (:depth, :rank)
 ORDER BY depth, rank LIMIT :count;
 
