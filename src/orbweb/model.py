@@ -31,6 +31,7 @@ class SkipReason(StrEnum):
     MAX_DEPTH = "max_depth"
     ROBOTS = "robots"
     ROBOTS_UNAVAILABLE = "robots_unavailable"
+    SITEMAP_ONLY = "sitemap_only"
     PAGE_LIMIT = "page_limit"
     FINISHED = "finished"
 
@@ -154,6 +155,8 @@ class Fetched(NamedTuple):
     last_modified: str | None
     wire_bytes: int
     latency_ms: int
+    retry_after: str | None = None
+    robots_tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
