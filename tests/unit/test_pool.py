@@ -93,6 +93,12 @@ def alive(pid: int) -> bool:
     return stat(pid)[:1] not in ([], ["Z"])
 
 
+def worker_begins_with(code: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that are started from now on run this first."""
+    (home / "sitecustomize.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")])))
+
+
 def test_worker_processes_give_the_same_digests_as_this_one() -> None:
     jobs = ODD_PAGES + [html(ticket) for ticket in range(100, 100 + 3 * JOBS_AHEAD)]
 
@@ -166,13 +172,14 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The workers get little memory, so a large page is the end of them."""
-    (tmp_path / "sitecustomize.py").write_text(
+    worker_begins_with(
         "import resource, orbweb.digest\n"
         "pages = int(open('/proc/self/statm').read().split()[0])\n"
         "limit = pages * resource.getpagesize() + 32_000_000\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n",
+        tmp_path,
+        monkeypatch,
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     good = [html(ticket) for ticket in range(2, 20)]
     poison = Job(1, "https://h/", "text/html", b"<a href=x>" * 4_000_000)
 
@@ -190,14 +197,6 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
     assert capfd.readouterr().err.count("MemoryError") == ATTEMPTS
 
 
-def little_time(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers that are started from now on have less processor time for a page."""
-    (home / "sitecustomize.py").write_text(
-        "import orbweb.digest as digest\ndigest.CPU_S, digest.CPU_S_PER_MB = 0.05, 0.0\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(home), os.environ.get("PYTHONPATH", "")]))
-
-
 def slow(ticket: int) -> Job:
     return Job(ticket, "https://h/", "text/html", b"<a href=x>" * 600_000)
 
@@ -206,7 +205,9 @@ def test_a_page_that_takes_too_long_ends_its_worker_and_fails_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More such pages in a row than workers may die for nothing: each is the page's fault, not the worker's."""
-    little_time(tmp_path, monkeypatch)
+    worker_begins_with(
+        "import orbweb.digest as digest\ndigest.CPU_S, digest.CPU_S_PER_MB = 0.05, 0.0\n", tmp_path, monkeypatch
+    )
     monkeypatch.setattr(pool, "FRUITLESS", 2)
     jobs = [html(1), slow(2), slow(3), slow(4), html(5)]
 
@@ -255,8 +256,7 @@ def test_without_workers_heavy_pages_have_one_of_their_own() -> None:
 def test_workers_that_cannot_start_are_reported_and_not_tried_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('no worker today')\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    worker_begins_with("raise SystemExit('no worker today')\n", tmp_path, monkeypatch)
 
     async def start() -> list[OrbwebError]:
         broken: list[OrbwebError] = []
