@@ -32,7 +32,7 @@ from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import SkipReason
 from orbweb.policy import Policy, Rules
-from orbweb.pool import InlinePool, Pool, ProcessPool
+from orbweb.pool import InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.robots import product_token
 from orbweb.store import Ending, reports, runs
 from orbweb.store.blobs import BodyStore
@@ -343,9 +343,11 @@ async def _pool(config: Config, engine: Engine) -> Pool:
     processes = config.engine.processes
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
+    rules, digested, broke = url_rules(config), engine.digested, engine.broke
+    heavy = ProcessPool(rules, digested, broke)
     if processes == 0:
-        return InlinePool(url_rules(config), engine.digested, engine.broke)
-    return await ProcessPool.start(processes, url_rules(config), engine.digested, engine.broke)
+        return InlinePool(rules, digested, heavy)
+    return SplitPool(await ProcessPool.start(processes, rules, digested, broke), heavy)
 
 
 def _http_settings(config: Config) -> HttpSettings:
