@@ -21,6 +21,7 @@ from orbweb import config as configuration
 from orbweb import politeness, seeds, urls
 from orbweb.config import Config
 from orbweb.control import signals
+from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import NothingToDo, OrbwebError, StoreError, UsageError
@@ -161,7 +162,13 @@ def policy_rules(config: Config) -> Rules:
         sitemap_only=config.sitemap.mode == "only",
         include=config.scope.include,
         exclude=config.scope.exclude,
+        obey_directives=config.robots.obey_directives,
+        follow_nofollow_links=config.robots.follow_nofollow_links,
     )
+
+
+def digest_settings(config: Config) -> DigestSettings:
+    return DigestSettings(url_rules(config), product_token(config.user_agent))
 
 
 def _lane_of(config: Config) -> Callable[[str], str]:
@@ -344,8 +351,8 @@ async def _pool(config: Config, engine: Engine) -> Pool:
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
     if processes == 0:
-        return InlinePool(url_rules(config), engine.digested)
-    return await ProcessPool.start(processes, url_rules(config), engine.digested, engine.broke)
+        return InlinePool(digest_settings(config), engine.digested)
+    return await ProcessPool.start(processes, digest_settings(config), engine.digested, engine.broke)
 
 
 def _http_settings(config: Config) -> HttpSettings:

@@ -107,10 +107,14 @@ class Urls(Section):
 
 
 class Robots(Section):
-    """How robots.txt is obeyed (RFC 9309)."""
+    """How robots.txt (RFC 9309) and what pages say to robots are obeyed."""
 
     obey: bool = True
-    """False only for servers you own."""
+    """robots.txt. False only for servers you own."""
+    obey_directives: bool = True
+    """meta robots and X-Robots-Tag: a `noindex` page is not kept, links of a `nofollow` page are not followed."""
+    follow_nofollow_links: bool = True
+    """False: a URL that is linked with rel=nofollow only is not visited."""
     retry_for_s: float = Field(300.0, ge=0, le=86_400)
     """A robots.txt that answers 5xx or not at all is asked for again so long; then its URLs are skipped."""
     max_crawl_delay_s: float = Field(60.0, ge=0, le=3600)

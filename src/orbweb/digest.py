@@ -78,6 +78,14 @@ def _start(body: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class DigestSettings:
+    """What a digester must know of its project: `agent` is the product token that pages may address."""
+
+    rules: UrlRules
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A page on its way to a digester."""
 
@@ -85,13 +93,15 @@ class Job:
     url: str
     content_type: str | None
     body: bytes
+    robots_tags: tuple[str, ...] = ()
 
 
 class Digester:
     """Digests pages of one project."""
 
-    def __init__(self, rules: UrlRules) -> None:
-        self._resolver = Resolver(rules)
+    def __init__(self, settings: DigestSettings) -> None:
+        self._agent = settings.agent
+        self._resolver = Resolver(settings.rules)
         self._compressor = new_compressor()
 
     def digest(self, job: Job) -> Digest | Failed:
@@ -102,6 +112,13 @@ class Digester:
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 
     def _digest(self, job: Job) -> Digest:
-        parsed = parse.parse(job.body, job.url, content_type=job.content_type, resolver=self._resolver)
+        parsed = parse.parse(
+            job.body,
+            job.url,
+            resolver=self._resolver,
+            content_type=job.content_type,
+            robots_tags=job.robots_tags,
+            agent=self._agent,
+        )
         blob = pack(job.body, self._compressor)
         return Digest(parsed, blob, blob.sha256)

@@ -245,7 +245,7 @@ class Engine:
                 slot.answer = answer
                 self._digesting[slot.ticket] = len(body)
                 self._backlog += len(body)
-                self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body))
+                self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags))
             case Settle():
                 self._finish(slot, step)
 

@@ -16,6 +16,7 @@ from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import ItemState
 from orbweb.model import (
     Digest,
+    Directives,
     Failed,
     FailKind,
     Item,
@@ -58,11 +59,10 @@ from orbweb.store.runs import Base, Run
 from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
-LISTED_AFTER_ALL = (SkipReason.SITEMAP_ONLY,)
 
 
 class _Found(NamedTuple):
-    """A target and how it was reached."""
+    """A target and how it was reached; `nofollow` is the rule by which this link is not to be followed."""
 
     key: str
     url: str
@@ -71,6 +71,7 @@ class _Found(NamedTuple):
     redirects: int
     parent: Item
     lastmod: str | None = None
+    nofollow: str | None = None
 
 
 class Ledger:
@@ -240,9 +241,11 @@ class Ledger:
                 tallies[old] -= number
             tallies[new] += number
 
-    def _close(self, item: Item, state: ItemState, tally: Tally) -> None:
+    def _close(
+        self, item: Item, state: ItemState, tally: Tally, *, reason: str | None = None, rule: str | None = None
+    ) -> None:
         self._frontier.settled(item)
-        self._group.settled.append(SettleRow(state.value, self._run_id, item.id))
+        self._group.settled.append(SettleRow(state.value, reason, rule, self._run_id, item.id))
         self._count(QUEUED, tally)
         self._queued_by_base[item.base] -= 1
 
@@ -312,6 +315,21 @@ class Ledger:
         return target == start
 
     def _page(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+        said = digest.parsed.directives
+        rule = self._policy.noindex_rule(said)
+        if rule is None:
+            self._keep(item, outcome, digest)
+        else:
+            self._leave_out(item, rule)
+        self._follow(item, digest.parsed.links, said)
+
+    def _leave_out(self, item: Item, rule: str) -> None:
+        """The page was fetched and asks not to be kept. That is final: no better path can change it."""
+        reason = SkipReason.NOINDEX.value
+        self._close(item, ItemState.SKIPPED, skipped(reason), reason=reason, rule=rule)
+        self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
+
+    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> None:
         is_new = digest.content_sha256 not in self._pages_seen
         self._keep_body(digest)
         self._visit(item, outcome, role=Role.PRIMARY if is_new else Role.ALTERNATE)
@@ -319,7 +337,6 @@ class Ledger:
             self._add_page(item, digest.content_sha256)
         else:
             self.alternates += 1
-        self._follow(item, digest.parsed.links)
 
     def _add_page(self, item: Item, content_sha256: bytes) -> None:
         self._pages_seen.add(content_sha256)
@@ -355,17 +372,20 @@ class Ledger:
         if at.segment is not None and at.offset is not None:
             self._group.segments[at.segment] = at.offset + at.length
 
-    def _follow(self, item: Item, links: Sequence[Link]) -> None:
+    def _follow(self, item: Item, links: Sequence[Link], said: Directives) -> None:
         """Find every link of a page, in document order. The hottest loop of the main process."""
         if not links:
             return
+        page_rule = self._policy.nofollow_rule(said, item.url)
+        rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
         recall, targets = self._frontier.known, []
         for link in links:
             known = recall(link.key)
             if known is not None and not known.hops and known.reason is None:
                 targets.append(known.id)
             else:
-                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item)
+                nofollow = rel_rule if link.nofollow else page_rule
+                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self._find(found, known))
         flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
         self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
@@ -375,10 +395,9 @@ class Ledger:
         if known is None:
             return self._add(found, self._judge(found, forced=forced))
         if known.reason is not None:
-            listed = found.source is Source.SITEMAP and known.reason in LISTED_AFTER_ALL
-            if forced or listed or found.depth < known.depth or found.parent.hops + 1 < known.hops:
-                self._reconsider(found, known, self._judge(found, forced=forced))
-        elif known.hops > found.parent.hops + 1:
+            if _is_better(found, known, forced=forced):
+                self._reconsider(found, known.id, known.reason, self._judge(found, forced=forced))
+        elif known.hops > found.parent.hops + 1 and found.nofollow is None:
             hops = found.parent.hops + 1
             self._group.changes.append(("shorten_path", ShortenRow(hops, self._run_id, known.id)))
             self._frontier.remember(found.key, known._replace(hops=hops))
@@ -388,8 +407,11 @@ class Ledger:
         parent = found.parent
         if forced:
             return Verdict(None, None, parent.base, 0)
-        linked = found.source is Source.SPIDER
-        return self._policy.judge(Candidate(found.key, found.depth, parent.hops, parent.base, linked))
+        candidate = Candidate(found.key, found.depth, parent.hops, parent.base, found.source is Source.SPIDER)
+        verdict = self._policy.judge(candidate)
+        if found.nofollow is not None:
+            return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
+        return verdict
 
     def _add(self, found: _Found, verdict: Verdict) -> int:
         number, allowed = self._next_url, verdict.reason is None
@@ -443,15 +465,23 @@ class Ledger:
         )
         return rank
 
-    def _reconsider(self, found: _Found, known: Known, verdict: Verdict) -> None:
-        """A skipped URL was found on a better path. Still refused, it keeps the verdict that is stored."""
-        if verdict.reason is not None or known.reason is None:
+    def _reconsider(self, found: _Found, number: int, old_reason: str, verdict: Verdict) -> None:
+        """A skipped URL was found on a better path. Still refused, it keeps the verdict that is stored.
+
+        But `nofollow` says that nobody asks to look at it, and now someone does: any other verdict is nearer.
+        """
+        reason = verdict.reason.value if verdict.reason else None
+        if reason is not None and old_reason != SkipReason.NOFOLLOW:
             return
-        rank = self._admit(found, known.id, verdict)
+        rank = self._admit(found, number, verdict) if reason is None else None
         self._group.changes.append(
             (
                 "readmit_url",
                 ReadmitRow(
+                    None if found.url == found.key else found.url,
+                    ItemState.SKIPPED.value if reason else ItemState.QUEUED.value,
+                    reason,
+                    verdict.rule,
                     found.source.value,
                     found.depth,
                     rank,
@@ -461,12 +491,12 @@ class Ledger:
                     verdict.base,
                     found.parent.id,
                     self._run_id,
-                    known.id,
+                    number,
                 ),
             )
         )
-        self._count(skipped(known.reason), QUEUED)
-        self._frontier.remember(found.key, Known(known.id, found.depth, verdict.hops, None))
+        self._count(skipped(old_reason), _tally(reason))
+        self._frontier.remember(found.key, Known(number, found.depth, verdict.hops, reason))
 
     def _move_scope(self, base: int, key: str) -> None:
         self._policy.move_scope(base, key)
@@ -490,10 +520,12 @@ class Ledger:
 
     def _judge_again(self) -> None:
         """With several base URLs, a page may have been judged before another one's scope moved."""
-        for number, key, reason, depth, rank, hops, base, parent_base in self._db.all(
+        for number, key, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
             "urls_beyond_bases", run_id=self._run_id
         ):
             verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, linked=True))
+            if reason == SkipReason.NOFOLLOW:
+                verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
             new_reason = verdict.reason.value if verdict.reason else None
             if (new_reason, verdict.hops, verdict.base) == (reason, hops, base):
                 continue
@@ -511,6 +543,17 @@ class Ledger:
             )
             self._group.changes.append(("rejudge_url", row))
             self._frontier.remember(key, Known(number, depth, verdict.hops, new_reason))
+
+
+def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
+    """Whether this path to a skipped URL may lead to another verdict than the one it has."""
+    if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
+        return False
+    if forced or known.reason == SkipReason.NOFOLLOW:
+        return True
+    if found.source is Source.SITEMAP and known.reason == SkipReason.SITEMAP_ONLY:
+        return True
+    return found.depth < known.depth or found.parent.hops + 1 < known.hops
 
 
 def _tally(reason: str | None) -> Tally:

@@ -31,6 +31,8 @@ class SkipReason(StrEnum):
     MAX_DEPTH = "max_depth"
     ROBOTS = "robots"
     ROBOTS_UNAVAILABLE = "robots_unavailable"
+    NOFOLLOW = "nofollow"
+    NOINDEX = "noindex"
     SITEMAP_ONLY = "sitemap_only"
     PAGE_LIMIT = "page_limit"
     FINISHED = "finished"
@@ -121,10 +123,10 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Directives:
-    """What the page says about itself to robots."""
+    """What the page says about itself to robots: the text that decided, None where nothing does."""
 
-    noindex: bool = False
-    nofollow: bool = False
+    noindex: str | None = None
+    nofollow: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

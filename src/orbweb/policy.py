@@ -1,4 +1,4 @@
-"""Which URLs are visited: scope, hops, patterns, depth, page limits.
+"""Which URLs are visited: scope, hops, patterns, depth, page limits, and what pages ask of robots.
 
 Pure: a verdict is a function of the candidate and of the bases as they stand at its commit. Always holds:
 a refusal names the very rule that decided. Never asks the network, the database or the clock.
@@ -15,7 +15,7 @@ import re2
 
 from orbweb import urls
 from orbweb.errors import ConfigError
-from orbweb.model import SkipReason, Verdict
+from orbweb.model import Directives, SkipReason, Verdict
 
 PAGE_FILE = re.compile(
     r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
@@ -38,6 +38,8 @@ class Rules:
     sitemap_only: bool = False
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    obey_directives: bool = True
+    follow_nofollow_links: bool = True
 
 
 class Candidate(NamedTuple):
@@ -119,6 +121,24 @@ class Policy:
 
     def page_limit_rule(self) -> str:
         return f"limits.page_limit: {self.rules.page_limit}"
+
+    def noindex_rule(self, said: Directives) -> str | None:
+        """Why a page that says this is not kept; None if it is."""
+        if said.noindex is None or not self.rules.obey_directives:
+            return None
+        return f"{said.noindex} (robots.obey_directives)"
+
+    def nofollow_rule(self, said: Directives, url: str) -> str | None:
+        """Why the links of a page that says this are not followed; None if they are."""
+        if said.nofollow is None or not self.rules.obey_directives:
+            return None
+        return f"{said.nofollow} on {url} (robots.obey_directives)"
+
+    def rel_nofollow_rule(self, url: str) -> str | None:
+        """Why links of this page with rel=nofollow are not followed; None if they are."""
+        return (
+            None if self.rules.follow_nofollow_links else f"rel=nofollow on {url} (robots.follow_nofollow_links)"
+        )
 
     def owner(self, key: str) -> int | None:
         """The base URL with the longest path that covers the key."""

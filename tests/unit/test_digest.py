@@ -8,10 +8,12 @@ import time
 import pytest
 import zstandard
 
-from orbweb.digest import SNIFFED, Digester, Job, is_html
+from orbweb.digest import SNIFFED, Digester, DigestSettings, Job, is_html
 from orbweb.fetch import http
+from orbweb.model import Directives
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
+SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
 UNDECLARED = [None, "", " ", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*", "html"]
 
 
@@ -184,7 +186,7 @@ def test_hostile_bytes_are_judged_at_once(unit: bytes) -> None:
 
 def test_a_digest_has_links_hashes_and_the_body_itself() -> None:
     body = "<title>T\u00fcr</title><a href='/b?utm_source=x&b=1'>b</a><a href=c rel=nofollow>c</a>".encode()
-    digest = Digester(DEFAULT_RULES).digest(Job(7, "https://h/a/", "text/html; charset=utf-8", body))
+    digest = Digester(SETTINGS).digest(Job(7, "https://h/a/", "text/html; charset=utf-8", body))
     assert [(link.key, link.nofollow) for link in digest.parsed.links] == [
         ("https://h/b?b=1", False),
         ("https://h/a/c", True),
@@ -201,13 +203,20 @@ def test_a_digest_depends_on_the_page_alone_not_on_those_before() -> None:
         Job(number, f"https://h/{number % 3}/", "text/html", b"<a href=x><a href='../y?a=1'>" * number)
         for number in range(1, 40)
     ]
-    used = Digester(DEFAULT_RULES)
+    used = Digester(SETTINGS)
     forwards = [used.digest(job) for job in pages]
     assert [used.digest(job) for job in reversed(pages)] == forwards[::-1]
-    assert [Digester(DEFAULT_RULES).digest(job) for job in pages] == forwards
+    assert [Digester(SETTINGS).digest(job) for job in pages] == forwards
 
 
 def test_the_rules_of_the_project_make_the_keys() -> None:
     job = Job(1, "https://h/", "text/html", b"<a href='?a=1&b=2'>")
-    (link,) = Digester(UrlRules(keep_params=("b",))).digest(job).parsed.links
+    (link,) = Digester(DigestSettings(UrlRules(keep_params=("b",)), "orbweb")).digest(job).parsed.links
     assert (link.key, link.url) == ("https://h/?b=2", "https://h/?a=1&b=2")
+
+
+def test_header_and_page_speak_to_the_agent_of_the_project() -> None:
+    job = Job(1, "https://h/", "text/html", b"<meta name=probe content=nofollow>", ("probe: noindex",))
+    said = Digester(DigestSettings(DEFAULT_RULES, "Probe")).digest(job).parsed.directives
+    assert (said.noindex, said.nofollow) == ("X-Robots-Tag: probe: noindex", "meta probe: nofollow")
+    assert Digester(SETTINGS).digest(job).parsed.directives == Directives()

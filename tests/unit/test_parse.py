@@ -22,6 +22,8 @@ SOUP = (
 
 examples = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 
+EVERYONE = frozenset({"robots"})
+
 
 def parsed(
     html: str | bytes, url: str = PAGE, *, content_type: str | None = None, resources: bool = False
@@ -192,18 +194,35 @@ def test_canonical(html: str, canonical: str | None) -> None:
     [
         ("", Directives()),
         ("<meta name=robots content='index, follow'>", Directives()),
-        ("<meta name=ROBOTS content='NoIndex'>", Directives(noindex=True)),
-        ("<meta name=robots content='noarchive ,nofollow'>", Directives(nofollow=True)),
-        ("<meta name=robots content=none>", Directives(noindex=True, nofollow=True)),
+        ("<meta name=ROBOTS content='NoIndex'>", Directives("meta robots: NoIndex")),
+        ("<meta name=robots content='noarchive ,nofollow'>", Directives(None, "meta robots: noarchive ,nofollow")),
+        ("<meta name=robots content=none>", Directives("meta robots: none", "meta robots: none")),
         (
-            "<meta name=robots content=noindex><meta name=robots content=nofollow>",
-            Directives(noindex=True, nofollow=True),
+            "<meta name=robots content=noindex><body><meta name=robots content=nofollow>",
+            Directives("meta robots: noindex", "meta robots: nofollow"),
         ),
-        ("<meta name=description content=noindex><meta name=robots>", Directives()),
+        (
+            "<meta name=Probe content=noindex><meta name=probe-news content=none>",
+            Directives("meta probe: noindex"),
+        ),
+        ("<meta name=description content=noindex><meta name=robots><meta content=none>", Directives()),
+        ("<template><meta name=robots content=none></template>", Directives()),
     ],
 )
 def test_directives(html: str, directives: Directives) -> None:
-    assert parsed(html).directives == directives
+    found = parse.parse(html.encode(), PAGE, resolver=Resolver(), agent="probe")
+    assert found.directives == directives
+
+
+def test_without_an_agent_only_what_is_said_to_everyone_counts() -> None:
+    html = "<meta content=noindex><meta name content=noindex><meta name=orbweb content=noindex>"
+    assert parsed(html).directives == Directives()
+
+
+def test_the_header_counts_as_well() -> None:
+    html, headers = b"<meta name=robots content=none>", ("noarchive", "probe: noindex")
+    found = parse.parse(html, PAGE, resolver=Resolver(), robots_tags=headers, agent="probe")
+    assert found.directives == Directives("X-Robots-Tag: probe: noindex", "meta robots: none")
 
 
 def test_resources_are_read_only_when_asked_for() -> None:
@@ -350,4 +369,4 @@ FRAGMENTS = [
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12))
 def test_reading_in_one_go_equals_the_walk(fragments: list[str]) -> None:
     document = parse.dom("".join(fragments).encode())
-    assert parse._scan(document) == parse._walk(document)
+    assert parse._scan(document, EVERYONE) == parse._walk(document, EVERYONE)

@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 
 from orbweb.app import default_processes
-from orbweb.digest import Job
+from orbweb.digest import DigestSettings, Job
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.parse import MAX_LINKS
 from orbweb.pool import ATTEMPTS, JOBS_AHEAD, InlinePool, ProcessPool
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
+SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
 PATIENCE_S = 20.0
 
 Results = dict[int, Digest | Failed]
@@ -49,12 +50,14 @@ ODD_PAGES = [
     Job(9, "https://h/", "text/html", b"<link rel=next href=n><link rel=alternate href=/a>"),
     Job(10, "https://h/", "text/html", b"".join(b"<a href=%x>" % number for number in range(MAX_LINKS + 1))),
     Job(11, "https://h/", "text/html", b"x" * 3_000_000),
+    Job(12, "https://h/", "text/html", b"<p>", ("noarchive", "orbweb: \u00fc, noindex", "none")),
+    Job(13, "https://h/", "text/html", b"<meta name=orbweb content=&#27;,nofollow>", ("googlebot: noindex",)),
 ]
 
 
-def inline(jobs: list[Job], rules: UrlRules = DEFAULT_RULES) -> Results:
+def inline(jobs: list[Job], settings: DigestSettings = SETTINGS) -> Results:
     results: Results = {}
-    pool = InlinePool(rules, results.__setitem__)
+    pool = InlinePool(settings, results.__setitem__)
     for job in jobs:
         pool.submit(job)
     pool.close()
@@ -62,9 +65,11 @@ def inline(jobs: list[Job], rules: UrlRules = DEFAULT_RULES) -> Results:
 
 
 @asynccontextmanager
-async def workers(processes: int, results: Results, rules: UrlRules = DEFAULT_RULES) -> AsyncIterator[ProcessPool]:
+async def workers(
+    processes: int, results: Results, settings: DigestSettings = SETTINGS
+) -> AsyncIterator[ProcessPool]:
     broken: list[OrbwebError] = []
-    pool = await ProcessPool.start(processes, rules, results.__setitem__, broken.append)
+    pool = await ProcessPool.start(processes, settings, results.__setitem__, broken.append)
     try:
         yield pool
     finally:
@@ -115,17 +120,22 @@ def test_worker_processes_give_the_same_digests_as_this_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "rules", [UrlRules(frozenset({"a"})), UrlRules(keep_params=("b",)), UrlRules(keep_params=())]
+    "settings",
+    [
+        DigestSettings(UrlRules(frozenset({"a"})), "a"),
+        DigestSettings(UrlRules(keep_params=("b",)), "b"),
+        DigestSettings(UrlRules(keep_params=()), "\u00fc"),
+    ],
 )
-def test_workers_know_the_rules_of_the_project(rules: UrlRules) -> None:
+def test_workers_know_the_settings_of_the_project(settings: DigestSettings) -> None:
     async def digest() -> Results:
         results: Results = {}
-        async with workers(1, results, rules) as pool:
+        async with workers(1, results, settings) as pool:
             pool.submit(html(8))
             await arrived(results, 1)
         return results
 
-    assert asyncio.run(digest()) == inline([html(8)], rules)
+    assert asyncio.run(digest()) == inline([html(8)], settings)
 
 
 def test_the_jobs_of_a_killed_worker_are_done_by_the_next() -> None:
@@ -175,7 +185,7 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
         "limit = pages * resource.getpagesize() + 32_000_000\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     good = [html(ticket) for ticket in range(2, 20)]
     poison = Job(1, "https://h/", "text/html", b"<a href=x>" * 4_000_000)
 
@@ -197,11 +207,11 @@ def test_workers_that_cannot_start_are_reported_and_not_tried_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text("raise SystemExit('no worker today')\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
 
     async def start() -> list[OrbwebError]:
         broken: list[OrbwebError] = []
-        pool = await ProcessPool.start(1, DEFAULT_RULES, {}.__setitem__, broken.append)
+        pool = await ProcessPool.start(1, SETTINGS, {}.__setitem__, broken.append)
         deadline = time.monotonic() + PATIENCE_S
         while not broken and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
@@ -295,10 +305,11 @@ def test_a_signal_to_the_whole_group_does_not_end_the_workers(number: signal.Sig
 
 MAIN = """
 import asyncio
+from orbweb.digest import DigestSettings
 from orbweb.pool import ProcessPool
 from orbweb.urls import DEFAULT_RULES
 async def main():
-    pool = await ProcessPool.start(2, DEFAULT_RULES, print, print)
+    pool = await ProcessPool.start(2, DigestSettings(DEFAULT_RULES, "orbweb"), print, print)
     print("started", flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())
