@@ -375,7 +375,7 @@ async def _pool(config: Config, engine: Engine) -> Pool:
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
     if processes == 0:
-        return InlinePool(digest_settings(config), engine.digested)
+        return InlinePool(digest_settings(config), engine.digested, engine.broke)
     return await ProcessPool.start(processes, digest_settings(config), engine.digested, engine.broke)
 
 
