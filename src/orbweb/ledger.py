@@ -8,7 +8,7 @@ function of the site's answers; after `flush` all of it is durable. Never waits 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from orbweb.failpoints import failpoint
@@ -35,6 +35,8 @@ from orbweb.store import (
     QUEUED,
     VISITED,
     BaseRow,
+    DateRow,
+    DeferRow,
     Ending,
     Group,
     Progress,
@@ -54,8 +56,10 @@ from orbweb.store.blobs import BodyStore
 from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
 from orbweb.store.runs import Base, Run
+from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
+LISTED_AFTER_ALL = (SkipReason.SITEMAP_ONLY,)
 
 
 class _Found(NamedTuple):
@@ -67,6 +71,7 @@ class _Found(NamedTuple):
     depth: int
     redirects: int
     parent: Item
+    lastmod: str | None = None
     nofollow: str | None = None
 
 
@@ -101,6 +106,7 @@ class Ledger:
         self._open_bases = int(db.value("queued_at_depth_zero", run_id=run.id))
         self._queued_by_base: Counter[int] = Counter(dict(db.all("queued_by_base", run_id=run.id)))
         self.scope_fixed = run.scope_fixed
+        self.surveyed = run.surveyed
         self.counts: Counter[Tally] = Counter(
             {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run.id)}
         )
@@ -177,6 +183,13 @@ class Ledger:
         if item.depth == 0:
             self._close_base()
 
+    def defer(self, item: Item, due_at: int) -> None:
+        """Put a place that holds up the order at the end of its depth; it has no turn before `due_at`."""
+        rank = self._next_rank
+        self._next_rank += 1
+        self._group.changes.append(("defer_url", DeferRow(rank, due_at, self._run_id, item.id)))
+        self._frontier.defer(item._replace(rank=rank), due_at)
+
     def flush(self, ending: Ending | None = None) -> None:
         """Make everything settled so far durable; with an ending, this is the crawl's last group."""
         if not self._group.settled and not self._group.changes and ending is None:
@@ -187,6 +200,7 @@ class Ledger:
             self._next_rank,
             self._next_visit,
             self.scope_fixed,
+            self.surveyed,
             self.crawl_visited,
             self.crawl_failed,
             self._crawl_pages,
@@ -197,6 +211,25 @@ class Ledger:
         self._pages_seen.written()
         self._bodies_seen.written()
         self._frontier.refill()
+
+    def scopes(self) -> list[tuple[int, str]]:
+        """The number of each base URL and where its scope lies."""
+        return [(base.number, base.scope_key) for base in self._bases.values()]
+
+    def chart(self, base: int, entries: Iterable[tuple[Target, str | None]]) -> None:
+        """Find what a sitemap lists, in its order, as if the base URL linked to it."""
+        owner = self._bases[base]
+        parent = Item(base + 1, owner.scope_key, owner.url, Source.INITIAL, 0, 0, "", 0, 0, base)
+        for (key, url), lastmod in entries:
+            found = _Found(key, url, Source.SITEMAP, 1, 0, parent, lastmod)
+            known = self._frontier.known(key)
+            number = self._find(found, known)
+            if known is not None and lastmod is not None:
+                self._group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
+
+    def end_survey(self) -> None:
+        """Every sitemap is read, or none is to be: from now on links are followed."""
+        self.surveyed = True
 
     def _hops_now(self, item: Item) -> int:
         """A shorter path may have been found since the item was leased."""
@@ -353,7 +386,7 @@ class Ledger:
                 targets.append(known.id)
             else:
                 nofollow = rel_rule if link.nofollow else page_rule
-                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow)
+                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, None, nofollow)
                 targets.append(self._find(found, known))
         flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
         self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
@@ -375,7 +408,8 @@ class Ledger:
         parent = found.parent
         if forced:
             return Verdict(None, None, parent.base, 0)
-        verdict = self._policy.judge(Candidate(found.key, found.depth, parent.hops, parent.base))
+        linked = found.source is Source.SPIDER
+        verdict = self._policy.judge(Candidate(found.key, found.depth, parent.hops, parent.base, linked))
         if found.nofollow is not None:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
         return verdict
@@ -401,6 +435,7 @@ class Ledger:
                 found.redirects,
                 verdict.base,
                 found.parent.id,
+                found.lastmod,
             )
         )
         reason = verdict.reason.value if verdict.reason else None
@@ -489,7 +524,7 @@ class Ledger:
         for number, key, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
             "urls_beyond_bases", run_id=self._run_id
         ):
-            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base))
+            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, linked=True))
             if reason == SkipReason.NOFOLLOW:
                 verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
             new_reason = verdict.reason.value if verdict.reason else None
@@ -516,6 +551,8 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
     if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
         return False
     if forced or known.reason == SkipReason.NOFOLLOW:
+        return True
+    if found.source is Source.SITEMAP and known.reason in LISTED_AFTER_ALL:
         return True
     return found.depth < known.depth or found.parent.hops + 1 < known.hops
 

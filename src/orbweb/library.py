@@ -51,6 +51,7 @@ _SETTINGS = {
     "external_hops": ("scope", "external_hops"),
     "include": ("scope", "include"),
     "exclude": ("scope", "exclude"),
+    "sitemap": ("sitemap", "mode"),
     "order": ("engine", "order"),
     "processes": ("engine", "processes"),
     "store": ("store", "layout"),
@@ -81,6 +82,7 @@ class CrawlOptions(ResumeOptions, total=False):
     exclude: Sequence[str]
     user_agent: str
     resolve: Sequence[str]
+    sitemap: Literal["auto", "only", "off"]
     order: Literal["strict", "relaxed"]
     store: Literal["segments", "files"]
     new_run: bool

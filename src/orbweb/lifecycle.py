@@ -69,7 +69,10 @@ CRAWL_MOVES: Mapping[tuple[CrawlState, CrawlState], str] = {
 
 ITEM_MOVES: Mapping[tuple[ItemState, ItemState], str] = {
     (ItemState.QUEUED, ItemState.LEASED): "its place came up",
-    (ItemState.LEASED, ItemState.QUEUED): "the crawl stopped before it was committed",
+    (
+        ItemState.LEASED,
+        ItemState.QUEUED,
+    ): "the crawl stopped before it was committed, or its host kept everyone waiting: then it has a new rank",
     (ItemState.LEASED, ItemState.VISITED): "2xx or 3xx",
     (ItemState.LEASED, ItemState.FAILED): "4xx, 5xx after retries, or no usable answer",
     (ItemState.LEASED, ItemState.SKIPPED): "robots.txt refuses it, or its page asks not to be kept",

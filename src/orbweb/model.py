@@ -33,6 +33,7 @@ class SkipReason(StrEnum):
     ROBOTS_UNAVAILABLE = "robots_unavailable"
     NOFOLLOW = "nofollow"
     NOINDEX = "noindex"
+    SITEMAP_ONLY = "sitemap_only"
     PAGE_LIMIT = "page_limit"
     FINISHED = "finished"
 

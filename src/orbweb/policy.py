@@ -35,6 +35,7 @@ class Rules:
     external_hops: int = 0
     max_depth: int | None = None
     page_limit: int | None = None
+    sitemap_only: bool = False
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     obey_directives: bool = True
@@ -42,12 +43,16 @@ class Rules:
 
 
 class Candidate(NamedTuple):
-    """A URL and the path on which it was found; `base` and `hops` are those of the page that led to it."""
+    """A URL and the path on which it was found; `base` and `hops` are those of the page that led to it.
+
+    `linked`: the path is a link, not a redirect or a sitemap.
+    """
 
     key: str
     depth: int
     hops: int
     base: int
+    linked: bool = False
 
 
 class _Area(NamedTuple):
@@ -169,6 +174,8 @@ class Policy:
             return self._outside(base)
         if rules.max_depth is not None and found.depth > rules.max_depth:
             return SkipReason.MAX_DEPTH, f"limits.max_depth: {rules.max_depth}"
+        if rules.sitemap_only and found.linked:
+            return SkipReason.SITEMAP_ONLY, "sitemap.mode: only"
         if base in self._full:
             return SkipReason.PAGE_LIMIT, self.page_limit_rule()
         return None, None

@@ -17,7 +17,7 @@ import certifi
 import pycurl
 
 from orbweb.encodings import UNDECLARED, media_type
-from orbweb.fetch import Listener
+from orbweb.fetch import PAGE, Listener, Want
 from orbweb.model import Failed, FailKind, Fetched
 
 READ_BUFFER = 128 * 1024
@@ -98,14 +98,16 @@ class _Transfer:
         "ticket",
         "too_large",
         "url",
+        "want",
         "wanted",
     )
 
-    def __init__(self, curl: pycurl.Curl, ticket: int, url: str, max_bytes: int) -> None:
+    def __init__(self, curl: pycurl.Curl, ticket: int, url: str, want: Want, max_bytes: int) -> None:
         self.curl = curl
         self.ticket = ticket
         self.url = url
-        self.max_bytes = max_bytes
+        self.want = want
+        self.max_bytes = want.most or max_bytes
         self.lines: list[bytes] = []
         self.found: dict[bytes, str] | None = None
         self.chunks: list[bytes] = []
@@ -116,12 +118,13 @@ class _Transfer:
 
     def write(self, chunk: bytes) -> int | None:
         if not self.size:
-            self.wanted = _worth_reading(self.headers().get(b"content-type", ""))
+            self.wanted = self.want.any_type or _worth_reading(self.headers().get(b"content-type", ""))
         self.size += len(chunk)
         if not self.wanted:
             return -1 if self.size > DISCARD_BYTES else None
         if self.size > self.max_bytes:
             self.too_large = True
+            self.chunks.append(chunk[: self.max_bytes - self.size])
             return -1
         self.chunks.append(chunk)
         return None
@@ -178,9 +181,9 @@ class HttpFetcher:
         self._multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
         self._loop.add_reader(self._epoll.fileno(), self._on_sockets)
 
-    def start(self, ticket: int, url: str) -> None:
+    def start(self, ticket: int, url: str, want: Want = PAGE) -> None:
         curl = self._idle.pop() if self._idle else self._handle()
-        transfer = _Transfer(curl, ticket, url, self._settings.max_bytes)
+        transfer = _Transfer(curl, ticket, url, want, self._settings.max_bytes)
         curl.setopt(pycurl.HEADERFUNCTION, transfer.lines.append)
         curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
         curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send(ticket))
@@ -293,9 +296,9 @@ class HttpFetcher:
         self._listener.answered(transfer.ticket, answer)
 
     def _answer(self, transfer: _Transfer, code: int, message: str) -> Fetched | Failed:
-        if transfer.too_large:
+        if transfer.too_large and not transfer.want.cut:
             return Failed(FailKind.TOO_LARGE, f"more than {transfer.max_bytes} bytes decoded (fetch.max_bytes)")
-        unread = code == pycurl.E_WRITE_ERROR and not transfer.wanted
+        unread = code == pycurl.E_WRITE_ERROR and (transfer.too_large or not transfer.wanted)
         if code and not unread:
             return _failed(code, message)
         curl, headers = transfer.curl, transfer.headers()

@@ -35,6 +35,7 @@ class UrlRow(NamedTuple):
     redirects: int
     base: int
     referrer: int | None
+    lastmod: str | None = None
 
 
 class SettleRow(NamedTuple):
@@ -84,6 +85,23 @@ class RefuseRow(NamedTuple):
 
     reason: str
     rule: str
+    run_id: int
+    id: int
+
+
+class DeferRow(NamedTuple):
+    """A leased URL whose turn comes later; the fields of `defer_url`."""
+
+    rank: int
+    due_at: int
+    run_id: int
+    id: int
+
+
+class DateRow(NamedTuple):
+    """When a known URL was last changed; the fields of `date_url`."""
+
+    lastmod: str
     run_id: int
     id: int
 
@@ -145,6 +163,7 @@ class Progress(NamedTuple):
     next_rank: int
     next_visit: int
     scope_fixed: bool
+    surveyed: bool
     visited: int
     failed: int
     pages: int
@@ -158,13 +177,16 @@ class Ending(NamedTuple):
     error: str | None = None
 
 
+Change = ReadmitRow | RejudgeRow | RefuseRow | DeferRow | DateRow | ShortenRow
+
+
 @dataclass(slots=True)
 class Group:
     """The changes of many commits, in order, on their way to one transaction."""
 
     urls: list[UrlRow] = field(default_factory=list)
     settled: list[SettleRow] = field(default_factory=list)
-    changes: list[tuple[str, ReadmitRow | RejudgeRow | RefuseRow | ShortenRow]] = field(default_factory=list)
+    changes: list[tuple[str, Change]] = field(default_factory=list)
     visits: list[VisitRow] = field(default_factory=list)
     pages: list[tuple[int, bytes, int, int]] = field(default_factory=list)
     outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -225,6 +247,7 @@ def commit(
             next_rank=progress.next_rank,
             next_visit=progress.next_visit,
             scope_fixed=progress.scope_fixed,
+            surveyed=progress.surveyed,
         )
         db.run(
             "count_crawl",
