@@ -26,7 +26,9 @@ from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Snapshot
+from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, HttpSettings, trusted_certificates
+from orbweb.fetch.names import Names
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, GateSettings
 from orbweb.ledger import Ledger
@@ -124,7 +126,9 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     flags = request.settings or {}
     configuration.build(flags, source="command line")
     settings = configuration.merge(known.settings if known else {}, file, environment, flags)
-    return configuration.build(settings, source="settings"), settings
+    config = configuration.build(settings, source="settings")
+    routes(config)
+    return config, settings
 
 
 def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run | None:
@@ -169,6 +173,26 @@ def policy_rules(config: Config) -> Rules:
 
 def digest_settings(config: Config) -> DigestSettings:
     return DigestSettings(url_rules(config), product_token(config.user_agent))
+
+
+def routes(config: Config) -> dict[str, tuple[str, str]]:
+    """The site that each `--resolve` names, and the host and port that are asked in its stead."""
+    found = {}
+    for text in config.resolve:
+        pin = configuration.read_pin(text)
+        site = urls.target(f"http://{pin.host}:{pin.port}/")
+        asked = urls.target(f"http://{pin.address}:{pin.target_port}/")
+        if site is None or asked is None:
+            raise UsageError(f"--resolve {text!r}: {pin.host if site is None else pin.address} is not a host")
+        found[urls.site(site.url)] = (urls.split(asked.url).host, pin.target_port)
+    return found
+
+
+def consent(config: Config, bases: Sequence[Base]) -> Consent:
+    """What the user named: the host:port of the base URLs as given, and of `--resolve`. Where a base URL redirects
+    to is not what the user named."""
+    named = {urls.site(url) for base in bases for url in (base.url, urls.canonicalize(base.url) or base.url)}
+    return Consent(frozenset(named | set(routes(config))), config.fetch.allow_private)
 
 
 def _lane_of(config: Config) -> Callable[[str], str]:
@@ -290,7 +314,7 @@ async def _crawl(
         on_progress=watch,
         note=note,
     )
-    fetcher = HttpFetcher(_http_settings(config), engine)
+    fetcher = HttpFetcher(_http_settings(config), _guard(config, bases), engine)
     pool = await _pool(config, engine)
     engine.attach(fetcher, pool)
     try:
@@ -351,7 +375,7 @@ async def _pool(config: Config, engine: Engine) -> Pool:
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
     if processes == 0:
-        return InlinePool(digest_settings(config), engine.digested)
+        return InlinePool(digest_settings(config), engine.digested, engine.broke)
     return await ProcessPool.start(processes, digest_settings(config), engine.digested, engine.broke)
 
 
@@ -361,8 +385,8 @@ def _http_settings(config: Config) -> HttpSettings:
         timeout_s=config.fetch.timeout_s,
         connect_timeout_s=config.fetch.connect_timeout_s,
         max_bytes=config.fetch.max_bytes,
+        max_ratio=config.fetch.max_ratio,
         ca_file=trusted_certificates(),
-        connect_to=tuple(configuration.connect_to(pin) for pin in config.resolve),
     )
 
 
@@ -373,6 +397,12 @@ def _dispatch_settings(config: Config) -> DispatchSettings:
         slowest=round(config.limits.slowest_s * politeness.SECOND),
         connections=config.limits.per_host or (CONNECTIONS if interval else None),
     )
+
+
+def _guard(config: Config, bases: Sequence[Base]) -> Guard:
+    clock = asyncio.get_running_loop().time
+    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
+    return Guard(names, consent(config, bases), routes(config), clock=clock)
 
 
 def _engine_settings(config: Config) -> EngineSettings:

@@ -59,7 +59,6 @@ from orbweb.store.runs import Base, Run
 from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
-LISTED_AFTER_ALL = (SkipReason.SITEMAP_ONLY,)
 
 
 class _Found(NamedTuple):
@@ -386,7 +385,7 @@ class Ledger:
                 targets.append(known.id)
             else:
                 nofollow = rel_rule if link.nofollow else page_rule
-                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, None, nofollow)
+                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self._find(found, known))
         flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
         self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
@@ -408,8 +407,8 @@ class Ledger:
         parent = found.parent
         if forced:
             return Verdict(None, None, parent.base, 0)
-        linked = found.source is Source.SPIDER
-        verdict = self._policy.judge(Candidate(found.key, found.depth, parent.hops, parent.base, linked))
+        candidate = Candidate(found.key, found.depth, parent.hops, parent.base, found.source is Source.SPIDER)
+        verdict = self._policy.judge(candidate)
         if found.nofollow is not None:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
         return verdict
@@ -552,7 +551,7 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
         return False
     if forced or known.reason == SkipReason.NOFOLLOW:
         return True
-    if found.source is Source.SITEMAP and known.reason in LISTED_AFTER_ALL:
+    if found.source is Source.SITEMAP and known.reason == SkipReason.SITEMAP_ONLY:
         return True
     return found.depth < known.depth or found.parent.hops + 1 < known.hops
 

@@ -42,6 +42,7 @@ DEFAULT_WORKSPACE = "orbweb-data"
 _SETTINGS = {
     "user_agent": ("", "user_agent"),
     "resolve": ("", "resolve"),
+    "allow_private": ("fetch", "allow_private"),
     "rate": ("limits", "rate"),
     "workers": ("limits", "workers"),
     "budget": ("limits", "budget"),
@@ -82,6 +83,7 @@ class CrawlOptions(ResumeOptions, total=False):
     exclude: Sequence[str]
     user_agent: str
     resolve: Sequence[str]
+    allow_private: bool
     sitemap: Literal["auto", "only", "off"]
     order: Literal["strict", "relaxed"]
     store: Literal["segments", "files"]

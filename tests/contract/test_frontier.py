@@ -88,7 +88,7 @@ class Books:
         self.queued[item.place] = item
 
     def flush(self, ending: Ending | None = None) -> None:
-        progress = Progress(self.next_id, self.next_rank, 1, True, 0, 0, 0, 0)
+        progress = Progress(self.next_id, self.next_rank, 1, True, True, 0, 0, 0, 0)
         commit(self.db, self.run.id, self.crawl_id, self.group, progress, ending, 1)
         self.group = Group()
         self.frontier.refill()

@@ -92,6 +92,12 @@ Resolve = Annotated[
     list[str] | None,
     typer.Option(metavar="HOST:PORT:ADDR[:PORT]", help="Pin a host to an address (tests, staging)."),
 ]
+AllowPrivate = Annotated[
+    bool | None,
+    typer.Option(
+        "--allow-private/--no-allow-private", help="Links may lead to addresses that are not public [no]."
+    ),
+]
 OrderOption = Annotated[
     Order | None, typer.Option(help="strict: one order for the run [default]. relaxed: one order per host.")
 ]
@@ -175,6 +181,7 @@ def crawl(
     config: ConfigFile = None,
     user_agent: UserAgent = None,
     resolve: Resolve = None,
+    allow_private: AllowPrivate = None,
     order: OrderOption = None,
     store: Store = None,
     new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
@@ -189,6 +196,7 @@ def crawl(
     settings = _given(
         user_agent=user_agent,
         resolve=resolve,
+        fetch__allow_private=allow_private,
         limits__rate=_rate(rate),
         limits__workers=workers,
         limits__budget=_limit("--budget", budget),
