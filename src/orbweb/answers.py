@@ -13,13 +13,20 @@ from orbweb.model import Failed, FailKind, Fetched, Refused
 from orbweb.urls import Target, UrlRules
 
 REDIRECTS = (301, 302, 303, 307, 308)
-AGAIN = (408, 425, 429)
+AGAIN = (408, 425)
+TOO_MANY, UNAVAILABLE = 429, 503
+BUSY = (TOO_MANY, UNAVAILABLE)
 MAX_FOLLOWED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
     """Ask for the same URL again, later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The host is busy and said so: ask again when it may be asked, which costs no try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +51,23 @@ class Settle:
     redirect: Target | None = None
 
 
-Step = Again | Follow | Read | Settle
+Step = Again | Wait | Follow | Read | Settle
 
 
 def next_step(
-    answer: Fetched | Failed, *, key: str, asked: tuple[str, ...], tries_left: int, rules: UrlRules
+    answer: Fetched | Failed,
+    *,
+    key: str,
+    asked: tuple[str, ...],
+    tries_left: int,
+    waits_left: int,
+    rules: UrlRules,
 ) -> Step:
     """`asked` are the URLs asked for in this place so far, the last one included."""
     if isinstance(answer, Failed):
         return Again() if answer.retriable and tries_left else Settle(answer)
+    if answer.status == TOO_MANY or (answer.status == UNAVAILABLE and answer.retry_after is not None):
+        return Wait() if waits_left else Settle(answer)
     if (answer.status in AGAIN or answer.status >= 500) and tries_left:
         return Again()
     if answer.status in REDIRECTS and answer.location is not None:

@@ -21,7 +21,8 @@ from orbweb import config as configuration
 from orbweb import politeness, seeds, urls
 from orbweb.config import Config
 from orbweb.control import signals
-from orbweb.dispatch import Dispatcher
+from orbweb.digest import DigestSettings
+from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Snapshot
@@ -41,6 +42,7 @@ from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Project, Run
+from orbweb.survey import Survey, SurveySettings
 from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
 from orbweb.workspace import Workspace, now_us
 
@@ -49,6 +51,7 @@ Note = Callable[[str], None]
 
 SPARE_FILES = 128
 MOST_PROCESSES = 4
+CONNECTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +163,16 @@ def policy_rules(config: Config) -> Rules:
         external_hops=config.scope.external_hops,
         max_depth=config.limits.max_depth,
         page_limit=config.limits.page_limit,
+        sitemap_only=config.sitemap.mode == "only",
         include=config.scope.include,
         exclude=config.scope.exclude,
+        obey_directives=config.robots.obey_directives,
+        follow_nofollow_links=config.robots.follow_nofollow_links,
     )
+
+
+def digest_settings(config: Config) -> DigestSettings:
+    return DigestSettings(url_rules(config), product_token(config.user_agent))
 
 
 def routes(config: Config) -> dict[str, tuple[str, str]]:
@@ -278,7 +288,7 @@ async def _crawl(
 ) -> None:
     bases = runs.bases_of(workspace.db, run.id)
     policy = Policy(policy_rules(config), [base.scope_key for base in bases])
-    frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url)
+    frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url, clock=now_us)
     ledger = Ledger(
         workspace.db,
         run,
@@ -290,17 +300,19 @@ async def _crawl(
         lane_of=_lane_of(config),
         clock=now_us,
     )
-    dispatcher = Dispatcher(limiter, politeness.interval(config.limits.rate), _monotonic_us)
+    dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)
     engine = Engine(
         _engine_settings(config),
         ledger=ledger,
         frontier=frontier,
         dispatcher=dispatcher,
         gate=_gate(workspace, config, dispatcher, note),
+        survey=_survey(config, note),
         control=workspace.control(project.name),
         clock=now_us,
         check_disk=lambda: workspace.check_space(config.store.reserve_mb),
         on_progress=watch,
+        note=note,
     )
     fetcher = HttpFetcher(_http_settings(config), _guard(config, bases), engine)
     pool = await _pool(config, engine)
@@ -336,6 +348,19 @@ def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: No
     return Gate(workspace.db, settings, clock=now_us, monotonic=time.monotonic, on_delay=slow_down)
 
 
+def _survey(config: Config, note: Note) -> Survey | None:
+    if config.sitemap.mode == "off" or config.limits.max_depth == 0:
+        return None
+    settings = SurveySettings(
+        max_files=config.sitemap.max_files,
+        max_urls=config.sitemap.max_urls,
+        tries=1 + config.fetch.retries,
+        waits=config.fetch.busy_retries,
+        backoff_s=config.fetch.backoff_s,
+    )
+    return Survey(settings, note)
+
+
 def _monotonic_us() -> int:
     return time.monotonic_ns() // 1000
 
@@ -350,8 +375,8 @@ async def _pool(config: Config, engine: Engine) -> Pool:
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
     if processes == 0:
-        return InlinePool(url_rules(config), engine.digested)
-    return await ProcessPool.start(processes, url_rules(config), engine.digested, engine.broke)
+        return InlinePool(digest_settings(config), engine.digested, engine.broke)
+    return await ProcessPool.start(processes, digest_settings(config), engine.digested, engine.broke)
 
 
 def _http_settings(config: Config) -> HttpSettings:
@@ -362,6 +387,15 @@ def _http_settings(config: Config) -> HttpSettings:
         max_bytes=config.fetch.max_bytes,
         max_ratio=config.fetch.max_ratio,
         ca_file=trusted_certificates(),
+    )
+
+
+def _dispatch_settings(config: Config) -> DispatchSettings:
+    interval = politeness.interval(config.limits.rate)
+    return DispatchSettings(
+        interval=interval,
+        slowest=round(config.limits.slowest_s * politeness.SECOND),
+        connections=config.limits.per_host or (CONNECTIONS if interval else None),
     )
 
 
@@ -382,6 +416,9 @@ def _engine_settings(config: Config) -> EngineSettings:
         tries=1 + config.fetch.retries,
         backoff_s=config.fetch.backoff_s,
         backoff_cap_s=config.fetch.backoff_cap_s,
+        waits=config.fetch.busy_retries,
+        longest_wait_s=config.fetch.max_retry_after_s,
+        defer_s=config.engine.defer_s,
         url_rules=url_rules(config),
         relaxed=config.engine.order == "relaxed",
     )

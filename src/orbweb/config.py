@@ -51,6 +51,10 @@ class Fetch(Section):
     """Wait before the first further try; doubled each time, with jitter."""
     backoff_cap_s: float = Field(8.0, ge=0, le=3600)
     """Longest wait between two tries."""
+    busy_retries: int = Field(12, ge=0, le=1000)
+    """Further tries for a host that answers 429, or 503 with Retry-After; they do not count as retries."""
+    max_retry_after_s: float = Field(3600.0, ge=0, le=3600)
+    """A host that asks for a longer pause (Retry-After) is left alone for this long."""
     max_bytes: int = Field(20_000_000, ge=1, le=2_000_000_000)
     """Largest decoded body. A larger one fails as `too_large`; it is never cut."""
     max_ratio: int = Field(200, ge=1, le=1_000_000)
@@ -77,6 +81,10 @@ class Limits(Section):
     """Requests per second to one host:port, evenly spaced. `max` is for servers you own."""
     workers: int = Field(5, ge=1, le=MAX_WORKERS)
     """Requests under way at once."""
+    per_host: int | None = Field(None, ge=1, le=MAX_WORKERS)
+    """Requests under way at one host:port, and so connections to it. Unset: 8, and no cap with rate `max`."""
+    slowest_s: float = Field(10.0, ge=0, le=3600)
+    """Each 429 or 503 halves the rate of a host, down to one request in so many seconds."""
     budget: int | None = Field(None, ge=1)
     """URLs one crawl may visit. The rest stays queued for the next crawl."""
     page_limit: int | None = Field(None, ge=1)
@@ -115,16 +123,31 @@ class Urls(Section):
 
 
 class Robots(Section):
-    """How robots.txt is obeyed (RFC 9309)."""
+    """How robots.txt (RFC 9309) and what pages say to robots are obeyed."""
 
     obey: bool = True
-    """False only for servers you own."""
+    """robots.txt. False only for servers you own."""
+    obey_directives: bool = True
+    """meta robots and X-Robots-Tag: a `noindex` page is not kept, links of a `nofollow` page are not followed."""
+    follow_nofollow_links: bool = True
+    """False: a URL that is linked with rel=nofollow only is not visited."""
     retry_for_s: float = Field(300.0, ge=0, le=86_400)
     """A robots.txt that answers 5xx or not at all is asked for again so long; then its URLs are skipped."""
     max_crawl_delay_s: float = Field(60.0, ge=0, le=3600)
     """A longer Crawl-delay is cut to this."""
     cache_s: float = Field(86_400.0, ge=0, le=86_400)
     """How long the rules of an origin are kept."""
+
+
+class Sitemap(Section):
+    """Which sitemaps are read."""
+
+    mode: Literal["auto", "only", "off"] = "auto"
+    """`auto`: those that robots.txt lists and /sitemap.xml. `only`: no links are followed besides. `off`: none."""
+    max_files: int = Field(1000, ge=1, le=100_000)
+    """Files that are read in a run, those of an index included."""
+    max_urls: int = Field(500_000, ge=1)
+    """URLs that are taken from sitemaps in a run."""
 
 
 class Engine(Section):
@@ -134,7 +157,10 @@ class Engine(Section):
     """`strict`: one order for the whole run. `relaxed`: one order per host, results as they come."""
     processes: int | None = Field(None, ge=0, le=64)
     """Worker processes that parse, hash and compress. Unset: cores - 1, at most 4, and
-    none with two cores. 0: inside the main process."""
+    none with two cores. 0: inside the main process, and one for pages above 1 MB."""
+    defer_s: float = Field(120.0, gt=0, le=86_400)
+    """In strict order: a host that keeps everyone waiting so long (Retry-After, no robots.txt) has its URLs
+    put back, and the order moves on."""
     window: int = Field(1024, ge=8, le=65536)
     """Places that may be leased and not yet committed; a crash costs at most so many refetches."""
     window_bytes: int = Field(64_000_000, ge=1_000_000)
@@ -172,6 +198,7 @@ class Config(Section):
     scope: Scope = Scope()
     urls: Urls = Urls()
     robots: Robots = Robots()
+    sitemap: Sitemap = Sitemap()
     engine: Engine = Engine()
     store: Store = Store()
 

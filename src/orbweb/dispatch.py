@@ -2,7 +2,7 @@
 
 Owns the waiting places of each site and the moment its next request may leave. Always holds: two requests
 to one site leave at least an interval apart, counted from the moment of sending, whichever process sends
-them; earlier places of a site leave first.
+them; a site that is busy is left alone as long as it asks; earlier places of a site leave first.
 """
 
 from __future__ import annotations
@@ -11,102 +11,185 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from orbweb import politeness
 from orbweb.model import Place
 from orbweb.store.limiter import Limiter
 
 
+@dataclass(frozen=True, slots=True)
+class DispatchSettings:
+    """How fast a site is asked. Times are microseconds."""
+
+    interval: int
+    slowest: int
+    connections: int | None = None
+
+
 @dataclass(slots=True)
 class _Site:
+    """`interval` is the usual one, `pace` what a busy site was slowed down to; the longer one counts."""
+
+    interval: int
+    pace: int
+    slowed_at: int = 0
+    good: int = 0
     waiting: list[tuple[Place, int]] = field(default_factory=list)
     sending: int | None = None
+    under_way: int = 0
     listed: bool = False
+
+    @property
+    def gap(self) -> int:
+        return max(self.interval, self.pace)
 
 
 class Dispatcher:
     """Hands out tickets in the order of their places, as fast as politeness allows."""
 
-    def __init__(self, limiter: Limiter, interval: int, clock: Callable[[], int]) -> None:
+    def __init__(self, limiter: Limiter, settings: DispatchSettings, clock: Callable[[], int]) -> None:
         self._limiter = limiter
-        self._interval = interval
+        self._settings = settings
         self._clock = clock
         self._sites: dict[str, _Site] = {}
         self._due: list[tuple[int, str]] = []
-        self._free: list[tuple[Place, int]] = []
+        self._free: list[tuple[Place, int, str]] = []
         self._site_of: dict[int, str] = {}
-        self._slower: dict[str, int] = {}
+        self._sent_at: dict[int, int] = {}
 
-    def slow(self, site: str, interval: int) -> None:
+    def _site(self, name: str) -> _Site:
+        site = self._sites.get(name)
+        if site is None:
+            site = self._sites[name] = _Site(self._settings.interval, self._limiter.pace(name))
+        return site
+
+    # What a site asks for.
+
+    def slow(self, name: str, interval: int) -> None:
         """The site asks for more time between requests; the slower of it and the rate wins. Counted from now."""
-        if interval > self._interval_of(site):
-            self._slower[site] = interval
+        site = self._site(name)
+        if interval > site.interval:
+            site.interval = interval
             now = self._clock()
-            if self._limiter.take(site, now, interval):
-                self._limiter.sent(site, now, interval)
+            if self._limiter.take(name, now, site.gap):
+                self._limiter.sent(name, now, site.gap)
 
-    def _interval_of(self, site: str) -> int:
-        return self._slower.get(site, self._interval)
+    def busy(self, name: str, left_at: int, wait: int) -> bool:
+        """The site answered 429 or 503 to what left then: half the rate, and nothing at all for `wait`.
 
-    def add(self, ticket: int, site: str, place: Place) -> None:
-        """This ticket waits to be sent."""
-        if not self._interval_of(site):
-            heapq.heappush(self._free, (place, ticket))
+        Answers to what had left before the rate was halved are of the same moment and halve it no further.
+        Whether the site is now left alone for longer than before.
+        """
+        site, now = self._site(name), self._clock()
+        if not site.slowed_at or left_at > site.slowed_at:
+            site.pace = politeness.slower(site.pace, site.interval, self._settings.slowest)
+            site.slowed_at = now
+        site.good = 0
+        longer = now + wait > self._limiter.due(name)
+        self._limiter.hold(name, now + max(wait, site.gap), site.pace)
+        return longer
+
+    def fine(self, name: str) -> None:
+        """The site gave a good answer. Ten of them raise the rate of one that was slowed down."""
+        site = self._sites.get(name)
+        if site is None or not site.pace:
             return
-        self._site_of[ticket] = site
-        state = self._sites.setdefault(site, _Site())
-        heapq.heappush(state.waiting, (place, ticket))
-        self._list(site, state, 0)
+        site.good += 1
+        if site.good >= politeness.GOOD_ANSWERS:
+            site.good = 0
+            site.pace = politeness.faster(site.pace, site.interval)
+            self._limiter.set_pace(name, site.pace)
+
+    def wait_for(self, name: str) -> int:
+        """Microseconds until the site may be asked again."""
+        return max(0, self._limiter.due(name) - self._clock())
+
+    # The way of a ticket.
+
+    def add(self, ticket: int, name: str, place: Place) -> None:
+        """This ticket waits to be sent."""
+        site = self._site(name)
+        if not site.gap and self._settings.connections is None:
+            heapq.heappush(self._free, (place, ticket, name))
+        else:
+            self._wait(ticket, name, site, place)
+
+    def _wait(self, ticket: int, name: str, site: _Site, place: Place) -> None:
+        self._site_of[ticket] = name
+        heapq.heappush(site.waiting, (place, ticket))
+        self._list(name, site, 0)
 
     def discard(self, ticket: int) -> None:
-        """This ticket is not to be sent after all. One that was taken stays until `sent` tells of it."""
+        """This ticket is not to be sent after all. One that was taken stays until `done` tells of it."""
         self._free = [entry for entry in self._free if entry[1] != ticket]
         heapq.heapify(self._free)
-        site = self._site_of.get(ticket)
-        if site is None or self._sites[site].sending == ticket:
+        site = self._sites.get(self._site_of.get(ticket, ""))
+        if site is None or all(each != ticket for _, each in site.waiting):
             return
         del self._site_of[ticket]
-        state = self._sites[site]
-        state.waiting = [entry for entry in state.waiting if entry[1] != ticket]
-        heapq.heapify(state.waiting)
+        site.waiting = [entry for entry in site.waiting if entry[1] != ticket]
+        heapq.heapify(site.waiting)
 
     def take(self) -> int | None:
         """A ticket to send now, if one is due."""
-        if self._free:
-            return heapq.heappop(self._free)[1]
+        while self._free:
+            place, ticket, name = heapq.heappop(self._free)
+            site = self._sites[name]
+            if not site.gap:
+                return ticket
+            self._wait(ticket, name, site, place)
         now = self._clock()
         while self._due and self._due[0][0] <= now:
-            site = heapq.heappop(self._due)[1]
-            ticket = self._take_from(site, self._sites[site], now)
-            if ticket is not None:
-                return ticket
+            name = heapq.heappop(self._due)[1]
+            taken = self._take_from(name, self._sites[name], now)
+            if taken is not None:
+                return taken
         return None
 
-    def _take_from(self, site: str, state: _Site, now: int) -> int | None:
-        state.listed = False
-        if state.sending is not None or not state.waiting:
+    def _take_from(self, name: str, site: _Site, now: int) -> int | None:
+        site.listed = False
+        if site.sending is not None or not site.waiting or self._full(site):
             return None
-        due_at = self._limiter.take(site, now, self._interval_of(site))
+        due_at = self._limiter.take(name, now, site.gap) if site.gap else 0
         if due_at:
-            self._list(site, state, due_at)
+            self._list(name, site, due_at)
             return None
-        state.sending = heapq.heappop(state.waiting)[1]
-        return state.sending
+        ticket = heapq.heappop(site.waiting)[1]
+        site.under_way += 1
+        if site.gap:
+            site.sending = ticket
+        else:
+            self._list(name, site, now)
+        return ticket
+
+    def _full(self, site: _Site) -> bool:
+        most = self._settings.connections
+        return most is not None and site.under_way >= most
 
     def sent(self, ticket: int) -> None:
         """The ticket's request leaves now, or came to nothing before it could."""
-        site = self._site_of.pop(ticket, None)
-        if site is None:
+        name = self._site_of.get(ticket)
+        if name is None or self._sites[name].sending != ticket:
             return
-        state, now = self._sites[site], self._clock()
-        if state.sending != ticket:
-            return
-        self._limiter.sent(site, now, self._interval_of(site))
-        state.sending = None
-        self._list(site, state, now + self._interval_of(site))
+        site, now = self._sites[name], self._clock()
+        self._sent_at[ticket] = now
+        self._limiter.sent(name, now, site.gap)
+        site.sending = None
+        self._list(name, site, now + site.gap)
 
-    def _list(self, site: str, state: _Site, due_at: int) -> None:
-        if state.waiting and not state.listed and state.sending is None:
-            state.listed = True
-            heapq.heappush(self._due, (due_at, site))
+    def done(self, ticket: int) -> int:
+        """The ticket's request is over. When it left; 0 where no one has to know."""
+        self.sent(ticket)
+        name = self._site_of.pop(ticket, None)
+        if name is not None:
+            site = self._sites[name]
+            site.under_way -= 1
+            self._list(name, site, 0)
+        return self._sent_at.pop(ticket, 0)
+
+    def _list(self, name: str, site: _Site, due_at: int) -> None:
+        if site.waiting and not site.listed and site.sending is None and not self._full(site):
+            site.listed = True
+            heapq.heappush(self._due, (due_at, name))
 
     def wait_s(self) -> float | None:
         """Seconds until the next ticket may be due; None when nothing waits for a moment."""

@@ -14,24 +14,27 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from orbweb import politeness, urls
-from orbweb.answers import Again, Follow, Read, Settle, next_step
+from orbweb import politeness, sitemaps, survey, urls
+from orbweb.answers import BUSY, Again, Follow, Read, Settle, Wait, next_step
 from orbweb.control import Command, ControlFiles
 from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
 from orbweb.errors import OrbwebError
 from orbweb.events import Snapshot
-from orbweb.fetch import Fetcher
+from orbweb.fetch import PAGE, ROBOTS, SITEMAP, Fetcher, Want
 from orbweb.frontier.sqlite import SqliteFrontier
-from orbweb.gate import Ask, AskLater, Gate, Known
+from orbweb.gate import Ask, AskLater, Gate, Known, origin_of
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy
 from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Place, Refused
 from orbweb.pool import Pool
+from orbweb.sitemaps import Entry, Sitemap
 from orbweb.store import FAILED, VISITED, Ending
+from orbweb.survey import Closed, Open, Origin, Parse, Survey
 from orbweb.urls import UrlRules
 from orbweb.window import Slot, Window
 
@@ -39,6 +42,10 @@ GRACE_S = 4.0
 POLL_S = 0.2
 PROBES = 64
 BEFORE_ALL = Place(-1, 0)
+WAIT_BASE_S = 1.0
+WAIT_CAP_S = 15.0
+SHOWN_WAIT_S = 1.0
+CHARTED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,9 @@ class EngineSettings:
     tries: int
     backoff_s: float
     backoff_cap_s: float
+    waits: int
+    longest_wait_s: float
+    defer_s: float
     url_rules: UrlRules
     relaxed: bool
 
@@ -69,10 +79,12 @@ class Engine:
         frontier: SqliteFrontier,
         dispatcher: Dispatcher,
         gate: Gate,
+        survey: Survey | None,
         control: ControlFiles,
         clock: Callable[[], int],
         check_disk: Callable[[], None],
         on_progress: Callable[[Snapshot], None],
+        note: Callable[[str], None],
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -80,15 +92,21 @@ class Engine:
         self._dispatcher = dispatcher
         self._gate = gate
         self._asks: dict[int, Ask] = {}
+        self._survey = survey
+        self._surveying = False
+        self._file: tuple[int, str] | None = None
         self._control = control
         self._clock = clock
         self._check_disk = check_disk
         self._on_progress = on_progress
+        self._note = note
         self._loop = asyncio.get_running_loop()
         self._window = Window()
         self._touched: set[str] = set()
         self._unfinished: Counter[str] = Counter()
         self._rotation: deque[str] = deque()
+        self._head: tuple[int, float] | None = None
+        self._stalled: dict[str, int] = {}
         self._next_ticket = 0
         self._fetching = 0
         self._digesting: dict[int, int] = {}
@@ -115,6 +133,7 @@ class Engine:
                 raise self._broken
             self._poll()
             self._commit_ready()
+            self._defer_stalled()
             ending = self._ending()
             if ending is not None:
                 self._give_back_all()
@@ -122,6 +141,7 @@ class Engine:
                 self._on_progress(self.snapshot())
                 return ending
             if self._stop_at is None and not self._held:
+                self._begin_survey()
                 self._fill()
             self._flush_if_due()
             await self._wait()
@@ -156,16 +176,35 @@ class Engine:
     def answered(self, ticket: int, answer: Fetched | Failed) -> None:
         """The fetcher is done with a ticket."""
         self._fetching -= 1
-        self._dispatcher.sent(ticket)
+        left_at = self._dispatcher.done(ticket)
+        if isinstance(answer, Fetched):
+            self._heed(answer, left_at)
         self._wake()
         ask = self._asks.pop(ticket, None)
         if ask is not None:
             self._act(self._gate.answered(ask, answer))
+        if self._file is not None and self._file[0] == ticket and self._survey is not None:
+            self._file = None
+            self._explore(self._survey.answered(answer))
         slot = self._window.get(ticket)
         if slot is None:
             return
+        slot.under_way = False
         slot.fetched_at = self._clock()
         self._advance(slot, answer)
+
+    def _heed(self, answer: Fetched, left_at: int) -> None:
+        """Slow down for a host that is busy and leave it alone as long as it asks; speed up when it is well."""
+        site = urls.site(answer.url)
+        if answer.status not in BUSY:
+            self._dispatcher.fine(site)
+            return
+        asked = politeness.retry_after(answer.retry_after, self._clock() / politeness.SECOND) or 0.0
+        wait = min(asked, self._settings.longest_wait_s)
+        longer = self._dispatcher.busy(site, left_at, round(wait * politeness.SECOND))
+        if longer and wait >= SHOWN_WAIT_S:
+            cut = f", cut to {wait:g} s (fetch.max_retry_after_s)" if wait < asked else ""
+            self._note(f"{site} answers {answer.status} and asks for a pause of {asked:.6g} s (Retry-After){cut}")
 
     def digested(self, ticket: int, digest: Digest | Failed) -> None:
         """The pool is done with a page."""
@@ -188,11 +227,16 @@ class Engine:
             key=slot.item.key,
             asked=slot.asked,
             tries_left=self._settings.tries - slot.tries,
+            waits_left=self._settings.waits - slot.waits,
             rules=self._settings.url_rules,
         )
         match step:
             case Again():
-                self._try_later(slot)
+                self._try_later(slot, slot.tries, self._settings.backoff_s, self._settings.backoff_cap_s)
+            case Wait():
+                slot.tries -= 1
+                slot.waits += 1
+                self._try_later(slot, slot.waits, WAIT_BASE_S, WAIT_CAP_S)
             case Follow(url):
                 slot.asked = (*slot.asked, url)
                 slot.tries = 0
@@ -201,17 +245,12 @@ class Engine:
                 slot.answer = answer
                 self._digesting[slot.ticket] = len(body)
                 self._backlog += len(body)
-                self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body))
+                self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags))
             case Settle():
                 self._finish(slot, step)
 
-    def _try_later(self, slot: Slot) -> None:
-        delay = politeness.backoff(
-            slot.tries,
-            base_s=self._settings.backoff_s,
-            cap_s=self._settings.backoff_cap_s,
-            jitter=random.random(),  # noqa: S311
-        )
+    def _try_later(self, slot: Slot, times: int, base_s: float, cap_s: float) -> None:
+        delay = politeness.backoff(times, base_s=base_s, cap_s=cap_s, jitter=random.random())  # noqa: S311
         slot.timer = self._loop.call_later(delay, self._queue, slot)
 
     def _queue(self, slot: Slot) -> None:
@@ -242,12 +281,81 @@ class Engine:
             case AskLater(ask, delay_s):
                 self._loop.call_later(delay_s, self._act, ask)
             case Known(waiting, failed, tries):
+                if self._file is not None and self._file[0] in waiting:
+                    self._ask_for_file(*self._file, failed)
                 for slot in filter(None, map(self._window.get, waiting)):
                     if failed is None:
                         self._pass_gate(slot)
                     else:
                         slot.tries, slot.fetched_at = tries, self._clock()
                         self._finish(slot, Settle(failed))
+
+    # Sitemaps, read when the scope is fixed and before anything beyond the base URLs is leased.
+
+    def _begin_survey(self) -> None:
+        ledger = self._ledger
+        if ledger.surveyed or self._surveying or not ledger.scope_fixed:
+            return
+        if self._survey is None or ledger.every_limit_reached:
+            ledger.end_survey()
+            return
+        self._surveying = True
+        self._explore(self._survey.start(self._origins()))
+
+    def _origins(self) -> list[Origin]:
+        """Where the scopes lie, each server once; one that gave no rules was not there and is not asked."""
+        found: dict[str, Origin] = {}
+        for base, key in self._ledger.scopes():
+            name = origin_of(key)
+            listed = self._gate.sitemaps(name)
+            if name not in found and listed is not None:
+                found[name] = Origin(base, name, listed)
+        return list(found.values())
+
+    def _explore(self, step: survey.Step) -> None:
+        match step:
+            case Open(url, delay_s):
+                self._file = (self._ticket(), url)
+                self._loop.call_later(delay_s, self._ask_for_file, *self._file)
+            case Parse(url, body):
+                reading = self._loop.run_in_executor(None, sitemaps.parse, body, url)
+                reading.add_done_callback(self._read)
+            case Closed():
+                self._ledger.end_survey()
+                self._surveying = False
+                self._wake()
+
+    def _ask_for_file(self, ticket: int, url: str, failed: Failed | None = None) -> None:
+        """Queue the file if robots.txt lets us; if its server is not there at all, that is the answer."""
+        if self._survey is None or self._file is None:
+            return
+        verdict = failed or self._gate.judge(ticket, url)
+        if isinstance(verdict, Failed):
+            self._explore(self._survey.answered(verdict))
+        elif isinstance(verdict, Refused):
+            self._explore(self._survey.refused(verdict.rule))
+        elif isinstance(verdict, Ask):
+            self._act(verdict)
+        elif verdict:
+            self._dispatcher.add(ticket, urls.site(url), BEFORE_ALL)
+            self._wake()
+
+    def _read(self, reading: asyncio.Future[Sitemap]) -> None:
+        if self._survey is not None and not reading.cancelled():
+            base = self._survey.base
+            entries, step = self._survey.read(reading.result())
+            self._chart(base, entries, step)
+
+    def _chart(self, base: int, entries: Sequence[Entry], step: survey.Step) -> None:
+        """Write down what a file lists, in portions between which the loop does other things."""
+        rules = self._settings.url_rules
+        targets = [(urls.target(entry.url, rules=rules), entry.lastmod) for entry in entries[:CHARTED]]
+        self._ledger.chart(base, [(target, lastmod) for target, lastmod in targets if target is not None])
+        self._ledger.flush()
+        if len(entries) > CHARTED:
+            self._loop.call_soon(partial(self._chart, base, entries[CHARTED:], step))
+        else:
+            self._explore(step)
 
     def _finish(self, slot: Slot, step: Settle, digest: Digest | None = None) -> None:
         answer = step.answer
@@ -300,6 +408,44 @@ class Engine:
         if idle or crowded or self._loop.time() - self._group_since >= self._settings.group_s:
             self._flush()
 
+    # A head that cannot be settled for a long time does not hold up the others.
+
+    def _defer_stalled(self) -> None:
+        """Give the head of the order a later turn when its host has kept everyone waiting for `defer_s`.
+
+        Places of that host that become the head meanwhile follow it at once. In relaxed order a host holds up
+        nobody but itself.
+        """
+        while not self._settings.relaxed and (slot := self._waiting_head()) is not None:
+            site, now = urls.site(slot.asked[-1]), self._clock()
+            due_at = self._stalled.get(site, 0)
+            if due_at <= now:
+                if self._head is None or self._head[0] != slot.ticket:
+                    self._head = (slot.ticket, self._loop.time())
+                if self._loop.time() - self._head[1] < self._settings.defer_s:
+                    return
+                due_at = self._stall(site, now)
+            self._retract(slot)
+            self._ledger.defer(slot.item, due_at)
+            self._group_since = self._group_since or self._loop.time()
+            self._touched.add(slot.item.lane)
+            self._commit_ready()
+
+    def _waiting_head(self) -> Slot | None:
+        """The head of the strict order, if it is its turn and it waits for leave to be sent."""
+        head = self._window.head("")
+        if head is None or head.outcome is not None or head.under_way or head.ticket in self._digesting:
+            self._head = None
+            return None
+        earliest = self._frontier.earliest("")
+        return None if earliest is not None and earliest < head.item.place else head
+
+    def _stall(self, site: str, now: int) -> int:
+        wait = max(self._dispatcher.wait_for(site), round(self._settings.defer_s * politeness.SECOND))
+        self._note(f"{site} keeps everyone waiting: its URLs are deferred for {wait / politeness.SECOND:.0f} s")
+        self._stalled[site] = now + wait
+        return now + wait
+
     # Lease and send.
 
     def _fill(self) -> None:
@@ -312,10 +458,17 @@ class Engine:
 
     def _send(self, ticket: int) -> None:
         slot, ask = self._window.get(ticket), self._asks.get(ticket)
-        url = slot.asked[-1] if slot else ask.url if ask else None
-        if url is not None:
-            self._fetching += 1
-            self._fetcher.start(ticket, url)
+        if slot is not None:
+            slot.under_way = True
+            self._start(ticket, slot.asked[-1], PAGE)
+        elif ask is not None:
+            self._start(ticket, ask.url, ROBOTS)
+        elif self._file is not None and self._file[0] == ticket:
+            self._start(ticket, self._file[1], SITEMAP)
+
+    def _start(self, ticket: int, url: str, want: Want) -> None:
+        self._fetching += 1
+        self._fetcher.start(ticket, url, want)
 
     def _lease_one(self) -> bool:
         if not self._settings.relaxed:
@@ -331,7 +484,7 @@ class Engine:
 
     def _lease_from(self, lane: str) -> bool:
         item = self._frontier.next(lane)
-        if item is None or (item.depth and not self._ledger.scope_fixed):
+        if item is None or (item.depth and not self._ledger.surveyed):
             return False
         head = self._window.head(lane)
         is_head = head is None or item.place < head.item.place
@@ -386,13 +539,17 @@ class Engine:
         return True
 
     def _give_back(self, slot: Slot) -> None:
+        self._retract(slot)
+        self._frontier.give_back(slot.item)
+
+    def _retract(self, slot: Slot) -> None:
+        """Take the slot out of the window, and out of everything that would send it."""
         if slot.timer is not None:
             slot.timer.cancel()
         if slot.outcome is None:
             self._unfinished[slot.item.lane] -= 1
         self._window.remove(slot)
         self._dispatcher.discard(slot.ticket)
-        self._frontier.give_back(slot.item)
 
     def _give_back_all(self) -> None:
         self._fetcher.cancel_all()
@@ -403,9 +560,9 @@ class Engine:
 
     def _ending(self) -> Ending | None:
         ledger, budget = self._ledger, self._settings.budget
-        if not ledger.queued:
+        if not ledger.queued and ledger.surveyed:
             return Ending(EndedBy.PAGE_LIMIT if ledger.every_limit_reached else EndedBy.EXHAUSTED)
-        if budget is not None and ledger.crawl_settled >= budget:
+        if budget is not None and ledger.crawl_settled >= budget and ledger.queued:
             return Ending(EndedBy.BUDGET)
         if self._stop_at is None:
             return None
@@ -417,6 +574,7 @@ class Engine:
         if now - self._polled_at < POLL_S:
             return
         self._polled_at = now
+        self._frontier.wake()
         self._held = self._control.paused()
         command = self._control.asked()
         if command is not None:

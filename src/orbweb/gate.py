@@ -124,6 +124,13 @@ class Gate:
         origin.asking = True
         return Ask(name, f"{name}/robots.txt")
 
+    def sitemaps(self, name: str) -> tuple[str, ...] | None:
+        """What the robots.txt of an origin lists; None if its rules are not known though they count."""
+        if not self._settings.obey:
+            return ()
+        origin = self._origins.get(name) or self._recall(name)
+        return None if origin.robots is None else tuple(origin.robots.sitemaps)
+
     def answered(self, ask: Ask, answer: Fetched | Failed) -> Ask | AskLater | Known:
         """What an answer to robots.txt means: 4xx allows, 5xx and silence refuse for a while."""
         if isinstance(answer, Failed):

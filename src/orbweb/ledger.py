@@ -8,7 +8,7 @@ function of the site's answers; after `flush` all of it is durable. Never waits 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from orbweb.failpoints import failpoint
@@ -16,6 +16,7 @@ from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import ItemState
 from orbweb.model import (
     Digest,
+    Directives,
     Failed,
     FailKind,
     Item,
@@ -34,6 +35,8 @@ from orbweb.store import (
     QUEUED,
     VISITED,
     BaseRow,
+    DateRow,
+    DeferRow,
     Ending,
     Group,
     Progress,
@@ -53,12 +56,13 @@ from orbweb.store.blobs import BodyStore
 from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
 from orbweb.store.runs import Base, Run
+from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
 
 
 class _Found(NamedTuple):
-    """A target and how it was reached."""
+    """A target and how it was reached; `nofollow` is the rule by which this link is not to be followed."""
 
     key: str
     url: str
@@ -66,6 +70,8 @@ class _Found(NamedTuple):
     depth: int
     redirects: int
     parent: Item
+    lastmod: str | None = None
+    nofollow: str | None = None
 
 
 class Ledger:
@@ -99,6 +105,7 @@ class Ledger:
         self._open_bases = int(db.value("queued_at_depth_zero", run_id=run.id))
         self._queued_by_base: Counter[int] = Counter(dict(db.all("queued_by_base", run_id=run.id)))
         self.scope_fixed = run.scope_fixed
+        self.surveyed = run.surveyed
         self.counts: Counter[Tally] = Counter(
             {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run.id)}
         )
@@ -175,6 +182,13 @@ class Ledger:
         if item.depth == 0:
             self._close_base()
 
+    def defer(self, item: Item, due_at: int) -> None:
+        """Put a place that holds up the order at the end of its depth; it has no turn before `due_at`."""
+        rank = self._next_rank
+        self._next_rank += 1
+        self._group.changes.append(("defer_url", DeferRow(rank, due_at, self._run_id, item.id)))
+        self._frontier.defer(item._replace(rank=rank), due_at)
+
     def flush(self, ending: Ending | None = None) -> None:
         """Make everything settled so far durable; with an ending, this is the crawl's last group."""
         if not self._group.settled and not self._group.changes and ending is None:
@@ -185,6 +199,7 @@ class Ledger:
             self._next_rank,
             self._next_visit,
             self.scope_fixed,
+            self.surveyed,
             self.crawl_visited,
             self.crawl_failed,
             self._crawl_pages,
@@ -195,6 +210,25 @@ class Ledger:
         self._pages_seen.written()
         self._bodies_seen.written()
         self._frontier.refill()
+
+    def scopes(self) -> list[tuple[int, str]]:
+        """The number of each base URL and where its scope lies."""
+        return [(base.number, base.scope_key) for base in self._bases.values()]
+
+    def chart(self, base: int, entries: Iterable[tuple[Target, str | None]]) -> None:
+        """Find what a sitemap lists, in its order, as if the base URL linked to it."""
+        owner = self._bases[base]
+        parent = Item(base + 1, owner.scope_key, owner.url, Source.INITIAL, 0, 0, "", 0, 0, base)
+        for (key, url), lastmod in entries:
+            found = _Found(key, url, Source.SITEMAP, 1, 0, parent, lastmod)
+            known = self._frontier.known(key)
+            number = self._find(found, known)
+            if known is not None and lastmod is not None:
+                self._group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
+
+    def end_survey(self) -> None:
+        """Every sitemap is read, or none is to be: from now on links are followed."""
+        self.surveyed = True
 
     def _hops_now(self, item: Item) -> int:
         """A shorter path may have been found since the item was leased."""
@@ -207,9 +241,11 @@ class Ledger:
                 tallies[old] -= number
             tallies[new] += number
 
-    def _close(self, item: Item, state: ItemState, tally: Tally) -> None:
+    def _close(
+        self, item: Item, state: ItemState, tally: Tally, *, reason: str | None = None, rule: str | None = None
+    ) -> None:
         self._frontier.settled(item)
-        self._group.settled.append(SettleRow(state.value, self._run_id, item.id))
+        self._group.settled.append(SettleRow(state.value, reason, rule, self._run_id, item.id))
         self._count(QUEUED, tally)
         self._queued_by_base[item.base] -= 1
 
@@ -279,6 +315,21 @@ class Ledger:
         return target == start
 
     def _page(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+        said = digest.parsed.directives
+        rule = self._policy.noindex_rule(said)
+        if rule is None:
+            self._keep(item, outcome, digest)
+        else:
+            self._leave_out(item, rule)
+        self._follow(item, digest.parsed.links, said)
+
+    def _leave_out(self, item: Item, rule: str) -> None:
+        """The page was fetched and asks not to be kept. That is final: no better path can change it."""
+        reason = SkipReason.NOINDEX.value
+        self._close(item, ItemState.SKIPPED, skipped(reason), reason=reason, rule=rule)
+        self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
+
+    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> None:
         is_new = digest.content_sha256 not in self._pages_seen
         self._keep_body(digest)
         self._visit(item, outcome, role=Role.PRIMARY if is_new else Role.ALTERNATE)
@@ -286,7 +337,6 @@ class Ledger:
             self._add_page(item, digest.content_sha256)
         else:
             self.alternates += 1
-        self._follow(item, digest.parsed.links)
 
     def _add_page(self, item: Item, content_sha256: bytes) -> None:
         self._pages_seen.add(content_sha256)
@@ -322,17 +372,20 @@ class Ledger:
         if at.segment is not None and at.offset is not None:
             self._group.segments[at.segment] = at.offset + at.length
 
-    def _follow(self, item: Item, links: Sequence[Link]) -> None:
+    def _follow(self, item: Item, links: Sequence[Link], said: Directives) -> None:
         """Find every link of a page, in document order. The hottest loop of the main process."""
         if not links:
             return
+        page_rule = self._policy.nofollow_rule(said, item.url)
+        rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
         recall, targets = self._frontier.known, []
         for link in links:
             known = recall(link.key)
             if known is not None and not known.hops and known.reason is None:
                 targets.append(known.id)
             else:
-                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item)
+                nofollow = rel_rule if link.nofollow else page_rule
+                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self._find(found, known))
         flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
         self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
@@ -342,9 +395,9 @@ class Ledger:
         if known is None:
             return self._add(found, self._judge(found, forced=forced))
         if known.reason is not None:
-            if forced or found.depth < known.depth or found.parent.hops + 1 < known.hops:
-                self._reconsider(found, known, self._judge(found, forced=forced))
-        elif known.hops > found.parent.hops + 1:
+            if _is_better(found, known, forced=forced):
+                self._reconsider(found, known.id, known.reason, self._judge(found, forced=forced))
+        elif known.hops > found.parent.hops + 1 and found.nofollow is None:
             hops = found.parent.hops + 1
             self._group.changes.append(("shorten_path", ShortenRow(hops, self._run_id, known.id)))
             self._frontier.remember(found.key, known._replace(hops=hops))
@@ -354,7 +407,11 @@ class Ledger:
         parent = found.parent
         if forced:
             return Verdict(None, None, parent.base, 0)
-        return self._policy.judge(Candidate(found.key, found.depth, parent.hops, parent.base))
+        candidate = Candidate(found.key, found.depth, parent.hops, parent.base, found.source is Source.SPIDER)
+        verdict = self._policy.judge(candidate)
+        if found.nofollow is not None:
+            return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
+        return verdict
 
     def _add(self, found: _Found, verdict: Verdict) -> int:
         number, allowed = self._next_url, verdict.reason is None
@@ -377,6 +434,7 @@ class Ledger:
                 found.redirects,
                 verdict.base,
                 found.parent.id,
+                found.lastmod,
             )
         )
         reason = verdict.reason.value if verdict.reason else None
@@ -407,15 +465,23 @@ class Ledger:
         )
         return rank
 
-    def _reconsider(self, found: _Found, known: Known, verdict: Verdict) -> None:
-        """A skipped URL was found on a better path. Still refused, it keeps the verdict that is stored."""
-        if verdict.reason is not None or known.reason is None:
+    def _reconsider(self, found: _Found, number: int, old_reason: str, verdict: Verdict) -> None:
+        """A skipped URL was found on a better path. Still refused, it keeps the verdict that is stored.
+
+        But `nofollow` says that nobody asks to look at it, and now someone does: any other verdict is nearer.
+        """
+        reason = verdict.reason.value if verdict.reason else None
+        if reason is not None and old_reason != SkipReason.NOFOLLOW:
             return
-        rank = self._admit(found, known.id, verdict)
+        rank = self._admit(found, number, verdict) if reason is None else None
         self._group.changes.append(
             (
                 "readmit_url",
                 ReadmitRow(
+                    None if found.url == found.key else found.url,
+                    ItemState.SKIPPED.value if reason else ItemState.QUEUED.value,
+                    reason,
+                    verdict.rule,
                     found.source.value,
                     found.depth,
                     rank,
@@ -425,12 +491,12 @@ class Ledger:
                     verdict.base,
                     found.parent.id,
                     self._run_id,
-                    known.id,
+                    number,
                 ),
             )
         )
-        self._count(skipped(known.reason), QUEUED)
-        self._frontier.remember(found.key, Known(known.id, found.depth, verdict.hops, None))
+        self._count(skipped(old_reason), _tally(reason))
+        self._frontier.remember(found.key, Known(number, found.depth, verdict.hops, reason))
 
     def _move_scope(self, base: int, key: str) -> None:
         self._policy.move_scope(base, key)
@@ -454,10 +520,12 @@ class Ledger:
 
     def _judge_again(self) -> None:
         """With several base URLs, a page may have been judged before another one's scope moved."""
-        for number, key, reason, depth, rank, hops, base, parent_base in self._db.all(
+        for number, key, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
             "urls_beyond_bases", run_id=self._run_id
         ):
-            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base))
+            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, linked=True))
+            if reason == SkipReason.NOFOLLOW:
+                verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
             new_reason = verdict.reason.value if verdict.reason else None
             if (new_reason, verdict.hops, verdict.base) == (reason, hops, base):
                 continue
@@ -475,6 +543,17 @@ class Ledger:
             )
             self._group.changes.append(("rejudge_url", row))
             self._frontier.remember(key, Known(number, depth, verdict.hops, new_reason))
+
+
+def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
+    """Whether this path to a skipped URL may lead to another verdict than the one it has."""
+    if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
+        return False
+    if forced or known.reason == SkipReason.NOFOLLOW:
+        return True
+    if found.source is Source.SITEMAP and known.reason == SkipReason.SITEMAP_ONLY:
+        return True
+    return found.depth < known.depth or found.parent.hops + 1 < known.hops
 
 
 def _tally(reason: str | None) -> Tally:

@@ -52,6 +52,7 @@ _SETTINGS = {
     "external_hops": ("scope", "external_hops"),
     "include": ("scope", "include"),
     "exclude": ("scope", "exclude"),
+    "sitemap": ("sitemap", "mode"),
     "order": ("engine", "order"),
     "processes": ("engine", "processes"),
     "store": ("store", "layout"),
@@ -83,6 +84,7 @@ class CrawlOptions(ResumeOptions, total=False):
     user_agent: str
     resolve: Sequence[str]
     allow_private: bool
+    sitemap: Literal["auto", "only", "off"]
     order: Literal["strict", "relaxed"]
     store: Literal["segments", "files"]
     new_run: bool

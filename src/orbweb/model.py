@@ -31,6 +31,9 @@ class SkipReason(StrEnum):
     MAX_DEPTH = "max_depth"
     ROBOTS = "robots"
     ROBOTS_UNAVAILABLE = "robots_unavailable"
+    NOFOLLOW = "nofollow"
+    NOINDEX = "noindex"
+    SITEMAP_ONLY = "sitemap_only"
     PAGE_LIMIT = "page_limit"
     FINISHED = "finished"
 
@@ -125,10 +128,10 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Directives:
-    """What the page says about itself to robots."""
+    """What the page says about itself to robots: the text that decided, None where nothing does."""
 
-    noindex: bool = False
-    nofollow: bool = False
+    noindex: str | None = None
+    nofollow: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,8 @@ class Fetched(NamedTuple):
     last_modified: str | None
     wire_bytes: int
     latency_ms: int
+    retry_after: str | None = None
+    robots_tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,34 @@
 """A body becomes a DOM, and the DOM becomes what the crawl needs of a page.
 
 Owns which elements are links and what a page says about itself. Always: links are in document order, each
-key once, at most `MAX_LINKS`; the answer depends on the body, the URL, the content type and the rules alone;
-any bytes are a page. Never: runs scripts, looks into inert `<template>` contents, or raises for bad markup.
+key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`; the answer depends on the body, the URL, the content
+type and the rules alone; any bytes are a page. Never: runs scripts, looks into inert `<template>` contents,
+or raises for bad markup. What a page may take of memory and time is the caller's to limit.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 import turbohtml
 from turbohtml import Document, Element, Namespace, XPath
 
+from orbweb import directives
 from orbweb.encodings import UTF_8, encoding_of
-from orbweb.model import Directives, Link, Parsed
+from orbweb.model import Link, Parsed
 from orbweb.urls import Page, Resolver
 
 MAX_LINKS = 50_000
 """Distinct references of a page; what comes after them is not read, and the page is marked as truncated."""
+MAX_LINK_CHARACTERS = 16_000_000
+"""Of the URLs of a page together: a long `<base href>` would make gigabytes of a small page."""
 MAX_TITLE = 1_000
+MAX_WORDS = 1_000
+"""Words of a title, of a `rel` or of a robots directive that are looked at."""
 
 _REFRESH = re.compile(
     r"""\s*+[\d.]++(?=[\s;,])\s*+[;,]?+\s*+(?:url\s*+=\s*+)?+(?:"([^"]*)|'([^']*)|(\S.*))""",
@@ -66,10 +72,18 @@ _DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?)*+").match
 
 
 def parse(
-    body: bytes, url: str, *, resolver: Resolver, content_type: str | None = None, resources: bool = False
+    body: bytes,
+    url: str,
+    *,
+    resolver: Resolver,
+    content_type: str | None = None,
+    robots_tags: Sequence[str] = (),
+    agent: str = directives.EVERYONE,
+    resources: bool = False,
 ) -> Parsed:
-    """Parse the page that was answered at `url`, an absolute http(s) URL."""
-    return read(dom(body, content_type), url, resolver=resolver, resources=resources)
+    """Parse the page that was answered at `url`, an absolute http(s) URL, with these headers, to this agent."""
+    document = dom(body, content_type)
+    return read(document, url, resolver=resolver, robots_tags=robots_tags, agent=agent, resources=resources)
 
 
 def dom(body: bytes, content_type: str | None = None) -> Document:
@@ -83,12 +97,20 @@ def dom(body: bytes, content_type: str | None = None) -> Document:
     return _document(body, encoding)
 
 
-def read(document: Document, url: str, *, resolver: Resolver, resources: bool = False) -> Parsed:
+def read(
+    document: Document,
+    url: str,
+    *,
+    resolver: Resolver,
+    robots_tags: Sequence[str] = (),
+    agent: str = directives.EVERYONE,
+    resources: bool = False,
+) -> Parsed:
     """What the crawl needs of a DOM, which is left as it was."""
     page = resolver.page(url)
     if page is None:
         raise ValueError(f"not an http(s) URL: {url}")
-    facts = _scan(document)
+    facts = _scan(document, directives.addressees(agent))
     loads = _loads(document) if resources else _References()
     base = _base(facts.base, page, resolver)
     return Parsed(
@@ -96,7 +118,7 @@ def read(document: Document, url: str, *, resolver: Resolver, resources: bool = 
         resources=_links(loads, base, page.own.key),
         title=facts.title or "",
         canonical=_canonical(facts.canonical, base),
-        directives=_directives(facts.robots),
+        directives=directives.read(facts.robots, robots_tags, agent),
         encoding=document.encoding or UTF_8,
         truncated=facts.references.truncated or loads.truncated,
     )
@@ -129,32 +151,36 @@ class _References:
 
 @dataclass(slots=True)
 class _Facts:
-    """What one walk over a DOM finds, as it is written there."""
+    """What one walk over a DOM finds, as it is written there; `robots` is what metas say to the addressees."""
 
+    addressees: frozenset[str]
     references: _References = field(default_factory=_References)
     base: str | None = None
     title: str | None = None
     canonical: list[str] = field(default_factory=list)
-    robots: list[str] = field(default_factory=list)
+    robots: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _scan(document: Document) -> _Facts:
+def _scan(document: Document, addressees: frozenset[str]) -> _Facts:
     """What the elements say, in document order. Most are an `<a>` that repeats an href.
 
     Nearly every page has all its other elements in the head; the hrefs of its body are then read in one go.
     `_walk` gives the same answer for any page, element by element.
     """
-    facts = _Facts()
+    facts = _Facts(addressees)
     for element in document.iter_elements(_BESIDES_A):
         if element.tag in _SCATTERED or not _in_head(element):
-            return _walk(document)
+            return _walk(document, addressees)
         _READERS[element.tag](element, facts)
     hrefs = [href.partition("#")[0] for href in _hrefs(document)]
     refused = Counter((element.attr("href") or "").partition("#")[0] for element in document.select(_NOFOLLOW))
+    occurrences = Counter(hrefs) if refused else refused
     for href in dict.fromkeys(hrefs):
         if href and href[-1] <= " ":
-            return _walk(document)
-        facts.references.add(href, "a", nofollow=href in refused and refused[href] == hrefs.count(href))
+            return _walk(document, addressees)
+        facts.references.add(href, "a", nofollow=href in refused and refused[href] == occurrences[href])
+        if facts.references.truncated:
+            break
     return facts
 
 
@@ -163,9 +189,9 @@ def _in_head(element: Element) -> bool:
     return isinstance(parent, Element) and parent.tag == "head"
 
 
-def _walk(document: Document) -> _Facts:
+def _walk(document: Document, addressees: frozenset[str]) -> _Facts:
     """Read every element in its turn."""
-    facts = _Facts()
+    facts = _Facts(addressees)
     references = facts.references
     kinds, nofollow = references.kinds, references.nofollow
     elements = document.iter_elements(_READ)
@@ -215,8 +241,9 @@ def _read_link(element: Element, facts: _Facts) -> None:
 
 
 def _read_meta(element: Element, facts: _Facts) -> None:
-    if (element.attr("name") or "").lower() == "robots":
-        facts.robots.append(element.attr("content") or "")
+    name = (element.attr("name") or "").lower()
+    if name in facts.addressees:
+        facts.robots.append((name, element.attr("content") or ""))
     if (element.attr("http-equiv") or "").lower() == "refresh":
         refresh = _REFRESH(element.attr("content") or "")
         if refresh:
@@ -230,7 +257,7 @@ def _read_base(element: Element, facts: _Facts) -> None:
 
 def _read_title(element: Element, facts: _Facts) -> None:
     if facts.title is None and element.namespace is Namespace.HTML:
-        facts.title = " ".join(element.text.split())[:MAX_TITLE]
+        facts.title = " ".join(element.text.split(None, MAX_WORDS)[:MAX_WORDS])[:MAX_TITLE]
 
 
 _READERS = {
@@ -251,7 +278,7 @@ _hrefs = cast("Callable[[Document], list[str]]", XPath("//a/@href"))
 
 def _rel(element: Element) -> frozenset[str]:
     rel = element.attr("rel")
-    return frozenset(rel.lower().split()) if rel else _NO_WORDS
+    return frozenset(rel.lower().split(None, MAX_WORDS)) if rel else _NO_WORDS
 
 
 def _skip_inert(template: Element, elements: Iterator[Element], tags: tuple[str, ...]) -> None:
@@ -271,6 +298,7 @@ def _links(references: _References, base: Page, own: str) -> tuple[Link, ...]:
     """The targets of the references, each key once, but not the page itself."""
     found: dict[str, Link] = {}
     kinds, refused = references.kinds, references.nofollow
+    room = MAX_LINK_CHARACTERS
     for (href, kind), target in zip(kinds.items(), base.targets(kinds), strict=True):
         if target is None:
             continue
@@ -278,6 +306,10 @@ def _links(references: _References, base: Page, own: str) -> tuple[Link, ...]:
         nofollow = href in refused
         known = found.get(key)
         if known is None:
+            room -= len(url)
+            if room < 0:
+                references.truncated = True
+                break
             found[key] = Link(key, url, kind, nofollow)
         elif known.nofollow and not nofollow:
             found[key] = known._replace(nofollow=False)
@@ -287,13 +319,6 @@ def _links(references: _References, base: Page, own: str) -> tuple[Link, ...]:
 
 def _canonical(hrefs: Iterable[str], base: Page) -> str | None:
     return next((target.url for href in hrefs if (target := base.target(href))), None)
-
-
-def _directives(robots: Iterable[str]) -> Directives:
-    said = {word.strip().lower() for content in robots for word in content.split(",")}
-    return Directives(
-        noindex=not said.isdisjoint(("noindex", "none")), nofollow=not said.isdisjoint(("nofollow", "none"))
-    )
 
 
 def _loads(document: Document) -> _References:

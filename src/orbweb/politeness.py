@@ -5,9 +5,17 @@ Pure: instants and randomness are arguments. Instants are microseconds of the ma
 
 from __future__ import annotations
 
+import math
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
 SECOND = 1_000_000
 MARGIN_SHARE = 0.1
 MARGIN_MAX = 5_000
+FIRST_PACE = SECOND // 10
+FREE_PACE = SECOND // 100
+GOOD_ANSWERS = 10
+FASTER = 1.1
 
 
 def interval(rate: float | str) -> int:
@@ -25,3 +33,29 @@ def backoff(tries: int, *, base_s: float, cap_s: float, jitter: float) -> float:
     """Seconds before the next try, after `tries` of them failed; `jitter` is in [0, 1)."""
     longest = min(cap_s, base_s * 2.0 ** (tries - 1))
     return longest * (0.5 + jitter / 2)
+
+
+def slower(pace: int, interval: int, slowest: int) -> int:
+    """The time between requests after the host said that it is busy: twice as long, but never beyond `slowest`."""
+    doubled = 2 * max(pace, interval) or FIRST_PACE
+    return max(interval, min(doubled, slowest))
+
+
+def faster(pace: int, interval: int) -> int:
+    """The time between requests after ten good answers: a tenth more of them; 0 when that is the usual rate."""
+    shorter = round(pace / FASTER)
+    return 0 if shorter <= max(interval, FREE_PACE) else shorter
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """Seconds a server asks to be left alone, by number or by date; None if it does not say. `now` is in UTC."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return float(text) if len(text) < 300 else math.inf
+    try:
+        moment = parsedate_to_datetime(text)
+        return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None

@@ -18,13 +18,26 @@ LINK_BYTES = 300
 class Slot:
     """A leased place on its way to its commit."""
 
-    __slots__ = ("answer", "asked", "fetched_at", "item", "outcome", "ticket", "timer", "tries")
+    __slots__ = (
+        "answer",
+        "asked",
+        "fetched_at",
+        "item",
+        "outcome",
+        "ticket",
+        "timer",
+        "tries",
+        "under_way",
+        "waits",
+    )
 
     def __init__(self, item: Item, ticket: int) -> None:
         self.item = item
         self.ticket = ticket
         self.asked: tuple[str, ...] = (item.url,)
         self.tries = 0
+        self.waits = 0
+        self.under_way = False
         self.fetched_at = 0
         self.timer: asyncio.TimerHandle | None = None
         self.answer: Fetched | None = None

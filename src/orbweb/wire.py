@@ -9,27 +9,28 @@ import json
 import struct
 from typing import BinaryIO
 
-from orbweb.digest import Job
+from orbweb.digest import DigestSettings, Job
 from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, Parsed
 from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
 from orbweb.urls import UrlRules
 
-_JOB = struct.Struct("<IIII")
+_JOB = struct.Struct("<IIIII")
 _RESULT = struct.Struct("<IIIIIIQ32s32s")
 
 
-def encode_rules(rules: UrlRules) -> str:
-    return json.dumps([sorted(rules.drop_params), rules.keep_params])
+def encode_settings(settings: DigestSettings) -> str:
+    rules = settings.rules
+    return json.dumps([sorted(rules.drop_params), rules.keep_params, settings.agent])
 
 
-def decode_rules(text: str) -> UrlRules:
-    drop, keep = json.loads(text)
-    return UrlRules(frozenset(drop), None if keep is None else tuple(keep))
+def decode_settings(text: str) -> DigestSettings:
+    drop, keep, agent = json.loads(text)
+    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), agent)
 
 
 def encode_job(job: Job) -> list[bytes]:
-    url, kind = job.url.encode(), (job.content_type or "").encode()
-    return [_JOB.pack(job.ticket, len(url), len(kind), len(job.body)), url, kind, job.body]
+    url, kind, tags = job.url.encode(), (job.content_type or "").encode(), "\n".join(job.robots_tags).encode()
+    return [_JOB.pack(job.ticket, len(url), len(kind), len(tags), len(job.body)), url, kind, tags, job.body]
 
 
 def read_job(stream: BinaryIO) -> Job | None:
@@ -37,10 +38,11 @@ def read_job(stream: BinaryIO) -> Job | None:
     head = stream.read(_JOB.size)
     if len(head) < _JOB.size:
         return None
-    ticket, url_size, kind_size, body_size = _JOB.unpack(head)
+    ticket, url_size, kind_size, tags_size, body_size = _JOB.unpack(head)
     url = stream.read(url_size).decode()
     kind = stream.read(kind_size).decode() or None
-    return Job(ticket, url, kind, stream.read(body_size))
+    tags = stream.read(tags_size).decode()
+    return Job(ticket, url, kind, stream.read(body_size), tuple(tags.split("\n")) if tags else ())
 
 
 def digest_size(buffer: bytearray, start: int) -> int:

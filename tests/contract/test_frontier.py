@@ -15,7 +15,7 @@ from orbweb.frontier import sqlite as module
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import EndedBy
 from orbweb.model import Item, Known, Place, Source
-from orbweb.store import Ending, Group, Progress, ReadmitRow, SettleRow, ShortenRow, UrlRow, commit, runs
+from orbweb.store import DeferRow, Ending, Group, Progress, ReadmitRow, SettleRow, ShortenRow, UrlRow, commit, runs
 from orbweb.store.db import Database, load_queries
 from orbweb.store.runs import Project
 
@@ -55,7 +55,12 @@ class Books:
         self.known: dict[str, Known] = {}
         self.refused: dict[str, Item] = {}
         self.full: set[int] = set()
-        self.frontier = SqliteFrontier(db, self.run.id, known_urls=0)
+        self.deferred: dict[int, tuple[int, Item]] = {}
+        self.now = 0
+        self.frontier = SqliteFrontier(db, self.run.id, known_urls=0, clock=self.clock)
+
+    def clock(self) -> int:
+        return self.now
 
     def place(self, depth: int, lane: str, base: int) -> Item:
         number, rank = self.next_id, self.next_rank
@@ -83,7 +88,7 @@ class Books:
         self.queued[item.place] = item
 
     def flush(self, ending: Ending | None = None) -> None:
-        progress = Progress(self.next_id, self.next_rank, 1, True, 0, 0, 0, 0)
+        progress = Progress(self.next_id, self.next_rank, 1, True, True, 0, 0, 0, 0)
         commit(self.db, self.run.id, self.crawl_id, self.group, progress, ending, 1)
         self.group = Group()
         self.frontier.refill()
@@ -92,7 +97,27 @@ class Books:
         """As after a crash: leases are forgotten, what was written is there."""
         self.queued |= self.leased
         self.leased.clear()
-        self.frontier = SqliteFrontier(self.db, self.run.id, known_urls=self.next_id)
+        self.wake_model()
+        self.frontier = SqliteFrontier(self.db, self.run.id, known_urls=self.next_id, clock=self.clock)
+
+    def defer(self, item: Item, due_at: int) -> None:
+        later = item._replace(rank=self.next_rank)
+        self.next_rank += 1
+        del self.leased[item.place]
+        self.deferred[item.id] = (due_at, later)
+        self.group.changes.append(("defer_url", DeferRow(later.rank, due_at, self.run.id, item.id)))
+        self.frontier.defer(later, due_at)
+
+    def wake(self, now: int) -> None:
+        self.now = now
+        self.frontier.wake()
+        self.wake_model()
+
+    def wake_model(self) -> None:
+        for due_at, item in list(self.deferred.values()):
+            if due_at <= self.now:
+                del self.deferred[item.id]
+                self.queued[item.place] = item
 
     def first(self, lane: str) -> Item | None:
         return min((item for item in self.queued.values() if item.lane == lane), key=place_of, default=None)
@@ -135,6 +160,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """What is left comes in the order of places, each once."""
         books = self.books
+        books.wake(books.now + 100)
         for lane in LANES:
             while (item := books.lease(lane)) is not None:
                 assert item.lane == lane
@@ -177,12 +203,24 @@ class FrontierMachine(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(sorted(books.refused)))
         item = books.refused.pop(key)._replace(depth=depth, rank=books.next_rank, base=owner)
         books.next_rank += 1
+        url = None if item.url == key else item.url
         row = ReadmitRow(
-            "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None, books.run.id, item.id
+            url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None,
+            books.run.id, item.id,
         )  # fmt: skip
         books.group.changes.append(("readmit_url", row))
         books.remember(key, Known(item.id, depth, item.hops, None))
         books.admit(item)
+
+    @precondition(lambda self: self.books.leased)
+    @rule(data=st.data(), wait=st.integers(1, 5))
+    def defer(self, data: st.DataObject, wait: int) -> None:
+        place = data.draw(st.sampled_from(sorted(self.books.leased)))
+        self.books.defer(self.books.leased[place], self.books.now + wait)
+
+    @rule(steps=st.integers(1, 4))
+    def wake(self, steps: int) -> None:
+        self.books.wake(self.books.now + steps)
 
     @precondition(lambda self: self.books.known)
     @rule(data=st.data())
@@ -212,7 +250,7 @@ class FrontierMachine(RuleBasedStateMachine):
         place = data.draw(st.sampled_from(sorted(self.books.leased)))
         item = self.books.leased.pop(place)
         self.books.frontier.settled(item)
-        self.books.group.settled.append(SettleRow("visited", self.books.run.id, item.id))
+        self.books.group.settled.append(SettleRow("visited", None, None, self.books.run.id, item.id))
 
     @rule(base=st.integers(0, BASES - 1))
     def reach_page_limit(self, base: int) -> None:
@@ -222,6 +260,8 @@ class FrontierMachine(RuleBasedStateMachine):
         books.full.add(base)
         books.frontier.drop(base)
         books.group.limited[base] = "limits.page_limit: 1"
+        for held in [item for _, item in books.deferred.values() if item.base == base]:
+            books.queued[held.place] = books.deferred.pop(held.id)[1]
         for item in [item for item in books.queued.values() if item.base == base]:
             del books.queued[item.place]
             books.remember(item.key, books.known[item.key]._replace(reason="page_limit"))

@@ -42,7 +42,7 @@ from urllib.parse import unquote
 
 MAX_HEAD_BYTES = 65_536
 BACKLOG = 2_048
-ROBOTS = "/robots.txt"
+BESIDES = ("/robots.txt", "/sitemap.xml")
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 NO_BODY = frozenset({204, 304})
 
@@ -444,8 +444,8 @@ class Server:
 
     @property
     def log(self) -> tuple[Hit, ...]:
-        """Every request but those for robots.txt."""
-        return tuple(hit for hit in self._ledger.hits if hit.path != ROBOTS)
+        """Every request but those for robots.txt and the usual sitemap."""
+        return tuple(hit for hit in self._ledger.hits if hit.path not in BESIDES)
 
     @property
     def whole_log(self) -> tuple[Hit, ...]:
@@ -488,9 +488,9 @@ class Remote:
         self.url = f"http://127.0.0.1:{port}/"
 
     def log(self) -> tuple[Hit, ...]:
-        """Every request but those for robots.txt."""
+        """Every request but those for robots.txt and the usual sitemap."""
         hits = (Hit(**fields) for fields in self._ask("/__log"))
-        return tuple(hit for hit in hits if hit.path != ROBOTS)
+        return tuple(hit for hit in hits if hit.path not in BESIDES)
 
     def stats(self) -> dict[str, int]:
         figures: dict[str, int] = self._ask("/__stats")

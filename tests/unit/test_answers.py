@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orbweb.answers import MAX_FOLLOWED, Again, Follow, Read, Settle, Step, next_step
+from orbweb.answers import MAX_FOLLOWED, Again, Follow, Read, Settle, Step, Wait, next_step
 from orbweb.model import Failed, FailKind, Fetched
 from orbweb.urls import DEFAULT_RULES, Target, UrlRules
 
@@ -19,8 +19,9 @@ def fetched(
     body: bytes | None = PAGE,
     content_type: str | None = "text/html",
     location: str | None = None,
+    retry_after: str | None = None,
 ) -> Fetched:
-    return Fetched(url, status, body, content_type, location, None, None, 0, 0)
+    return Fetched(url, status, body, content_type, location, None, None, 0, 0, retry_after)
 
 
 def step(
@@ -28,9 +29,10 @@ def step(
     *,
     asked: tuple[str, ...] = (KEY,),
     tries_left: int = 0,
+    waits_left: int = 0,
     rules: UrlRules = DEFAULT_RULES,
 ) -> Step:
-    return next_step(answer, key=KEY, asked=asked, tries_left=tries_left, rules=rules)
+    return next_step(answer, key=KEY, asked=asked, tries_left=tries_left, waits_left=waits_left, rules=rules)
 
 
 def redirect(location: str, *, asked: tuple[str, ...] = (KEY,), status: int = 301) -> Step:
@@ -52,11 +54,17 @@ def test_a_failure_is_tried_again_while_it_is_worth_it(kind: FailKind, tries_lef
     assert step(lasting, tries_left=tries_left) == Settle(lasting)
 
 
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 501, 502, 503, 504, 599])
-def test_a_busy_or_broken_server_is_asked_again(status: int) -> None:
+@pytest.mark.parametrize("status", [408, 425, 500, 501, 502, 503, 504, 599])
+def test_a_broken_server_is_asked_again(status: int) -> None:
     answer = fetched(status)
     assert step(answer, tries_left=1) == Again()
     assert step(answer, tries_left=0) == Settle(answer)
+
+
+@pytest.mark.parametrize("answer", [fetched(429), fetched(429, retry_after="soon"), fetched(503, retry_after="5")])
+def test_a_busy_server_is_waited_for_without_costing_a_try(answer: Fetched) -> None:
+    assert step(answer, waits_left=1) == Wait()
+    assert step(answer, tries_left=5) == Settle(answer)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451])

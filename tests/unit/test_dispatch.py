@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from orbweb.dispatch import Dispatcher
+from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.model import Place
 from orbweb.store.limiter import Limiter
 
 INTERVAL = 500_000
+SLOWEST = 10_000_000
 SITE = "example.org:443"
 
 
@@ -32,10 +33,12 @@ def clock() -> Clock:
 
 
 @contextmanager
-def dispatching(path: Path, clock: Clock, interval: int = INTERVAL) -> Iterator[Dispatcher]:
+def dispatching(
+    path: Path, clock: Clock, interval: int = INTERVAL, connections: int | None = None
+) -> Iterator[Dispatcher]:
     limiter = Limiter(path / "limiter.db")
     try:
-        yield Dispatcher(limiter, interval, clock)
+        yield Dispatcher(limiter, DispatchSettings(interval, SLOWEST, connections), clock)
     finally:
         limiter.close()
 
@@ -207,3 +210,77 @@ def test_dispatchers_of_two_processes_share_the_slots_of_a_site(tmp_path: Path, 
             clock.now += 10_000
     assert all(later - earlier >= INTERVAL for earlier, later in itertools.pairwise(sent))
     assert sent[-1] - sent[0] == 11 * INTERVAL
+
+
+def finish(dispatcher: Dispatcher, ticket: int | None) -> int:
+    assert ticket is not None
+    return dispatcher.done(ticket)
+
+
+@pytest.mark.parametrize("interval", [0, INTERVAL])
+def test_a_busy_site_is_left_alone_as_long_as_it_asks(tmp_path: Path, clock: Clock, interval: int) -> None:
+    with dispatching(tmp_path, clock, interval) as dispatcher:
+        for ticket in range(4):
+            dispatcher.add(ticket, SITE, Place(0, ticket))
+        left = finish(dispatcher, dispatcher.take())
+        assert dispatcher.busy(SITE, left, 7_000_000)
+        assert not dispatcher.busy(SITE, left, 3_000_000)
+        assert dispatcher.take() is None
+        assert dispatcher.wait_for(SITE) == 7_000_000
+        dispatcher.add(9, "other:80", Place(1, 0))
+        assert dispatcher.take() == 9
+        assert moments(dispatcher, clock, 0) == [8_000_000]
+
+
+def test_a_restart_and_another_process_leave_a_busy_site_alone_too(tmp_path: Path, clock: Clock) -> None:
+    with dispatching(tmp_path, clock, 0) as one, dispatching(tmp_path, clock, 0) as other:
+        one.busy(SITE, 0, 5_000_000)
+        other.add(1, SITE, Place(0, 0))
+        assert other.take() is None
+    with dispatching(tmp_path, clock, 0) as later:
+        later.add(1, SITE, Place(0, 0))
+        assert moments(later, clock, 0) == [6_000_000]
+
+
+def test_each_busy_answer_halves_the_rate_but_one_moment_counts_once(dispatcher: Dispatcher, clock: Clock) -> None:
+    for ticket in range(8):
+        dispatcher.add(ticket, SITE, Place(0, ticket))
+    gaps = []
+    for _ in range(4):
+        start = clock.now
+        ticket = send_next(dispatcher, clock)
+        gaps.append(clock.now - start)
+        left = finish(dispatcher, ticket)
+        for _ in range(5):
+            dispatcher.busy(SITE, left, 0)
+    assert gaps == [0, 2 * INTERVAL, 4 * INTERVAL, 8 * INTERVAL]
+
+
+def test_good_answers_bring_the_rate_back(dispatcher: Dispatcher, clock: Clock) -> None:
+    dispatcher.busy(SITE, 0, 0)
+    gaps = []
+    for ticket in range(100):
+        dispatcher.add(ticket, SITE, Place(0, ticket))
+        start = clock.now
+        assert send_next(dispatcher, clock) == ticket
+        gaps.append(clock.now - start)
+        dispatcher.done(ticket)
+        dispatcher.fine(SITE)
+    assert gaps[5] == 2 * INTERVAL
+    assert gaps[15] == round(2 * INTERVAL / 1.1)
+    assert gaps[-1] == INTERVAL
+    assert sorted(gaps[1:], reverse=True) == gaps[1:]
+
+
+@pytest.mark.parametrize("interval", [0, 1])
+def test_a_site_has_no_more_under_way_than_it_may(tmp_path: Path, clock: Clock, interval: int) -> None:
+    with dispatching(tmp_path, clock, interval, connections=2) as dispatcher:
+        for ticket in range(5):
+            dispatcher.add(ticket, SITE, Place(0, ticket))
+        dispatcher.add(9, "other:80", Place(1, 0))
+        taken = [send_next(dispatcher, clock) for _ in range(4)]
+        assert sorted(taken, key=str) == [0, 1, 9, None]
+        finish(dispatcher, 1)
+        clock.now += 10
+        assert send_next(dispatcher, clock) == 2
+        assert send_next(dispatcher, clock) is None

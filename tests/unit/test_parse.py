@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +23,8 @@ SOUP = (
 # fmt: on
 
 examples = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+
+EVERYONE = frozenset({"robots"})
 
 
 def parsed(
@@ -192,18 +196,35 @@ def test_canonical(html: str, canonical: str | None) -> None:
     [
         ("", Directives()),
         ("<meta name=robots content='index, follow'>", Directives()),
-        ("<meta name=ROBOTS content='NoIndex'>", Directives(noindex=True)),
-        ("<meta name=robots content='noarchive ,nofollow'>", Directives(nofollow=True)),
-        ("<meta name=robots content=none>", Directives(noindex=True, nofollow=True)),
+        ("<meta name=ROBOTS content='NoIndex'>", Directives("meta robots: NoIndex")),
+        ("<meta name=robots content='noarchive ,nofollow'>", Directives(None, "meta robots: noarchive ,nofollow")),
+        ("<meta name=robots content=none>", Directives("meta robots: none", "meta robots: none")),
         (
-            "<meta name=robots content=noindex><meta name=robots content=nofollow>",
-            Directives(noindex=True, nofollow=True),
+            "<meta name=robots content=noindex><body><meta name=robots content=nofollow>",
+            Directives("meta robots: noindex", "meta robots: nofollow"),
         ),
-        ("<meta name=description content=noindex><meta name=robots>", Directives()),
+        (
+            "<meta name=Probe content=noindex><meta name=probe-news content=none>",
+            Directives("meta probe: noindex"),
+        ),
+        ("<meta name=description content=noindex><meta name=robots><meta content=none>", Directives()),
+        ("<template><meta name=robots content=none></template>", Directives()),
     ],
 )
 def test_directives(html: str, directives: Directives) -> None:
-    assert parsed(html).directives == directives
+    found = parse.parse(html.encode(), PAGE, resolver=Resolver(), agent="probe")
+    assert found.directives == directives
+
+
+def test_without_an_agent_only_what_is_said_to_everyone_counts() -> None:
+    html = "<meta content=noindex><meta name content=noindex><meta name=orbweb content=noindex>"
+    assert parsed(html).directives == Directives()
+
+
+def test_the_header_counts_as_well() -> None:
+    html, headers = b"<meta name=robots content=none>", ("noarchive", "probe: noindex")
+    found = parse.parse(html, PAGE, resolver=Resolver(), robots_tags=headers, agent="probe")
+    assert found.directives == Directives("X-Robots-Tag: probe: noindex", "meta robots: none")
 
 
 def test_resources_are_read_only_when_asked_for() -> None:
@@ -308,6 +329,35 @@ def test_a_page_with_too_many_links_is_cut_and_says_so() -> None:
     assert (whole.truncated, cut.truncated) == (False, True)
 
 
+def test_a_page_with_long_links_is_cut_and_says_so() -> None:
+    """A short page with a long base would take gigabytes."""
+    anchors = "".join(f"<a href=x{number}>" for number in range(20_000))
+    cut = parsed(f"<base href='/{'a/' * 3_000}'>{anchors}")
+    characters = [len(link.url) for link in cut.links]
+    assert parse.MAX_LINK_CHARACTERS - max(characters) < sum(characters) <= parse.MAX_LINK_CHARACTERS
+    assert cut.truncated
+    assert cut.links[0].url.endswith("a/x0")
+
+
+@pytest.mark.parametrize("anchor", ["<a rel=nofollow href=%d>", "<a rel=nofollow href=%d><a href=%d>"])
+def test_a_hundred_thousand_nofollow_links_are_read_in_a_moment(anchor: str) -> None:
+    html = "".join(anchor.replace("%d", str(number)) for number in range(100_000))
+    start = time.process_time()
+    page = parsed(html)
+    assert time.process_time() - start < 3.0
+    assert len(page.links) == parse.MAX_LINKS
+    assert {link.nofollow for link in page.links} == {anchor.count("%d") == 1}
+
+
+def test_of_endless_lists_of_words_the_first_are_read() -> None:
+    many = "word " * 200_000
+    assert parsed(f"<title>\n{many}</title>").title == many[:1_000]
+    assert [link.nofollow for link in parsed(f"<a href=x rel='nofollow {many}'>").links] == [True]
+    directives = parsed(f"<meta name=robots content='noindex,{many.replace(' ', ',')}'>").directives
+    assert (directives.noindex or "").startswith("meta robots: noindex,word")
+    assert directives.nofollow is None
+
+
 def test_keys_follow_the_rules_of_the_project() -> None:
     resolver = Resolver(UrlRules(keep_params=("id",)))
     page = parse.parse(b"<a href='?id=1&x=2'>", PAGE, resolver=resolver)
@@ -350,4 +400,4 @@ FRAGMENTS = [
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12))
 def test_reading_in_one_go_equals_the_walk(fragments: list[str]) -> None:
     document = parse.dom("".join(fragments).encode())
-    assert parse._scan(document) == parse._walk(document)
+    assert parse._scan(document, EVERYONE) == parse._walk(document, EVERYONE)

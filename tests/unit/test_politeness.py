@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbweb.politeness import MARGIN_MAX, MARGIN_SHARE, SECOND, backoff, interval
+from orbweb.politeness import (
+    FIRST_PACE,
+    MARGIN_MAX,
+    MARGIN_SHARE,
+    SECOND,
+    backoff,
+    faster,
+    interval,
+    retry_after,
+    slower,
+)
 
 examples = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 
@@ -40,3 +50,58 @@ def test_waits_double_up_to_the_cap() -> None:
 def test_jitter_takes_at_most_half_away(tries: int, base_s: float, cap_s: float, jitter: float) -> None:
     longest = min(cap_s, base_s * 2 ** (tries - 1))
     assert longest / 2 <= backoff(tries, base_s=base_s, cap_s=cap_s, jitter=jitter) <= longest
+
+
+NOW = 1_700_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("1.5", None),
+        ("\u0663", None),
+        ("0", 0.0),
+        (" 120 ", 120.0),
+        ("99999999999", 99_999_999_999.0),
+        ("9" * 400, float("inf")),
+        ("Tue, 14 Nov 2023 22:13:50 GMT", 30.0),
+        ("Tuesday, 14-Nov-23 22:13:50 GMT", 30.0),
+        ("Tue Nov 14 22:13:50 2023", 30.0),
+        ("Tue, 14 Nov 2023 23:13:50 +0100", 30.0),
+        ("Tue, 14 Nov 1995 22:13:50 GMT", 0.0),
+        ("Tue, 99 Nov 2023 22:13:50 GMT", None),
+    ],
+)
+def test_retry_after(value: str | None, seconds: float | None) -> None:
+    assert retry_after(value, NOW) == seconds
+
+
+@given(st.text(max_size=60))
+@examples
+def test_any_retry_after_is_a_number_or_nothing(value: str) -> None:
+    found = retry_after(value, NOW)
+    assert found is None or found >= 0
+
+
+def test_a_busy_host_is_asked_half_as_often_each_time_down_to_the_slowest() -> None:
+    paces, pace = [], 0
+    for _ in range(6):
+        pace = slower(pace, SECOND, 10 * SECOND)
+        paces.append(pace // SECOND)
+    assert paces == [2, 4, 8, 10, 10, 10]
+    assert slower(0, 60 * SECOND, 10 * SECOND) == 60 * SECOND
+    assert slower(0, 0, 10 * SECOND) == FIRST_PACE
+
+
+@pytest.mark.parametrize("usual", [0, SECOND // 2])
+def test_a_host_that_answers_well_comes_back_to_its_rate(usual: int) -> None:
+    pace, steps = slower(0, usual, 10 * SECOND), 0
+    while pace:
+        before, pace = pace, faster(pace, usual)
+        assert pace == 0 or pace == round(before / 1.1)
+        steps += 1
+    assert 7 <= steps <= 25

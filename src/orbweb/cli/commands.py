@@ -40,6 +40,14 @@ class Layout(StrEnum):
     FILES = "files"
 
 
+class SitemapMode(StrEnum):
+    """The choices of --sitemap."""
+
+    AUTO = "auto"
+    ONLY = "only"
+    OFF = "off"
+
+
 class ShowAs(StrEnum):
     """The choices of show --as."""
 
@@ -92,6 +100,9 @@ AllowPrivate = Annotated[
 ]
 OrderOption = Annotated[
     Order | None, typer.Option(help="strict: one order for the run [default]. relaxed: one order per host.")
+]
+SitemapOption = Annotated[
+    SitemapMode | None, typer.Option(help="auto: read sitemaps too [default]. only: follow no links. off: none.")
 ]
 Store = Annotated[Layout | None, typer.Option(help="How bodies are kept [segments].")]
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
@@ -166,6 +177,7 @@ def crawl(
     strict_path: StrictPath = None,
     include: Include = None,
     exclude: Exclude = None,
+    sitemap: SitemapOption = None,
     config: ConfigFile = None,
     user_agent: UserAgent = None,
     resolve: Resolve = None,
@@ -194,6 +206,7 @@ def crawl(
         scope__external_hops=external_hops,
         scope__include=include,
         scope__exclude=exclude,
+        sitemap__mode=sitemap and sitemap.value,
         engine__order=order and order.value,
         engine__processes=processes,
         store__layout=store and store.value,

@@ -6,9 +6,25 @@ wrong comes back as a value (`Failed`), never as an exception.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from orbweb.model import Failed, Fetched
+
+
+class Want(NamedTuple):
+    """What of a body is read: only what may be a page, or any; how much of it; and whether more is cut or fails.
+
+    Without `most`, the fetcher's own limit counts.
+    """
+
+    any_type: bool = False
+    most: int | None = None
+    cut: bool = False
+
+
+PAGE = Want()
+ROBOTS = Want(any_type=True, most=512_000, cut=True)
+SITEMAP = Want(any_type=True, most=50_000_000)
 
 
 class Listener(Protocol):
@@ -24,7 +40,7 @@ class Listener(Protocol):
 class Fetcher(Protocol):
     """One implementation a transport."""
 
-    def start(self, ticket: int, url: str) -> None:
+    def start(self, ticket: int, url: str, want: Want = PAGE) -> None:
         """Ask for the URL now."""
 
     def cancel_all(self) -> None:

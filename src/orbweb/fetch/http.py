@@ -19,7 +19,7 @@ import pycurl
 
 from orbweb import urls
 from orbweb.encodings import UNDECLARED, media_type
-from orbweb.fetch import Listener
+from orbweb.fetch import PAGE, Listener, Want
 from orbweb.fetch.guard import Guard, Pin
 from orbweb.model import Failed, FailKind, Fetched
 
@@ -34,7 +34,8 @@ ACCEPT = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.
 READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
 
 _CODING = b"content-encoding"
-_HEADERS = frozenset((b"content-type", b"content-length", b"location", b"etag", b"last-modified"))
+_ROBOTS_TAG = b"x-robots-tag"
+_HEADERS = frozenset((b"content-type", b"content-length", b"location", b"etag", b"last-modified", b"retry-after"))
 _EVENTS = {
     pycurl.POLL_IN: select.EPOLLIN,
     pycurl.POLL_OUT: select.EPOLLOUT,
@@ -111,12 +112,14 @@ class _Transfer:
         "curl",
         "failed",
         "found",
+        "is_cut",
         "is_sent",
         "pin",
         "size",
         "started_at",
         "ticket",
         "url",
+        "want",
         "wanted",
     )
 
@@ -131,10 +134,11 @@ class _Transfer:
         curl.setopt(pycurl.PREREQFUNCTION, self.about_to_send)
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open_socket)
 
-    def begin(self, ticket: int, url: str, pin: Pin) -> None:
+    def begin(self, ticket: int, url: str, want: Want, pin: Pin) -> None:
         """Set the handle up for one request; what is as it was is not set again."""
         self.ticket = ticket
         self.url = url
+        self.want = want
         self.pin = pin
         self.failed: Failed | None = None
         self.found: dict[bytes, str] = {}
@@ -142,6 +146,7 @@ class _Transfer:
         self.size = 0
         self.coded = False
         self.wanted = True
+        self.is_cut = False
         self.is_sent = False
         self._lines: list[bytes] = []
         self._interim = 0
@@ -188,7 +193,7 @@ class _Transfer:
             return -1
         self.coded = bool(codings)
         redirects = 300 <= status < 400
-        self.wanted = not redirects and _worth_reading(self.found.get(b"content-type", ""))
+        self.wanted = not redirects and (self.want.any_type or _worth_reading(self.found.get(b"content-type", "")))
         empty = status == 304 or self.found.get(b"content-length") == "0"
         return -1 if redirects and self.coded and not empty else None
 
@@ -208,13 +213,20 @@ class _Transfer:
         self.size += len(chunk)
         if not self.wanted:
             return -1 if self.size > DISCARD_BYTES else None
-        if self.size > self._max_bytes:
-            self.failed = Failed(
-                FailKind.TOO_LARGE, f"more than {self._max_bytes} bytes decoded (fetch.max_bytes)"
-            )
+        most = self.want.most or self._max_bytes
+        if self.size > most:
+            self._overflow(chunk[: most - self.size], most)
             return -1
         self.chunks.append(chunk)
         return None
+
+    def _overflow(self, rest: bytes, most: int) -> None:
+        """More than is wanted: the rest is cut off, or the whole is refused."""
+        if self.want.cut:
+            self.chunks.append(rest)
+            self.is_cut = True
+        else:
+            self.failed = Failed(FailKind.TOO_LARGE, f"more than {most} bytes decoded (fetch.max_bytes)")
 
     def latency_ms(self) -> int:
         return round((time.monotonic() - self.started_at) * 1000)
@@ -233,6 +245,9 @@ def _read_headers(lines: list[bytes]) -> dict[bytes, str]:
         name = name.lower()
         if name in _HEADERS:
             found[name] = _printable(value.strip().decode("utf-8", "replace"))
+        elif name == _ROBOTS_TAG:
+            more = _printable(value.strip().decode("utf-8", "replace"))
+            found[name] = f"{found[name]}\n{more}" if name in found else more
         elif name == _CODING:
             more = "".join(value.decode("ascii", "replace").lower().split())
             found[name] = f"{found[name]},{more}" if name in found else more
@@ -259,7 +274,7 @@ class HttpFetcher:
         self._loop = asyncio.get_running_loop()
         self._idle: list[_Transfer] = []
         self._active: dict[pycurl.Curl, _Transfer] = {}
-        self._unresolved: dict[str, list[tuple[int, str]]] = {}
+        self._unresolved: dict[str, list[tuple[int, str, Want]]] = {}
         self._epoll = select.epoll()
         self._watched: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -270,27 +285,27 @@ class HttpFetcher:
         self._multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
         self._loop.add_reader(self._epoll.fileno(), self._on_sockets)
 
-    def start(self, ticket: int, url: str) -> None:
+    def start(self, ticket: int, url: str, want: Want = PAGE) -> None:
         site = urls.site(url)
         pin = self._guard.pin(site)
         if pin is not None:
-            self._send(ticket, url, pin)
+            self._send(ticket, url, want, pin)
         elif site in self._unresolved:
-            self._unresolved[site].append((ticket, url))
+            self._unresolved[site].append((ticket, url, want))
         else:
-            self._unresolved[site] = [(ticket, url)]
+            self._unresolved[site] = [(ticket, url, want)]
             self._guard.find(site, self._found)
 
     def _found(self, site: str, found: Pin | Failed) -> None:
-        for ticket, url in self._unresolved.pop(site, ()):
+        for ticket, url, want in self._unresolved.pop(site, ()):
             if isinstance(found, Pin):
-                self._send(ticket, url, found)
+                self._send(ticket, url, want, found)
             else:
                 self._listener.answered(ticket, found)
 
-    def _send(self, ticket: int, url: str, pin: Pin) -> None:
+    def _send(self, ticket: int, url: str, want: Want, pin: Pin) -> None:
         transfer = self._idle.pop() if self._idle else self._transfer()
-        transfer.begin(ticket, url, pin)
+        transfer.begin(ticket, url, want, pin)
         self._active[transfer.curl] = transfer
         self._multi.add_handle(transfer.curl)
 
@@ -391,7 +406,7 @@ class HttpFetcher:
     def _answer(self, transfer: _Transfer, code: int, message: str) -> Fetched | Failed:
         if transfer.failed is not None:
             return transfer.failed
-        unread = code == pycurl.E_WRITE_ERROR and not transfer.wanted
+        unread = code == pycurl.E_WRITE_ERROR and (transfer.is_cut or not transfer.wanted)
         if code and not unread:
             if not transfer.is_sent:
                 self._guard.rotate(transfer.pin)
@@ -413,6 +428,8 @@ class HttpFetcher:
             last_modified=headers.get(b"last-modified"),
             wire_bytes=wire_bytes,
             latency_ms=transfer.latency_ms(),
+            retry_after=headers.get(b"retry-after"),
+            robots_tags=tuple(headers.get(_ROBOTS_TAG, "").splitlines()),
         )
 
 

@@ -8,11 +8,11 @@ admitted in a group that is not yet written exist in memory alone, so the caller
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from orbweb.model import Item, Known, Place, Source
-from orbweb.store.db import Database
+from orbweb.store.db import Database, Row
 
 CHUNK = 2048
 FULL = 4 * CHUNK
@@ -45,9 +45,10 @@ class _Lane:
 class SqliteFrontier:
     """The frontier of one run."""
 
-    def __init__(self, db: Database, run_id: int, *, known_urls: int) -> None:
+    def __init__(self, db: Database, run_id: int, *, known_urls: int, clock: Callable[[], int]) -> None:
         self._db = db
         self._run_id = run_id
+        self._clock = clock
         self._young: dict[str, Known] = {}
         self._old: dict[str, Known] = {}
         self._complete = known_urls <= REMEMBERED
@@ -55,11 +56,13 @@ class SqliteFrontier:
             self._young = {row[0]: Known(*row[1:]) for row in db.each("known_urls", run_id=run_id)}
         self._lanes: dict[str, _Lane] = {}
         self._leased: set[int] = set()
+        self._deferred: dict[int, tuple[int, Item]] = {}
         self.reload()
 
     def reload(self) -> None:
         """Read the queue anew; nothing is leased and every admitted row is written."""
         self._leased.clear()
+        self._deferred.clear()
         lanes = self._db.all("queued_lanes", run_id=self._run_id)
         self._lanes = {lane: _Lane(horizon=Place(0, 0)) for (lane,) in lanes}
         self.refill()
@@ -106,8 +109,22 @@ class SqliteFrontier:
         self._leased.discard(item.id)
         self.admit(item)
 
+    def defer(self, item: Item, due_at: int) -> None:
+        """A lease that came to nothing, and has no turn before `due_at`."""
+        self._leased.discard(item.id)
+        self._deferred[item.id] = (due_at, item)
+
+    def wake(self) -> None:
+        """Let the deferred places that are due take their turn."""
+        now = self._clock()
+        for due_at, item in list(self._deferred.values()):
+            if due_at <= now:
+                del self._deferred[item.id]
+                self.admit(item)
+
     def drop(self, base: int) -> None:
         """Forget the queued places of a base URL; the ledger has skipped them."""
+        self._deferred = {number: held for number, held in self._deferred.items() if held[1].base != base}
         for lane in self._lanes.values():
             lane.heap = [entry for entry in lane.heap if entry[2].base != base]
             heapq.heapify(lane.heap)
@@ -154,11 +171,18 @@ class SqliteFrontier:
             rank=start.rank,
             count=CHUNK + 1,
         )
-        items = [_item(row) for row in rows]
-        lane.horizon = items[CHUNK].place if len(items) > CHUNK else None
-        lane.heap.extend((item.depth, item.rank, item) for item in items[:CHUNK] if item.id not in self._leased)
+        items = [(_item(row), row[10]) for row in rows]
+        lane.horizon = items[CHUNK][0].place if len(items) > CHUNK else None
+        now = self._clock()
+        for item, due_at in items[:CHUNK]:
+            if item.id in self._leased or item.id in self._deferred:
+                continue
+            if due_at is not None and due_at > now:
+                self._deferred[item.id] = (due_at, item)
+            else:
+                lane.heap.append((item.depth, item.rank, item))
         heapq.heapify(lane.heap)
 
 
-def _item(row: tuple[int, str, str | None, str, int, int, str, int, int, int]) -> Item:
-    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:])
+def _item(row: Row) -> Item:
+    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:10])

@@ -35,22 +35,29 @@ class UrlRow(NamedTuple):
     redirects: int
     base: int
     referrer: int | None
+    lastmod: str | None = None
 
 
 class SettleRow(NamedTuple):
-    """A queued URL that was visited or failed; the fields of `settle_url`."""
+    """A queued URL that was asked for: visited, failed, or refused by its page; the fields of `settle_url`."""
 
     state: str
+    reason: str | None
+    rule: str | None
     run_id: int
     id: int
 
 
 class ReadmitRow(NamedTuple):
-    """A skipped URL that is queued after all; the fields of `readmit_url`."""
+    """A skipped URL that was judged anew; the fields of `readmit_url`."""
 
+    url: str | None
+    state: str
+    reason: str | None
+    rule: str | None
     source: str
     depth: int
-    rank: int
+    rank: int | None
     lane: str
     hops: int
     redirects: int
@@ -78,6 +85,23 @@ class RefuseRow(NamedTuple):
 
     reason: str
     rule: str
+    run_id: int
+    id: int
+
+
+class DeferRow(NamedTuple):
+    """A leased URL whose turn comes later; the fields of `defer_url`."""
+
+    rank: int
+    due_at: int
+    run_id: int
+    id: int
+
+
+class DateRow(NamedTuple):
+    """When a known URL was last changed; the fields of `date_url`."""
+
+    lastmod: str
     run_id: int
     id: int
 
@@ -139,6 +163,7 @@ class Progress(NamedTuple):
     next_rank: int
     next_visit: int
     scope_fixed: bool
+    surveyed: bool
     visited: int
     failed: int
     pages: int
@@ -152,13 +177,16 @@ class Ending(NamedTuple):
     error: str | None = None
 
 
+Change = ReadmitRow | RejudgeRow | RefuseRow | DeferRow | DateRow | ShortenRow
+
+
 @dataclass(slots=True)
 class Group:
     """The changes of many commits, in order, on their way to one transaction."""
 
     urls: list[UrlRow] = field(default_factory=list)
     settled: list[SettleRow] = field(default_factory=list)
-    changes: list[tuple[str, ReadmitRow | RejudgeRow | RefuseRow | ShortenRow]] = field(default_factory=list)
+    changes: list[tuple[str, Change]] = field(default_factory=list)
     visits: list[VisitRow] = field(default_factory=list)
     pages: list[tuple[int, bytes, int, int]] = field(default_factory=list)
     outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -219,6 +247,7 @@ def commit(
             next_rank=progress.next_rank,
             next_visit=progress.next_visit,
             scope_fixed=progress.scope_fixed,
+            surveyed=progress.surveyed,
         )
         db.run(
             "count_crawl",

@@ -90,7 +90,7 @@ def unseen(key: str, url: str, verdict: Verdict, base: Base) -> Report:
 
 
 def referrers(db: Database, run_id: int, url_id: int) -> list[Report]:
-    """Every visited URL that links or redirects to this one, in the order of their finding."""
+    """Every URL that was asked for and links or redirects to this one, in the order of their finding."""
     pattern = _pattern(url_id)
     rows = db.each("outlinks_with", run_id=run_id, pattern=pattern)
     edges = ((url, _edge(packed, url_id, pattern)) for url, packed in rows)

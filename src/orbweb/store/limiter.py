@@ -60,12 +60,28 @@ class Limiter:
             "reserve_host", site=site, now=now, next_at=now + interval, longest=now + LONGEST_WAIT + interval
         ):
             return 0
-        due = self._run("host_due", site=site)
-        return due[0][0] if due else now + interval
+        return self.due(site) or now + interval
 
     def sent(self, site: str, now: int, interval: int) -> None:
         """The request left only now: the next slot is counted from here."""
         self._run("push_host", site=site, next_at=now + interval)
+
+    def pace(self, site: str) -> int:
+        """The pace the host was slowed down to, by whichever process; 0 if it was not."""
+        found = self._run("host_pace", site=site)
+        return found[0][0] if found else 0
+
+    def hold(self, site: str, until: int, pace: int) -> None:
+        """Nobody asks the host before `until`; afterwards at most once in `pace`."""
+        self._run("hold_host", site=site, due_at=until, pace=pace)
+
+    def set_pace(self, site: str, pace: int) -> None:
+        self._run("set_pace", site=site, pace=pace)
+
+    def due(self, site: str) -> int:
+        """The instant of the host's next slot; 0 if it was never asked."""
+        found = self._run("host_due", site=site)
+        return found[0][0] if found else 0
 
     def close(self) -> None:
         self._connection.close()

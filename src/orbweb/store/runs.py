@@ -44,6 +44,7 @@ class Run:
     next_rank: int
     next_visit: int
     scope_fixed: bool
+    surveyed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def _project(row: Row) -> Project:
 
 def _run(row: Row) -> Run:
     fields: list[Any] = list(row)
-    fields[3], fields[9] = RunState(row[3]), bool(row[9])
+    fields[3], fields[9], fields[10] = RunState(row[3]), bool(row[9]), bool(row[10])
     return Run(*fields)
 
 
@@ -169,6 +170,7 @@ def start_run(
             next_rank=len(urls),
             next_visit=1,
             scope_fixed=False,
+            surveyed=False,
         )
         crawl_id = db.value("add_crawl", run_id=run_id, budget=budget, now=now)
     failpoint("run_created")
@@ -243,6 +245,7 @@ def retry(db: Database, run: Run, kind: str | None, now: int) -> int:
             next_rank=run.next_rank + len(ids),
             next_visit=run.next_visit,
             scope_fixed=run.scope_fixed,
+            surveyed=run.surveyed,
         )
         if run.state is RunState.COMPLETED:
             move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)

@@ -19,23 +19,24 @@ UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 
 -- name: latest_run
 -- Reports without --run speak of the latest run.
-SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed
 FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
 
 -- name: run_by_number
 -- Reports with --run N.
-SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed
 FROM runs WHERE project_id = :project_id AND number = :number;
 
 -- name: runs_of
 -- `runs` shows the history of a project.
-SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed
 FROM runs WHERE project_id = :project_id ORDER BY number;
 
 -- name: add_run
 -- A run begins with an empty queue.
-INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed)
-VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0)
+INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed,
+                  surveyed)
+VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0, 0)
 RETURNING id;
 
 -- name: move_run
@@ -44,7 +45,8 @@ UPDATE runs SET state = :to_state, ended_at = :ended_at WHERE id = :run_id AND s
 
 -- name: advance_run
 -- Ids, ranks and visit numbers given out in a group become durable with the group.
-UPDATE runs SET next_url = :next_url, next_rank = :next_rank, next_visit = :next_visit, scope_fixed = :scope_fixed
+UPDATE runs SET next_url = :next_url, next_rank = :next_rank, next_visit = :next_visit, scope_fixed = :scope_fixed,
+                surveyed = :surveyed
 WHERE id = :run_id;
 
 -- name: add_base
@@ -91,18 +93,19 @@ UPDATE crawls SET state = 'failed', ended_by = 'crashed' WHERE id = :crawl_id AN
 
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
-INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer)
+INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
+                  lastmod)
 VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank, :lane, :hops, :redirects, :base,
-        :referrer);
+        :referrer, :lastmod);
 
 -- name: settle_url
 -- Guarded: only the owner settles, and only what is queued.
-UPDATE urls SET state = :state WHERE run_id = :run_id AND id = :id AND state = 'queued';
+UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: readmit_url
--- A skipped URL found on a better path is queued with a new rank.
-UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, source = :source, depth = :depth, rank = :rank,
-                lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer
+-- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
+UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
+                rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
@@ -114,6 +117,10 @@ WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 -- A leased URL may not be asked for after all: robots.txt is judged at the lease.
 UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule
 WHERE run_id = :run_id AND id = :id AND state = 'queued';
+
+-- name: defer_url
+-- A place that held up the order for too long goes back to the queue, and has no turn before `due_at`.
+UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: robots_of
 -- Rules are kept for a day, whichever project asked.
@@ -127,6 +134,10 @@ ON CONFLICT (origin) DO UPDATE SET fetched_at = excluded.fetched_at, status = ex
 -- name: shorten_path
 -- A queued URL found with fewer hops passes them on to its children.
 UPDATE urls SET hops = :hops WHERE run_id = :run_id AND id = :id;
+
+-- name: date_url
+-- A sitemap tells when a URL that is known already was last changed.
+UPDATE urls SET lastmod = :lastmod WHERE run_id = :run_id AND id = :id;
 
 -- name: skip_base
 -- The page limit of a base URL is reached: what it still has queued is skipped at once.
@@ -151,7 +162,7 @@ SELECT id, key FROM urls WHERE run_id = :run_id AND lane = :lane AND state = 'qu
 
 -- name: queued_in_order
 -- The next places of a lane; the partial index serves it without a sort.
-SELECT id, key, url, source, depth, rank, lane, hops, redirects, base FROM urls
+SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, due_at FROM urls
 WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) >= (:depth, :rank)
 ORDER BY depth, rank LIMIT :count;
 
@@ -177,7 +188,7 @@ SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth 
 
 -- name: urls_beyond_bases
 -- Judged again, in the order of their finding, when the scope is fixed.
-SELECT urls.id, urls.key, urls.reason, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
+SELECT urls.id, urls.key, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
 FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
 
@@ -286,8 +297,15 @@ FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.depth = 0 ORDER BY visits.number;
 
 -- name: refused_bases
--- Base URLs that may not be asked for.
-SELECT COALESCE(url, key), reason, rule FROM urls WHERE run_id = :run_id AND depth = 0 AND state = 'skipped' ORDER BY id;
+-- Base URLs that may not be asked for or kept.
+SELECT id, COALESCE(url, key), reason, rule FROM urls WHERE run_id = :run_id AND depth = 0 AND state = 'skipped' ORDER BY id;
+
+-- name: unfollowed_of_bases
+-- Links that only a base URL has, and that it asks not to follow.
+SELECT bases.id, MIN(urls.rule), COUNT(*)
+FROM urls JOIN urls AS bases ON bases.run_id = urls.run_id AND bases.id = urls.referrer
+WHERE urls.run_id = :run_id AND urls.reason = 'nofollow' AND urls.rule NOT LIKE 'rel=nofollow%' AND bases.depth = 0
+GROUP BY bases.id;
 
 -- name: failures
 -- What failed and why, in the order of commits.

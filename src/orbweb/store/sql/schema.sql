@@ -20,6 +20,7 @@ CREATE TABLE runs (
     next_rank   INTEGER NOT NULL,
     next_visit  INTEGER NOT NULL,
     scope_fixed INTEGER NOT NULL CHECK (scope_fixed IN (0, 1)),
+    surveyed    INTEGER NOT NULL CHECK (surveyed IN (0, 1)),
     UNIQUE (project_id, number)
 );
 
@@ -50,7 +51,8 @@ CREATE TABLE crawls (
 );
 
 -- Every URL ever seen in a run. `url` is NULL where it equals the key. `lane` is empty in strict
--- order and the site in relaxed order; a URL's turn is (depth, rank) within its lane.
+-- order and the site in relaxed order; a URL's turn is (depth, rank) within its lane. A deferred URL has
+-- no turn before `due_at`. `lastmod` is what a sitemap says.
 CREATE TABLE urls (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     id          INTEGER NOT NULL,
@@ -67,6 +69,8 @@ CREATE TABLE urls (
     redirects   INTEGER NOT NULL,
     base        INTEGER NOT NULL,
     referrer    INTEGER,
+    lastmod     TEXT,
+    due_at      INTEGER,
     PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 

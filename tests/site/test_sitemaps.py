@@ -1,0 +1,216 @@
+"""Sitemaps: read after the base URLs, in their order, within limits, by the rules. Judged by log and manifest."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from typing import Any
+
+import pytest
+
+from harness import Cli, kill, wait_until
+from servers.pages import page
+from servers.site import Answer, StaticSite, html, redirect, serve, text
+
+FAST = ("--rate", "max", "--project", "site")
+
+
+def xml(body: str | bytes, content_type: str = "application/xml") -> Answer:
+    return Answer(200, (("Content-Type", content_type),), body if isinstance(body, bytes) else body.encode())
+
+
+def urlset(*urls: str, lastmod: str = "") -> str:
+    dated = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+    return (
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+        + "".join(f"<url><loc>{url}</loc>{dated}</url>" for url in urls)
+        + "</urlset>"
+    )
+
+
+def index(*urls: str) -> str:
+    return "<sitemapindex>" + "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls) + "</sitemapindex>"
+
+
+SITE: dict[str, Any] = {
+    "/": page("start", "/linked"),
+    "/linked": page("linked", "/deep"),
+    "/deep": page("deep"),
+    "/b": page("b"),
+    "/a": page("a"),
+}
+
+
+def visited(cli: Cli) -> list[str]:
+    return [line[1].partition("/")[2].partition("/")[2].partition("/")[2] for line in cli.manifest("site")]
+
+
+def rows(cli: Cli, sql: str) -> list[Any]:
+    with sqlite3.connect(cli.workspace / "orbweb.db") as db:
+        found = db.execute(sql).fetchall()
+    db.close()
+    return found
+
+
+def test_the_usual_place_is_read_after_the_base_and_its_urls_have_depth_one(cli: Cli) -> None:
+    site = {**SITE, "/sitemap.xml": xml(urlset("/b", "/a", "/linked", lastmod="2024-02-03"))}
+    with serve(StaticSite(site)) as server:
+        done = cli.crawl(server.url, *FAST, "--workers", 4).ok(0)
+        asked = [hit.path for hit in server.whole_log]
+    assert asked[:3] == ["/robots.txt", "/", "/sitemap.xml"]
+    assert visited(cli) == ["", "linked", "b", "a", "deep"]
+    assert "sitemaps: 3 URLs in 1 files" in done.err
+    found = rows(cli, "SELECT key, source, depth, lastmod FROM urls ORDER BY id")
+    assert [(key.rpartition("/")[2], *rest) for key, *rest in found] == [
+        ("", "initial", 0, None),
+        ("linked", "spider", 1, "2024-02-03"),
+        ("b", "sitemap", 1, "2024-02-03"),
+        ("a", "sitemap", 1, "2024-02-03"),
+        ("deep", "spider", 2, None),
+    ]
+    told = cli("explain", "site", f"{server.url}b", "--json").ok().json
+    assert (told["source"], [step["how"] for step in told["chain"]]) == ("sitemap", ["initial", "sitemap"])
+    cli.check("site")
+
+
+def test_robots_lists_files_that_may_be_packed_plain_feeds_or_indexes(cli: Cli) -> None:
+    listed = "User-agent: *\nDisallow: /secret\nSitemap: /index.xml\nSitemap: /list.txt\nSitemap: /secret.xml\n"
+    feed = "<rss><channel><item><link>/from-rss</link></item></channel></rss>"
+    site = {
+        **SITE,
+        "/robots.txt": text(listed),
+        "/index.xml": xml(index("/packed.xml.gz", "/moved", "/gone.xml")),
+        "/packed.xml.gz": xml(gzip.compress(urlset("/b").encode()), "application/octet-stream"),
+        "/moved": redirect("/feed"),
+        "/feed": xml(feed, "application/rss+xml"),
+        "/from-rss": page("rss"),
+        "/list.txt": Answer(200, (("Content-Type", "image/png"),), b"/no\nhttp://127.0.0.1:1/x\n"),
+        "/secret.xml": xml(urlset("/a")),
+    }
+    with serve(StaticSite(site)) as server:
+        done = cli.crawl(server.url, *FAST).ok(0)
+        asked = [hit.path for hit in server.whole_log]
+    assert visited(cli) == ["", "linked", "b", "from-rss", "deep"]
+    assert "/secret.xml" not in asked
+    assert "gone.xml: HTTP 404" in done.err
+    assert "secret.xml: not asked for, robots.txt" in done.err
+    assert done.json["skipped"] == {"out_of_scope": 1}
+    cli.check("site")
+
+
+def test_only_visits_what_the_sitemap_lists(cli: Cli) -> None:
+    site = {**SITE, "/sitemap.xml": xml(urlset("/b", "/linked")), "/b": redirect("/a")}
+    with serve(StaticSite(site)) as server:
+        done = cli.crawl(server.url, *FAST, "--sitemap", "only").ok(0)
+    assert visited(cli) == ["", "b", "linked", "a"]
+    assert done.json["skipped"] == {"sitemap_only": 1}
+    told = cli("explain", "site", f"{server.url}deep", "--json").ok().json
+    assert (told["reason"], told["rule"]) == ("sitemap_only", "sitemap.mode: only")
+    cli.check("site")
+
+
+def test_off_asks_for_none(cli: Cli) -> None:
+    with serve(StaticSite({**SITE, "/sitemap.xml": xml(urlset("/b"))})) as server:
+        cli.crawl(server.url, *FAST, "--sitemap", "off").ok(0)
+        assert "/sitemap.xml" not in [hit.path for hit in server.whole_log]
+    assert visited(cli) == ["", "linked", "deep"]
+
+
+def test_the_scope_counts_after_the_base_moved(cli: Cli) -> None:
+    site = {
+        "/": redirect("/docs/"),
+        "/docs/": page("docs"),
+        "/docs/x": page("x"),
+        "/sitemap.xml": xml(urlset("/blog", "/docs/x")),
+    }
+    with serve(StaticSite(site)) as server:
+        done = cli.crawl(server.url, *FAST).ok(0)
+    assert visited(cli) == ["", "docs/", "docs/x"]
+    assert done.json["skipped"] == {"out_of_scope": 1}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;'>]><urlset><url><loc>&b;</loc></url></urlset>",
+        "<!DOCTYPE x [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><urlset><url><loc>/&f;</loc></url></urlset>",
+        "<urlset>" * 300_000,
+        urlset(*[f"/p{number}" for number in range(60_000)]),
+        gzip.compress(b"<urlset>" + b" " * 200_000_000),
+        b"\xff\xfe\x00garbage" * 1000,
+    ],
+    ids=["entities", "external entity", "nested", "60,000 URLs", "bomb", "garbage"],
+)
+def test_a_hostile_sitemap_costs_little(cli: Cli, body: str | bytes) -> None:
+    with serve(
+        StaticSite({**SITE, "/sitemap.xml": xml(body), "/robots.txt": text("Sitemap: /sitemap.xml")})
+    ) as server:
+        done = cli.crawl(server.url, *FAST, "--budget", 3, timeout=30)
+    assert done.code in (0, 4), done.err
+    assert done.json["discovered"] <= 50_004
+    cli.check("site")
+
+
+def test_an_index_that_leads_to_itself_and_ever_deeper_ends(cli: Cli) -> None:
+    def deeper(request: Any) -> Answer:
+        return xml(index("/sitemap.xml", request.path + "x", request.path + "y"))
+
+    site = StaticSite(SITE)
+
+    class Endless:
+        def answer(self, request: Any) -> Answer:
+            return deeper(request) if "sitemap" in request.path else site.answer(request)
+
+    with serve(Endless()) as server:
+        done = cli.crawl(server.url, *FAST).ok(0)
+        files = [hit.path for hit in server.whole_log if "sitemap" in hit.path]
+    assert len(files) == len(set(files)) == 7
+    assert "an index below 2 others is not followed" in done.err
+
+
+def test_limits_on_files_and_urls_are_told(cli: Cli) -> None:
+    site = {**SITE, "/sitemap.xml": xml(index(*[f"/s{number}.xml" for number in range(9)]))}
+    for number in range(9):
+        site[f"/s{number}.xml"] = xml(urlset(*[f"/n{number}-{each}" for each in range(10)]))
+    env = {"ORBWEB_SITEMAP__MAX_FILES": "6", "ORBWEB_SITEMAP__MAX_URLS": "25"}
+    with serve(StaticSite(site)) as server:
+        done = cli.crawl(server.url, *FAST, "--budget", 1, env=env).ok(4)
+        assert done.json["discovered"] == 2
+        done = cli.resume("site", "--budget", "none", env=env).ok(3)
+    assert "only 6 files are read (sitemap.max_files)" in done.err
+    assert "only 25 URLs are read (sitemap.max_urls)" in done.err
+    assert done.json["discovered"] == 3 + 25
+
+
+def test_sessions_of_one_and_a_kill_give_the_same_as_one_crawl(cli: Cli, tmp_path: Any) -> None:
+    many = [f"/m{number}" for number in range(30)]
+    site = {
+        **SITE,
+        **{path: page(path) for path in many},
+        "/sitemap.xml": xml(index("/one.xml", "/two.xml")),
+        "/one.xml": xml(urlset(*many[:20])),
+        "/two.xml": xml(urlset(*many[10:])),
+    }
+    hashes = set()
+    with serve(StaticSite(site)) as server:
+        for name, budget in (("whole", 100), ("daily", 3)):
+            other = Cli(tmp_path / name)
+            while other.crawl(server.url, *FAST, "--budget", budget).code == 4:
+                pass
+            hashes.add(other.manifest_hash("site"))
+        slow = {"ORBWEB_LIMITS__RATE": "20"}
+        process = cli.start("crawl", server.url, "--project", "site", env=slow)
+        wait_until(lambda: [hit.path for hit in server.whole_log][-1] == "/one.xml")
+        kill(process)
+        cli.resume("site", "--rate", "max").ok(0)
+        hashes.add(cli.manifest_hash("site"))
+    assert len(hashes) == 1
+
+
+def test_a_busy_or_broken_sitemap_is_asked_for_again(cli: Cli) -> None:
+    def late(request: Any) -> Answer:
+        return xml(urlset("/b")) if request.nth > 2 else html("starting", 500)
+
+    with serve(StaticSite({**SITE, "/sitemap.xml": late})) as server:
+        cli.crawl(server.url, *FAST, env={"ORBWEB_FETCH__BACKOFF_S": "0.05"}).ok(0)
+    assert "b" in visited(cli)
