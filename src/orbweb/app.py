@@ -33,7 +33,7 @@ from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, GateSettings, origin_of
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
-from orbweb.model import SkipReason
+from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
 from orbweb.pool import InlinePool, Pool, ProcessPool
 from orbweb.robots import Robots, product_token
@@ -187,7 +187,8 @@ def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None
 
 
 def digest_settings(config: Config) -> DigestSettings:
-    return DigestSettings(url_rules(config), product_token(config.user_agent))
+    resources = config.resources.mode != Resources.OFF
+    return DigestSettings(url_rules(config), product_token(config.user_agent), resources)
 
 
 def routes(config: Config) -> dict[str, tuple[str, str]]:
@@ -302,6 +303,7 @@ async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, 
         policy=policy,
         frontier=frontier,
         bodies=bodies,
+        keeps_resources=config.resources.mode == Resources.STORE,
         lane_of=_lane_of(config),
         clock=now_us,
     )
@@ -427,6 +429,7 @@ def _engine_settings(config: Config, *, only_plan: bool) -> EngineSettings:
         longest_wait_s=config.fetch.max_retry_after_s,
         defer_s=config.engine.defer_s,
         url_rules=url_rules(config),
+        resources=Resources(config.resources.mode),
         relaxed=config.engine.order == "relaxed",
         only_plan=only_plan,
     )

@@ -150,6 +150,14 @@ class Sitemap(Section):
     """URLs that are taken from sitemaps in a run."""
 
 
+class LoadedFiles(Section):
+    """What pages load: scripts, styles, images, fonts."""
+
+    mode: Literal["off", "check", "store"] = "off"
+    """`check`: visit them too, in the same queue and budget. `store`: keep their bodies, and those of every other
+    answer that is no page."""
+
+
 class Engine(Section):
     """How the work is ordered and shared."""
 
@@ -199,6 +207,7 @@ class Config(Section):
     urls: Urls = Urls()
     robots: Robots = Robots()
     sitemap: Sitemap = Sitemap()
+    resources: LoadedFiles = LoadedFiles()
     engine: Engine = Engine()
     store: Store = Store()
 

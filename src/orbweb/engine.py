@@ -25,12 +25,12 @@ from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
 from orbweb.errors import OrbwebError
 from orbweb.events import Snapshot
-from orbweb.fetch import PAGE, ROBOTS, SITEMAP, Fetcher, Want
+from orbweb.fetch import ANYTHING, PAGE, ROBOTS, SITEMAP, STYLE, Fetcher, Want
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Ask, AskLater, Gate, Known, origin_of
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy
-from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Place, Refused
+from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Place, Refused, Resources
 from orbweb.pool import Pool
 from orbweb.sitemaps import Entry, Sitemap
 from orbweb.store import FAILED, VISITED, Ending
@@ -46,6 +46,7 @@ WAIT_BASE_S = 1.0
 WAIT_CAP_S = 15.0
 SHOWN_WAIT_S = 1.0
 CHARTED = 2_000
+WANTED = {Resources.OFF: PAGE, Resources.CHECK: STYLE, Resources.STORE: ANYTHING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class EngineSettings:
     longest_wait_s: float
     defer_s: float
     url_rules: UrlRules
+    resources: Resources
     relaxed: bool
     only_plan: bool = False
 
@@ -230,6 +232,7 @@ class Engine:
             tries_left=self._settings.tries - slot.tries,
             waits_left=self._settings.waits - slot.waits,
             rules=self._settings.url_rules,
+            resources=self._settings.resources,
         )
         match step:
             case Again():
@@ -242,8 +245,9 @@ class Engine:
                 slot.asked = (*slot.asked, url)
                 slot.tries = 0
                 self._pass_gate(slot)
-            case Read(body) if isinstance(answer, Fetched):
+            case Read(body, is_page) if isinstance(answer, Fetched):
                 slot.answer = answer
+                slot.is_page = is_page
                 self._digesting[slot.ticket] = len(body)
                 self._backlog += len(body)
                 self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags))
@@ -363,7 +367,7 @@ class Engine:
         if isinstance(answer, Fetched) and answer.body is not None:
             answer = answer._replace(body=None)
         slot.answer = None
-        slot.outcome = Outcome(max(slot.tries, 1), slot.fetched_at, answer, digest, step.redirect)
+        slot.outcome = Outcome(max(slot.tries, 1), slot.fetched_at, answer, digest, slot.is_page, step.redirect)
         self._window.bytes += slot.held_bytes()
         self._unfinished[slot.item.lane] -= 1
         self._touched.add(slot.item.lane)
@@ -461,7 +465,7 @@ class Engine:
         slot, ask = self._window.get(ticket), self._asks.get(ticket)
         if slot is not None:
             slot.under_way = True
-            self._start(ticket, slot.asked[-1], PAGE)
+            self._start(ticket, slot.asked[-1], WANTED[self._settings.resources])
         elif ask is not None:
             self._start(ticket, ask.url, ROBOTS)
         elif self._file is not None and self._file[0] == ticket:

@@ -60,6 +60,12 @@ from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
 
+# What a link is refused for, and a sitemap that lists it or a page that loads it is not.
+NOT_FOR = {
+    Source.SITEMAP: (SkipReason.SITEMAP_ONLY,),
+    Source.RESOURCE: (SkipReason.SITEMAP_ONLY, SkipReason.OUT_OF_SCOPE, SkipReason.MAX_DEPTH),
+}
+
 
 class _Found(NamedTuple):
     """A target and how it was reached; `nofollow` is the rule by which this link is not to be followed."""
@@ -87,6 +93,7 @@ class Ledger:
         policy: Policy,
         frontier: SqliteFrontier,
         bodies: BodyStore,
+        keeps_resources: bool,
         lane_of: Callable[[str], str],
         clock: Callable[[], int],
     ) -> None:
@@ -96,6 +103,7 @@ class Ledger:
         self._policy = policy
         self._frontier = frontier
         self._bodies = bodies
+        self._keeps_resources = keeps_resources
         self._lane_of = lane_of
         self._clock = clock
         self._next_url = run.next_url
@@ -175,8 +183,10 @@ class Ledger:
             self._fail(item, outcome, kind, f"HTTP {answer.status}")
         elif outcome.redirect is not None:
             self._redirect(item, outcome, *outcome.redirect)
-        elif outcome.digest is not None:
+        elif outcome.digest is not None and outcome.is_page:
             self._page(item, outcome, outcome.digest)
+        elif outcome.digest is not None:
+            self._resource(item, outcome, outcome.digest)
         else:
             self._visit(item, outcome)
         if item.depth == 0:
@@ -321,7 +331,16 @@ class Ledger:
             self._keep(item, outcome, digest)
         else:
             self._leave_out(item, rule)
-        self._follow(item, digest.parsed.links, said)
+        self._follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
+
+    def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+        """Something a page loads. Its body is kept if they are; a style sheet may load more."""
+        if self._keeps_resources:
+            self._keep_body(digest)
+        else:
+            outcome = outcome._replace(digest=None)
+        self._visit(item, outcome)
+        self._follow(item, (), digest.parsed.resources, digest.parsed.directives)
 
     def _leave_out(self, item: Item, rule: str) -> None:
         """The page was fetched and asks not to be kept. That is final: no better path can change it."""
@@ -372,9 +391,11 @@ class Ledger:
         if at.segment is not None and at.offset is not None:
             self._group.segments[at.segment] = at.offset + at.length
 
-    def _follow(self, item: Item, links: Sequence[Link], said: Directives) -> None:
-        """Find every link of a page, in document order. The hottest loop of the main process."""
-        if not links:
+    def _follow(
+        self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives
+    ) -> None:
+        """Find every link of a page, in document order, then what it loads. The hottest loop of the main process."""
+        if not links and not resources:
             return
         page_rule = self._policy.nofollow_rule(said, item.url)
         rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
@@ -387,7 +408,11 @@ class Ledger:
                 nofollow = rel_rule if link.nofollow else page_rule
                 found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self._find(found, known))
-        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
+        for link in resources:
+            depth = item.depth + (item.source is not Source.RESOURCE)
+            loaded = _Found(link.key, link.url, Source.RESOURCE, depth, 0, item)
+            targets.append(self._find(loaded, recall(link.key)))
+        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in (*links, *resources)])
         self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
@@ -407,7 +432,7 @@ class Ledger:
         parent = found.parent
         if forced:
             return Verdict(None, None, parent.base, 0)
-        candidate = Candidate(found.key, found.depth, parent.hops, parent.base, found.source is Source.SPIDER)
+        candidate = Candidate(found.key, found.depth, parent.hops, parent.base, found.source)
         verdict = self._policy.judge(candidate)
         if found.nofollow is not None:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
@@ -523,7 +548,7 @@ class Ledger:
         for number, key, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
             "urls_beyond_bases", run_id=self._run_id
         ):
-            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, linked=True))
+            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, Source.SPIDER))
             if reason == SkipReason.NOFOLLOW:
                 verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
             new_reason = verdict.reason.value if verdict.reason else None
@@ -551,7 +576,7 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
         return False
     if forced or known.reason == SkipReason.NOFOLLOW:
         return True
-    if found.source is Source.SITEMAP and known.reason == SkipReason.SITEMAP_ONLY:
+    if known.reason in NOT_FOR.get(found.source, ()):
         return True
     return found.depth < known.depth or found.parent.hops + 1 < known.hops
 

@@ -53,6 +53,7 @@ _SETTINGS = {
     "external_hops": ("scope", "external_hops"),
     "include": ("scope", "include"),
     "exclude": ("scope", "exclude"),
+    "resources": ("resources", "mode"),
     "sitemap": ("sitemap", "mode"),
     "order": ("engine", "order"),
     "processes": ("engine", "processes"),
@@ -85,6 +86,7 @@ class CrawlOptions(ResumeOptions, total=False):
     user_agent: str
     resolve: Sequence[str]
     allow_private: bool
+    resources: Literal["off", "check", "store"]
     sitemap: Literal["auto", "only", "off"]
     order: Literal["strict", "relaxed"]
     store: Literal["segments", "files"]

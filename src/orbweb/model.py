@@ -21,6 +21,14 @@ class Source(StrEnum):
     RESOURCE = "resource"
 
 
+class Resources(StrEnum):
+    """What becomes of what pages load: scripts, styles, images, fonts."""
+
+    OFF = "off"
+    CHECK = "check"
+    STORE = "store"
+
+
 class SkipReason(StrEnum):
     """Why a URL is not visited. Stored with the rule that decided."""
 
@@ -206,4 +214,5 @@ class Outcome(NamedTuple):
     fetched_at: int
     answer: Fetched | Failed | Refused
     digest: Digest | None = None
+    is_page: bool = True
     redirect: tuple[str, str] | None = None

@@ -15,7 +15,7 @@ import re2
 
 from orbweb import urls
 from orbweb.errors import ConfigError
-from orbweb.model import Directives, SkipReason, Verdict
+from orbweb.model import Directives, SkipReason, Source, Verdict
 
 PAGE_FILE = re.compile(
     r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
@@ -43,16 +43,13 @@ class Rules:
 
 
 class Candidate(NamedTuple):
-    """A URL and the path on which it was found; `base` and `hops` are those of the page that led to it.
-
-    `linked`: the path is a link, not a redirect or a sitemap.
-    """
+    """A URL and the path on which it was found; `base` and `hops` are those of the page that led to it."""
 
     key: str
     depth: int
     hops: int
     base: int
-    linked: bool = False
+    source: Source = Source.INITIAL
 
 
 class _Area(NamedTuple):
@@ -159,9 +156,15 @@ class Policy:
     def judge(self, found: Candidate) -> Verdict:
         """Allowed, or the reason and the rule. Patterns first: they are what a user wrote by hand."""
         owner = self.owner(found.key)
+        if owner is None and self._is_loaded(found):
+            owner = found.base
         base, hops = (found.base, found.hops + 1) if owner is None else (owner, 0)
         reason, rule = self._refusal(found, base, hops)
         return Verdict(reason, rule, base, hops)
+
+    def _is_loaded(self, found: Candidate) -> bool:
+        """What a page of the scope loads from its own site belongs to it, whatever its path."""
+        return found.source is Source.RESOURCE and not found.hops and urls.scope_site(found.key) in self._areas
 
     def _refusal(self, found: Candidate, base: int, hops: int) -> tuple[SkipReason | None, str | None]:
         rules = self.rules
@@ -172,9 +175,10 @@ class Policy:
             return SkipReason.NOT_INCLUDED, "scope.include: " + " | ".join(rules.include)
         if hops > rules.external_hops:
             return self._outside(base)
-        if rules.max_depth is not None and found.depth > rules.max_depth:
+        depth = found.depth - (found.source is Source.RESOURCE)
+        if rules.max_depth is not None and depth > rules.max_depth:
             return SkipReason.MAX_DEPTH, f"limits.max_depth: {rules.max_depth}"
-        if rules.sitemap_only and found.linked:
+        if rules.sitemap_only and found.source is Source.SPIDER:
             return SkipReason.SITEMAP_ONLY, "sitemap.mode: only"
         if base in self._full:
             return SkipReason.PAGE_LIMIT, self.page_limit_rule()

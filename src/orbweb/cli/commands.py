@@ -48,6 +48,14 @@ class SitemapMode(StrEnum):
     OFF = "off"
 
 
+class ResourceMode(StrEnum):
+    """The choices of --resources."""
+
+    OFF = "off"
+    CHECK = "check"
+    STORE = "store"
+
+
 class ShowAs(StrEnum):
     """The choices of show --as."""
 
@@ -100,6 +108,10 @@ AllowPrivate = Annotated[
 ]
 OrderOption = Annotated[
     Order | None, typer.Option(help="strict: one order for the run [default]. relaxed: one order per host.")
+]
+ResourcesOption = Annotated[
+    ResourceMode | None,
+    typer.Option(help="Scripts, styles, images, fonts: visit them too (check), keep them (store) [off]."),
 ]
 SitemapOption = Annotated[
     SitemapMode | None, typer.Option(help="auto: read sitemaps too [default]. only: follow no links. off: none.")
@@ -177,6 +189,7 @@ def crawl(
     strict_path: StrictPath = None,
     include: Include = None,
     exclude: Exclude = None,
+    resources: ResourcesOption = None,
     sitemap: SitemapOption = None,
     config: ConfigFile = None,
     user_agent: UserAgent = None,
@@ -206,6 +219,7 @@ def crawl(
         scope__external_hops=external_hops,
         scope__include=include,
         scope__exclude=exclude,
+        resources__mode=resources and resources.value,
         sitemap__mode=sitemap and sitemap.value,
         engine__order=order and order.value,
         engine__processes=processes,

@@ -76,9 +76,9 @@ class HttpSettings:
     ca_file: str
 
 
-def _worth_reading(content_type: str) -> bool:
+def _worth_reading(content_type: str, want: Want) -> bool:
     kind = media_type(content_type)
-    return kind in READ_TYPES or kind in UNDECLARED
+    return want.any_type or kind in READ_TYPES or kind in UNDECLARED or (want.styles and kind == "text/css")
 
 
 def trusted_certificates() -> str:
@@ -193,7 +193,7 @@ class _Transfer:
             return -1
         self.coded = bool(codings)
         redirects = 300 <= status < 400
-        self.wanted = not redirects and (self.want.any_type or _worth_reading(self.found.get(b"content-type", "")))
+        self.wanted = not redirects and _worth_reading(self.found.get(b"content-type", ""), self.want)
         empty = status == 304 or self.found.get(b"content-length") == "0"
         return -1 if redirects and self.coded and not empty else None
 

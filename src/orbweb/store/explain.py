@@ -106,6 +106,8 @@ def _allowing_rule(found: _Url) -> str:
         return f"base URL: {found.base_url}"
     if found.depth == 0:
         return f"base URL: {found.base_url} redirects here"
+    if found.source == Source.RESOURCE and not found.hops:
+        return "resources.mode: a page of the scope loads it"
     return _reach(found.hops, found.scope_key)
 
 

@@ -21,7 +21,7 @@ SELECT urls.run_id, urls.id, COALESCE(urls.url, urls.key), CASE
     WHEN visits.kind IS NULL AND COALESCE(visits.status, 0) NOT BETWEEN 200 AND 399 THEN 'its status is no success'
     WHEN visits.redirect_to IS NOT NULL AND visits.status < 300 THEN 'its status is no redirect'
     WHEN visits.redirect_to IS NOT NULL AND targets.id IS NULL THEN 'the URL it redirects to is missing'
-    WHEN (visits.role = '-') <> (visits.body_sha256 IS NULL) THEN 'its role needs another body'
+    WHEN visits.role <> '-' AND visits.body_sha256 IS NULL THEN 'its role needs a body'
     WHEN (visits.role = '-') <> (visits.content_sha256 IS NULL) THEN 'its role needs another content'
     WHEN visits.body_sha256 IS NOT NULL AND bodies.sha256 IS NULL THEN 'its body is not in the store'
     WHEN visits.bytes <> COALESCE(bodies.size, 0) THEN 'its body has another size'
