@@ -187,7 +187,7 @@ def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None
 
 
 def digest_settings(config: Config) -> DigestSettings:
-    resources = config.resources.mode != Resources.OFF
+    resources = Resources(config.resources.mode) is not Resources.OFF
     return DigestSettings(url_rules(config), product_token(config.user_agent), resources)
 
 
@@ -303,7 +303,7 @@ async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, 
         policy=policy,
         frontier=frontier,
         bodies=bodies,
-        keeps_resources=config.resources.mode == Resources.STORE,
+        keeps_resources=Resources(config.resources.mode) is Resources.STORE,
         lane_of=_lane_of(config),
         clock=now_us,
     )

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 from orbweb import parse
 from orbweb.encodings import UNDECLARED, certain_encoding, media_type
-from orbweb.model import Digest, Failed, FailKind
+from orbweb.model import Digest, Failed, FailKind, Parsed
 from orbweb.store.blobs import new_compressor, pack
 from orbweb.urls import Resolver, UrlRules
 
+CSS_TYPE = "text/css"
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 OTHER_TEXT = frozenset(("text/plain", "text/xml", "application/xml"))
 SNIFFED = 1024
@@ -75,6 +76,11 @@ def is_html(content_type: str | None, body: bytes) -> bool:
     return kind in OTHER_TEXT and _is_plainly_html(_start(body)) is not None
 
 
+def is_css(content_type: str | None) -> bool:
+    """Whether the answer is a style sheet: by its declaration alone, as browsers have it."""
+    return media_type(content_type) == CSS_TYPE
+
+
 def _is_binary(content_type: str | None, body: bytes) -> bool:
     """A format that is known by its first bytes, or more than a tenth NUL, which text is in UTF-16 only."""
     if body.startswith(_MAGIC):
@@ -92,15 +98,19 @@ def _start(body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class DigestSettings:
-    """What a digester must know of its project: `agent` is the product token that pages may address."""
+    """What a digester must know of its project: `agent` is the product token that pages may address.
+
+    With `resources` it takes any body, and finds what pages and style sheets load.
+    """
 
     rules: UrlRules
     agent: str
+    resources: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A page on its way to a digester."""
+    """A body on its way to a digester."""
 
     ticket: int
     url: str
@@ -133,10 +143,10 @@ class _Memory:
 
 
 class Digester:
-    """Digests pages of one project."""
+    """Digests what one project keeps: pages and, with `resources`, what they load as well."""
 
     def __init__(self, settings: DigestSettings) -> None:
-        self._agent = settings.agent
+        self._settings = settings
         self._resolver = Resolver(settings.rules)
         self._compressor = new_compressor()
         self._memory = _Memory()
@@ -155,16 +165,24 @@ class Digester:
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 
     def _digest(self, job: Job) -> Digest:
-        parsed = parse.parse(
+        blob = pack(job.body, self._compressor)
+        return Digest(self._parsed(job), blob, blob.sha256)
+
+    def _parsed(self, job: Job) -> Parsed:
+        resources = self._settings.resources
+        if resources and is_css(job.content_type):
+            return parse.parse_css(job.body, job.url, resolver=self._resolver, content_type=job.content_type)
+        if resources and not is_html(job.content_type, job.body):
+            return Parsed()
+        return parse.parse(
             job.body,
             job.url,
             resolver=self._resolver,
             content_type=job.content_type,
             robots_tags=job.robots_tags,
-            agent=self._agent,
+            agent=self._settings.agent,
+            resources=resources,
         )
-        blob = pack(job.body, self._compressor)
-        return Digest(parsed, blob, blob.sha256)
 
 
 def cpu_limit_s(size: int) -> float:

@@ -307,7 +307,8 @@ class Ledger:
         base_chain = item.depth == 0 and not self.scope_fixed
         if base_chain:
             self._move_scope(item.base, key)
-        found = _Found(key, url, Source.REDIRECT, item.depth, item.redirects + 1, item)
+        source = item.source if item.source is Source.RESOURCE else Source.REDIRECT
+        found = _Found(key, url, source, item.depth, item.redirects + 1, item)
         target = self._find(found, known, forced=base_chain)
         self._visit(item, outcome, redirect_to=target)
         self._new_redirects[item.id] = target
@@ -391,10 +392,8 @@ class Ledger:
         if at.segment is not None and at.offset is not None:
             self._group.segments[at.segment] = at.offset + at.length
 
-    def _follow(
-        self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives
-    ) -> None:
-        """Find every link of a page, in document order, then what it loads. The hottest loop of the main process."""
+    def _follow(self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives) -> None:
+        """Find every link of a page, in document order, then what it loads. The hottest loop there is."""
         if not links and not resources:
             return
         page_rule = self._policy.nofollow_rule(said, item.url)

@@ -1,9 +1,9 @@
 """A body becomes a DOM, and the DOM becomes what the crawl needs of a page.
 
-Owns which elements are links and what a page says about itself. Always: links are in document order, each
-key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`; the answer depends on the body, the URL, the content
-type and the rules alone; any bytes are a page. Never: runs scripts, looks into inert `<template>` contents,
-or raises for bad markup. What a page may take of memory and time is the caller's to limit.
+Owns which elements are links, which load something, and what a page says about itself. Always: links are in
+document order, each key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`; the answer depends on the body, the
+URL, the content type and the rules alone; any bytes are a page. Never: runs scripts, looks into inert `<template>`
+contents, or raises for bad markup. What a page may take of memory and time is the caller's to limit.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import cast
 import turbohtml
 from turbohtml import Document, Element, Namespace, XPath
 
-from orbweb import directives
-from orbweb.encodings import UTF_8, encoding_of
+from orbweb import css, directives
+from orbweb.encodings import UTF_8, decoded, encoding_of
 from orbweb.model import Link, Parsed
 from orbweb.urls import Page, Resolver
 
@@ -48,7 +48,8 @@ _LOADS = {
     "embed": (("src", "other"),),
     "object": (("data", "other"),),
 }
-_LOADING = (*_LOADS, "link", "template")
+_LOADING = (*_LOADS, "link", "style", "template")
+_STYLED = '[style*="("]'
 _LOADS_BY_REL = {
     "stylesheet": "style",
     "icon": "image",
@@ -107,9 +108,7 @@ def read(
     resources: bool = False,
 ) -> Parsed:
     """What the crawl needs of a DOM, which is left as it was."""
-    page = resolver.page(url)
-    if page is None:
-        raise ValueError(f"not an http(s) URL: {url}")
+    page = _page(url, resolver)
     facts = _scan(document, directives.addressees(agent))
     loads = _loads(document) if resources else _References()
     base = _base(facts.base, page, resolver)
@@ -122,6 +121,23 @@ def read(
         encoding=document.encoding or UTF_8,
         truncated=facts.references.truncated or loads.truncated,
     )
+
+
+def parse_css(body: bytes, url: str, *, resolver: Resolver, content_type: str | None = None) -> Parsed:
+    """What the style sheet that was answered at `url` loads; it has no links and no title."""
+    encoding = css.encoding_of(body, content_type)
+    loads = _References()
+    loads.add_all(css.references(decoded(body, encoding)))
+    page = _page(url, resolver)
+    resources = _links(loads, page, page.own.key)
+    return Parsed(resources=resources, encoding=encoding, truncated=loads.truncated)
+
+
+def _page(url: str, resolver: Resolver) -> Page:
+    page = resolver.page(url)
+    if page is None:
+        raise ValueError(f"not an http(s) URL: {url}")
+    return page
 
 
 def _document(body: bytes | str, encoding: str | None) -> Document:
@@ -147,6 +163,13 @@ class _References:
             self.kinds[href] = kind
             if nofollow:
                 self.nofollow.add(href)
+
+    def add_all(self, found: Iterable[tuple[str, str]]) -> None:
+        """Note hrefs and their kinds, as many as fit."""
+        for href, kind in found:
+            self.add(href, kind)
+            if self.truncated:
+                break
 
 
 @dataclass(slots=True)
@@ -281,7 +304,7 @@ def _rel(element: Element) -> frozenset[str]:
     return frozenset(rel.lower().split(None, MAX_WORDS)) if rel else _NO_WORDS
 
 
-def _skip_inert(template: Element, elements: Iterator[Element], tags: tuple[str, ...]) -> None:
+def _skip_inert(template: Element, elements: Iterator[Element], tags: tuple[str, ...] | None) -> None:
     """Take out of a walk what no browser shows: a template's contents, unless it is a shadow root."""
     if (template.attr("shadowrootmode") or "").lower() not in ("open", "closed"):
         for _ in template.iter_elements(tags):
@@ -322,15 +345,15 @@ def _canonical(hrefs: Iterable[str], base: Page) -> str | None:
 
 
 def _loads(document: Document) -> _References:
-    """What the page loads."""
+    """What the page loads. Any element may have a `style`, so that one that can load something is looked for."""
     loads = _References()
-    elements = document.iter_elements(_LOADING)
+    tags = None if document.select_one(_STYLED) else _LOADING
+    elements = document.iter_elements(tags)
     for element in elements:
         if element.tag == "template":
-            _skip_inert(element, elements, _LOADING)
+            _skip_inert(element, elements, tags)
             continue
-        for href, kind in _loaded(element):
-            loads.add(href, kind)
+        loads.add_all(_loaded(element))
         if loads.truncated:
             break
     return loads
@@ -343,8 +366,16 @@ def _loaded(element: Element) -> Iterator[tuple[str, str]]:
         href, kind = element.attr("href"), _loaded_by_rel(element)
         if href and kind:
             yield href, kind
-        return
-    for attribute, kind in _LOADS[tag]:
+    elif tag == "style":
+        if (element.attr("type") or "text/css").strip().lower() == "text/css":
+            yield from css.references(element.text)
+    elif tag in _LOADS:
+        yield from _loaded_by_attributes(element)
+    yield from css.references(element.attr("style") or "")
+
+
+def _loaded_by_attributes(element: Element) -> Iterator[tuple[str, str]]:
+    for attribute, kind in _LOADS[element.tag]:
         href = element.attr(attribute)
         if href:
             yield href, kind

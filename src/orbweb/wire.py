@@ -20,12 +20,12 @@ _RESULT = struct.Struct("<IIIIIIQ32s32s")
 
 def encode_settings(settings: DigestSettings) -> str:
     rules = settings.rules
-    return json.dumps([sorted(rules.drop_params), rules.keep_params, settings.agent])
+    return json.dumps([sorted(rules.drop_params), rules.keep_params, settings.agent, settings.resources])
 
 
 def decode_settings(text: str) -> DigestSettings:
-    drop, keep, agent = json.loads(text)
-    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), agent)
+    drop, keep, agent, resources = json.loads(text)
+    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), agent, resources)
 
 
 def encode_job(job: Job) -> list[bytes]:
@@ -65,11 +65,13 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         parsed.directives.nofollow,
         parsed.encoding,
         parsed.truncated,
+        len(parsed.links),
     ]
     meta = json.dumps(facts).encode()
-    keys = "\n".join([link.key for link in parsed.links]).encode()
-    urls = "\n".join(["" if link.url == link.key else link.url for link in parsed.links]).encode()
-    flags = bytes([FLAGS[link.kind, link.nofollow] for link in parsed.links])
+    links = parsed.links + parsed.resources
+    keys = "\n".join([link.key for link in links]).encode()
+    urls = "\n".join(["" if link.url == link.key else link.url for link in links]).encode()
+    flags = bytes([FLAGS[link.kind, link.nofollow] for link in links])
     head = _RESULT.pack(
         ticket,
         len(meta),
@@ -94,9 +96,11 @@ def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
     facts = json.loads(meta)
     if isinstance(facts, str):
         return ticket, Failed(FailKind.UNPARSABLE, facts)
-    title, canonical, noindex, nofollow, encoding, truncated = facts
+    title, canonical, noindex, nofollow, encoding, truncated, count = facts
     links = _decode_links(keys.decode(), urls.decode(), flags)
-    parsed = Parsed(links, (), title, canonical, Directives(noindex, nofollow), encoding, truncated)
+    parsed = Parsed(
+        links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, truncated
+    )
     return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256)
 
 

@@ -11,8 +11,8 @@ import time
 import pytest
 import zstandard
 
-from orbweb.digest import SNIFFED, Digester, DigestSettings, Job, is_html
-from orbweb.fetch import http
+from orbweb.digest import SNIFFED, Digester, DigestSettings, Job, is_css, is_html
+from orbweb.fetch import PAGE, http
 from orbweb.model import Digest, Directives, Failed, FailKind
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
@@ -130,7 +130,7 @@ def test_other_text_stays_what_it_declares(content_type: str, body: bytes) -> No
 
 @pytest.mark.parametrize("content_type", [*DECLARED, *OTHER_TEXT, *UNDECLARED])
 def test_whatever_may_be_a_page_is_read(content_type: str | None) -> None:
-    assert http._worth_reading(content_type or "")
+    assert http._worth_reading(content_type or "", PAGE)
 
 
 @pytest.mark.parametrize("content_type", UNDECLARED)
@@ -264,6 +264,30 @@ def test_the_rules_of_the_project_make_the_keys() -> None:
     job = Job(1, "https://h/", "text/html", b"<a href='?a=1&b=2'>")
     (link,) = Digester(DigestSettings(UrlRules(keep_params=("b",)), "orbweb")).digest(job).parsed.links
     assert (link.key, link.url) == ("https://h/?b=2", "https://h/?a=1&b=2")
+
+
+WITH_RESOURCES = DigestSettings(DEFAULT_RULES, "orbweb", resources=True)
+
+
+def test_resources_of_pages_and_style_sheets_are_found_when_asked_for() -> None:
+    page = Job(1, "https://h/a/", "text/html", b"<a href=b><img src=i.png><p style='x: url(j.png)'>")
+    sheet = Job(2, "https://h/a/s.css", "Text/CSS; charset=utf-8", b"@import 'b.css'; p { x: url(/i.png) }")
+    other = Job(3, "https://h/i.png", "image/png", b"\x89PNG\r\n\x1a\n<a href=no>")
+    found = [Digester(WITH_RESOURCES).digest(job) for job in (page, sheet, other)]
+    assert [[(link.kind, link.key) for link in digest.parsed.resources] for digest in found] == [
+        [("image", "https://h/a/i.png"), ("image", "https://h/a/j.png")],
+        [("style", "https://h/a/b.css"), ("image", "https://h/i.png")],
+        [],
+    ]
+    assert [[link.key for link in digest.parsed.links] for digest in found] == [["https://h/a/b"], [], []]
+    assert [digest.blob.size for digest in found] == [len(job.body) for job in (page, sheet, other)]
+    assert Digester(SETTINGS).digest(page).parsed.resources == ()
+
+
+@pytest.mark.parametrize("content_type", [None, "text/html", "text/plain", "text/x-css", "application/css"])
+def test_a_style_sheet_is_what_is_declared_as_one(content_type: str | None) -> None:
+    assert is_css("text/css")
+    assert not is_css(content_type)
 
 
 def test_header_and_page_speak_to_the_agent_of_the_project() -> None:

@@ -259,6 +259,43 @@ def test_resources_are_read_only_when_asked_for() -> None:
     ]
 
 
+def test_css_of_a_page_is_read_in_its_place_and_resolved_like_its_hrefs() -> None:
+    html = """
+    <base href=/b/><link rel=stylesheet href=a.css><style>@import "b.css"; p { x: url(c.png) }</style>
+    <style type="text/less">p { x: url(no.png) }</style><style type=" TEXT/CSS ">p { x: url(d.png) }</style>
+    <template><p style="x: url(no.png)"></p><style>p { x: url(no.png) }</style></template>
+    <p style="background: URL('e.png')"><img src=f.png style="x: url(g.png)"><p style="x: y">
+    <svg><style>p { x: url(h.png) }</style><rect style="fill: url(#i)"/></svg>
+    <a href=link.html style="x: url(j.png)">
+    """
+    page = parsed(html, resources=True)
+    assert [link.key for link in page.links] == ["http://h/b/link.html"]
+    assert [link.kind for link in page.resources[:2]] == ["style", "style"]
+    names = [link.url.removeprefix("http://h/b/").partition(".")[0] for link in page.resources]
+    assert "".join(names) == "abcdefghj"
+    assert parsed(html).resources == ()
+
+
+def test_a_style_sheet_has_resources_only() -> None:
+    body = "@import 'a.css'; @font-face { src: url(/f.woff) } p { x: url(../i\u00e4.png), url(self.css#x) }"
+    sheet = parse.parse_css(body.encode("latin-1"), "http://h/s/self.css", resolver=Resolver(),
+                            content_type="text/css; charset=latin1")  # fmt: skip
+    assert [(link.kind, link.url) for link in sheet.resources] == [
+        ("style", "http://h/s/a.css"),
+        ("font", "http://h/f.woff"),
+        ("image", "http://h/i%C3%A4.png"),
+    ]
+    assert (sheet.links, sheet.title, sheet.encoding, sheet.truncated) == ((), "", "windows-1252", False)
+    with pytest.raises(ValueError, match="not an http"):
+        parse.parse_css(b"", "ftp://h/", resolver=Resolver())
+
+
+def test_a_style_sheet_has_a_limit_of_references() -> None:
+    body = b"".join(b"url(%x)" % number for number in range(parse.MAX_LINKS + 1))
+    sheet = parse.parse_css(body, "http://h/", resolver=Resolver())
+    assert (len(sheet.resources), sheet.truncated) == (parse.MAX_LINKS, True)
+
+
 @pytest.mark.parametrize(
     ("srcset", "names"),
     [

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,11 @@ ODD_PAGES = [
     Job(11, "https://h/", "text/html", b"x" * 3_000_000),
     Job(12, "https://h/", "text/html", b"<p>", ("noarchive", "orbweb: \u00fc, noindex", "none")),
     Job(13, "https://h/", "text/html", b"<meta name=orbweb content=&#27;,nofollow>", ("googlebot: noindex",)),
+    Job(14, "https://h/", "text/html", b"<a href=b rel=nofollow><img src=i><p style='x: url(j?b=1&a=2)'>"),
+    Job(15, "https://h/", "text/html", b"<script src=a></script><link rel=icon href=b><video src=c><embed src=d>"),
+    Job(16, "https://h/", "text/css; charset=latin1", b"@import '\xe9'; @font-face { src: url(f) } url(g)"),
+    Job(17, "https://h/", "text/css", b"".join(b"url(%x)" % number for number in range(MAX_LINKS + 1))),
+    Job(18, "https://h/", "image/png", b"\x89PNG\r\n\x1a\n"),
 ]
 
 
@@ -104,22 +110,26 @@ def worker_begins_with(code: str, home: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")])))
 
 
-def test_worker_processes_give_the_same_digests_as_this_one() -> None:
+@pytest.mark.parametrize("resources", [False, True])
+def test_worker_processes_give_the_same_digests_as_this_one(resources: bool) -> None:
+    settings = replace(SETTINGS, resources=resources)
     jobs = ODD_PAGES + [html(ticket) for ticket in range(100, 100 + 3 * JOBS_AHEAD)]
 
     async def digest() -> Results:
         results: Results = {}
-        async with workers(3, results) as pool:
+        async with workers(3, results, settings) as pool:
             for job in jobs:
                 pool.submit(job)
             await arrived(results, len(jobs))
         return results
 
-    expected = inline(jobs)
+    expected = inline(jobs, settings)
     assert asyncio.run(digest()) == expected
     many = expected[10]
     assert isinstance(many, Digest)
     assert (len(many.parsed.links), many.parsed.truncated) == (MAX_LINKS, True)
+    found = [digest.parsed.resources for digest in expected.values() if isinstance(digest, Digest)]
+    assert sum(map(len, found)) == (2 + 4 + 3 + MAX_LINKS if resources else 0)
 
 
 @pytest.mark.parametrize(
