@@ -86,7 +86,7 @@ class Guard:
         if address is not None:
             self._names.later(partial(self._found, site, port, told), Found((address,), FOREVER))
         else:
-            self._names.ask(host, partial(self._found, site, port, told))
+            self._names.ask(host.removesuffix("."), partial(self._found, site, port, told))
 
     def rotate(self, pin: Pin) -> None:
         """The address in use could not be reached: the next is."""
