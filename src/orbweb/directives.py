@@ -1,8 +1,8 @@
 """What a page says to robots about itself: `<meta name=robots>` and the X-Robots-Tag header.
 
 Owns reading the two and whom they address. Always: what is said to everyone and what is said to us add up, and
-nothing takes back a `noindex` or a `nofollow`; the answer has the very text that decided. Never: raises, or
-decides what follows from it.
+nothing takes back a `noindex` or a `nofollow`; the answer has the very text that decided; of an endless text the
+start is read. Never: raises, or decides what follows from it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from orbweb.model import Directives
 HEADER = "X-Robots-Tag"
 EVERYONE = "robots"
 
+_READ = 10_000
 _SHOWN = 200
 _NOTHING = Directives()
 _NOINDEX = frozenset(("noindex", "none"))
@@ -41,7 +42,7 @@ def read(metas: Iterable[tuple[str, str]], headers: Iterable[str], agent: str) -
     names = addressees(agent) | {"*"}
     noindex = nofollow = None
     for where, text in said:
-        words = set(_heard(text.lower(), names))
+        words = set(_heard(text[:_READ].lower(), names))
         shown = None if words.isdisjoint(_NOINDEX | _NOFOLLOW) else f"{where}: {_shown(text)}"
         noindex = noindex or (None if words.isdisjoint(_NOINDEX) else shown)
         nofollow = nofollow or (None if words.isdisjoint(_NOFOLLOW) else shown)
@@ -62,7 +63,7 @@ def _heard(text: str, names: frozenset[str]) -> Iterator[str]:
 
 def _shown(text: str) -> str:
     """A value fit to be printed: one line, nothing that could steer a terminal, and not without end."""
-    line = " ".join(text.split())
+    line = " ".join(text[:_READ].split())
     plain = "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line[: _SHOWN + 1]
     )

@@ -326,7 +326,7 @@ def test_a_noindex_page_is_asked_for_once_whatever_path_is_found_later(cli: Cli)
             "/3": page("3", hidden),
         }
         with serve(StaticSite(inside)) as server:
-            cli.crawl(server.url, *FAST, "--external-hops", 2).ok(0)
+            cli.crawl(server.url, *FAST, "--external-hops", 2, "--allow-private").ok(0)
             assert asked(other) == Counter(["/far", "/hidden"])
             assert told(cli, hidden)[1] == "noindex"
             assert told(cli, f"{other.url}child")[1] == "external_hops"

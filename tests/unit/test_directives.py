@@ -117,8 +117,9 @@ def test_the_text_cannot_steer_a_terminal_and_ends() -> None:
     assert len(found) < 300
 
 
-@pytest.mark.parametrize("unit", ["a", "a:", "a,", "a:,", " ", "max-", "*", "/", "noindex,", "unavailable_after:"])
-def test_hostile_values_are_read_at_once(unit: str) -> None:
+@pytest.mark.parametrize("unit", ["a", "a:", "a,", "a:,", " ", "max-", "*", "/", "index,", "unavailable_after:"])
+def test_of_endless_values_the_start_is_read_at_once(unit: str) -> None:
     start = time.process_time()
-    read((("robots", unit * 50_000),), (unit * 50_000,), "probe")
-    assert time.process_time() - start < 1.0
+    found = read((("robots", f"nofollow, {unit * 500_000}"),), (unit * 500_000 + ",probe: none",), "probe")
+    assert time.process_time() - start < 0.2
+    assert (found.nofollow or "").startswith("meta robots: nofollow,")
