@@ -80,9 +80,8 @@ def next_step(
 def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...], rules: UrlRules) -> Step:
     target = urls.target(location, answer.url, rules=rules)
     if target is None:
-        return Settle(
-            Failed(FailKind.BAD_REDIRECT, f"redirects to {location[:200]!r}, which is not an http(s) URL")
-        )
+        shown = urls.without_userinfo(location)[:200]
+        return Settle(Failed(FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL"))
     if target.key != key:
         return Settle(answer, target)
     if target.url in asked:

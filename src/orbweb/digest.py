@@ -1,12 +1,16 @@
 """The parallel stages in one pure step: a body becomes links, hashes and a compressed frame.
 
 A `Digester` lives as long as its process, because its memo and its compressor do; what it returns depends
-on the body, the URL and the settings alone, so it does not matter which process answers.
+on the body, the URL and the settings alone, so it does not matter which process answers. A page with too many
+nodes, or one that needs more memory than a page may take, fails; the process goes on.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import resource
+import weakref
 from dataclasses import dataclass
 
 from orbweb import parse
@@ -20,6 +24,15 @@ HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 OTHER_TEXT = frozenset(("text/plain", "text/xml", "application/xml"))
 SNIFFED = 1024
 ERROR_LENGTH = 500
+PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+MAX_NODES = 2_000_000
+"""Elements, texts and comments of a page, reckoned from its bytes."""
+MEMORY = ((32_000_000, 64), (160_000_000, 4))
+"""What one digest may take, the least of: so many bytes, and so many more for each byte of the body. Markup that
+a parser must repeat, such as formatting that is never closed, grows a thousandfold."""
+CPU_S = 10.0
+CPU_S_PER_MB = 0.25
+"""Processor time of one digest in a worker process."""
 
 _BEFORE = rb"(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?[^>]*+>)*+"
 _begins_as_html = re.compile(
@@ -106,6 +119,29 @@ class Job:
     robots_tags: tuple[str, ...] = ()
 
 
+class _Memory:
+    """The address space of this process. Inside the block the kernel refuses what goes beyond the allowance."""
+
+    def __init__(self) -> None:
+        self._figures = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._figures)
+
+    def allow(self, more: int) -> _Memory:
+        self._before = resource.getrlimit(resource.RLIMIT_AS)
+        soft, hard = self._before
+        limit = int(os.pread(self._figures, 64, 0).split()[0]) * PAGE_SIZE + more
+        if soft != resource.RLIM_INFINITY:
+            limit = min(limit, soft)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_error: object) -> None:
+        resource.setrlimit(resource.RLIMIT_AS, self._before)
+
+
 class Digester:
     """Digests what one project keeps: pages and, with `resources`, what they load as well."""
 
@@ -113,17 +149,25 @@ class Digester:
         self._settings = settings
         self._resolver = Resolver(settings.rules)
         self._compressor = new_compressor()
+        self._memory = _Memory()
 
     def digest(self, job: Job) -> Digest | Failed:
         """What the page holds. A page that breaks a library fails by itself, with the library's words."""
+        if _too_many_nodes(job.body):
+            return Failed(FailKind.UNPARSABLE, f"more than {MAX_NODES:,} elements and texts")
+        allowed = min(fixed + per_byte * len(job.body) for fixed, per_byte in MEMORY)
         try:
-            return self._digest(job)
+            with self._memory.allow(allowed):
+                return self._digest(job)
+        except MemoryError:
+            return Failed(FailKind.UNPARSABLE, f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed")
         except Exception as error:  # noqa: BLE001
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 
     def _digest(self, job: Job) -> Digest:
+        parsed = self._parsed(job)
         blob = pack(job.body, self._compressor)
-        return Digest(self._parsed(job), blob, blob.sha256)
+        return Digest(parsed, blob, blob.sha256)
 
     def _parsed(self, job: Job) -> Parsed:
         resources = self._settings.resources
@@ -140,3 +184,15 @@ class Digester:
             agent=self._settings.agent,
             resources=resources,
         )
+
+
+def cpu_limit_s(size: int) -> float:
+    """Processor time that a body of this size may take in a worker."""
+    return CPU_S + CPU_S_PER_MB * size / 1e6
+
+
+def _too_many_nodes(body: bytes) -> bool:
+    """Every `<` may begin a node and end a text; an end tag begins none, and between two tags is no text."""
+    if len(body) < 2 * MAX_NODES:
+        return False
+    return 2 * body.count(b"<") - body.count(b"</") - body.count(b"><") > MAX_NODES

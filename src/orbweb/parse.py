@@ -1,9 +1,10 @@
 """A body becomes a DOM, and the DOM becomes what the crawl needs of a page.
 
 Owns which elements are links, which load something, and what a page says about itself. Always: links are in
-document order, each key once, at most `MAX_LINKS`; the answer depends on the body, the URL, the content type
-and the rules alone; any bytes are a page. Never: runs scripts, looks into inert `<template>` contents, or
-raises for bad markup.
+document order, each key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`; the answer depends on the body,
+the URL, the content type and the rules alone; any bytes are a page. Never: runs scripts, looks into inert
+`<template>` contents, or raises for bad markup. What a page may take of memory and time is the caller's to
+limit.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ from orbweb.urls import Page, Resolver
 
 MAX_LINKS = 50_000
 """Distinct references of a page; what comes after them is not read, and the page is marked as truncated."""
+MAX_LINK_CHARACTERS = 16_000_000
+"""Of the URLs of a page together: a long `<base href>` would make gigabytes of a small page."""
 MAX_TITLE = 1_000
+MAX_WORDS = 1_000
+"""Words of a title, of a `rel` or of a robots directive that are looked at."""
 
 _REFRESH = re.compile(
     r"""\s*+[\d.]++(?=[\s;,])\s*+[;,]?+\s*+(?:url\s*+=\s*+)?+(?:"([^"]*)|'([^']*)|(\S.*))""",
@@ -193,10 +198,13 @@ def _scan(document: Document, addressees: frozenset[str]) -> _Facts:
         _READERS[element.tag](element, facts)
     hrefs = [href.partition("#")[0] for href in _hrefs(document)]
     refused = Counter((element.attr("href") or "").partition("#")[0] for element in document.select(_NOFOLLOW))
+    occurrences = Counter(hrefs) if refused else refused
     for href in dict.fromkeys(hrefs):
         if href and href[-1] <= " ":
             return _walk(document, addressees)
-        facts.references.add(href, "a", nofollow=href in refused and refused[href] == hrefs.count(href))
+        facts.references.add(href, "a", nofollow=href in refused and refused[href] == occurrences[href])
+        if facts.references.truncated:
+            break
     return facts
 
 
@@ -273,7 +281,7 @@ def _read_base(element: Element, facts: _Facts) -> None:
 
 def _read_title(element: Element, facts: _Facts) -> None:
     if facts.title is None and element.namespace is Namespace.HTML:
-        facts.title = " ".join(element.text.split())[:MAX_TITLE]
+        facts.title = " ".join(element.text.split(None, MAX_WORDS)[:MAX_WORDS])[:MAX_TITLE]
 
 
 _READERS = {
@@ -294,7 +302,7 @@ _hrefs = cast("Callable[[Document], list[str]]", XPath("//a/@href"))
 
 def _rel(element: Element) -> frozenset[str]:
     rel = element.attr("rel")
-    return frozenset(rel.lower().split()) if rel else _NO_WORDS
+    return frozenset(rel.lower().split(None, MAX_WORDS)) if rel else _NO_WORDS
 
 
 def _skip_inert(template: Element, elements: Iterator[Element], tags: tuple[str, ...] | None) -> None:
@@ -314,6 +322,7 @@ def _links(references: _References, base: Page, own: str) -> tuple[Link, ...]:
     """The targets of the references, each key once, but not the page itself."""
     found: dict[str, Link] = {}
     kinds, refused = references.kinds, references.nofollow
+    room = MAX_LINK_CHARACTERS
     for (href, kind), target in zip(kinds.items(), base.targets(kinds), strict=True):
         if target is None:
             continue
@@ -321,6 +330,10 @@ def _links(references: _References, base: Page, own: str) -> tuple[Link, ...]:
         nofollow = href in refused
         known = found.get(key)
         if known is None:
+            room -= len(url)
+            if room < 0:
+                references.truncated = True
+                break
             found[key] = Link(key, url, kind, nofollow)
         elif known.nofollow and not nofollow:
             found[key] = known._replace(nofollow=False)

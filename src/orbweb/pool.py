@@ -1,13 +1,15 @@
 """Runs digests inside the main process or in worker processes; the result is the same.
 
-Owns the worker processes. A worker that dies is replaced and its pages
-are given to the new one; the page it died on is tried at most `ATTEMPTS` times. Workers end when the main
-process does, however it ends: their socket closes.
+Owns the worker processes. A worker that dies is replaced and its pages are given to the new one; the page it
+died on is tried at most `ATTEMPTS` times, and only once if it used up its processor time. Workers end when the
+main process does, however it ends: their socket closes. A page that could hold up the event loop for long is
+never digested in the main process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +18,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from orbweb import wire
-from orbweb.digest import Digester, DigestSettings, Job
+from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 
@@ -24,6 +26,8 @@ ATTEMPTS = 3
 FRUITLESS = 30
 JOBS_AHEAD = 32
 BYTES_AHEAD = 8_000_000
+HEAVY_BYTES = 1_000_000
+"""A larger page may take a second to parse: too long for the process that fetches and commits."""
 
 Done = Callable[[int, "Digest | Failed"], None]
 Broken = Callable[[OrbwebError], None]
@@ -40,21 +44,25 @@ class Pool(Protocol):
 
 
 class InlinePool:
-    """Digests at once, in this process."""
+    """Digests at once, in this process; heavy pages in one worker, which is started when the first comes."""
 
-    def __init__(self, settings: DigestSettings, done: Done) -> None:
+    def __init__(self, settings: DigestSettings, done: Done, broken: Broken) -> None:
         self._digester = Digester(settings)
         self._done = done
+        self._heavy = ProcessPool(settings, done, broken)
 
     def submit(self, job: Job) -> None:
-        self._done(job.ticket, self._digester.digest(job))
+        if len(job.body) > HEAVY_BYTES:
+            self._heavy.submit(job)
+        else:
+            self._done(job.ticket, self._digester.digest(job))
 
     def close(self) -> None:
-        """Nothing to stop."""
+        self._heavy.close()
 
 
 class ProcessPool:
-    """Spreads jobs over worker processes."""
+    """Spreads jobs over worker processes; at least one is there when there is something to do."""
 
     def __init__(self, settings: DigestSettings, done: Done, broken: Broken) -> None:
         self._settings = settings
@@ -63,7 +71,7 @@ class ProcessPool:
         self._fruitless = 0
         self._workers: list[_Worker] = []
         self._waiting: deque[tuple[Job, int]] = deque()
-        self._replacing: set[asyncio.Task[None]] = set()
+        self._starting: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def start(cls, processes: int, settings: DigestSettings, done: Done, broken: Broken) -> ProcessPool:
@@ -74,6 +82,8 @@ class ProcessPool:
 
     def submit(self, job: Job) -> None:
         self._waiting.append((job, 1))
+        if not self._workers and not self._starting:
+            self._start_one()
         self.feed()
 
     def feed(self) -> None:
@@ -93,21 +103,26 @@ class ProcessPool:
         if worker not in self._workers:
             return
         self._workers.remove(worker)
-        self._fruitless = 0 if worker.finished else self._fruitless + 1
+        self._fruitless = 0 if worker.finished or worker.out_of_time else self._fruitless + 1
         if self._fruitless >= FRUITLESS:
-            self._broken(OrbwebError("worker processes die before they do anything; try --processes 0"))
+            hint = f"with --processes 0 only pages above {HEAVY_BYTES:,} bytes need one"
+            self._broken(OrbwebError(f"worker processes die before they do anything; {hint}"))
             return
         for number, (job, attempts) in enumerate(reversed(worker.jobs.values())):
-            suspect = number == len(worker.jobs) - 1
-            if suspect and attempts >= ATTEMPTS:
-                self._done(job.ticket, Failed(FailKind.UNPARSABLE, f"a worker died {attempts} times on this page"))
+            if number < len(worker.jobs) - 1:
+                self._waiting.appendleft((job, attempts))
+            elif (failed := worker.verdict(job, attempts)) is not None:
+                self._done(job.ticket, failed)
             else:
-                self._waiting.appendleft((job, attempts + suspect))
-        replacing = asyncio.ensure_future(self._replace())
-        self._replacing.add(replacing)
-        replacing.add_done_callback(self._replacing.discard)
+                self._waiting.appendleft((job, attempts + 1))
+        self._start_one()
 
-    async def _replace(self) -> None:
+    def _start_one(self) -> None:
+        starting = asyncio.ensure_future(self._start_worker())
+        self._starting.add(starting)
+        starting.add_done_callback(self._starting.discard)
+
+    async def _start_worker(self) -> None:
         try:
             self._workers.append(await _Worker.start(self, self._settings))
         except OSError as error:
@@ -116,8 +131,8 @@ class ProcessPool:
         self.feed()
 
     def close(self) -> None:
-        for replacing in self._replacing:
-            replacing.cancel()
+        for starting in self._starting:
+            starting.cancel()
         for worker in self._workers:
             worker.close()
 
@@ -178,6 +193,20 @@ class _Worker(asyncio.Protocol):
         self.ahead -= len(job.body)
         self.finished += 1
         self._pool.finished(ticket, digest)
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether it is dead because a page used up its processor time."""
+        return self._process.returncode == -signal.SIGPROF
+
+    def verdict(self, job: Job, attempts: int) -> Failed | None:
+        """What the job on which this worker died comes to; None if it may be tried again."""
+        if self.out_of_time:
+            limit = cpu_limit_s(len(job.body))
+            return Failed(FailKind.UNPARSABLE, f"needs more than {limit:g} s of processor time to be parsed")
+        if attempts >= ATTEMPTS:
+            return Failed(FailKind.UNPARSABLE, f"a worker died {attempts} times on this page")
+        return None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._process.kill()

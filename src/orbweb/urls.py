@@ -1,9 +1,9 @@
 """URLs: resolving as browsers do, the canonical key, and the parts of a key.
 
 Owns the only definition of a URL's identity. Always: parsing is the WHATWG one (ada); `canonicalize` is
-idempotent; a key or a target has no fragment and no userinfo and is http or https. Never: looks at the
-network, keeps state that changes an answer (the memo of `Resolver` only makes it faster), or raises for
-a bad URL: that is `None`.
+idempotent; a key or a target has no fragment and no userinfo and is http or https; a URL longer than
+`MAX_URL` is none. Never: looks at the network, keeps state that changes an answer (the memo of `Resolver`
+only makes it faster), or raises for a bad URL: that is `None`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ TRACKING_PARAMS = frozenset({
 })
 # fmt: on
 
+MAX_URL = 8_192
+"""Characters of the longest URL that is one. Servers refuse longer ones; hostile pages fill memory with them."""
+
 _HTTP = ("http://", "https://")
 _PORTS = {"http": 80, "https": 443}
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -35,6 +38,7 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 # What a path or a query may hold as it is (RFC 3986: pchar, slash, question mark); the rest is escaped.
 _SETTLED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?]*").fullmatch
 _UNSETTLED = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
+_USERINFO = re.compile(r"(?<=[/\\][/\\])[^/\\?#]*@")
 _SLASHES = re.compile("/{2,}")
 
 # A relative reference that means base directory + itself, and whose key needs no work but the last slash.
@@ -47,6 +51,7 @@ _PLAIN_FILE = re.compile(_NAME).fullmatch
 
 # A reference whose meaning depends on the base's directory only, not on its last segment or its query.
 _BY_DIRECTORY = re.compile(r"(?!https?:(?!//))[A-Za-z0-9_~./%-][^\t\r\n]*", re.IGNORECASE).fullmatch
+_FAR_UP = "../" * 9
 _MEMO_LENGTH = 256
 _MEMO_ENTRIES = 32_768
 
@@ -113,8 +118,8 @@ def canonicalize(url: str, rules: UrlRules = DEFAULT_RULES) -> str | None:
 
 def target(url: str, base: str | None = None, *, rules: UrlRules = DEFAULT_RULES) -> Target | None:
     """Where `url` (on `base`) leads, None if that is not a valid http(s) URL."""
-    href = resolve(url, base)
-    if href is None or not href.startswith(_HTTP):
+    href = resolve(url, base) if len(url) <= MAX_URL else None
+    if href is None or len(href) > MAX_URL or not href.startswith(_HTTP):
         return None
     request = _without_secrets(href)
     key = _key(request, rules)
@@ -152,7 +157,7 @@ class Resolver:
     """Makes targets of the hrefs of many pages. One per worker, with the rules of one project.
 
     What an href means is remembered for each directory, because the pages of a directory repeat each other's
-    links. The memo is emptied when it holds `entries` answers.
+    links. The memo is emptied when it holds `entries` answers; a directory with a long name is not in it.
     """
 
     __slots__ = ("_directories", "_entries", "_used", "rules")
@@ -184,6 +189,8 @@ class Resolver:
         """The target of a plain href, without parsing; None where the parser must decide."""
         if href.startswith(_HTTP):
             return _plain_url(href)
+        if len(directory.own.url) > _MEMO_LENGTH or href.startswith(_FAR_UP):
+            return None
         if href.startswith("/"):
             directory, href = self._directory(_root(directory.own.url)), href[1:]
         while href.startswith("../"):
@@ -197,9 +204,11 @@ class Resolver:
     def _directory(self, url: str) -> _Directory:
         known = self._directories.get(url)
         if known is None:
-            self._is_full()
             own = Target(_key(url, self.rules), url)
-            known = self._directories[url] = _Directory(own, own.key.rstrip("/") + "/", {})
+            known = _Directory(own, own.key.rstrip("/") + "/", {})
+            if len(url) <= _MEMO_LENGTH:
+                self._is_full()
+                self._directories[url] = known
         return known
 
     def _is_full(self) -> bool:
@@ -277,6 +286,11 @@ def _parent(directory: str) -> str:
     """The directory one above; the root is its own."""
     root = _root(directory)
     return root if directory == root else directory[: directory.rindex("/", 0, -1) + 1]
+
+
+def without_userinfo(text: str) -> str:
+    """Text that may be any URL, valid or not, without user names and passwords, to be shown."""
+    return _USERINFO.sub("", text)
 
 
 def _without_secrets(href: str) -> str:

@@ -1,5 +1,6 @@
 """A worker process: digests pages until the main process is gone.
 
+A page that takes more than its share of processor time ends the process by SIGPROF, whatever it is doing.
 Imports as little as it can, because every worker starts with it.
 """
 
@@ -12,7 +13,7 @@ import sys
 from typing import BinaryIO, cast
 
 from orbweb import wire
-from orbweb.digest import Digester
+from orbweb.digest import Digester, cpu_limit_s
 
 READ_BUFFER = 1 << 18
 COLLECT_AFTER = 50_000
@@ -22,7 +23,10 @@ def work(connection: socket.socket, digester: Digester) -> None:
     """Jobs in, digests out."""
     stream = cast("BinaryIO", connection.makefile("rb", buffering=READ_BUFFER))
     while (job := wire.read_job(stream)) is not None:
-        connection.sendall(b"".join(wire.encode_digest(job.ticket, digester.digest(job))))
+        signal.setitimer(signal.ITIMER_PROF, cpu_limit_s(len(job.body)))
+        answer = wire.encode_digest(job.ticket, digester.digest(job))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        connection.sendall(b"".join(answer))
 
 
 def main() -> None:

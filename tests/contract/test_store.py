@@ -393,7 +393,7 @@ def test_finishing_gives_up_what_is_queued(site: Site) -> None:
 def failed_site(site: Site) -> list[int]:
     numbers = site.find("a", "b", "c", "d")
     site.settle(1)
-    for number, kind in zip(reversed(numbers), ("timeout", "http_4xx", "dns"), strict=False):
+    for number, kind in zip(reversed(numbers), ("timeout", "http_4xx", "dns_timeout"), strict=False):
         site.settle(number, kind=kind)
     site.settle(numbers[0])
     site.commit(EndedBy.EXHAUSTED)
@@ -428,7 +428,7 @@ def test_a_retry_of_one_kind_leaves_the_others_failed(site: Site) -> None:
     failed_site(site)
     assert runs.retry(site.db, site.now(), "tls", NOW) == 0
     assert site.now().state is RunState.COMPLETED
-    assert runs.retry(site.db, site.now(), "dns", NOW) == 1
+    assert runs.retry(site.db, site.now(), "dns_timeout", NOW) == 1
     assert [each["kind"] for each in reports.failures(site.db, site.run.id)] == ["timeout", "http_4xx"]
     assert site.now().state is RunState.PAUSED
     assert site.books_balance()

@@ -193,7 +193,7 @@ def test_hops_limits_and_finished_runs(cli: Cli) -> None:
     with serve(StaticSite(outside)) as other:
         inside = {"/": page("start", f"{other.url}x", "/a", "/b"), "/a": page("a"), "/b": page("b")}
         with serve(StaticSite(inside)) as server:
-            cli.crawl(server.url, *FAST, "--external-hops", 1).ok(0)
+            cli.crawl(server.url, *FAST, "--external-hops", 1, "--allow-private").ok(0)
             cli.crawl(server.url, *FAST, "--new-run", "--page-limit", 2, "--external-hops", 0).ok(0)
             cli.crawl(server.url, *FAST, "--new-run", "--page-limit", "none", "--budget", 1).ok(4)
             cli("finish", "site").ok()

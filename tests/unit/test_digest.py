@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import resource
+import subprocess
+import sys
 import time
 
 import pytest
@@ -10,7 +13,7 @@ import zstandard
 
 from orbweb.digest import SNIFFED, Digester, DigestSettings, Job, is_css, is_html
 from orbweb.fetch import http
-from orbweb.model import Directives
+from orbweb.model import Digest, Directives, Failed, FailKind
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
@@ -207,6 +210,54 @@ def test_a_digest_depends_on_the_page_alone_not_on_those_before() -> None:
     forwards = [used.digest(job) for job in pages]
     assert [used.digest(job) for job in reversed(pages)] == forwards[::-1]
     assert [Digester(SETTINGS).digest(job) for job in pages] == forwards
+
+
+def repeated_formatting(paragraphs: int) -> bytes:
+    """A parser must repeat all the open formatting in every paragraph."""
+    return b"<p>" + b"".join(b"<b id=%d>" % number for number in range(400)) + b"</p><p>x" * paragraphs
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"x<p>" * 1_000_001, "more than 2,000,000 elements and texts"),
+        (b"<!---->" * 2_100_000, "more than 2,000,000 elements and texts"),
+        (repeated_formatting(10_000), "needs more than 37 MB of memory to be parsed"),
+    ],
+    ids=["texts", "comments", "formatting"],
+)
+def test_a_page_that_takes_too_much_fails_and_the_next_does_not(body: bytes, error: str) -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    digester = Digester(SETTINGS)
+    start = time.process_time()
+    assert digester.digest(Job(1, "https://h/", "text/html", body)) == Failed(FailKind.UNPARSABLE, error)
+    assert time.process_time() - start < 2.0
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    good = digester.digest(Job(2, "https://h/", "text/html", b"<a href=x>"))
+    assert isinstance(good, Digest)
+    assert len(good.parsed.links) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"<div>" * 1_000_000, b"<p>x</p>\n" * 500_000, repeated_formatting(300), b"<p>" + b"x" * 10_000_000],
+    ids=["nested", "large", "a little formatting", "one line"],
+)
+def test_large_pages_are_pages(body: bytes) -> None:
+    assert isinstance(Digester(SETTINGS).digest(Job(1, "https://h/", "text/html", body)), Digest)
+
+
+def test_a_lower_limit_of_the_user_is_kept() -> None:
+    """In a process of its own: a limit once lowered could starve the tests that follow."""
+    script = (
+        "import resource; from orbweb.digest import _Memory\n"
+        "limit = (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1])\n"
+        "resource.setrlimit(resource.RLIMIT_AS, limit)\n"
+        "with _Memory().allow(8 << 30): assert resource.getrlimit(resource.RLIMIT_AS) == limit\n"
+        "with _Memory().allow(1 << 20): assert resource.getrlimit(resource.RLIMIT_AS) < limit\n"
+        "assert resource.getrlimit(resource.RLIMIT_AS) == limit\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
 def test_the_rules_of_the_project_make_the_keys() -> None:

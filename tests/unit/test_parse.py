@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -362,6 +364,35 @@ def test_a_page_with_too_many_links_is_cut_and_says_so() -> None:
     assert len(whole.links) == len(cut.links) == parse.MAX_LINKS
     assert whole.links == cut.links
     assert (whole.truncated, cut.truncated) == (False, True)
+
+
+def test_a_page_with_long_links_is_cut_and_says_so() -> None:
+    """A short page with a long base would take gigabytes."""
+    anchors = "".join(f"<a href=x{number}>" for number in range(20_000))
+    cut = parsed(f"<base href='/{'a/' * 3_000}'>{anchors}")
+    characters = [len(link.url) for link in cut.links]
+    assert parse.MAX_LINK_CHARACTERS - max(characters) < sum(characters) <= parse.MAX_LINK_CHARACTERS
+    assert cut.truncated
+    assert cut.links[0].url.endswith("a/x0")
+
+
+@pytest.mark.parametrize("anchor", ["<a rel=nofollow href=%d>", "<a rel=nofollow href=%d><a href=%d>"])
+def test_a_hundred_thousand_nofollow_links_are_read_in_a_moment(anchor: str) -> None:
+    html = "".join(anchor.replace("%d", str(number)) for number in range(100_000))
+    start = time.process_time()
+    page = parsed(html)
+    assert time.process_time() - start < 3.0
+    assert len(page.links) == parse.MAX_LINKS
+    assert {link.nofollow for link in page.links} == {anchor.count("%d") == 1}
+
+
+def test_of_endless_lists_of_words_the_first_are_read() -> None:
+    many = "word " * 200_000
+    assert parsed(f"<title>\n{many}</title>").title == many[:1_000]
+    assert [link.nofollow for link in parsed(f"<a href=x rel='nofollow {many}'>").links] == [True]
+    directives = parsed(f"<meta name=robots content='noindex,{many.replace(' ', ',')}'>").directives
+    assert (directives.noindex or "").startswith("meta robots: noindex,word")
+    assert directives.nofollow is None
 
 
 def test_keys_follow_the_rules_of_the_project() -> None:

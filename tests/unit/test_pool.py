@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from orbweb import pool
 from orbweb.app import default_processes
-from orbweb.digest import DigestSettings, Job
+from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.parse import MAX_LINKS
@@ -62,12 +63,8 @@ ODD_PAGES = [
 
 
 def inline(jobs: list[Job], settings: DigestSettings = SETTINGS) -> Results:
-    results: Results = {}
-    pool = InlinePool(settings, results.__setitem__)
-    for job in jobs:
-        pool.submit(job)
-    pool.close()
-    return results
+    digester = Digester(settings)
+    return {job.ticket: digester.digest(job) for job in jobs}
 
 
 @asynccontextmanager
@@ -105,6 +102,12 @@ def children(parent: int | None = None) -> set[int]:
 
 def alive(pid: int) -> bool:
     return stat(pid)[:1] not in ([], ["Z"])
+
+
+def worker_begins_with(code: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that are started from now on run this first."""
+    (home / "sitecustomize.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")])))
 
 
 @pytest.mark.parametrize("resources", [False, True])
@@ -189,13 +192,14 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The workers get little memory, so a large page is the end of them."""
-    (tmp_path / "sitecustomize.py").write_text(
+    worker_begins_with(
         "import resource, orbweb.digest\n"
         "pages = int(open('/proc/self/statm').read().split()[0])\n"
         "limit = pages * resource.getpagesize() + 32_000_000\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n",
+        tmp_path,
+        monkeypatch,
     )
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     good = [html(ticket) for ticket in range(2, 20)]
     poison = Job(1, "https://h/", "text/html", b"<a href=x>" * 4_000_000)
 
@@ -213,11 +217,66 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
     assert capfd.readouterr().err.count("MemoryError") == ATTEMPTS
 
 
+def slow(ticket: int) -> Job:
+    return Job(ticket, "https://h/", "text/html", b"<a href=x>" * 600_000)
+
+
+def test_a_page_that_takes_too_long_ends_its_worker_and_fails_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More such pages in a row than workers may die for nothing: each is the page's fault, not the worker's."""
+    worker_begins_with(
+        "import orbweb.digest as digest\ndigest.CPU_S, digest.CPU_S_PER_MB = 0.05, 0.0\n", tmp_path, monkeypatch
+    )
+    monkeypatch.setattr(pool, "FRUITLESS", 2)
+    jobs = [html(1), slow(2), slow(3), slow(4), html(5)]
+
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(1, results) as pool:
+            for job in jobs:
+                pool.submit(job)
+            await arrived(results, len(jobs))
+        return results
+
+    results = asyncio.run(digest())
+    for ticket in (2, 3, 4):
+        limit = cpu_limit_s(6_000_000)
+        error = f"needs more than {limit:g} s of processor time to be parsed"
+        assert results.pop(ticket) == Failed(FailKind.UNPARSABLE, error)
+    assert results == inline([html(1), html(5)])
+
+
+def test_without_workers_heavy_pages_have_one_of_their_own() -> None:
+    heavy = [Job(ticket, "https://h/", "text/html", b"<a href=x>" * 110_000) for ticket in (1, 2)]
+
+    async def digest() -> tuple[Results, Results, int]:
+        results: Results = {}
+        broken: list[OrbwebError] = []
+        inline_pool = InlinePool(SETTINGS, results.__setitem__, broken.append)
+        inline_pool.submit(html(3))
+        assert not children()
+        for job in heavy:
+            inline_pool.submit(job)
+        inline_pool.submit(html(4))
+        at_once = dict(results)
+        await arrived(results, 4)
+        started = len(children())
+        inline_pool.close()
+        assert not broken
+        return at_once, results, started
+
+    at_once, results, started = asyncio.run(digest())
+    assert set(at_once) == {3, 4}
+    assert results == inline([*heavy, html(3), html(4)])
+    assert started == 1
+    assert not children()
+
+
 def test_workers_that_cannot_start_are_reported_and_not_tried_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('no worker today')\n")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    worker_begins_with("raise SystemExit('no worker today')\n", tmp_path, monkeypatch)
 
     async def start() -> list[OrbwebError]:
         broken: list[OrbwebError] = []

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orbweb import urls
-from orbweb.urls import DEFAULT_RULES, Parts, Resolver, Target, UrlRules
+from orbweb.urls import DEFAULT_RULES, MAX_URL, Parts, Resolver, Target, UrlRules
 
 examples = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
@@ -237,6 +237,40 @@ def test_the_memo_is_bounded() -> None:
     for number in range(1000):
         assert page.target(f"d{number}/p{number}") == (f"http://h/d{number}/p{number}",) * 2
     assert len(page._known) <= 10
+
+
+def test_long_directories_are_not_remembered() -> None:
+    """They would fill the memo, which is bounded by entries, with megabytes each."""
+    resolver = Resolver()
+    page = resolver.page(f"http://h/{'a/' * 2_000}")
+    assert page is not None
+    for number in range(100):
+        assert page.target(f"../{number}") == Target(*[f"http://h/{'a/' * 1_999}{number}"] * 2)
+    assert not resolver._directories
+
+
+@pytest.mark.parametrize("href", ["../" * 8 + "x", "../" * 9 + "x", "../" * 80 + "x/", "../" * 2_000 + "x"])
+def test_a_reference_far_up_ends_at_the_root(href: str) -> None:
+    page = Resolver().page("http://h/a/b/c")
+    assert page is not None
+    assert page.target(href) == urls.target(href, "http://h/a/b/c")
+    assert page.target(href).key == "http://h/x"
+
+
+@pytest.mark.parametrize(
+    ("url", "known"),
+    [
+        ("http://h/" + "a" * (MAX_URL - 9), True),
+        ("http://h/" + "a" * (MAX_URL - 8), False),
+        ("http://h/" + "\u00e9" * (MAX_URL // 6 - 2), True),
+        ("http://h/" + "\u00e9" * (MAX_URL // 6), False),
+        (" " * MAX_URL + "http://h/", False),
+    ],
+)
+def test_a_url_that_is_too_long_is_none(url: str, known: bool) -> None:
+    assert (urls.target(url) is not None) is known
+    assert (urls.canonicalize(url) is not None) is known
+    assert (Resolver().page("http://h/").target(url) is not None) is known
 
 
 def test_a_resolver_has_no_page_for_what_is_not_http() -> None:
