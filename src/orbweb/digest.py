@@ -165,8 +165,9 @@ class Digester:
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 
     def _digest(self, job: Job) -> Digest:
+        parsed = self._parsed(job)
         blob = pack(job.body, self._compressor)
-        return Digest(self._parsed(job), blob, blob.sha256)
+        return Digest(parsed, blob, blob.sha256)
 
     def _parsed(self, job: Job) -> Parsed:
         resources = self._settings.resources
