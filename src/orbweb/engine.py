@@ -66,6 +66,7 @@ class EngineSettings:
     defer_s: float
     url_rules: UrlRules
     relaxed: bool
+    only_plan: bool = False
 
 
 class Engine:
@@ -563,6 +564,8 @@ class Engine:
         if not ledger.queued and ledger.surveyed:
             return Ending(EndedBy.PAGE_LIMIT if ledger.every_limit_reached else EndedBy.EXHAUSTED)
         if budget is not None and ledger.crawl_settled >= budget and ledger.queued:
+            return Ending(EndedBy.BUDGET)
+        if self._settings.only_plan and ledger.surveyed:
             return Ending(EndedBy.BUDGET)
         if self._stop_at is None:
             return None

@@ -278,6 +278,26 @@ def test_a_normal_link_found_later_admits_what_was_nofollow(cli: Cli, budget: li
     assert check(cli)["skipped"] == {"max_depth": 1, "out_of_scope": 1}
 
 
+def test_a_sitemap_admits_what_was_nofollow_and_never_what_was_noindex(cli: Cli) -> None:
+    """A sitemap is read when the base URLs are settled, so it may list what they said."""
+    answers = {
+        "/": meta("none", page("start", "/a", "/b")),
+        "/a": page("a"),
+        "/b": page("b"),
+        "/sitemap.xml": Answer(
+            200,
+            (("Content-Type", "application/xml"),),
+            b"<urlset><url><loc>/</loc></url><url><loc>/b</loc></url></urlset>",
+        ),
+    }
+    with serve(StaticSite(answers)) as server:
+        done = cli.crawl(server.url, *FAST).ok(0).json
+        assert asked(server) == Counter(["/", "/b"])
+        assert told(cli, f"{server.url}b") == ("visited", None, f"scope: {server.url}")
+    assert done["skipped"] == {"nofollow": 1, "noindex": 1}
+    check(cli)
+
+
 def test_directives_of_what_is_no_page_do_nothing(cli: Cli) -> None:
     answers = {
         "/": page("start", "/text", "/old", "/gone"),

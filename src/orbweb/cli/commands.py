@@ -218,6 +218,48 @@ def crawl(
 
 
 @app.command()
+def plan(
+    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Where a crawl would start.")],
+    max_depth: MaxDepth = None,
+    rate: Rate = None,
+    external_hops: Hops = None,
+    strict_path: StrictPath = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    sitemap: SitemapOption = None,
+    config: ConfigFile = None,
+    user_agent: UserAgent = None,
+    resolve: Resolve = None,
+    allow_private: AllowPrivate = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Say what a crawl would do, without crawling: robots.txt, sitemaps, scope with examples, rate.
+
+    Visits the URLs themselves, robots.txt and sitemaps; nothing is kept. Exit code 3 if a URL cannot be crawled.
+    """
+    settings = _given(
+        user_agent=user_agent,
+        resolve=resolve,
+        fetch__allow_private=allow_private,
+        limits__rate=_rate(rate),
+        limits__max_depth=_limit("--max-depth", max_depth),
+        scope__strict_path=strict_path,
+        scope__external_hops=external_hops,
+        scope__include=include,
+        scope__exclude=exclude,
+        sitemap__mode=sitemap and sitemap.value,
+    )
+    from orbweb import plan as planning
+    from orbweb.app import Request
+
+    request = Request(urls, None, config, settings)
+    report = planning.plan(request, beside=workspace, note=lambda text: typer.echo(text, err=True))
+    output.emit(report, output.plan_text, as_json=as_json)
+    raise typer.Exit(3 if any(base["problem"] for base in report["bases"]) else 0)
+
+
+@app.command()
 def resume(
     project: ProjectName,
     budget: Budget = None,

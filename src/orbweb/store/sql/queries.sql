@@ -307,6 +307,26 @@ FROM urls JOIN urls AS bases ON bases.run_id = urls.run_id AND bases.id = urls.r
 WHERE urls.run_id = :run_id AND urls.reason = 'nofollow' AND urls.rule NOT LIKE 'rel=nofollow%' AND bases.depth = 0
 GROUP BY bases.id;
 
+-- name: skipped_examples
+-- `plan` shows what each rule refuses.
+SELECT COALESCE(url, key), rule FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = :reason
+ORDER BY id LIMIT :count;
+
+-- name: robots_files
+-- `plan` shows what each origin asks for.
+SELECT origin, body FROM robots ORDER BY origin;
+
+-- name: base_outcomes
+-- `plan` shows what became of each base URL.
+SELECT bases.url, urls.state, urls.reason, urls.rule, visits.status, visits.error
+FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE bases.run_id = :run_id ORDER BY bases.number;
+
+-- name: queued_urls
+-- `plan` judges what is known by robots.txt, which a crawl does at each lease.
+SELECT COALESCE(url, key), source FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY id;
+
 -- name: failures
 -- What failed and why, in the order of commits.
 SELECT COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries, visits.fetched_at
