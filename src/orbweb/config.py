@@ -150,7 +150,7 @@ class Sitemap(Section):
     """URLs that are taken from sitemaps in a run."""
 
 
-class LoadedFiles(Section):
+class Resources(Section):
     """What pages load: scripts, styles, images, fonts."""
 
     mode: Literal["off", "check", "store"] = "off"
@@ -207,7 +207,7 @@ class Config(Section):
     urls: Urls = Urls()
     robots: Robots = Robots()
     sitemap: Sitemap = Sitemap()
-    resources: LoadedFiles = LoadedFiles()
+    resources: Resources = Resources()
     engine: Engine = Engine()
     store: Store = Store()
 

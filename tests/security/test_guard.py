@@ -4,7 +4,6 @@ nothing."""
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -201,15 +200,34 @@ def test_a_pin_that_names_no_host_is_refused_at_the_start(cli: Cli) -> None:
     assert "--resolve 'a b:80:127.0.0.1': a b is not a host" in done.err
 
 
-@pytest.mark.parametrize(
-    "url", ["ftp://127.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1:70/", "dict://localhost/"]
-)
-def test_only_http_and_https(cli: Cli, url: str, tmp_path: Path) -> None:
-    assert cli.crawl(url).code == 2
-    with serve(StaticSite({"/": page("start", url, "/r"), "/r": redirect(url)})) as server:
+def test_only_http_and_https(cli: Cli) -> None:
+    others = ["ftp://127.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1:70/", "dict://localhost/", "data:,x"]
+    redirects = {f"/{number}": redirect(url) for number, url in enumerate(others)}
+    with serve(StaticSite({"/": page("start", *others, *redirects), **redirects})) as server:
         done = cli.crawl(server.url, *FAST, "--external-hops", 5).ok(3)
-        assert (done.json["discovered"], done.json["visited"]) == (2, 1)
-    assert [failure["kind"] for failure in failures(cli).values()] == ["bad_redirect"]
+        assert (done.json["discovered"], done.json["visited"]) == (6, 1)
+    assert {failure["kind"] for failure in failures(cli).values()} == {"bad_redirect"}
+
+
+def test_sitemaps_do_not_lead_there(cli: Cli) -> None:
+    """Neither as files that robots.txt names, nor by redirects of such files, nor by what they list."""
+    with canary() as watch, serve_names(NAMED) as names:
+        away = [in_ascii(f"http://{host}:{watch.port}/{number}") for number, host in enumerate(HOSTS)]
+        listed = "".join(f"<url><loc>{escape(url)}</loc></url>" for url in away)
+        files = {f"/s{number}.xml": redirect(url) for number, url in enumerate(away)}
+
+        def robots(_request: Request) -> Answer:
+            own = [f"{server.url}sitemap.xml", *(f"{server.url}{name[1:]}" for name in files)]
+            return text("".join(f"Sitemap: {url}\n" for url in (*own, *away)))
+
+        urlset = Answer(200, (("Content-Type", "application/xml"),), f"<urlset>{listed}</urlset>".encode())
+        site = {"/": page("start", "/a"), "/a": page("a"), "/robots.txt": robots, "/sitemap.xml": urlset, **files}
+        with serve(StaticSite(site)) as server:
+            done = cli.crawl(server.url, *FAST, "--external-hops", 1, env={**QUICK, **names.env}).ok(0, 3)
+            assert {"/sitemap.xml", "/s0.xml"} <= {hit.path for hit in server.whole_log}
+        assert watch.hits() == 0
+    assert done.json["visited"] == 2
+    assert {failure["kind"] for failure in failures(cli).values()} <= {"blocked_address"}
 
 
 def test_loopback_spellings_are_what_they_claim(cli: Cli) -> None:

@@ -228,6 +228,11 @@ class _Transfer:
         else:
             self.failed = Failed(FailKind.TOO_LARGE, f"more than {most} bytes decoded (fetch.max_bytes)")
 
+    def forget(self) -> None:
+        """An idle handle keeps no body."""
+        self.chunks = []
+        self._lines = []
+
     def latency_ms(self) -> int:
         return round((time.monotonic() - self.started_at) * 1000)
 
@@ -400,6 +405,7 @@ class HttpFetcher:
         transfer = self._active.pop(curl)
         answer = self._answer(transfer, code, message)
         self._multi.remove_handle(curl)
+        transfer.forget()
         self._idle.append(transfer)
         self._listener.answered(transfer.ticket, answer)
 
