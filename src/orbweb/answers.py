@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orbweb import urls
-from orbweb.digest import is_html
-from orbweb.model import Failed, FailKind, Fetched, Refused
+from orbweb.digest import is_css, is_html
+from orbweb.model import Failed, FailKind, Fetched, Refused, Resources
 from orbweb.urls import Target, UrlRules
 
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -38,9 +38,10 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A page: digest its body."""
+    """A page, or something a page loads: digest its body."""
 
     body: bytes
+    is_page: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ def next_step(
     tries_left: int,
     waits_left: int,
     rules: UrlRules,
+    resources: Resources = Resources.OFF,
 ) -> Step:
     """`asked` are the URLs asked for in this place so far, the last one included."""
     if isinstance(answer, Failed):
@@ -72,17 +74,25 @@ def next_step(
         return Again()
     if answer.status in REDIRECTS and answer.location is not None:
         return _redirected(answer, answer.location, key, asked, rules)
-    if 200 <= answer.status < 300 and answer.body and is_html(answer.content_type, answer.body):
-        return Read(answer.body)
+    if 200 <= answer.status < 300 and answer.body:
+        return _read(answer, answer.body, resources)
+    return Settle(answer)
+
+
+def _read(answer: Fetched, body: bytes, resources: Resources) -> Step:
+    """Pages are digested; what they load is if it is kept, or may load more."""
+    if is_html(answer.content_type, body):
+        return Read(body)
+    if resources is Resources.STORE or (resources is Resources.CHECK and is_css(answer.content_type)):
+        return Read(body, is_page=False)
     return Settle(answer)
 
 
 def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...], rules: UrlRules) -> Step:
     target = urls.target(location, answer.url, rules=rules)
     if target is None:
-        return Settle(
-            Failed(FailKind.BAD_REDIRECT, f"redirects to {location[:200]!r}, which is not an http(s) URL")
-        )
+        shown = urls.without_userinfo(location)[:200]
+        return Settle(Failed(FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL"))
     if target.key != key:
         return Settle(answer, target)
     if target.url in asked:

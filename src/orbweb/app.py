@@ -12,7 +12,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -21,20 +21,24 @@ from orbweb import config as configuration
 from orbweb import politeness, seeds, urls
 from orbweb.config import Config
 from orbweb.control import signals
+from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Snapshot
+from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, HttpSettings, trusted_certificates
+from orbweb.fetch.names import Names
 from orbweb.frontier.sqlite import SqliteFrontier
-from orbweb.gate import Gate, GateSettings
+from orbweb.gate import Gate, GateSettings, origin_of
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
-from orbweb.model import SkipReason
+from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
 from orbweb.pool import InlinePool, Pool, ProcessPool, SplitPool
-from orbweb.robots import product_token
+from orbweb.robots import Robots, product_token
 from orbweb.store import Ending, reports, runs
+from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.reports import Report
@@ -60,6 +64,14 @@ class Request:
     config_file: Path | None = None
     settings: Mapping[str, Any] | None = None
     new_run: bool = False
+    plan: Plan | None = None
+
+
+@dataclass(slots=True)
+class Plan:
+    """A crawl that ends when its base URLs and sitemaps are read; the sitemaps it read, and what each lists."""
+
+    sitemaps: list[tuple[str, int]] = field(default_factory=list)
 
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -81,7 +93,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             runs.finish(workspace.db, paused, "a new run was started", now_us())
             paused = None
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        return _session(workspace, project, config, paused, bases, watch, note)
+        return _hold(_Session(workspace, project, config, watch, note, request.plan), paused, bases)
 
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -97,7 +109,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
                 f"`orbweb retry {name}` queues failed URLs again."
             )
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
-        return _session(workspace, project, config, paused, [], watch, note)
+        return _hold(_Session(workspace, project, config, watch, note), paused, [])
 
 
 def _name(workspace: Workspace, request: Request) -> str:
@@ -123,7 +135,9 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     flags = request.settings or {}
     configuration.build(flags, source="command line")
     settings = configuration.merge(known.settings if known else {}, file, environment, flags)
-    return configuration.build(settings, source="settings"), settings
+    config = configuration.build(settings, source="settings")
+    routes(config)
+    return config, settings
 
 
 def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run | None:
@@ -161,7 +175,40 @@ def policy_rules(config: Config) -> Rules:
         sitemap_only=config.sitemap.mode == "only",
         include=config.scope.include,
         exclude=config.scope.exclude,
+        obey_directives=config.robots.obey_directives,
+        follow_nofollow_links=config.robots.follow_nofollow_links,
     )
+
+
+def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None:
+    """The line of a remembered robots.txt that refuses the URL; None if none does or none is known."""
+    file = robots_memory.load(workspace.db, origin_of(url), 0) if config.robots.obey else None
+    return Robots.parse(file.body, product_token(config.user_agent)).refusal(url) if file else None
+
+
+def digest_settings(config: Config) -> DigestSettings:
+    resources = Resources(config.resources.mode) is not Resources.OFF
+    return DigestSettings(url_rules(config), product_token(config.user_agent), resources)
+
+
+def routes(config: Config) -> dict[str, tuple[str, str]]:
+    """The site that each `--resolve` names, and the host and port that are asked in its stead."""
+    found = {}
+    for text in config.resolve:
+        pin = configuration.read_pin(text)
+        site = urls.target(f"http://{pin.host}:{pin.port}/")
+        asked = urls.target(f"http://{pin.address}:{pin.target_port}/")
+        if site is None or asked is None:
+            raise UsageError(f"--resolve {text!r}: {pin.host if site is None else pin.address} is not a host")
+        found[urls.site(site.url)] = (urls.split(asked.url).host, pin.target_port)
+    return found
+
+
+def consent(config: Config, bases: Sequence[Base]) -> Consent:
+    """What the user named: the host:port of the base URLs as given, and of `--resolve`. Where a base URL redirects
+    to is not what the user named."""
+    named = {urls.site(url) for base in bases for url in (base.url, urls.canonicalize(base.url) or base.url)}
+    return Consent(frozenset(named | set(routes(config))), config.fetch.allow_private)
 
 
 def _lane_of(config: Config) -> Callable[[str], str]:
@@ -180,27 +227,33 @@ def _open_run(
     return runs.start_run(workspace.db, project, started, rows, budget, now_us())
 
 
-def _session(
-    workspace: Workspace,
-    project: Project,
-    config: Config,
-    paused: Run | None,
-    bases: Sequence[Target],
-    watch: Watch,
-    note: Note,
-) -> Report:
-    for stale in workspace.control(project.name).clear():
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """One crawl of a run, and who is told about it."""
+
+    workspace: Workspace
+    project: Project
+    config: Config
+    watch: Watch
+    note: Note
+    plan: Plan | None = None
+
+
+def _hold(session: _Session, paused: Run | None, bases: Sequence[Target]) -> Report:
+    """Work on a new run, or on the paused one, until the crawl ends; its report."""
+    workspace, note = session.workspace, session.note
+    for stale in workspace.control(session.project.name).clear():
         note(f"removed {stale}, left over from an earlier crawl")
-    run, crawl_id = _open_run(workspace, project, config, paused, bases)
+    run, crawl_id = _open_run(workspace, session.project, session.config, paused, bases)
     started = time.monotonic()
     try:
-        asyncio.run(_work(workspace, project, config, run, crawl_id, watch, note))
+        asyncio.run(_work(session, run, crawl_id))
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
     for remark in reports.dead_ends(workspace.db, run.id):
         note(remark)
-    return _result(workspace, project, config, run, time.monotonic() - started)
+    return _result(session, run, time.monotonic() - started)
 
 
 def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebError) -> None:
@@ -211,21 +264,14 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
         error.add_note(f"the end of the crawl could not be recorded either: {second}")
 
 
-async def _work(
-    workspace: Workspace,
-    project: Project,
-    config: Config,
-    run: Run,
-    crawl_id: int,
-    watch: Watch,
-    note: Note,
-) -> None:
+async def _work(session: _Session, run: Run, crawl_id: int) -> None:
+    workspace, config = session.workspace, session.config
     workspace.check_space(config.store.reserve_mb)
     _raise_file_limit(config.limits.workers)
-    bodies = _bodies(workspace, project, config)
+    bodies = _bodies(workspace, session.project, config)
     limiter = workspace.limiter()
     try:
-        await _crawl(workspace, project, config, run, crawl_id, bodies, limiter, watch, note)
+        await _crawl(session, run, crawl_id, bodies, limiter)
     finally:
         bodies.close()
         limiter.close()
@@ -244,17 +290,8 @@ def _raise_file_limit(workers: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _crawl(
-    workspace: Workspace,
-    project: Project,
-    config: Config,
-    run: Run,
-    crawl_id: int,
-    bodies: BodyStore,
-    limiter: Limiter,
-    watch: Watch,
-    note: Note,
-) -> None:
+async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, limiter: Limiter) -> None:
+    workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
     policy = Policy(policy_rules(config), [base.scope_key for base in bases])
     frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url, clock=now_us)
@@ -266,24 +303,25 @@ async def _crawl(
         policy=policy,
         frontier=frontier,
         bodies=bodies,
+        keeps_resources=Resources(config.resources.mode) is Resources.STORE,
         lane_of=_lane_of(config),
         clock=now_us,
     )
     dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)
     engine = Engine(
-        _engine_settings(config),
+        _engine_settings(config, only_plan=session.plan is not None),
         ledger=ledger,
         frontier=frontier,
         dispatcher=dispatcher,
-        gate=_gate(workspace, config, dispatcher, note),
-        survey=_survey(config, note),
+        gate=_gate(workspace, config, dispatcher, session.note),
+        survey=_survey(session),
         control=workspace.control(project.name),
         clock=now_us,
         check_disk=lambda: workspace.check_space(config.store.reserve_mb),
-        on_progress=watch,
-        note=note,
+        on_progress=session.watch,
+        note=session.note,
     )
-    fetcher = HttpFetcher(_http_settings(config), engine)
+    fetcher = HttpFetcher(_http_settings(config), _guard(config, bases), engine)
     pool = await _pool(config, engine)
     engine.attach(fetcher, pool)
     try:
@@ -317,7 +355,8 @@ def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: No
     return Gate(workspace.db, settings, clock=now_us, monotonic=time.monotonic, on_delay=slow_down)
 
 
-def _survey(config: Config, note: Note) -> Survey | None:
+def _survey(session: _Session) -> Survey | None:
+    config = session.config
     if config.sitemap.mode == "off" or config.limits.max_depth == 0:
         return None
     settings = SurveySettings(
@@ -327,7 +366,8 @@ def _survey(config: Config, note: Note) -> Survey | None:
         waits=config.fetch.busy_retries,
         backoff_s=config.fetch.backoff_s,
     )
-    return Survey(settings, note)
+    on_file = session.plan.sitemaps.append if session.plan else None
+    return Survey(settings, session.note, on_file)
 
 
 def _monotonic_us() -> int:
@@ -343,11 +383,11 @@ async def _pool(config: Config, engine: Engine) -> Pool:
     processes = config.engine.processes
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
-    rules, digested, broke = url_rules(config), engine.digested, engine.broke
-    heavy = ProcessPool(rules, digested, broke)
+    settings, digested, broke = digest_settings(config), engine.digested, engine.broke
+    heavy = ProcessPool(settings, digested, broke)
     if processes == 0:
-        return InlinePool(rules, digested, heavy)
-    return SplitPool(await ProcessPool.start(processes, rules, digested, broke), heavy)
+        return InlinePool(settings, digested, heavy)
+    return SplitPool(await ProcessPool.start(processes, settings, digested, broke), heavy)
 
 
 def _http_settings(config: Config) -> HttpSettings:
@@ -356,8 +396,8 @@ def _http_settings(config: Config) -> HttpSettings:
         timeout_s=config.fetch.timeout_s,
         connect_timeout_s=config.fetch.connect_timeout_s,
         max_bytes=config.fetch.max_bytes,
+        max_ratio=config.fetch.max_ratio,
         ca_file=trusted_certificates(),
-        connect_to=tuple(configuration.connect_to(pin) for pin in config.resolve),
     )
 
 
@@ -370,7 +410,13 @@ def _dispatch_settings(config: Config) -> DispatchSettings:
     )
 
 
-def _engine_settings(config: Config) -> EngineSettings:
+def _guard(config: Config, bases: Sequence[Base]) -> Guard:
+    clock = asyncio.get_running_loop().time
+    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
+    return Guard(names, consent(config, bases), routes(config), clock=clock)
+
+
+def _engine_settings(config: Config, *, only_plan: bool) -> EngineSettings:
     return EngineSettings(
         workers=config.limits.workers,
         window=config.engine.window,
@@ -385,12 +431,15 @@ def _engine_settings(config: Config) -> EngineSettings:
         longest_wait_s=config.fetch.max_retry_after_s,
         defer_s=config.engine.defer_s,
         url_rules=url_rules(config),
+        resources=Resources(config.resources.mode),
         relaxed=config.engine.order == "relaxed",
+        only_plan=only_plan,
     )
 
 
-def _result(workspace: Workspace, project: Project, config: Config, run: Run, seconds: float) -> Report:
+def _result(session: _Session, run: Run, seconds: float) -> Report:
     """The object that `crawl --json` prints."""
+    workspace, project = session.workspace, session.project
     report = reports.run_report(workspace.db, runs.run_of(workspace.db, project, run.number), alive=False)
     last = report.pop("crawls")[-1]
     return {
@@ -405,7 +454,7 @@ def _result(workspace: Workspace, project: Project, config: Config, run: Run, se
         "crawl_failed": last["failed"],
         "crawl_pages": last["pages"],
         "seconds": round(seconds, 3),
-        "window": config.engine.window,
+        "window": session.config.engine.window,
         "workspace": str(workspace.path),
     }
 

@@ -11,9 +11,10 @@ import difflib
 import inspect
 import reprlib
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -56,6 +57,21 @@ class Fetch(Section):
     """A host that asks for a longer pause (Retry-After) is left alone for this long."""
     max_bytes: int = Field(20_000_000, ge=1, le=2_000_000_000)
     """Largest decoded body. A larger one fails as `too_large`; it is never cut."""
+    max_ratio: int = Field(200, ge=1, le=1_000_000)
+    """A compressed body above 1 MB that is more than so many times its size on the wire fails as
+    `decompression_bomb`."""
+    allow_private: bool = False
+    """Let links and redirects lead to addresses that are not public. Without it only the host and port of a base
+    URL or of `resolve` may be there."""
+    dns_servers: tuple[str, ...] = ()
+    """ADDR or ADDR:PORT of the name servers to ask; none: those of the system."""
+
+    @field_validator("dns_servers")
+    @classmethod
+    def _servers(cls, servers: tuple[str, ...]) -> tuple[str, ...]:
+        for server in servers:
+            _check_server(server)
+        return servers
 
 
 class Limits(Section):
@@ -107,10 +123,14 @@ class Urls(Section):
 
 
 class Robots(Section):
-    """How robots.txt is obeyed (RFC 9309)."""
+    """How robots.txt (RFC 9309) and what pages say to robots are obeyed."""
 
     obey: bool = True
-    """False only for servers you own."""
+    """robots.txt. False only for servers you own."""
+    obey_directives: bool = True
+    """meta robots and X-Robots-Tag: a `noindex` page is not kept, links of a `nofollow` page are not followed."""
+    follow_nofollow_links: bool = True
+    """False: a URL that is linked with rel=nofollow only is not visited."""
     retry_for_s: float = Field(300.0, ge=0, le=86_400)
     """A robots.txt that answers 5xx or not at all is asked for again so long; then its URLs are skipped."""
     max_crawl_delay_s: float = Field(60.0, ge=0, le=3600)
@@ -128,6 +148,14 @@ class Sitemap(Section):
     """Files that are read in a run, those of an index included."""
     max_urls: int = Field(500_000, ge=1)
     """URLs that are taken from sitemaps in a run."""
+
+
+class Resources(Section):
+    """What pages load: scripts, styles, images, fonts."""
+
+    mode: Literal["off", "check", "store"] = "off"
+    """`check`: visit them too, in the same queue and budget. `store`: keep their bodies, and those of every other
+    answer that is no page."""
 
 
 class Engine(Section):
@@ -180,6 +208,7 @@ class Config(Section):
     urls: Urls = Urls()
     robots: Robots = Robots()
     sitemap: Sitemap = Sitemap()
+    resources: Resources = Resources()
     engine: Engine = Engine()
     store: Store = Store()
 
@@ -194,19 +223,39 @@ class Config(Section):
     @classmethod
     def _pins(cls, pins: tuple[str, ...]) -> tuple[str, ...]:
         for pin in pins:
-            connect_to(pin)
+            read_pin(pin)
         return pins
 
 
-def connect_to(pin: str) -> str:
-    """HOST:PORT:ADDR[:PORT] in curl's CONNECT_TO form, or ValueError."""
-    host, rest = _take_host(pin)
+class Pin(NamedTuple):
+    """A host and port, and the address and port that are asked in their stead. Brackets are kept."""
+
+    host: str
+    port: str
+    address: str
+    target_port: str
+
+
+def read_pin(text: str) -> Pin:
+    """HOST:PORT:ADDR[:PORT], or ValueError."""
+    host, rest = _take_host(text)
     port, _, target = rest.partition(":")
     address, rest = _take_host(target)
     target_port = rest or port
     if not (host and address and _is_port(port) and _is_port(target_port)):
-        raise ValueError(f"{pin!r} is not HOST:PORT:ADDR or HOST:PORT:ADDR:PORT")
-    return f"{host}:{port}:{address}:{target_port}"
+        raise ValueError(f"{text!r} is not HOST:PORT:ADDR or HOST:PORT:ADDR:PORT")
+    return Pin(host, port, address, target_port)
+
+
+def _check_server(text: str) -> None:
+    """ADDR or ADDR:PORT, an IPv6 address with a port in brackets; ValueError otherwise."""
+    host, port = (text, "53") if text.count(":") > 1 and not text.startswith("[") else _take_host(text)
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        host = ""
+    if not host or not _is_port(port or "53"):
+        raise ValueError(f"{text!r} is not an IP address, or an IP address and a port such as 192.0.2.1:53")
 
 
 def _is_port(text: str) -> bool:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 from orbweb import parse
 from orbweb.encodings import UNDECLARED, certain_encoding, media_type
-from orbweb.model import Digest, Failed, FailKind
+from orbweb.model import Digest, Failed, FailKind, Parsed
 from orbweb.store.blobs import new_compressor, pack
 from orbweb.urls import Resolver, UrlRules
 
+CSS_TYPE = "text/css"
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 OTHER_TEXT = frozenset(("text/plain", "text/xml", "application/xml"))
 SNIFFED = 1024
@@ -26,11 +27,12 @@ ERROR_LENGTH = 500
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 MAX_NODES = 2_000_000
 """Elements, texts and comments of a page, reckoned from its bytes."""
-MEMORY = ((32_000_000, 64), (112_000_000, 5))
-"""What one digest may take, the least of: so many bytes, and so many more for each byte of the body. Markup that
-a parser must repeat, such as formatting that is never closed, grows a thousandfold."""
-SHARED_MEMORY = 128_000_000
-"""What a digest may take where other threads work beside it; more than any page that is not heavy needs."""
+MEMORY_BYTES = 112_000_000
+MEMORY_PER_BYTE = 5
+"""What one digest may take: so many bytes, and so many more for each byte of the body. Markup that a parser must
+repeat, such as formatting that is never closed, grows a thousandfold."""
+SHARED_BYTES = 96_000_000
+"""What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
 CPU_S = 10.0
 CPU_S_PER_MB = 0.25
 """Processor time of one digest in a worker process."""
@@ -77,6 +79,11 @@ def is_html(content_type: str | None, body: bytes) -> bool:
     return kind in OTHER_TEXT and _is_plainly_html(_start(body)) is not None
 
 
+def is_css(content_type: str | None) -> bool:
+    """Whether the answer is a style sheet: by its declaration alone, as browsers have it."""
+    return media_type(content_type) == CSS_TYPE
+
+
 def _is_binary(content_type: str | None, body: bytes) -> bool:
     """A format that is known by its first bytes, or more than a tenth NUL, which text is in UTF-16 only."""
     if body.startswith(_MAGIC):
@@ -93,13 +100,26 @@ def _start(body: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class DigestSettings:
+    """What a digester must know of its project: `agent` is the product token that pages may address.
+
+    With `resources` it takes any body, and finds what pages and style sheets load.
+    """
+
+    rules: UrlRules
+    agent: str
+    resources: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """A page on its way to a digester."""
+    """A body on its way to a digester."""
 
     ticket: int
     url: str
     content_type: str | None
     body: bytes
+    robots_tags: tuple[str, ...] = ()
 
 
 class _Memory:
@@ -126,10 +146,11 @@ class _Memory:
 
 
 class Digester:
-    """Digests pages of one project."""
+    """Digests what one project keeps: pages and, with `resources`, what they load as well."""
 
-    def __init__(self, rules: UrlRules) -> None:
-        self._resolver = Resolver(rules)
+    def __init__(self, settings: DigestSettings) -> None:
+        self._settings = settings
+        self._resolver = Resolver(settings.rules)
         self._compressor = new_compressor()
         self._memory = _Memory()
 
@@ -137,13 +158,13 @@ class Digester:
         """What the page holds. A page that breaks a library fails by itself, with the library's words."""
         if _too_many_nodes(job.body):
             return Failed(FailKind.UNPARSABLE, f"more than {MAX_NODES:,} elements and texts")
-        allowed = min(fixed + per_byte * len(job.body) for fixed, per_byte in MEMORY)
+        allowed = MEMORY_BYTES + MEMORY_PER_BYTE * len(job.body)
         needs_more = f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed"
         return self._within(allowed, job) or Failed(FailKind.UNPARSABLE, needs_more)
 
     def attempt(self, job: Job) -> Digest | Failed | None:
         """As `digest`, in a process that is not for digests alone. None: one that is has to judge the page."""
-        return self._within(SHARED_MEMORY, job)
+        return self._within(SHARED_BYTES, job)
 
     def _within(self, allowed: int, job: Job) -> Digest | Failed | None:
         try:
@@ -155,9 +176,25 @@ class Digester:
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 
     def _digest(self, job: Job) -> Digest:
-        parsed = parse.parse(job.body, job.url, content_type=job.content_type, resolver=self._resolver)
+        parsed = self._parsed(job)
         blob = pack(job.body, self._compressor)
         return Digest(parsed, blob, blob.sha256)
+
+    def _parsed(self, job: Job) -> Parsed:
+        resources = self._settings.resources
+        if resources and is_css(job.content_type):
+            return parse.parse_css(job.body, job.url, resolver=self._resolver, content_type=job.content_type)
+        if resources and not is_html(job.content_type, job.body):
+            return Parsed()
+        return parse.parse(
+            job.body,
+            job.url,
+            resolver=self._resolver,
+            content_type=job.content_type,
+            robots_tags=job.robots_tags,
+            agent=self._settings.agent,
+            resources=resources,
+        )
 
 
 def cpu_limit_s(size: int) -> float:

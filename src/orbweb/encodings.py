@@ -90,6 +90,15 @@ def certain_encoding(body: bytes, content_type: str | None = None) -> str | None
     return _by(_MARKS, body) or (_by_header(content_type) if content_type else None)
 
 
+def decoded(body: bytes, encoding: str) -> str:
+    """The text of a body without its byte-order mark. An encoding that Python does not know is taken for UTF-8."""
+    try:
+        text = body.decode(encoding, "replace")
+    except LookupError:
+        text = body.decode(UTF_8, "replace")
+    return text.removeprefix("\ufeff")
+
+
 @lru_cache(maxsize=CACHED)
 def _by_header(content_type: str) -> str | None:
     """The encoding that a Content-Type header names."""

@@ -22,7 +22,16 @@ REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5
 RETRY_CAP_S = 30.0
 KEPT_AT_LEAST = 60_000_000
-UNREACHABLE = (FailKind.DNS, FailKind.CONNECT, FailKind.TLS, FailKind.PROTOCOL)
+UNREACHABLE = (
+    FailKind.BLOCKED_ADDRESS,
+    FailKind.DNS_NXDOMAIN,
+    FailKind.DNS_NO_ADDRESS,
+    FailKind.DNS_TIMEOUT,
+    FailKind.DNS_SERVFAIL,
+    FailKind.CONNECT,
+    FailKind.TLS,
+    FailKind.PROTOCOL,
+)
 
 
 @dataclass(frozen=True, slots=True)

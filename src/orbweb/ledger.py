@@ -16,6 +16,7 @@ from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import ItemState
 from orbweb.model import (
     Digest,
+    Directives,
     Failed,
     FailKind,
     Item,
@@ -58,11 +59,16 @@ from orbweb.store.runs import Base, Run
 from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
-LISTED_AFTER_ALL = (SkipReason.SITEMAP_ONLY,)
+
+# What a link is refused for, and a sitemap that lists it or a page that loads it is not.
+NOT_FOR = {
+    Source.SITEMAP: (SkipReason.SITEMAP_ONLY,),
+    Source.RESOURCE: (SkipReason.SITEMAP_ONLY, SkipReason.OUT_OF_SCOPE, SkipReason.MAX_DEPTH),
+}
 
 
 class _Found(NamedTuple):
-    """A target and how it was reached."""
+    """A target and how it was reached; `nofollow` is the rule by which this link is not to be followed."""
 
     key: str
     url: str
@@ -71,6 +77,7 @@ class _Found(NamedTuple):
     redirects: int
     parent: Item
     lastmod: str | None = None
+    nofollow: str | None = None
 
 
 class Ledger:
@@ -86,6 +93,7 @@ class Ledger:
         policy: Policy,
         frontier: SqliteFrontier,
         bodies: BodyStore,
+        keeps_resources: bool,
         lane_of: Callable[[str], str],
         clock: Callable[[], int],
     ) -> None:
@@ -95,6 +103,7 @@ class Ledger:
         self._policy = policy
         self._frontier = frontier
         self._bodies = bodies
+        self._keeps_resources = keeps_resources
         self._lane_of = lane_of
         self._clock = clock
         self._next_url = run.next_url
@@ -174,8 +183,10 @@ class Ledger:
             self._fail(item, outcome, kind, f"HTTP {answer.status}")
         elif outcome.redirect is not None:
             self._redirect(item, outcome, *outcome.redirect)
-        elif outcome.digest is not None:
+        elif outcome.digest is not None and outcome.is_page:
             self._page(item, outcome, outcome.digest)
+        elif outcome.digest is not None:
+            self._resource(item, outcome, outcome.digest)
         else:
             self._visit(item, outcome)
         if item.depth == 0:
@@ -240,9 +251,11 @@ class Ledger:
                 tallies[old] -= number
             tallies[new] += number
 
-    def _close(self, item: Item, state: ItemState, tally: Tally) -> None:
+    def _close(
+        self, item: Item, state: ItemState, tally: Tally, *, reason: str | None = None, rule: str | None = None
+    ) -> None:
         self._frontier.settled(item)
-        self._group.settled.append(SettleRow(state.value, self._run_id, item.id))
+        self._group.settled.append(SettleRow(state.value, reason, rule, self._run_id, item.id))
         self._count(QUEUED, tally)
         self._queued_by_base[item.base] -= 1
 
@@ -294,7 +307,8 @@ class Ledger:
         base_chain = item.depth == 0 and not self.scope_fixed
         if base_chain:
             self._move_scope(item.base, key)
-        found = _Found(key, url, Source.REDIRECT, item.depth, item.redirects + 1, item)
+        source = item.source if item.source is Source.RESOURCE else Source.REDIRECT
+        found = _Found(key, url, source, item.depth, item.redirects + 1, item)
         target = self._find(found, known, forced=base_chain)
         self._visit(item, outcome, redirect_to=target)
         self._new_redirects[item.id] = target
@@ -312,6 +326,30 @@ class Ledger:
         return target == start
 
     def _page(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+        said = digest.parsed.directives
+        rule = self._policy.noindex_rule(said)
+        if rule is None:
+            self._keep(item, outcome, digest)
+        else:
+            self._leave_out(item, rule)
+        self._follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
+
+    def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+        """Something a page loads. Its body is kept if they are; a style sheet may load more."""
+        if self._keeps_resources:
+            self._keep_body(digest)
+        else:
+            outcome = outcome._replace(digest=None)
+        self._visit(item, outcome)
+        self._follow(item, (), digest.parsed.resources, digest.parsed.directives)
+
+    def _leave_out(self, item: Item, rule: str) -> None:
+        """The page was fetched and asks not to be kept. That is final: no better path can change it."""
+        reason = SkipReason.NOINDEX.value
+        self._close(item, ItemState.SKIPPED, skipped(reason), reason=reason, rule=rule)
+        self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
+
+    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> None:
         is_new = digest.content_sha256 not in self._pages_seen
         self._keep_body(digest)
         self._visit(item, outcome, role=Role.PRIMARY if is_new else Role.ALTERNATE)
@@ -319,7 +357,6 @@ class Ledger:
             self._add_page(item, digest.content_sha256)
         else:
             self.alternates += 1
-        self._follow(item, digest.parsed.links)
 
     def _add_page(self, item: Item, content_sha256: bytes) -> None:
         self._pages_seen.add(content_sha256)
@@ -355,19 +392,26 @@ class Ledger:
         if at.segment is not None and at.offset is not None:
             self._group.segments[at.segment] = at.offset + at.length
 
-    def _follow(self, item: Item, links: Sequence[Link]) -> None:
-        """Find every link of a page, in document order. The hottest loop of the main process."""
-        if not links:
+    def _follow(self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives) -> None:
+        """Find every link of a page, in document order, then what it loads. The hottest loop there is."""
+        if not links and not resources:
             return
+        page_rule = self._policy.nofollow_rule(said, item.url)
+        rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
         recall, targets = self._frontier.known, []
         for link in links:
             known = recall(link.key)
             if known is not None and not known.hops and known.reason is None:
                 targets.append(known.id)
             else:
-                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item)
+                nofollow = rel_rule if link.nofollow else page_rule
+                found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self._find(found, known))
-        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
+        for link in resources:
+            depth = item.depth + (item.source is not Source.RESOURCE)
+            loaded = _Found(link.key, link.url, Source.RESOURCE, depth, 0, item)
+            targets.append(self._find(loaded, recall(link.key)))
+        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in (*links, *resources)])
         self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
@@ -375,10 +419,9 @@ class Ledger:
         if known is None:
             return self._add(found, self._judge(found, forced=forced))
         if known.reason is not None:
-            listed = found.source is Source.SITEMAP and known.reason in LISTED_AFTER_ALL
-            if forced or listed or found.depth < known.depth or found.parent.hops + 1 < known.hops:
-                self._reconsider(found, known, self._judge(found, forced=forced))
-        elif known.hops > found.parent.hops + 1:
+            if _is_better(found, known, forced=forced):
+                self._reconsider(found, known.id, known.reason, self._judge(found, forced=forced))
+        elif known.hops > found.parent.hops + 1 and found.nofollow is None:
             hops = found.parent.hops + 1
             self._group.changes.append(("shorten_path", ShortenRow(hops, self._run_id, known.id)))
             self._frontier.remember(found.key, known._replace(hops=hops))
@@ -388,8 +431,11 @@ class Ledger:
         parent = found.parent
         if forced:
             return Verdict(None, None, parent.base, 0)
-        linked = found.source is Source.SPIDER
-        return self._policy.judge(Candidate(found.key, found.depth, parent.hops, parent.base, linked))
+        candidate = Candidate(found.key, found.depth, parent.hops, parent.base, found.source)
+        verdict = self._policy.judge(candidate)
+        if found.nofollow is not None:
+            return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
+        return verdict
 
     def _add(self, found: _Found, verdict: Verdict) -> int:
         number, allowed = self._next_url, verdict.reason is None
@@ -443,15 +489,23 @@ class Ledger:
         )
         return rank
 
-    def _reconsider(self, found: _Found, known: Known, verdict: Verdict) -> None:
-        """A skipped URL was found on a better path. Still refused, it keeps the verdict that is stored."""
-        if verdict.reason is not None or known.reason is None:
+    def _reconsider(self, found: _Found, number: int, old_reason: str, verdict: Verdict) -> None:
+        """A skipped URL was found on a better path. Still refused, it keeps the verdict that is stored.
+
+        But `nofollow` says that nobody asks to look at it, and now someone does: any other verdict is nearer.
+        """
+        reason = verdict.reason.value if verdict.reason else None
+        if reason is not None and old_reason != SkipReason.NOFOLLOW:
             return
-        rank = self._admit(found, known.id, verdict)
+        rank = self._admit(found, number, verdict) if reason is None else None
         self._group.changes.append(
             (
                 "readmit_url",
                 ReadmitRow(
+                    None if found.url == found.key else found.url,
+                    ItemState.SKIPPED.value if reason else ItemState.QUEUED.value,
+                    reason,
+                    verdict.rule,
                     found.source.value,
                     found.depth,
                     rank,
@@ -461,12 +515,12 @@ class Ledger:
                     verdict.base,
                     found.parent.id,
                     self._run_id,
-                    known.id,
+                    number,
                 ),
             )
         )
-        self._count(skipped(known.reason), QUEUED)
-        self._frontier.remember(found.key, Known(known.id, found.depth, verdict.hops, None))
+        self._count(skipped(old_reason), _tally(reason))
+        self._frontier.remember(found.key, Known(number, found.depth, verdict.hops, reason))
 
     def _move_scope(self, base: int, key: str) -> None:
         self._policy.move_scope(base, key)
@@ -490,10 +544,12 @@ class Ledger:
 
     def _judge_again(self) -> None:
         """With several base URLs, a page may have been judged before another one's scope moved."""
-        for number, key, reason, depth, rank, hops, base, parent_base in self._db.all(
+        for number, key, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
             "urls_beyond_bases", run_id=self._run_id
         ):
-            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, linked=True))
+            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, Source.SPIDER))
+            if reason == SkipReason.NOFOLLOW:
+                verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
             new_reason = verdict.reason.value if verdict.reason else None
             if (new_reason, verdict.hops, verdict.base) == (reason, hops, base):
                 continue
@@ -511,6 +567,17 @@ class Ledger:
             )
             self._group.changes.append(("rejudge_url", row))
             self._frontier.remember(key, Known(number, depth, verdict.hops, new_reason))
+
+
+def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
+    """Whether this path to a skipped URL may lead to another verdict than the one it has."""
+    if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
+        return False
+    if forced or known.reason == SkipReason.NOFOLLOW:
+        return True
+    if known.reason in NOT_FOR.get(found.source, ()):
+        return True
+    return found.depth < known.depth or found.parent.hops + 1 < known.hops
 
 
 def _tally(reason: str | None) -> Tally:

@@ -22,11 +22,12 @@ from types import NoneType
 from typing import Any, Literal, TypedDict, Unpack
 
 from orbweb import app
+from orbweb import plan as planning
 from orbweb.app import Request
 from orbweb.control import Command
 from orbweb.errors import UsageError
 from orbweb.events import Snapshot
-from orbweb.model import Verdict
+from orbweb.model import SkipReason, Verdict
 from orbweb.policy import Candidate, Policy
 from orbweb.store import explain, runs
 from orbweb.store.reports import Report
@@ -42,6 +43,7 @@ DEFAULT_WORKSPACE = "orbweb-data"
 _SETTINGS = {
     "user_agent": ("", "user_agent"),
     "resolve": ("", "resolve"),
+    "allow_private": ("fetch", "allow_private"),
     "rate": ("limits", "rate"),
     "workers": ("limits", "workers"),
     "budget": ("limits", "budget"),
@@ -51,6 +53,7 @@ _SETTINGS = {
     "external_hops": ("scope", "external_hops"),
     "include": ("scope", "include"),
     "exclude": ("scope", "exclude"),
+    "resources": ("resources", "mode"),
     "sitemap": ("sitemap", "mode"),
     "order": ("engine", "order"),
     "processes": ("engine", "processes"),
@@ -82,6 +85,8 @@ class CrawlOptions(ResumeOptions, total=False):
     exclude: Sequence[str]
     user_agent: str
     resolve: Sequence[str]
+    allow_private: bool
+    resources: Literal["off", "check", "store"]
     sitemap: Literal["auto", "only", "off"]
     order: Literal["strict", "relaxed"]
     store: Literal["segments", "files"]
@@ -171,6 +176,15 @@ class Workspace:
         request = Request(bases, project, _config_file(given), _settings(given), bool(given.get("new_run")))
         with self._opened(create=True) as opened:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
+
+    def plan(self, urls: str | Sequence[str], **options: Unpack[CrawlOptions]) -> Report:
+        """What a crawl of these URLs would do: visits them and reads robots.txt and sitemaps, keeps nothing."""
+        _check_thread()
+        given = dict(options)
+        _check_names(given, CrawlOptions.__optional_keys__)
+        bases = (urls,) if isinstance(urls, str) else tuple(urls)
+        request = Request(bases, None, _config_file(given), _settings(given))
+        return planning.plan(request, beside=self.path, note=_log.info)
 
     def start(
         self,
@@ -288,7 +302,7 @@ class Workspace:
             return opened.body(sha256)
 
     def explain(self, project: str, url: str, *, run: int | None = None) -> Report:
-        """Why a URL was visited, refused or failed; for one never seen, what the policy would say now."""
+        """Why a URL was visited, refused or failed; for one never seen, what the rules would say now."""
         with self._opened() as opened:
             owner = runs.project(opened.db, project)
             return _explain(opened, owner, runs.run_of(opened.db, owner, run), url)
@@ -365,9 +379,11 @@ def _explain(opened: Directory, owner: Project, run: Run, url: str) -> Report:
     report = explain.known(opened.db, run.id, asked.key)
     if report is None:
         bases = runs.bases_of(opened.db, run.id)
-        verdict = _verdict_now(
-            Policy(app.policy_rules(config), [base.scope_key for base in bases]), bases, asked.key
-        )
+        policy = Policy(app.policy_rules(config), [base.scope_key for base in bases])
+        verdict = _verdict_now(policy, bases, asked.key)
+        line = None if verdict.reason else app.robots_refusal(opened, config, asked.url)
+        if line is not None:
+            verdict = verdict._replace(reason=SkipReason.ROBOTS, rule=line)
         report = explain.unseen(asked.key, asked.url, verdict, bases[verdict.base])
     return {"project": owner.name, "run": run.number, "asked": asked.url, **report}
 

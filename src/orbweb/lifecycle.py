@@ -75,13 +75,17 @@ ITEM_MOVES: Mapping[tuple[ItemState, ItemState], str] = {
     ): "the crawl stopped before it was committed, or its host kept everyone waiting: then it has a new rank",
     (ItemState.LEASED, ItemState.VISITED): "2xx or 3xx",
     (ItemState.LEASED, ItemState.FAILED): "4xx, 5xx after retries, or no usable answer",
+    (ItemState.LEASED, ItemState.SKIPPED): "robots.txt refuses it, or its page asks not to be kept",
     (ItemState.QUEUED, ItemState.SKIPPED): "page limit reached, the scope moved, or the run was finished by hand",
     (
         ItemState.VISITED,
         ItemState.QUEUED,
     ): "its body or its links were damaged, and `doctor --repair` wants them again",
     (ItemState.FAILED, ItemState.QUEUED): "retried; it gets a new rank",
-    (ItemState.SKIPPED, ItemState.QUEUED): "found on a better path, or the scope moved; it gets a new rank",
+    (
+        ItemState.SKIPPED,
+        ItemState.QUEUED,
+    ): "found on a better path, the scope moved, or its links were damaged; it gets a new rank",
 }
 
 ENDING_STATE: Mapping[EndedBy, CrawlState] = {

@@ -21,6 +21,14 @@ class Source(StrEnum):
     RESOURCE = "resource"
 
 
+class Resources(StrEnum):
+    """What becomes of what pages load: scripts, styles, images, fonts."""
+
+    OFF = "off"
+    CHECK = "check"
+    STORE = "store"
+
+
 class SkipReason(StrEnum):
     """Why a URL is not visited. Stored with the rule that decided."""
 
@@ -31,6 +39,8 @@ class SkipReason(StrEnum):
     MAX_DEPTH = "max_depth"
     ROBOTS = "robots"
     ROBOTS_UNAVAILABLE = "robots_unavailable"
+    NOFOLLOW = "nofollow"
+    NOINDEX = "noindex"
     SITEMAP_ONLY = "sitemap_only"
     PAGE_LIMIT = "page_limit"
     FINISHED = "finished"
@@ -41,13 +51,18 @@ class FailKind(StrEnum):
 
     HTTP_4XX = "http_4xx"
     HTTP_5XX = "http_5xx"
-    DNS = "dns"
+    BLOCKED_ADDRESS = "blocked_address"
+    DNS_NXDOMAIN = "dns_nxdomain"
+    DNS_NO_ADDRESS = "dns_no_address"
+    DNS_TIMEOUT = "dns_timeout"
+    DNS_SERVFAIL = "dns_servfail"
     CONNECT = "connect"
     TLS = "tls"
     TIMEOUT = "timeout"
     INTERRUPTED = "interrupted"
     PROTOCOL = "protocol"
     TOO_LARGE = "too_large"
+    BOMB = "decompression_bomb"
     BAD_ENCODING = "bad_encoding"
     REDIRECT_LOOP = "redirect_loop"
     TOO_MANY_REDIRECTS = "too_many_redirects"
@@ -121,10 +136,10 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Directives:
-    """What the page says about itself to robots."""
+    """What the page says about itself to robots: the text that decided, None where nothing does."""
 
-    noindex: bool = False
-    nofollow: bool = False
+    noindex: str | None = None
+    nofollow: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,4 +214,5 @@ class Outcome(NamedTuple):
     fetched_at: int
     answer: Fetched | Failed | Refused
     digest: Digest | None = None
+    is_page: bool = True
     redirect: tuple[str, str] | None = None

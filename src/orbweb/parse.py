@@ -1,24 +1,25 @@
 """A body becomes a DOM, and the DOM becomes what the crawl needs of a page.
 
-Owns which elements are links and what a page says about itself. Always: links are in document order, each
-key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`; the answer depends on the body, the URL, the content
-type and the rules alone; any bytes are a page. Never: runs scripts, looks into inert `<template>` contents,
-or raises for bad markup. What a page may take of memory and time is the caller's to limit.
+Owns which elements are links, which load something, and what a page says about itself. Always: links are in
+document order, each key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`; the answer depends on the body, the
+URL, the content type and the rules alone; any bytes are a page. Never: runs scripts, looks into inert `<template>`
+contents, or raises for bad markup. What a page may take of memory and time is the caller's to limit.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 import turbohtml
 from turbohtml import Document, Element, Namespace, XPath
 
-from orbweb.encodings import UTF_8, encoding_of
-from orbweb.model import Directives, Link, Parsed
+from orbweb import directives
+from orbweb.encodings import UTF_8, decoded, encoding_of
+from orbweb.model import Link, Parsed
 from orbweb.urls import Page, Resolver
 
 MAX_LINKS = 50_000
@@ -47,7 +48,8 @@ _LOADS = {
     "embed": (("src", "other"),),
     "object": (("data", "other"),),
 }
-_LOADING = (*_LOADS, "link", "template")
+_LOADING = (*_LOADS, "link", "style", "template")
+_STYLED = '[style*="("]'
 _LOADS_BY_REL = {
     "stylesheet": "style",
     "icon": "image",
@@ -71,10 +73,18 @@ _DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?)*+").match
 
 
 def parse(
-    body: bytes, url: str, *, resolver: Resolver, content_type: str | None = None, resources: bool = False
+    body: bytes,
+    url: str,
+    *,
+    resolver: Resolver,
+    content_type: str | None = None,
+    robots_tags: Sequence[str] = (),
+    agent: str = directives.EVERYONE,
+    resources: bool = False,
 ) -> Parsed:
-    """Parse the page that was answered at `url`, an absolute http(s) URL."""
-    return read(dom(body, content_type), url, resolver=resolver, resources=resources)
+    """Parse the page that was answered at `url`, an absolute http(s) URL, with these headers, to this agent."""
+    document = dom(body, content_type)
+    return read(document, url, resolver=resolver, robots_tags=robots_tags, agent=agent, resources=resources)
 
 
 def dom(body: bytes, content_type: str | None = None) -> Document:
@@ -88,12 +98,18 @@ def dom(body: bytes, content_type: str | None = None) -> Document:
     return _document(body, encoding)
 
 
-def read(document: Document, url: str, *, resolver: Resolver, resources: bool = False) -> Parsed:
+def read(
+    document: Document,
+    url: str,
+    *,
+    resolver: Resolver,
+    robots_tags: Sequence[str] = (),
+    agent: str = directives.EVERYONE,
+    resources: bool = False,
+) -> Parsed:
     """What the crawl needs of a DOM, which is left as it was."""
-    page = resolver.page(url)
-    if page is None:
-        raise ValueError(f"not an http(s) URL: {url}")
-    facts = _scan(document)
+    page = _page(url, resolver)
+    facts = _scan(document, directives.addressees(agent))
     loads = _loads(document) if resources else _References()
     base = _base(facts.base, page, resolver)
     return Parsed(
@@ -101,10 +117,29 @@ def read(document: Document, url: str, *, resolver: Resolver, resources: bool = 
         resources=_links(loads, base, page.own.key),
         title=facts.title or "",
         canonical=_canonical(facts.canonical, base),
-        directives=_directives(facts.robots),
+        directives=directives.read(facts.robots, robots_tags, agent),
         encoding=document.encoding or UTF_8,
         truncated=facts.references.truncated or loads.truncated,
     )
+
+
+def parse_css(body: bytes, url: str, *, resolver: Resolver, content_type: str | None = None) -> Parsed:
+    """What the style sheet that was answered at `url` loads; it has no links and no title."""
+    from orbweb import css
+
+    encoding = css.encoding_of(body, content_type)
+    loads = _References()
+    loads.add_all(css.references(decoded(body, encoding)))
+    page = _page(url, resolver)
+    resources = _links(loads, page, page.own.key)
+    return Parsed(resources=resources, encoding=encoding, truncated=loads.truncated)
+
+
+def _page(url: str, resolver: Resolver) -> Page:
+    page = resolver.page(url)
+    if page is None:
+        raise ValueError(f"not an http(s) URL: {url}")
+    return page
 
 
 def _document(body: bytes | str, encoding: str | None) -> Document:
@@ -131,35 +166,43 @@ class _References:
             if nofollow:
                 self.nofollow.add(href)
 
+    def add_all(self, found: Iterable[tuple[str, str]]) -> None:
+        """Note hrefs and their kinds, as many as fit."""
+        for href, kind in found:
+            self.add(href, kind)
+            if self.truncated:
+                break
+
 
 @dataclass(slots=True)
 class _Facts:
-    """What one walk over a DOM finds, as it is written there."""
+    """What one walk over a DOM finds, as it is written there; `robots` is what metas say to the addressees."""
 
+    addressees: frozenset[str]
     references: _References = field(default_factory=_References)
     base: str | None = None
     title: str | None = None
     canonical: list[str] = field(default_factory=list)
-    robots: list[str] = field(default_factory=list)
+    robots: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _scan(document: Document) -> _Facts:
+def _scan(document: Document, addressees: frozenset[str]) -> _Facts:
     """What the elements say, in document order. Most are an `<a>` that repeats an href.
 
     Nearly every page has all its other elements in the head; the hrefs of its body are then read in one go.
     `_walk` gives the same answer for any page, element by element.
     """
-    facts = _Facts()
+    facts = _Facts(addressees)
     for element in document.iter_elements(_BESIDES_A):
         if element.tag in _SCATTERED or not _in_head(element):
-            return _walk(document)
+            return _walk(document, addressees)
         _READERS[element.tag](element, facts)
     hrefs = [href.partition("#")[0] for href in _hrefs(document)]
     refused = Counter((element.attr("href") or "").partition("#")[0] for element in document.select(_NOFOLLOW))
     occurrences = Counter(hrefs) if refused else refused
     for href in dict.fromkeys(hrefs):
         if href and href[-1] <= " ":
-            return _walk(document)
+            return _walk(document, addressees)
         facts.references.add(href, "a", nofollow=href in refused and refused[href] == occurrences[href])
         if facts.references.truncated:
             break
@@ -171,9 +214,9 @@ def _in_head(element: Element) -> bool:
     return isinstance(parent, Element) and parent.tag == "head"
 
 
-def _walk(document: Document) -> _Facts:
+def _walk(document: Document, addressees: frozenset[str]) -> _Facts:
     """Read every element in its turn."""
-    facts = _Facts()
+    facts = _Facts(addressees)
     references = facts.references
     kinds, nofollow = references.kinds, references.nofollow
     elements = document.iter_elements(_READ)
@@ -223,8 +266,9 @@ def _read_link(element: Element, facts: _Facts) -> None:
 
 
 def _read_meta(element: Element, facts: _Facts) -> None:
-    if (element.attr("name") or "").lower() == "robots":
-        facts.robots.append(element.attr("content") or "")
+    name = (element.attr("name") or "").lower()
+    if name in facts.addressees:
+        facts.robots.append((name, element.attr("content") or ""))
     if (element.attr("http-equiv") or "").lower() == "refresh":
         refresh = _REFRESH(element.attr("content") or "")
         if refresh:
@@ -262,7 +306,7 @@ def _rel(element: Element) -> frozenset[str]:
     return frozenset(rel.lower().split(None, MAX_WORDS)) if rel else _NO_WORDS
 
 
-def _skip_inert(template: Element, elements: Iterator[Element], tags: tuple[str, ...]) -> None:
+def _skip_inert(template: Element, elements: Iterator[Element], tags: tuple[str, ...] | None) -> None:
     """Take out of a walk what no browser shows: a template's contents, unless it is a shadow root."""
     if (template.attr("shadowrootmode") or "").lower() not in ("open", "closed"):
         for _ in template.iter_elements(tags):
@@ -302,23 +346,16 @@ def _canonical(hrefs: Iterable[str], base: Page) -> str | None:
     return next((target.url for href in hrefs if (target := base.target(href))), None)
 
 
-def _directives(robots: Iterable[str]) -> Directives:
-    said = {word.strip().lower() for content in robots for word in content.split(",", MAX_WORDS)[:MAX_WORDS]}
-    return Directives(
-        noindex=not said.isdisjoint(("noindex", "none")), nofollow=not said.isdisjoint(("nofollow", "none"))
-    )
-
-
 def _loads(document: Document) -> _References:
-    """What the page loads."""
+    """What the page loads. Any element may have a `style`, so that one that can load something is looked for."""
     loads = _References()
-    elements = document.iter_elements(_LOADING)
+    tags = None if document.select_one(_STYLED) else _LOADING
+    elements = document.iter_elements(tags)
     for element in elements:
         if element.tag == "template":
-            _skip_inert(element, elements, _LOADING)
+            _skip_inert(element, elements, tags)
             continue
-        for href, kind in _loaded(element):
-            loads.add(href, kind)
+        loads.add_all(_loaded(element))
         if loads.truncated:
             break
     return loads
@@ -326,13 +363,23 @@ def _loads(document: Document) -> _References:
 
 def _loaded(element: Element) -> Iterator[tuple[str, str]]:
     """The hrefs and kinds of what an element loads."""
+    from orbweb import css
+
     tag = element.tag
     if tag == "link":
         href, kind = element.attr("href"), _loaded_by_rel(element)
         if href and kind:
             yield href, kind
-        return
-    for attribute, kind in _LOADS[tag]:
+    elif tag == "style":
+        if (element.attr("type") or "text/css").strip().lower() == "text/css":
+            yield from css.references(element.text)
+    elif tag in _LOADS:
+        yield from _loaded_by_attributes(element)
+    yield from css.references(element.attr("style") or "")
+
+
+def _loaded_by_attributes(element: Element) -> Iterator[tuple[str, str]]:
+    for attribute, kind in _LOADS[element.tag]:
         href = element.attr(attribute)
         if href:
             yield href, kind

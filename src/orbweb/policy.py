@@ -1,4 +1,4 @@
-"""Which URLs are visited: scope, hops, patterns, depth, page limits.
+"""Which URLs are visited: scope, hops, patterns, depth, page limits, and what pages ask of robots.
 
 Pure: a verdict is a function of the candidate and of the bases as they stand at its commit. Always holds:
 a refusal names the very rule that decided. Never asks the network, the database or the clock.
@@ -15,7 +15,7 @@ import re2
 
 from orbweb import urls
 from orbweb.errors import ConfigError
-from orbweb.model import SkipReason, Verdict
+from orbweb.model import Directives, SkipReason, Source, Verdict
 
 PAGE_FILE = re.compile(
     r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
@@ -38,19 +38,18 @@ class Rules:
     sitemap_only: bool = False
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    obey_directives: bool = True
+    follow_nofollow_links: bool = True
 
 
 class Candidate(NamedTuple):
-    """A URL and the path on which it was found; `base` and `hops` are those of the page that led to it.
-
-    `linked`: the path is a link, not a redirect or a sitemap.
-    """
+    """A URL and the path on which it was found; `base` and `hops` are those of the page that led to it."""
 
     key: str
     depth: int
     hops: int
     base: int
-    linked: bool = False
+    source: Source = Source.INITIAL
 
 
 class _Area(NamedTuple):
@@ -120,6 +119,24 @@ class Policy:
     def page_limit_rule(self) -> str:
         return f"limits.page_limit: {self.rules.page_limit}"
 
+    def noindex_rule(self, said: Directives) -> str | None:
+        """Why a page that says this is not kept; None if it is."""
+        if said.noindex is None or not self.rules.obey_directives:
+            return None
+        return f"{said.noindex} (robots.obey_directives)"
+
+    def nofollow_rule(self, said: Directives, url: str) -> str | None:
+        """Why the links of a page that says this are not followed; None if they are."""
+        if said.nofollow is None or not self.rules.obey_directives:
+            return None
+        return f"{said.nofollow} on {url} (robots.obey_directives)"
+
+    def rel_nofollow_rule(self, url: str) -> str | None:
+        """Why links of this page with rel=nofollow are not followed; None if they are."""
+        return (
+            None if self.rules.follow_nofollow_links else f"rel=nofollow on {url} (robots.follow_nofollow_links)"
+        )
+
     def owner(self, key: str) -> int | None:
         """The base URL with the longest path that covers the key."""
         areas = self._areas.get(urls.scope_site(key))
@@ -139,9 +156,15 @@ class Policy:
     def judge(self, found: Candidate) -> Verdict:
         """Allowed, or the reason and the rule. Patterns first: they are what a user wrote by hand."""
         owner = self.owner(found.key)
+        if owner is None and self._is_loaded(found):
+            owner = found.base
         base, hops = (found.base, found.hops + 1) if owner is None else (owner, 0)
         reason, rule = self._refusal(found, base, hops)
         return Verdict(reason, rule, base, hops)
+
+    def _is_loaded(self, found: Candidate) -> bool:
+        """What a page of the scope loads from its own site belongs to it, whatever its path."""
+        return found.source is Source.RESOURCE and not found.hops and urls.scope_site(found.key) in self._areas
 
     def _refusal(self, found: Candidate, base: int, hops: int) -> tuple[SkipReason | None, str | None]:
         rules = self.rules
@@ -152,9 +175,10 @@ class Policy:
             return SkipReason.NOT_INCLUDED, "scope.include: " + " | ".join(rules.include)
         if hops > rules.external_hops:
             return self._outside(base)
-        if rules.max_depth is not None and found.depth > rules.max_depth:
+        depth = found.depth - (found.source is Source.RESOURCE)
+        if rules.max_depth is not None and depth > rules.max_depth:
             return SkipReason.MAX_DEPTH, f"limits.max_depth: {rules.max_depth}"
-        if rules.sitemap_only and found.linked:
+        if rules.sitemap_only and found.source is Source.SPIDER:
             return SkipReason.SITEMAP_ONLY, "sitemap.mode: only"
         if base in self._full:
             return SkipReason.PAGE_LIMIT, self.page_limit_rule()

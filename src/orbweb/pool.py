@@ -17,10 +17,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from orbweb import wire
-from orbweb.digest import Digester, Job, cpu_limit_s
+from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
-from orbweb.urls import UrlRules
 
 ATTEMPTS = 3
 FRUITLESS = 30
@@ -49,8 +48,8 @@ class Pool(Protocol):
 class InlinePool:
     """Digests at once, in this process; heavy pages in another."""
 
-    def __init__(self, rules: UrlRules, done: Done, heavy: Pool) -> None:
-        self._digester = Digester(rules)
+    def __init__(self, settings: DigestSettings, done: Done, heavy: Pool) -> None:
+        self._digester = Digester(settings)
         self._done = done
         self._heavy = heavy
 
@@ -89,8 +88,8 @@ def is_heavy(body: bytes) -> bool:
 class ProcessPool:
     """Spreads jobs over worker processes. One that has none starts one when it gets something to do."""
 
-    def __init__(self, rules: UrlRules, done: Done, broken: Broken) -> None:
-        self._rules = rules
+    def __init__(self, settings: DigestSettings, done: Done, broken: Broken) -> None:
+        self._settings = settings
         self._done = done
         self._broken = broken
         self._fruitless = 0
@@ -99,10 +98,10 @@ class ProcessPool:
         self._starting: set[asyncio.Task[None]] = set()
 
     @classmethod
-    async def start(cls, processes: int, rules: UrlRules, done: Done, broken: Broken) -> ProcessPool:
-        pool = cls(rules, done, broken)
+    async def start(cls, processes: int, settings: DigestSettings, done: Done, broken: Broken) -> ProcessPool:
+        pool = cls(settings, done, broken)
         for _ in range(processes):
-            pool._workers.append(await _Worker.start(pool, rules))
+            pool._workers.append(await _Worker.start(pool, settings))
         return pool
 
     def submit(self, job: Job) -> None:
@@ -149,7 +148,7 @@ class ProcessPool:
 
     async def _start_worker(self) -> None:
         try:
-            self._workers.append(await _Worker.start(self, self._rules))
+            self._workers.append(await _Worker.start(self, self._settings))
         except OSError as error:
             self._broken(OrbwebError(f"a worker process cannot be started: {error}"))
             return
@@ -176,10 +175,10 @@ class _Worker(asyncio.Protocol):
         self.finished = 0
 
     @classmethod
-    async def start(cls, pool: ProcessPool, rules: UrlRules) -> _Worker:
+    async def start(cls, pool: ProcessPool, settings: DigestSettings) -> _Worker:
         ours, theirs = socket.socketpair()
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "orbweb.worker", str(theirs.fileno()), wire.encode_rules(rules)],
+            [sys.executable, "-P", "-m", "orbweb.worker", str(theirs.fileno()), wire.encode_settings(settings)],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
         )

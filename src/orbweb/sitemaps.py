@@ -13,13 +13,12 @@ import io
 import re
 import sys
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
-from orbweb.encodings import UTF_8, encoding_of
+from orbweb.encodings import UTF_8, decoded, encoding_of
 from orbweb.urls import resolve
 
 MAX_URLS = 50_000
@@ -366,11 +365,10 @@ def _decoded(text: bytes) -> str:
 
 
 def _as_utf8(body: bytes) -> bytes:
-    """The same text in UTF-8 without a byte-order mark; an encoding that Python does not know is taken for it."""
+    """The same text in UTF-8 without a byte-order mark."""
     encoding = encoding_of(body)
     if encoding != UTF_8:
-        with suppress(LookupError):
-            body = body.decode(encoding, "replace").encode("utf-8", "replace")
+        return decoded(body, encoding).encode("utf-8", "replace")
     return body.removeprefix(codecs.BOM_UTF8)
 
 

@@ -80,9 +80,15 @@ Step = Open | Parse | Closed
 class Survey:
     """The reading of all sitemaps of a run."""
 
-    def __init__(self, settings: SurveySettings, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: SurveySettings,
+        note: Callable[[str], None],
+        on_file: Callable[[tuple[str, int]], None] | None = None,
+    ) -> None:
         self._settings = settings
         self._note = note
+        self._on_file = on_file
         self._left: deque[_File] = deque()
         self._listed: set[str] = set()
         self._problems = 0
@@ -130,7 +136,10 @@ class Survey:
             self._tell(sitemap.problem)
         entries = sitemap.entries[: self._settings.max_urls - self._urls]
         self._urls += len(entries)
-        self._files += bool(sitemap.entries or sitemap.children)
+        if sitemap.entries or sitemap.children:
+            self._files += 1
+            if self._on_file is not None:
+                self._on_file((self._url, len(sitemap.entries)))
         file = self._file
         if sitemap.children and file.level >= MAX_LEVEL:
             self._tell(f"an index below {MAX_LEVEL} others is not followed")

@@ -38,6 +38,7 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 # What a path or a query may hold as it is (RFC 3986: pchar, slash, question mark); the rest is escaped.
 _SETTLED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?]*").fullmatch
 _UNSETTLED = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
+_USERINFO = re.compile(r"(?<=[/\\][/\\])[^/\\?#]*@")
 _SLASHES = re.compile("/{2,}")
 
 # A relative reference that means base directory + itself, and whose key needs no work but the last slash.
@@ -285,6 +286,11 @@ def _parent(directory: str) -> str:
     """The directory one above; the root is its own."""
     root = _root(directory)
     return root if directory == root else directory[: directory.rindex("/", 0, -1) + 1]
+
+
+def without_userinfo(text: str) -> str:
+    """Text that may be any URL, valid or not, without user names and passwords, to be shown."""
+    return _USERINFO.sub("", text)
 
 
 def _without_secrets(href: str) -> str:

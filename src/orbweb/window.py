@@ -22,6 +22,7 @@ class Slot:
         "answer",
         "asked",
         "fetched_at",
+        "is_page",
         "item",
         "outcome",
         "ticket",
@@ -38,6 +39,7 @@ class Slot:
         self.tries = 0
         self.waits = 0
         self.under_way = False
+        self.is_page = True
         self.fetched_at = 0
         self.timer: asyncio.TimerHandle | None = None
         self.answer: Fetched | None = None

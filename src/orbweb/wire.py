@@ -9,27 +9,28 @@ import json
 import struct
 from typing import BinaryIO
 
-from orbweb.digest import Job
+from orbweb.digest import DigestSettings, Job
 from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, Parsed
 from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
 from orbweb.urls import UrlRules
 
-_JOB = struct.Struct("<IIII")
+_JOB = struct.Struct("<IIIII")
 _RESULT = struct.Struct("<IIIIIIQ32s32s")
 
 
-def encode_rules(rules: UrlRules) -> str:
-    return json.dumps([sorted(rules.drop_params), rules.keep_params])
+def encode_settings(settings: DigestSettings) -> str:
+    rules = settings.rules
+    return json.dumps([sorted(rules.drop_params), rules.keep_params, settings.agent, settings.resources])
 
 
-def decode_rules(text: str) -> UrlRules:
-    drop, keep = json.loads(text)
-    return UrlRules(frozenset(drop), None if keep is None else tuple(keep))
+def decode_settings(text: str) -> DigestSettings:
+    drop, keep, agent, resources = json.loads(text)
+    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), agent, resources)
 
 
 def encode_job(job: Job) -> list[bytes]:
-    url, kind = job.url.encode(), (job.content_type or "").encode()
-    return [_JOB.pack(job.ticket, len(url), len(kind), len(job.body)), url, kind, job.body]
+    url, kind, tags = job.url.encode(), (job.content_type or "").encode(), "\n".join(job.robots_tags).encode()
+    return [_JOB.pack(job.ticket, len(url), len(kind), len(tags), len(job.body)), url, kind, tags, job.body]
 
 
 def read_job(stream: BinaryIO) -> Job | None:
@@ -37,10 +38,11 @@ def read_job(stream: BinaryIO) -> Job | None:
     head = stream.read(_JOB.size)
     if len(head) < _JOB.size:
         return None
-    ticket, url_size, kind_size, body_size = _JOB.unpack(head)
+    ticket, url_size, kind_size, tags_size, body_size = _JOB.unpack(head)
     url = stream.read(url_size).decode()
     kind = stream.read(kind_size).decode() or None
-    return Job(ticket, url, kind, stream.read(body_size))
+    tags = stream.read(tags_size).decode()
+    return Job(ticket, url, kind, stream.read(body_size), tuple(tags.split("\n")) if tags else ())
 
 
 def digest_size(buffer: bytearray, start: int) -> int:
@@ -63,11 +65,13 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         parsed.directives.nofollow,
         parsed.encoding,
         parsed.truncated,
+        len(parsed.links),
     ]
     meta = json.dumps(facts).encode()
-    keys = "\n".join([link.key for link in parsed.links]).encode()
-    urls = "\n".join(["" if link.url == link.key else link.url for link in parsed.links]).encode()
-    flags = bytes([FLAGS[link.kind, link.nofollow] for link in parsed.links])
+    links = parsed.links + parsed.resources
+    keys = "\n".join([link.key for link in links]).encode()
+    urls = "\n".join(["" if link.url == link.key else link.url for link in links]).encode()
+    flags = bytes([FLAGS[link.kind, link.nofollow] for link in links])
     head = _RESULT.pack(
         ticket,
         len(meta),
@@ -92,9 +96,11 @@ def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
     facts = json.loads(meta)
     if isinstance(facts, str):
         return ticket, Failed(FailKind.UNPARSABLE, facts)
-    title, canonical, noindex, nofollow, encoding, truncated = facts
+    title, canonical, noindex, nofollow, encoding, truncated, count = facts
     links = _decode_links(keys.decode(), urls.decode(), flags)
-    parsed = Parsed(links, (), title, canonical, Directives(noindex, nofollow), encoding, truncated)
+    parsed = Parsed(
+        links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, truncated
+    )
     return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256)
 
 

@@ -30,14 +30,14 @@ def work(connection: socket.socket, digester: Digester) -> None:
 
 
 def main() -> None:
-    """The socket's number and the URL rules are the arguments. Signals to the group are for the main process."""
+    """The socket's number and the settings are the arguments. Signals to the group are for the main process."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, 20, 20)
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         try:
-            work(connection, Digester(wire.decode_rules(sys.argv[2])))
+            work(connection, Digester(wire.decode_settings(sys.argv[2])))
         except (BrokenPipeError, ConnectionResetError):
             return
 

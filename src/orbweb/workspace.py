@@ -45,8 +45,10 @@ def _private(path: Path) -> None:
 class Workspace:
     """An open workspace."""
 
-    def __init__(self, path: Path, *, create: bool = False) -> None:
+    def __init__(self, path: Path, *, create: bool = False, limits_of: Path | None = None) -> None:
+        """`limits_of`: another workspace, if it exists, whose rate limiter counts."""
         self.path = path
+        self._limits = limits_of if limits_of is not None and (limits_of / "limiter.db").exists() else path
         database = path / "orbweb.db"
         if not create and not database.exists():
             raise UsageError(
@@ -75,8 +77,8 @@ class Workspace:
         return ControlFiles(self.path, project)
 
     def limiter(self) -> Limiter:
-        _private(self.path / "limiter.db")
-        return Limiter(self.path / "limiter.db")
+        _private(self._limits / "limiter.db")
+        return Limiter(self._limits / "limiter.db")
 
     def segment_writer(self, project_id: int) -> SegmentStore:
         """The project's segments, opened where its last commit left them."""

@@ -88,7 +88,7 @@ class Books:
         self.queued[item.place] = item
 
     def flush(self, ending: Ending | None = None) -> None:
-        progress = Progress(self.next_id, self.next_rank, 1, True, 0, 0, 0, 0)
+        progress = Progress(self.next_id, self.next_rank, 1, True, True, 0, 0, 0, 0)
         commit(self.db, self.run.id, self.crawl_id, self.group, progress, ending, 1)
         self.group = Group()
         self.frontier.refill()
@@ -203,8 +203,10 @@ class FrontierMachine(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(sorted(books.refused)))
         item = books.refused.pop(key)._replace(depth=depth, rank=books.next_rank, base=owner)
         books.next_rank += 1
+        url = None if item.url == key else item.url
         row = ReadmitRow(
-            "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None, books.run.id, item.id
+            url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None,
+            books.run.id, item.id,
         )  # fmt: skip
         books.group.changes.append(("readmit_url", row))
         books.remember(key, Known(item.id, depth, item.hops, None))
@@ -248,7 +250,7 @@ class FrontierMachine(RuleBasedStateMachine):
         place = data.draw(st.sampled_from(sorted(self.books.leased)))
         item = self.books.leased.pop(place)
         self.books.frontier.settled(item)
-        self.books.group.settled.append(SettleRow("visited", self.books.run.id, item.id))
+        self.books.group.settled.append(SettleRow("visited", None, None, self.books.run.id, item.id))
 
     @rule(base=st.integers(0, BASES - 1))
     def reach_page_limit(self, base: int) -> None:

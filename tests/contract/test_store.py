@@ -88,7 +88,7 @@ class Site:
         return ids
 
     def settle(self, number: int, *, kind: str | None = None, body: bytes | None = None, role: str = "-") -> None:
-        self.group.settled.append(SettleRow("failed" if kind else "visited", self.run.id, number))
+        self.group.settled.append(SettleRow("failed" if kind else "visited", None, None, self.run.id, number))
         self.group.visits.append(self.visit(number, kind, body, role))
         self.group.tallies[QUEUED] -= 1
         self.group.tallies[FAILED if kind else VISITED] += 1
@@ -111,7 +111,15 @@ class Site:
     def commit(self, ended_by: EndedBy | None = None, error: str | None = None, now: int = NOW + 9) -> None:
         ending = Ending(ended_by, error) if ended_by else None
         progress = Progress(
-            self.next_url, self.next_rank, self.next_visit, True, self.visited, self.failed, 1, 5 * self.visited
+            self.next_url,
+            self.next_rank,
+            self.next_visit,
+            True,
+            False,
+            self.visited,
+            self.failed,
+            1,
+            5 * self.visited,
         )
         group, self.group = self.group, Group()
         commit(self.db, self.run.id, self.crawl_id, group, progress, ending, now)
@@ -187,9 +195,9 @@ def test_a_group_with_one_bad_row_leaves_nothing(site: Site, culprit: str) -> No
     site.group.bodies.append((BODY, None, None, 10, 5))
     site.group.limited[0] = "limits.page_limit: 1"
     if culprit == "settled twice":
-        site.group.settled.append(SettleRow("visited", site.run.id, 1))
+        site.group.settled.append(SettleRow("visited", None, None, site.run.id, 1))
     elif culprit == "unknown":
-        site.group.settled.append(SettleRow("visited", site.run.id, 99))
+        site.group.settled.append(SettleRow("visited", None, None, site.run.id, 99))
     elif culprit == "visit twice":
         site.group.visits.append(site.visit(2, None, None, "-"))
     elif culprit == "page twice":
@@ -219,7 +227,10 @@ def test_changes_follow_inserts_in_the_order_they_came(site: Site) -> None:
     (number,) = site.find("a", reason="max_depth")
     run_id = site.run.id
     site.group.changes += [
-        ("readmit_url", ReadmitRow("redirect", 0, 7, "lane", 2, 1, 0, 1, run_id, number)),
+        (
+            "readmit_url",
+            ReadmitRow("https://h/a/", "queued", None, None, "redirect", 0, 7, "lane", 2, 1, 0, 1, run_id, number),
+        ),
         ("shorten_path", ShortenRow(1, run_id, number)),
         ("rejudge_url", RejudgeRow("queued", None, None, 8, 0, 0, run_id, number)),
     ]
@@ -230,7 +241,7 @@ def test_changes_follow_inserts_in_the_order_they_came(site: Site) -> None:
     report = reports.url_report(site.db, run_id, "https://h/a")
     assert report is not None
     assert (report["state"], report["reason"], report["rule"]) == ("visited", None, None)
-    assert (report["source"], report["hops"]) == ("redirect", 0)
+    assert (report["url"], report["source"], report["hops"]) == ("https://h/a/", "redirect", 0)
     assert site.books_balance()
 
 
@@ -382,7 +393,7 @@ def test_finishing_gives_up_what_is_queued(site: Site) -> None:
 def failed_site(site: Site) -> list[int]:
     numbers = site.find("a", "b", "c", "d")
     site.settle(1)
-    for number, kind in zip(reversed(numbers), ("timeout", "http_4xx", "dns"), strict=False):
+    for number, kind in zip(reversed(numbers), ("timeout", "http_4xx", "dns_timeout"), strict=False):
         site.settle(number, kind=kind)
     site.settle(numbers[0])
     site.commit(EndedBy.EXHAUSTED)
@@ -417,7 +428,7 @@ def test_a_retry_of_one_kind_leaves_the_others_failed(site: Site) -> None:
     failed_site(site)
     assert runs.retry(site.db, site.now(), "tls", NOW) == 0
     assert site.now().state is RunState.COMPLETED
-    assert runs.retry(site.db, site.now(), "dns", NOW) == 1
+    assert runs.retry(site.db, site.now(), "dns_timeout", NOW) == 1
     assert [each["kind"] for each in reports.failures(site.db, site.run.id)] == ["timeout", "http_4xx"]
     assert site.now().state is RunState.PAUSED
     assert site.books_balance()

@@ -211,6 +211,7 @@ def test_options_set_the_settings_that_the_reference_says(cli: Cli) -> None:
         "engine.order": "strict",
         "store.layout": "files",
         "scope.strict_path": None,
+        "fetch.allow_private": None,
     }
     options: list[object] = []
     for key, name in generate.flag_names().items():

@@ -73,7 +73,7 @@ def test_options_are_stored_and_none_takes_a_limit_back(tmp_path: Path) -> None:
     ("option", "value", "words"),
     [
         ("wrokers", 3, "unknown option wrokers .did you mean workers"),
-        ("xyzzy", 1, "unknown option xyzzy .there are budget, config"),
+        ("xyzzy", 1, "unknown option xyzzy .there are allow_private, budget, config"),
         ("workers", 5000, "limits.workers"),
         ("rate", "fast", "limits.rate"),
         ("include", "(", "scope.include"),

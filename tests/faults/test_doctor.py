@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -376,6 +376,70 @@ def test_every_query_is_used_and_says_why() -> None:
     assert [name for name in queries if f'"{name}"' not in source] == []
     text = (package / "sql" / "doctor.sql").read_text()
     assert len(re.findall(r"^-- name: (\w+)\n-- \S.*\.$", text, re.MULTILINE)) == len(queries)
+
+
+# Pages that asked not to be kept.
+
+
+@pytest.fixture(scope="module")
+def hiding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sound]:
+    """URL 2 is a noindex page, and the only way to URL 4; URL 3 is nofollow, and the only way to URL 5."""
+    answers = {
+        "/": page("start", "/list", "/shut"),
+        "/list": replace(page("list", "/behind"), headers=(("X-Robots-Tag", "noindex"),)),
+        "/shut": replace(page("shut", "/lost"), headers=(("X-Robots-Tag", "nofollow"),)),
+        "/behind": page("behind"),
+    }
+    with serve(StaticSite(answers)) as running:
+        yield sound(tmp_path_factory.mktemp("hiding") / "workspace", running, "segments")
+
+
+def states(path: Path) -> list[tuple[str, ...]]:
+    with sqlite3.connect(path / "orbweb.db") as db:
+        found = db.execute("SELECT key, state, reason, rule FROM urls ORDER BY id").fetchall()
+    db.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("statement", "words", "fetched"),
+    [
+        ("UPDATE outlinks SET packed = X'0105' WHERE url_id = 2", "damaged outlink record", ["/list"]),
+        ("UPDATE outlinks SET packed = 5 WHERE url_id = 2", "packed", ["/behind", "/list"]),
+        ("DELETE FROM urls WHERE id = 4", "which is missing", ["/behind", "/list"]),
+        ("DELETE FROM urls WHERE id = 5", "which is missing", ["/shut"]),
+        ("DELETE FROM tallies", "noindex: 0 counted, 1 found", []),
+        ("UPDATE tallies SET count = 3 WHERE reason = 'nofollow'", "nofollow: 3 counted, 1 found", []),
+    ],
+)
+def test_links_of_a_page_that_was_not_kept_are_looked_after(
+    hiding: Sound, tmp_path: Path, statement: str, words: str, fetched: list[str]
+) -> None:
+    path = hiding.copy(tmp_path / "workspace")
+    before = states(path)
+    assert [row[2] for row in before] == [None, "noindex", None, None, "nofollow"]
+    with sqlite3.connect(path / "orbweb.db") as db:
+        db.execute(statement)
+    db.close()
+    report = Workspace.doctor(path)
+    assert any(words in f"{damage['where']} {damage['problem']}" for damage in report["damages"]), report[
+        "damages"
+    ]
+    assert Workspace.doctor(path, mend=True)["left"] == []
+    hiding.server.reset()
+    assert_restored(path, hiding.known)
+    assert sorted(states(path)) == sorted(before)
+    assert sorted(hit.path for hit in hiding.server.log) == fetched
+
+
+def test_links_of_a_url_that_was_never_asked_for_are_stray(hiding: Sound, tmp_path: Path) -> None:
+    path = hiding.copy(tmp_path / "workspace")
+    with sqlite3.connect(path / "orbweb.db") as db:
+        db.execute("UPDATE urls SET reason = 'robots' WHERE id = 2")
+    db.close()
+    assert any("belong to no visit" in damage["problem"] for damage in Workspace.doctor(path)["damages"])
+    assert Workspace.doctor(path, mend=True)["left"] == []
+    assert Workspace.doctor(path)["damages"] == []
 
 
 # After a kill.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,12 @@ FIELDS = [
     "referrers",
 ]  # fmt: skip
 
+HTML = (("Content-Type", "text/html"),)
 ANSWERS = {
+    "/robots.txt": text("User-agent: *\nDisallow: /docs/secret/\n"),
     "/docs/": page(
-        "start", "a", "b?utm_source=feed", "b", "old", "gone", "copy", "private/x", "/blog/", "data.txt"
+        "start", "a", "b?utm_source=feed", "b", "old", "gone", "copy", "private/x", "/blog/", "data.txt",
+        "list", "shut", "secret/x",
     ),
     "/docs/a": page("a", "a/deep", "b", "copy"),
     "/docs/a/deep": page("deep", "deeper", "/docs/"),
@@ -33,7 +36,10 @@ ANSWERS = {
     "/docs/old": redirect("/docs/new"),
     "/docs/new": page("new"),
     "/docs/data.txt": text("no page"),
-}
+    "/docs/list": html('<meta name="robots" content="noindex, follow"><a href="behind">behind</a>'),
+    "/docs/behind": page("behind"),
+    "/docs/shut": replace(page("shut", "a", "only"), headers=(*HTML, ("X-Robots-Tag", "nofollow"))),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ SCOPE = "scope: {root}/docs"
 CASES = [
     ("/docs/", "visited", None, "base URL: {root}/docs/", ["initial"], ["/docs/a/deep"]),
     ("/docs/a", "visited", None, SCOPE, ["initial", "spider"],
-     ["/docs/", "/docs/b?utm_source=feed", "/docs/copy"]),
+     ["/docs/", "/docs/b?utm_source=feed", "/docs/copy", "/docs/shut"]),
     ("/docs/a/deep", "visited", None, SCOPE, ["initial", "spider", "spider"], ["/docs/a"]),
     ("/docs/a/deeper", "skipped", "max_depth", "limits.max_depth: 2", ["initial", "spider", "spider", "spider"],
      ["/docs/a/deep"]),
@@ -84,6 +90,14 @@ CASES = [
     ("/blog/", "skipped", "out_of_scope", SCOPE, ["initial", "spider"],
      ["/docs/", "/docs/b?utm_source=feed", "/docs/copy"]),
     ("/docs/data.txt", "visited", None, SCOPE, ["initial", "spider"], ["/docs/"]),
+    ("/docs/list", "skipped", "noindex", "meta robots: noindex, follow (robots.obey_directives)",
+     ["initial", "spider"], ["/docs/"]),
+    ("/docs/behind", "visited", None, SCOPE, ["initial", "spider", "spider"], ["/docs/list"]),
+    ("/docs/only", "skipped", "nofollow",
+     "X-Robots-Tag: nofollow on {root}/docs/shut (robots.obey_directives)",
+     ["initial", "spider", "spider"], ["/docs/shut"]),
+    ("/docs/secret/x", "skipped", "robots", "robots.txt line 2: Disallow: /docs/secret/",
+     ["initial", "spider"], ["/docs/"]),
     ("/docs/never", "unknown", None, SCOPE, [], []),
     ("/docs/private/never", "unknown", "excluded", "scope.exclude: /private/", [], []),
     ("http://elsewhere.example/", "unknown", "out_of_scope", SCOPE, [], []),
@@ -96,13 +110,19 @@ def test_state_verdict_rule_chain_and_referrers(
 ) -> None:
     found = crawled.ask(path)
     assert (found["state"], found["reason"], found["rule"]) == (state, reason, rule.format(root=crawled.root))
-    assert found["verdict"] == ("skipped" if reason else "allowed")
     assert [step["how"] for step in found["chain"]] == how
     assert crawled.paths(found["chain"])[-1:] == ([path] if how else [])
     assert crawled.paths(found["referrers"]) == who
-    told = crawled.read(path)
-    assert f": {state}" in told.splitlines()[0]
-    assert (reason or "") in told.splitlines()[0]
+    assert_text_says(found)
+
+
+def assert_text_says(found: dict[str, Any]) -> None:
+    """What a person reads has the state, the reason, the rule, the chain and who links there."""
+    reason = found["reason"]
+    assert found["verdict"] == ("skipped" if reason else "allowed")
+    told = explain_text(found)
+    assert f": {found['state']}" in told.splitlines()[0]
+    assert (f"({reason})" if reason else "") in told.splitlines()[0]
     assert f"rule: {found['rule']}" in told
     for row in found["chain"] + found["referrers"]:
         assert row["url"] in told
@@ -134,13 +154,15 @@ def test_what_a_visit_came_to(crawled: Crawled) -> None:
 
 def test_referrers_tell_the_kind_of_link(crawled: Crawled) -> None:
     rows = crawled.ask("/docs/a")["referrers"]
-    assert [(row["kind"], row["nofollow"]) for row in rows] == [("a", False), ("a", True), ("a", True)]
+    assert [(row["kind"], row["nofollow"]) for row in rows] == [
+        ("a", False), ("a", True), ("a", True), ("a", False),
+    ]  # fmt: skip
     assert [row["kind"] for row in crawled.ask("/docs/new")["referrers"]] == ["redirect"]
     assert "/docs/old (redirect)" in crawled.read("/docs/new")
     assert "/docs/copy (nofollow)" in crawled.read("/docs/a")
 
 
-@pytest.mark.parametrize("path", ["/docs/copy", "/docs/a/deeper", "/docs/never"])
+@pytest.mark.parametrize("path", ["/docs/copy", "/docs/a/deeper", "/docs/never", "/docs/list", "/docs/only"])
 def test_the_command_prints_the_same_as_text_and_as_json(crawled: Crawled, path: str) -> None:
     code = 3 if path == "/docs/never" else 0
     found, url = crawled.ask(path), crawled.url(path)
@@ -171,7 +193,7 @@ def test_hops_limits_and_finished_runs(cli: Cli) -> None:
     with serve(StaticSite(outside)) as other:
         inside = {"/": page("start", f"{other.url}x", "/a", "/b"), "/a": page("a"), "/b": page("b")}
         with serve(StaticSite(inside)) as server:
-            cli.crawl(server.url, *FAST, "--external-hops", 1).ok(0)
+            cli.crawl(server.url, *FAST, "--external-hops", 1, "--allow-private").ok(0)
             cli.crawl(server.url, *FAST, "--new-run", "--page-limit", 2, "--external-hops", 0).ok(0)
             cli.crawl(server.url, *FAST, "--new-run", "--page-limit", "none", "--budget", 1).ok(4)
             cli("finish", "site").ok()
@@ -179,6 +201,7 @@ def test_hops_limits_and_finished_runs(cli: Cli) -> None:
 
     def told(path: str, run: int) -> tuple[str, str | None, str]:
         found = asked.ask(path, run)
+        assert_text_says(found)
         return found["state"], found["reason"], found["rule"]
 
     assert told(f"{other.url}x", 1) == ("visited", None, "scope.external_hops")

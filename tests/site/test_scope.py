@@ -100,7 +100,7 @@ def test_external_hops(cli: Cli) -> None:
         with serve(StaticSite(inside)) as server:
             counts = []
             for hops in (0, 1, 2):
-                done = cli.crawl(server.url, *FAST, "--external-hops", hops, "--new-run").ok(0)
+                done = cli.crawl(server.url, *FAST, "--external-hops", hops, "--allow-private", "--new-run").ok(0)
                 counts.append((done.json["visited"], done.json["skipped"]))
     assert counts == [(1, {"out_of_scope": 1}), (2, {"external_hops": 1}), (3, {"external_hops": 1})]
 
@@ -115,7 +115,7 @@ def test_a_refusal_is_judged_again_on_a_better_path(cli: Cli) -> None:
             "/b": page("b", f"{other.url}z"),
         }
         with serve(StaticSite(inside)) as server:
-            done = cli.crawl(server.url, *FAST, "--external-hops", 1).ok(0)
+            done = cli.crawl(server.url, *FAST, "--external-hops", 1, "--allow-private").ok(0)
     assert done.json["visited"] == 5
     assert done.json["skipped"] == {}
     cli.check("site")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orbweb import config
-from orbweb.config import PATTERN_BYTES, Config, build, connect_to, keys, merge, read_environment, read_file
+from orbweb.config import PATTERN_BYTES, Config, build, keys, merge, read_environment, read_file, read_pin
 from orbweb.errors import ConfigError
 
 
@@ -128,7 +128,7 @@ def test_a_user_agent_is_one_line_that_can_be_sent(agent: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pin", "curl"),
+    ("pin", "read"),
     [
         ("example.org:80:127.0.0.1", "example.org:80:127.0.0.1:80"),
         ("example.org:443:127.0.0.1:8443", "example.org:443:127.0.0.1:8443"),
@@ -138,8 +138,8 @@ def test_a_user_agent_is_one_line_that_can_be_sent(agent: str) -> None:
         ("example.org:80:localhost:8080", "example.org:80:localhost:8080"),
     ],
 )
-def test_a_pin_becomes_what_curl_wants(pin: str, curl: str) -> None:
-    assert connect_to(pin) == curl
+def test_a_pin_names_an_address_and_a_port(pin: str, read: str) -> None:
+    assert ":".join(read_pin(pin)) == read
     assert build({"resolve": [pin]}, source="x").resolve == (pin,)
 
 

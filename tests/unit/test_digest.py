@@ -11,11 +11,12 @@ import time
 import pytest
 import zstandard
 
-from orbweb.digest import SNIFFED, Digester, Job, is_html
-from orbweb.fetch import http
-from orbweb.model import Digest, Failed, FailKind
+from orbweb.digest import SNIFFED, Digester, DigestSettings, Job, is_css, is_html
+from orbweb.fetch import PAGE, http
+from orbweb.model import Digest, Directives, Failed, FailKind
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
+SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
 UNDECLARED = [None, "", " ", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*", "html"]
 
 
@@ -129,7 +130,7 @@ def test_other_text_stays_what_it_declares(content_type: str, body: bytes) -> No
 
 @pytest.mark.parametrize("content_type", [*DECLARED, *OTHER_TEXT, *UNDECLARED])
 def test_whatever_may_be_a_page_is_read(content_type: str | None) -> None:
-    assert http._worth_reading(content_type or "")
+    assert http._worth_reading(content_type or "", PAGE)
 
 
 @pytest.mark.parametrize("content_type", UNDECLARED)
@@ -188,7 +189,7 @@ def test_hostile_bytes_are_judged_at_once(unit: bytes) -> None:
 
 def test_a_digest_has_links_hashes_and_the_body_itself() -> None:
     body = "<title>T\u00fcr</title><a href='/b?utm_source=x&b=1'>b</a><a href=c rel=nofollow>c</a>".encode()
-    digest = Digester(DEFAULT_RULES).digest(Job(7, "https://h/a/", "text/html; charset=utf-8", body))
+    digest = Digester(SETTINGS).digest(Job(7, "https://h/a/", "text/html; charset=utf-8", body))
     assert [(link.key, link.nofollow) for link in digest.parsed.links] == [
         ("https://h/b?b=1", False),
         ("https://h/a/c", True),
@@ -205,10 +206,10 @@ def test_a_digest_depends_on_the_page_alone_not_on_those_before() -> None:
         Job(number, f"https://h/{number % 3}/", "text/html", b"<a href=x><a href='../y?a=1'>" * number)
         for number in range(1, 40)
     ]
-    used = Digester(DEFAULT_RULES)
+    used = Digester(SETTINGS)
     forwards = [used.digest(job) for job in pages]
     assert [used.digest(job) for job in reversed(pages)] == forwards[::-1]
-    assert [Digester(DEFAULT_RULES).digest(job) for job in pages] == forwards
+    assert [Digester(SETTINGS).digest(job) for job in pages] == forwards
 
 
 def repeated_formatting(paragraphs: int) -> bytes:
@@ -221,13 +222,13 @@ def repeated_formatting(paragraphs: int) -> bytes:
     [
         (b"x<p>" * 1_000_001, "more than 2,000,000 elements and texts"),
         (b"<!---->" * 2_100_000, "more than 2,000,000 elements and texts"),
-        (repeated_formatting(10_000), "needs more than 37 MB of memory to be parsed"),
+        (repeated_formatting(10_000), "needs more than 112 MB of memory to be parsed"),
     ],
     ids=["texts", "comments", "formatting"],
 )
 def test_a_page_that_takes_too_much_fails_and_the_next_does_not(body: bytes, error: str) -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
-    digester = Digester(DEFAULT_RULES)
+    digester = Digester(SETTINGS)
     start = time.process_time()
     assert digester.digest(Job(1, "https://h/", "text/html", body)) == Failed(FailKind.UNPARSABLE, error)
     assert time.process_time() - start < 2.0
@@ -243,7 +244,7 @@ def test_a_page_that_takes_too_much_fails_and_the_next_does_not(body: bytes, err
     ids=["nested", "large", "a little formatting", "one line"],
 )
 def test_large_pages_are_pages(body: bytes) -> None:
-    assert isinstance(Digester(DEFAULT_RULES).digest(Job(1, "https://h/", "text/html", body)), Digest)
+    assert isinstance(Digester(SETTINGS).digest(Job(1, "https://h/", "text/html", body)), Digest)
 
 
 def test_a_lower_limit_of_the_user_is_kept() -> None:
@@ -261,5 +262,36 @@ def test_a_lower_limit_of_the_user_is_kept() -> None:
 
 def test_the_rules_of_the_project_make_the_keys() -> None:
     job = Job(1, "https://h/", "text/html", b"<a href='?a=1&b=2'>")
-    (link,) = Digester(UrlRules(keep_params=("b",))).digest(job).parsed.links
+    (link,) = Digester(DigestSettings(UrlRules(keep_params=("b",)), "orbweb")).digest(job).parsed.links
     assert (link.key, link.url) == ("https://h/?b=2", "https://h/?a=1&b=2")
+
+
+WITH_RESOURCES = DigestSettings(DEFAULT_RULES, "orbweb", resources=True)
+
+
+def test_resources_of_pages_and_style_sheets_are_found_when_asked_for() -> None:
+    page = Job(1, "https://h/a/", "text/html", b"<a href=b><img src=i.png><p style='x: url(j.png)'>")
+    sheet = Job(2, "https://h/a/s.css", "Text/CSS; charset=utf-8", b"@import 'b.css'; p { x: url(/i.png) }")
+    other = Job(3, "https://h/i.png", "image/png", b"\x89PNG\r\n\x1a\n<a href=no>")
+    found = [Digester(WITH_RESOURCES).digest(job) for job in (page, sheet, other)]
+    assert [[(link.kind, link.key) for link in digest.parsed.resources] for digest in found] == [
+        [("image", "https://h/a/i.png"), ("image", "https://h/a/j.png")],
+        [("style", "https://h/a/b.css"), ("image", "https://h/i.png")],
+        [],
+    ]
+    assert [[link.key for link in digest.parsed.links] for digest in found] == [["https://h/a/b"], [], []]
+    assert [digest.blob.size for digest in found] == [len(job.body) for job in (page, sheet, other)]
+    assert Digester(SETTINGS).digest(page).parsed.resources == ()
+
+
+@pytest.mark.parametrize("content_type", [None, "text/html", "text/plain", "text/x-css", "application/css"])
+def test_a_style_sheet_is_what_is_declared_as_one(content_type: str | None) -> None:
+    assert is_css("text/css")
+    assert not is_css(content_type)
+
+
+def test_header_and_page_speak_to_the_agent_of_the_project() -> None:
+    job = Job(1, "https://h/", "text/html", b"<meta name=probe content=nofollow>", ("probe: noindex",))
+    said = Digester(DigestSettings(DEFAULT_RULES, "Probe")).digest(job).parsed.directives
+    assert (said.noindex, said.nofollow) == ("X-Robots-Tag: probe: noindex", "meta probe: nofollow")
+    assert Digester(SETTINGS).digest(job).parsed.directives == Directives()

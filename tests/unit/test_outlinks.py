@@ -28,6 +28,7 @@ def test_what_goes_in_comes_out_in_order(edges: list[Outlink]) -> None:
 def test_the_format_is_fixed() -> None:
     edges = [Outlink(1, "a", False), Outlink(258, "redirect", True)]
     assert packed(edges).hex() == "010200000001000000020100000087"
+    assert [FLAGS[kind, False] for kind in ("a", "redirect", "script", "other")] == [0, 7, 8, 13]
     assert len(set(FLAGS.values())) == len(FLAGS) == 2 * len(KINDS)
 
 
@@ -48,7 +49,7 @@ def test_a_cut_or_longer_record_is_refused(edges: list[Outlink], data: st.DataOb
         b"\x01",
         b"\x02\x00\x00\x00\x00",
         b"\x00\x00\x00\x00\x00",
-        b"\x01\x01\x00\x00\x00\x05\x00\x00\x00\x08",
+        b"\x01\x01\x00\x00\x00\x05\x00\x00\x00\x0e",
         b"\x01\x01\x00\x00\x00\x05\x00\x00\x00\x7f",
         b"\x01\xff\xff\xff\xff\x05\x00\x00\x00\x00",
     ],

@@ -24,6 +24,8 @@ SOUP = (
 
 examples = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 
+EVERYONE = frozenset({"robots"})
+
 
 def parsed(
     html: str | bytes, url: str = PAGE, *, content_type: str | None = None, resources: bool = False
@@ -194,18 +196,35 @@ def test_canonical(html: str, canonical: str | None) -> None:
     [
         ("", Directives()),
         ("<meta name=robots content='index, follow'>", Directives()),
-        ("<meta name=ROBOTS content='NoIndex'>", Directives(noindex=True)),
-        ("<meta name=robots content='noarchive ,nofollow'>", Directives(nofollow=True)),
-        ("<meta name=robots content=none>", Directives(noindex=True, nofollow=True)),
+        ("<meta name=ROBOTS content='NoIndex'>", Directives("meta robots: NoIndex")),
+        ("<meta name=robots content='noarchive ,nofollow'>", Directives(None, "meta robots: noarchive ,nofollow")),
+        ("<meta name=robots content=none>", Directives("meta robots: none", "meta robots: none")),
         (
-            "<meta name=robots content=noindex><meta name=robots content=nofollow>",
-            Directives(noindex=True, nofollow=True),
+            "<meta name=robots content=noindex><body><meta name=robots content=nofollow>",
+            Directives("meta robots: noindex", "meta robots: nofollow"),
         ),
-        ("<meta name=description content=noindex><meta name=robots>", Directives()),
+        (
+            "<meta name=Probe content=noindex><meta name=probe-news content=none>",
+            Directives("meta probe: noindex"),
+        ),
+        ("<meta name=description content=noindex><meta name=robots><meta content=none>", Directives()),
+        ("<template><meta name=robots content=none></template>", Directives()),
     ],
 )
 def test_directives(html: str, directives: Directives) -> None:
-    assert parsed(html).directives == directives
+    found = parse.parse(html.encode(), PAGE, resolver=Resolver(), agent="probe")
+    assert found.directives == directives
+
+
+def test_without_an_agent_only_what_is_said_to_everyone_counts() -> None:
+    html = "<meta content=noindex><meta name content=noindex><meta name=orbweb content=noindex>"
+    assert parsed(html).directives == Directives()
+
+
+def test_the_header_counts_as_well() -> None:
+    html, headers = b"<meta name=robots content=none>", ("noarchive", "probe: noindex")
+    found = parse.parse(html, PAGE, resolver=Resolver(), robots_tags=headers, agent="probe")
+    assert found.directives == Directives("X-Robots-Tag: probe: noindex", "meta robots: none")
 
 
 def test_resources_are_read_only_when_asked_for() -> None:
@@ -238,6 +257,43 @@ def test_resources_are_read_only_when_asked_for() -> None:
         ("other", "e.swf"),
         ("other", "o.pdf"),
     ]
+
+
+def test_css_of_a_page_is_read_in_its_place_and_resolved_like_its_hrefs() -> None:
+    html = """
+    <base href=/b/><link rel=stylesheet href=a.css><style>@import "b.css"; p { x: url(c.png) }</style>
+    <style type="text/less">p { x: url(no.png) }</style><style type=" TEXT/CSS ">p { x: url(d.png) }</style>
+    <template><p style="x: url(no.png)"></p><style>p { x: url(no.png) }</style></template>
+    <p style="background: URL('e.png')"><img src=f.png style="x: url(g.png)"><p style="x: y">
+    <svg><style>p { x: url(h.png) }</style><rect style="fill: url(#i)"/></svg>
+    <a href=link.html style="x: url(j.png)">
+    """
+    page = parsed(html, resources=True)
+    assert [link.key for link in page.links] == ["http://h/b/link.html"]
+    assert [link.kind for link in page.resources[:2]] == ["style", "style"]
+    names = [link.url.removeprefix("http://h/b/").partition(".")[0] for link in page.resources]
+    assert "".join(names) == "abcdefghj"
+    assert parsed(html).resources == ()
+
+
+def test_a_style_sheet_has_resources_only() -> None:
+    body = "@import 'a.css'; @font-face { src: url(/f.woff) } p { x: url(../i\u00e4.png), url(self.css#x) }"
+    sheet = parse.parse_css(body.encode("latin-1"), "http://h/s/self.css", resolver=Resolver(),
+                            content_type="text/css; charset=latin1")  # fmt: skip
+    assert [(link.kind, link.url) for link in sheet.resources] == [
+        ("style", "http://h/s/a.css"),
+        ("font", "http://h/f.woff"),
+        ("image", "http://h/i%C3%A4.png"),
+    ]
+    assert (sheet.links, sheet.title, sheet.encoding, sheet.truncated) == ((), "", "windows-1252", False)
+    with pytest.raises(ValueError, match="not an http"):
+        parse.parse_css(b"", "ftp://h/", resolver=Resolver())
+
+
+def test_a_style_sheet_has_a_limit_of_references() -> None:
+    body = b"".join(b"url(%x)" % number for number in range(parse.MAX_LINKS + 1))
+    sheet = parse.parse_css(body, "http://h/", resolver=Resolver())
+    assert (len(sheet.resources), sheet.truncated) == (parse.MAX_LINKS, True)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +391,8 @@ def test_of_endless_lists_of_words_the_first_are_read() -> None:
     assert parsed(f"<title>\n{many}</title>").title == many[:1_000]
     assert [link.nofollow for link in parsed(f"<a href=x rel='nofollow {many}'>").links] == [True]
     directives = parsed(f"<meta name=robots content='noindex,{many.replace(' ', ',')}'>").directives
-    assert directives == Directives(noindex=True)
+    assert (directives.noindex or "").startswith("meta robots: noindex,word")
+    assert directives.nofollow is None
 
 
 def test_keys_follow_the_rules_of_the_project() -> None:
@@ -380,4 +437,4 @@ FRAGMENTS = [
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12))
 def test_reading_in_one_go_equals_the_walk(fragments: list[str]) -> None:
     document = parse.dom("".join(fragments).encode())
-    assert parse._scan(document) == parse._walk(document)
+    assert parse._scan(document, EVERYONE) == parse._walk(document, EVERYONE)

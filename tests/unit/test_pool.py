@@ -10,19 +10,21 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orbweb import pool
 from orbweb.app import default_processes
-from orbweb.digest import Digester, Job, cpu_limit_s
+from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.parse import MAX_LINKS
 from orbweb.pool import ATTEMPTS, JOBS_AHEAD, InlinePool, Pool, ProcessPool, SplitPool, is_heavy
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
+SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
 PATIENCE_S = 20.0
 
 Results = dict[int, Digest | Failed]
@@ -50,18 +52,27 @@ ODD_PAGES = [
     Job(9, "https://h/", "text/html", b"<link rel=next href=n><link rel=alternate href=/a>"),
     Job(10, "https://h/", "text/html", b"".join(b"<a href=%x>" % number for number in range(MAX_LINKS + 1))),
     Job(11, "https://h/", "text/html", b"x" * 3_000_000),
+    Job(12, "https://h/", "text/html", b"<p>", ("noarchive", "orbweb: \u00fc, noindex", "none")),
+    Job(13, "https://h/", "text/html", b"<meta name=orbweb content=&#27;,nofollow>", ("googlebot: noindex",)),
+    Job(14, "https://h/", "text/html", b"<a href=b rel=nofollow><img src=i><p style='x: url(j?b=1&a=2)'>"),
+    Job(15, "https://h/", "text/html", b"<script src=a></script><link rel=icon href=b><video src=c><embed src=d>"),
+    Job(16, "https://h/", "text/css; charset=latin1", b"@import '\xe9'; @font-face { src: url(f) } url(g)"),
+    Job(17, "https://h/", "text/css", b"".join(b"url(%x)" % number for number in range(MAX_LINKS + 1))),
+    Job(18, "https://h/", "image/png", b"\x89PNG\r\n\x1a\n"),
 ]
 
 
-def inline(jobs: list[Job], rules: UrlRules = DEFAULT_RULES) -> Results:
-    digester = Digester(rules)
+def inline(jobs: list[Job], settings: DigestSettings = SETTINGS) -> Results:
+    digester = Digester(settings)
     return {job.ticket: digester.digest(job) for job in jobs}
 
 
 @asynccontextmanager
-async def workers(processes: int, results: Results, rules: UrlRules = DEFAULT_RULES) -> AsyncIterator[ProcessPool]:
+async def workers(
+    processes: int, results: Results, settings: DigestSettings = SETTINGS
+) -> AsyncIterator[ProcessPool]:
     broken: list[OrbwebError] = []
-    pool = await ProcessPool.start(processes, rules, results.__setitem__, broken.append)
+    pool = await ProcessPool.start(processes, settings, results.__setitem__, broken.append)
     try:
         yield pool
     finally:
@@ -99,36 +110,45 @@ def worker_begins_with(code: str, home: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")])))
 
 
-def test_worker_processes_give_the_same_digests_as_this_one() -> None:
+@pytest.mark.parametrize("resources", [False, True])
+def test_worker_processes_give_the_same_digests_as_this_one(resources: bool) -> None:
+    settings = replace(SETTINGS, resources=resources)
     jobs = ODD_PAGES + [html(ticket) for ticket in range(100, 100 + 3 * JOBS_AHEAD)]
 
     async def digest() -> Results:
         results: Results = {}
-        async with workers(3, results) as pool:
+        async with workers(3, results, settings) as pool:
             for job in jobs:
                 pool.submit(job)
             await arrived(results, len(jobs))
         return results
 
-    expected = inline(jobs)
+    expected = inline(jobs, settings)
     assert asyncio.run(digest()) == expected
     many = expected[10]
     assert isinstance(many, Digest)
     assert (len(many.parsed.links), many.parsed.truncated) == (MAX_LINKS, True)
+    found = [digest.parsed.resources for digest in expected.values() if isinstance(digest, Digest)]
+    assert sum(map(len, found)) == (2 + 4 + 3 + MAX_LINKS if resources else 0)
 
 
 @pytest.mark.parametrize(
-    "rules", [UrlRules(frozenset({"a"})), UrlRules(keep_params=("b",)), UrlRules(keep_params=())]
+    "settings",
+    [
+        DigestSettings(UrlRules(frozenset({"a"})), "a"),
+        DigestSettings(UrlRules(keep_params=("b",)), "b"),
+        DigestSettings(UrlRules(keep_params=()), "\u00fc"),
+    ],
 )
-def test_workers_know_the_rules_of_the_project(rules: UrlRules) -> None:
+def test_workers_know_the_settings_of_the_project(settings: DigestSettings) -> None:
     async def digest() -> Results:
         results: Results = {}
-        async with workers(1, results, rules) as pool:
+        async with workers(1, results, settings) as pool:
             pool.submit(html(8))
             await arrived(results, 1)
         return results
 
-    assert asyncio.run(digest()) == inline([html(8)], rules)
+    assert asyncio.run(digest()) == inline([html(8)], settings)
 
 
 def test_the_jobs_of_a_killed_worker_are_done_by_the_next() -> None:
@@ -261,10 +281,10 @@ def test_heavy_pages_have_a_worker_of_their_own_when_the_first_comes(processes: 
         results: Results = {}
         broken: list[OrbwebError] = []
         report = results.__setitem__
-        heavy = ProcessPool(DEFAULT_RULES, report, broken.append)
-        both: Pool = InlinePool(DEFAULT_RULES, report, heavy)
+        heavy = ProcessPool(SETTINGS, report, broken.append)
+        both: Pool = InlinePool(SETTINGS, report, heavy)
         if processes:
-            both = SplitPool(await ProcessPool.start(processes, DEFAULT_RULES, report, broken.append), heavy)
+            both = SplitPool(await ProcessPool.start(processes, SETTINGS, report, broken.append), heavy)
         both.submit(html(4))
         before = len(children())
         for job in (*HEAVY, DECEPTIVE, html(5)):
@@ -289,7 +309,7 @@ def test_workers_that_cannot_start_are_reported_and_not_tried_for_ever(
 
     async def start() -> list[OrbwebError]:
         broken: list[OrbwebError] = []
-        pool = await ProcessPool.start(1, DEFAULT_RULES, {}.__setitem__, broken.append)
+        pool = await ProcessPool.start(1, SETTINGS, {}.__setitem__, broken.append)
         deadline = time.monotonic() + PATIENCE_S
         while not broken and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
@@ -383,10 +403,11 @@ def test_a_signal_to_the_whole_group_does_not_end_the_workers(number: signal.Sig
 
 MAIN = """
 import asyncio
+from orbweb.digest import DigestSettings
 from orbweb.pool import ProcessPool
 from orbweb.urls import DEFAULT_RULES
 async def main():
-    pool = await ProcessPool.start(2, DEFAULT_RULES, print, print)
+    pool = await ProcessPool.start(2, DigestSettings(DEFAULT_RULES, "orbweb"), print, print)
     print("started", flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())

@@ -48,6 +48,14 @@ class SitemapMode(StrEnum):
     OFF = "off"
 
 
+class ResourceMode(StrEnum):
+    """The choices of --resources."""
+
+    OFF = "off"
+    CHECK = "check"
+    STORE = "store"
+
+
 class ShowAs(StrEnum):
     """The choices of show --as."""
 
@@ -92,8 +100,18 @@ Resolve = Annotated[
     list[str] | None,
     typer.Option(metavar="HOST:PORT:ADDR[:PORT]", help="Pin a host to an address (tests, staging)."),
 ]
+AllowPrivate = Annotated[
+    bool | None,
+    typer.Option(
+        "--allow-private/--no-allow-private", help="Links may lead to addresses that are not public [no]."
+    ),
+]
 OrderOption = Annotated[
     Order | None, typer.Option(help="strict: one order for the run [default]. relaxed: one order per host.")
+]
+ResourcesOption = Annotated[
+    ResourceMode | None,
+    typer.Option(help="Scripts, styles, images, fonts: visit them too (check), keep them (store) [off]."),
 ]
 SitemapOption = Annotated[
     SitemapMode | None, typer.Option(help="auto: read sitemaps too [default]. only: follow no links. off: none.")
@@ -171,10 +189,12 @@ def crawl(
     strict_path: StrictPath = None,
     include: Include = None,
     exclude: Exclude = None,
+    resources: ResourcesOption = None,
     sitemap: SitemapOption = None,
     config: ConfigFile = None,
     user_agent: UserAgent = None,
     resolve: Resolve = None,
+    allow_private: AllowPrivate = None,
     order: OrderOption = None,
     store: Store = None,
     new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
@@ -189,6 +209,7 @@ def crawl(
     settings = _given(
         user_agent=user_agent,
         resolve=resolve,
+        fetch__allow_private=allow_private,
         limits__rate=_rate(rate),
         limits__workers=workers,
         limits__budget=_limit("--budget", budget),
@@ -198,6 +219,7 @@ def crawl(
         scope__external_hops=external_hops,
         scope__include=include,
         scope__exclude=exclude,
+        resources__mode=resources and resources.value,
         sitemap__mode=sitemap and sitemap.value,
         engine__order=order and order.value,
         engine__processes=processes,
@@ -207,6 +229,48 @@ def crawl(
 
     request = Request(urls or (), project, config, settings, new_run)
     _run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress)
+
+
+@app.command()
+def plan(
+    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Where a crawl would start.")],
+    max_depth: MaxDepth = None,
+    rate: Rate = None,
+    external_hops: Hops = None,
+    strict_path: StrictPath = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    sitemap: SitemapOption = None,
+    config: ConfigFile = None,
+    user_agent: UserAgent = None,
+    resolve: Resolve = None,
+    allow_private: AllowPrivate = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Say what a crawl would do, without crawling: robots.txt, sitemaps, scope with examples, rate.
+
+    Visits the URLs themselves, robots.txt and sitemaps; nothing is kept. Exit code 3 if a URL cannot be crawled.
+    """
+    settings = _given(
+        user_agent=user_agent,
+        resolve=resolve,
+        fetch__allow_private=allow_private,
+        limits__rate=_rate(rate),
+        limits__max_depth=_limit("--max-depth", max_depth),
+        scope__strict_path=strict_path,
+        scope__external_hops=external_hops,
+        scope__include=include,
+        scope__exclude=exclude,
+        sitemap__mode=sitemap and sitemap.value,
+    )
+    from orbweb import plan as planning
+    from orbweb.app import Request
+
+    request = Request(urls, None, config, settings)
+    report = planning.plan(request, beside=workspace, note=lambda text: typer.echo(text, err=True))
+    output.emit(report, output.plan_text, as_json=as_json)
+    raise typer.Exit(3 if any(base["problem"] for base in report["bases"]) else 0)
 
 
 @app.command()

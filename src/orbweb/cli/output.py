@@ -12,6 +12,7 @@ import typer
 Report = dict[str, Any]
 REFERRERS_SHOWN = 20
 DAMAGED_SHOWN = 3
+PLANNED_FILES = 20
 MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role")
 
 
@@ -96,6 +97,31 @@ def crawl_text(report: Report) -> str:
         lines.append(f"URLs are left: orbweb resume {project}")
     if report["failed"]:
         lines.append(f"what failed: orbweb failed {project}")
+    return "\n".join(lines)
+
+
+def plan_text(report: Report) -> str:
+    """What a person reads before a crawl."""
+    lines = []
+    for base in report["bases"]:
+        lines.append(f"{base['url']}: {base['problem'] or 'can be crawled'}")
+        lines.append(f"  scope: {base['scope']}")
+        lines.append(f"  robots.txt: {base['robots']}")
+        gap = base["seconds_apart"]
+        lines.append(f"  rate: {f'one request in {gap:g} s' if gap else 'no limit'} ({base['rate_rule']})")
+    files = report["sitemaps"]
+    lines.append(f"sitemaps: {sum(file['urls'] for file in files)} URLs in {len(files)} files")
+    lines += [f"  {file['url']}: {file['urls']} URLs" for file in files[:PLANNED_FILES]]
+    if len(files) > PLANNED_FILES:
+        lines.append(f"  and {len(files) - PLANNED_FILES} more")
+    sources = ", ".join(f"{source} {number}" for source, number in sorted(report["by_source"].items()))
+    shown = f" ({sources})" if sources else ""
+    lines.append(f"known so far: {report['would_visit']} more URLs would be visited{shown}")
+    lines += [f"  {url}" for url in report["examples"]]
+    for reason, refused in sorted(report["would_skip"].items()):
+        lines.append(f"{refused['count']} would be skipped as {reason}")
+        lines += [f"  {each['url']} ({each['rule']})" for each in refused["examples"]]
+    lines.append(f"these take at least {span(report['at_least_s'])}")
     return "\n".join(lines)
 
 

@@ -12,17 +12,19 @@ from orbweb.model import Failed, Fetched
 
 
 class Want(NamedTuple):
-    """What of a body is read: only what may be a page, or any; how much of it; and whether more is cut or fails.
-
-    Without `most`, the fetcher's own limit counts.
+    """What of a body is read: only what may be a page, styles too, or any; how much of it; and whether more is cut
+    or fails. Without `most`, the fetcher's own limit counts.
     """
 
     any_type: bool = False
+    styles: bool = False
     most: int | None = None
     cut: bool = False
 
 
 PAGE = Want()
+STYLE = Want(styles=True)
+ANYTHING = Want(any_type=True)
 ROBOTS = Want(any_type=True, most=512_000, cut=True)
 SITEMAP = Want(any_type=True, most=50_000_000)
 

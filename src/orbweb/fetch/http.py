@@ -1,34 +1,41 @@
 """HTTP by libcurl: many transfers on one event loop, HTTP/2 where the server speaks it.
 
-Owns connections, timeouts, decoding and the cap on decoded bytes. Never follows a redirect, retries or
-decides what an answer means: that is the engine's.
+Owns connections, timeouts, decoding and the caps on what a server may send. Always holds: a connection is opened
+only to an address that the guard has checked, and has checked again for this very connection. Never follows a
+redirect, retries or decides what an answer means: that is the engine's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import select
+import socket
 import ssl
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import certifi
 import pycurl
 
+from orbweb import urls
 from orbweb.encodings import UNDECLARED, media_type
 from orbweb.fetch import PAGE, Listener, Want
+from orbweb.fetch.guard import Guard, Pin
 from orbweb.model import Failed, FailKind, Fetched
 
 READ_BUFFER = 128 * 1024
 DISCARD_BYTES = 64 * 1024
+BOMB_BYTES = 1_000_000
+HEAD_BYTES = 256 * 1024
+MOST_INTERIM = 100
 ACCEPT = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 # Types whose body is read: what may be a page, or may turn out to be one when the header lies.
 READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
 
+_CODING = b"content-encoding"
 _ROBOTS_TAG = b"x-robots-tag"
-_HEADERS = frozenset((b"content-type", b"location", b"etag", b"last-modified", b"retry-after", _ROBOTS_TAG))
+_HEADERS = frozenset((b"content-type", b"content-length", b"location", b"etag", b"last-modified", b"retry-after"))
 _EVENTS = {
     pycurl.POLL_IN: select.EPOLLIN,
     pycurl.POLL_OUT: select.EPOLLOUT,
@@ -36,7 +43,6 @@ _EVENTS = {
 }
 _E_HTTP2_STREAM = 92
 _KINDS = {
-    pycurl.E_COULDNT_RESOLVE_HOST: FailKind.DNS,
     pycurl.E_COULDNT_CONNECT: FailKind.CONNECT,
     pycurl.E_OPERATION_TIMEDOUT: FailKind.TIMEOUT,
     pycurl.E_GOT_NOTHING: FailKind.INTERRUPTED,
@@ -55,7 +61,7 @@ _KINDS = {
     pycurl.E_SSL_ISSUER_ERROR: FailKind.TLS,
     pycurl.E_UNSUPPORTED_PROTOCOL: FailKind.PROTOCOL,
 }
-_RETRIABLE = (FailKind.DNS, FailKind.CONNECT, FailKind.TIMEOUT, FailKind.INTERRUPTED)
+_RETRIABLE = (FailKind.CONNECT, FailKind.TIMEOUT, FailKind.INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +72,13 @@ class HttpSettings:
     timeout_s: float
     connect_timeout_s: float
     max_bytes: int
+    max_ratio: int
     ca_file: str
-    connect_to: tuple[str, ...] = ()
 
 
-def _worth_reading(content_type: str) -> bool:
+def _worth_reading(content_type: str, want: Want) -> bool:
     kind = media_type(content_type)
-    return kind in READ_TYPES or kind in UNDECLARED
+    return want.any_type or kind in READ_TYPES or kind in UNDECLARED or (want.styles and kind == "text/css")
 
 
 def trusted_certificates() -> str:
@@ -83,73 +89,174 @@ def trusted_certificates() -> str:
     return ssl.get_default_verify_paths().cafile or certifi.where()
 
 
+class _Socket(socket.socket):
+    """pycurl duplicates the file and drops the object, which therefore closes itself."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class _Transfer:
-    """One request under way. `write` is curl's callback, so it is small."""
+    """A curl handle and the request it carries; used again for the next. Its methods are curl's callbacks."""
 
     __slots__ = (
-        "_headers",
+        "_connect_to",
+        "_guard",
+        "_has_head",
+        "_interim",
+        "_lines",
+        "_listener",
+        "_max_bytes",
         "chunks",
+        "coded",
         "curl",
+        "failed",
         "found",
-        "lines",
-        "max_bytes",
+        "is_cut",
+        "is_sent",
+        "pin",
         "size",
         "started_at",
         "ticket",
-        "too_large",
         "url",
         "want",
         "wanted",
     )
 
-    def __init__(self, curl: pycurl.Curl, ticket: int, url: str, want: Want, max_bytes: int) -> None:
+    def __init__(self, curl: pycurl.Curl, settings: HttpSettings, guard: Guard, listener: Listener) -> None:
         self.curl = curl
+        self._max_bytes = settings.max_bytes
+        self._guard = guard
+        self._listener = listener
+        self._connect_to = ""
+        curl.setopt(pycurl.HEADERFUNCTION, self.header)
+        curl.setopt(pycurl.WRITEFUNCTION, self.write)
+        curl.setopt(pycurl.PREREQFUNCTION, self.about_to_send)
+        curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open_socket)
+
+    def begin(self, ticket: int, url: str, want: Want, pin: Pin) -> None:
+        """Set the handle up for one request; what is as it was is not set again."""
         self.ticket = ticket
         self.url = url
         self.want = want
-        self.max_bytes = want.most or max_bytes
-        self.lines: list[bytes] = []
-        self.found: dict[bytes, str] | None = None
+        self.pin = pin
+        self.failed: Failed | None = None
+        self.found: dict[bytes, str] = {}
         self.chunks: list[bytes] = []
         self.size = 0
-        self.too_large = False
+        self.coded = False
         self.wanted = True
+        self.is_cut = False
+        self.is_sent = False
+        self._lines: list[bytes] = []
+        self._interim = 0
+        self._has_head = False
         self.started_at = time.monotonic()
+        if pin.connect_to != self._connect_to:
+            self.curl.setopt(pycurl.CONNECT_TO, [pin.connect_to])
+            self._connect_to = pin.connect_to
+        self.curl.setopt(pycurl.URL, url)
+        self.curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", 8) :])
+
+    def open_socket(self, _purpose: int, address: pycurl.CurlSockAddr) -> socket.socket | int:
+        """The last check, on the address itself."""
+        self.failed = self._guard.refusal(self.pin, str(address.addr[0]))
+        if self.failed is not None:
+            return pycurl.SOCKET_BAD
+        try:
+            return _Socket(address.family, address.socktype, address.protocol)
+        except OSError:
+            return pycurl.SOCKET_BAD
+
+    def about_to_send(self, *_addresses: object) -> int:
+        """curl would repeat a request whose connection broke by itself; that is for us to count and to space."""
+        if self.is_sent:
+            return pycurl.PREREQFUNC_ABORT
+        self.is_sent = True
+        self._listener.sent(self.ticket)
+        return pycurl.PREREQFUNC_OK
+
+    def header(self, line: bytes) -> int | None:
+        self._lines.append(line)
+        return self._head_read() if len(line) <= 2 and not self._has_head else None
+
+    def _head_read(self) -> int | None:
+        """An empty line: the head is whole, and nothing of the body has been decoded yet."""
+        status = _status(self._lines[0])
+        if status < 200:
+            return self._another_interim()
+        self._has_head = True
+        self.found = _read_headers(self._lines)
+        codings = [name for name in self.found.get(_CODING, "").split(",") if name not in ("", "identity")]
+        if len(codings) > 1:
+            self.failed = Failed(FailKind.BAD_ENCODING, f"more than one content coding ({', '.join(codings)})")
+            return -1
+        self.coded = bool(codings)
+        redirects = 300 <= status < 400
+        self.wanted = not redirects and _worth_reading(self.found.get(b"content-type", ""), self.want)
+        empty = status == 304 or self.found.get(b"content-length") == "0"
+        return -1 if redirects and self.coded and not empty else None
+
+    def _another_interim(self) -> int | None:
+        self._interim += 1
+        self._lines.clear()
+        if self._interim <= MOST_INTERIM:
+            return None
+        self.failed = Failed(FailKind.PROTOCOL, f"more than {MOST_INTERIM} interim answers (1xx)")
+        return -1
+
+    def head_is_too_large(self) -> bool:
+        """libcurl gives up at 300 KiB of headers and says only that it could not receive."""
+        return sum(map(len, self._lines)) > HEAD_BYTES
 
     def write(self, chunk: bytes) -> int | None:
-        if not self.size:
-            self.wanted = self.want.any_type or _worth_reading(self.headers().get(b"content-type", ""))
         self.size += len(chunk)
         if not self.wanted:
             return -1 if self.size > DISCARD_BYTES else None
-        if self.size > self.max_bytes:
-            self.too_large = True
-            self.chunks.append(chunk[: self.max_bytes - self.size])
+        most = self.want.most or self._max_bytes
+        if self.size > most:
+            self._overflow(chunk[: most - self.size], most)
             return -1
         self.chunks.append(chunk)
         return None
 
-    def headers(self) -> dict[bytes, str]:
-        """The headers that matter here. They are complete when the body begins."""
-        if self.found is None:
-            self.found = self._read_headers()
-        return self.found
+    def _overflow(self, rest: bytes, most: int) -> None:
+        """More than is wanted: the rest is cut off, or the whole is refused."""
+        if self.want.cut:
+            self.chunks.append(rest)
+            self.is_cut = True
+        else:
+            self.failed = Failed(FailKind.TOO_LARGE, f"more than {most} bytes decoded (fetch.max_bytes)")
 
-    def _read_headers(self) -> dict[bytes, str]:
-        """Of the last answer: after a 1xx there is more than one."""
-        found: dict[bytes, str] = {}
-        for line in self.lines:
-            name, _, value = line.partition(b":")
-            name = name.lower()
-            if name in _HEADERS:
-                text = _printable(value.strip().decode("utf-8", "replace"))
-                found[name] = f"{found[name]}\n{text}" if name == _ROBOTS_TAG and name in found else text
-            elif line.startswith(b"HTTP/"):
-                found.clear()
-        return found
+    def forget(self) -> None:
+        """An idle handle keeps no body."""
+        self.chunks = []
+        self._lines = []
 
     def latency_ms(self) -> int:
         return round((time.monotonic() - self.started_at) * 1000)
+
+
+def _status(line: bytes) -> int:
+    words = line.split(None, 2)
+    return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+
+
+def _read_headers(lines: list[bytes]) -> dict[bytes, str]:
+    """The headers that matter here. Content codings may be spread over lines; of the others the last counts."""
+    found: dict[bytes, str] = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        name = name.lower()
+        if name in _HEADERS:
+            found[name] = _printable(value.strip().decode("utf-8", "replace"))
+        elif name == _ROBOTS_TAG:
+            more = _printable(value.strip().decode("utf-8", "replace"))
+            found[name] = f"{found[name]}\n{more}" if name in found else more
+        elif name == _CODING:
+            more = "".join(value.decode("ascii", "replace").lower().split())
+            found[name] = f"{found[name]},{more}" if name in found else more
+    return found
 
 
 def _printable(text: str) -> str:
@@ -165,12 +272,14 @@ class HttpFetcher:
     costs the loop nothing but the wake-up.
     """
 
-    def __init__(self, settings: HttpSettings, listener: Listener) -> None:
+    def __init__(self, settings: HttpSettings, guard: Guard, listener: Listener) -> None:
         self._settings = settings
+        self._guard = guard
         self._listener = listener
         self._loop = asyncio.get_running_loop()
-        self._idle: list[pycurl.Curl] = []
+        self._idle: list[_Transfer] = []
         self._active: dict[pycurl.Curl, _Transfer] = {}
+        self._unresolved: dict[str, list[tuple[int, str, Want]]] = {}
         self._epoll = select.epoll()
         self._watched: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -182,17 +291,31 @@ class HttpFetcher:
         self._loop.add_reader(self._epoll.fileno(), self._on_sockets)
 
     def start(self, ticket: int, url: str, want: Want = PAGE) -> None:
-        curl = self._idle.pop() if self._idle else self._handle()
-        transfer = _Transfer(curl, ticket, url, want, self._settings.max_bytes)
-        curl.setopt(pycurl.HEADERFUNCTION, transfer.lines.append)
-        curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
-        curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send(ticket))
-        curl.setopt(pycurl.URL, url)
-        curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", 8) :])
-        self._active[curl] = transfer
-        self._multi.add_handle(curl)
+        site = urls.site(url)
+        pin = self._guard.pin(site)
+        if pin is not None:
+            self._send(ticket, url, want, pin)
+        elif site in self._unresolved:
+            self._unresolved[site].append((ticket, url, want))
+        else:
+            self._unresolved[site] = [(ticket, url, want)]
+            self._guard.find(site, self._found)
+
+    def _found(self, site: str, found: Pin | Failed) -> None:
+        for ticket, url, want in self._unresolved.pop(site, ()):
+            if isinstance(found, Pin):
+                self._send(ticket, url, want, found)
+            else:
+                self._listener.answered(ticket, found)
+
+    def _send(self, ticket: int, url: str, want: Want, pin: Pin) -> None:
+        transfer = self._idle.pop() if self._idle else self._transfer()
+        transfer.begin(ticket, url, want, pin)
+        self._active[transfer.curl] = transfer
+        self._multi.add_handle(transfer.curl)
 
     def cancel_all(self) -> None:
+        self._unresolved.clear()
         for curl in list(self._active):
             self._multi.remove_handle(curl)
             curl.close()
@@ -200,26 +323,18 @@ class HttpFetcher:
 
     def close(self) -> None:
         self.cancel_all()
+        self._guard.close()
         if self._timer is not None:
             self._timer.cancel()
-        for curl in self._idle:
-            curl.close()
+        for transfer in self._idle:
+            transfer.curl.close()
         self._idle.clear()
         self._multi.close()
         self._loop.remove_reader(self._epoll.fileno())
         self._epoll.close()
 
-    def _about_to_send(self, ticket: int) -> Callable[..., int]:
-        """curl would repeat a request whose connection broke by itself; that is for us to count and to space."""
-        unsent = [ticket]
-
-        def prereq(*_addresses: object) -> int:
-            if not unsent:
-                return pycurl.PREREQFUNC_ABORT
-            self._listener.sent(unsent.pop())
-            return pycurl.PREREQFUNC_OK
-
-        return prereq
+    def _transfer(self) -> _Transfer:
+        return _Transfer(self._handle(), self._settings, self._guard, self._listener)
 
     def _handle(self) -> pycurl.Curl:
         settings = self._settings
@@ -236,8 +351,6 @@ class HttpFetcher:
         curl.setopt(pycurl.TIMEOUT_MS, round(settings.timeout_s * 1000))
         curl.setopt(pycurl.CAINFO, settings.ca_file)
         curl.setopt(pycurl.BUFFERSIZE, READ_BUFFER)
-        if settings.connect_to:
-            curl.setopt(pycurl.CONNECT_TO, list(settings.connect_to))
         return curl
 
     def _watch(self, event: int, fd: int, _multi: object, _data: object) -> None:
@@ -292,25 +405,34 @@ class HttpFetcher:
         transfer = self._active.pop(curl)
         answer = self._answer(transfer, code, message)
         self._multi.remove_handle(curl)
-        self._idle.append(curl)
+        transfer.forget()
+        self._idle.append(transfer)
         self._listener.answered(transfer.ticket, answer)
 
     def _answer(self, transfer: _Transfer, code: int, message: str) -> Fetched | Failed:
-        if transfer.too_large and not transfer.want.cut:
-            return Failed(FailKind.TOO_LARGE, f"more than {transfer.max_bytes} bytes decoded (fetch.max_bytes)")
-        unread = code == pycurl.E_WRITE_ERROR and (transfer.too_large or not transfer.wanted)
+        if transfer.failed is not None:
+            return transfer.failed
+        unread = code == pycurl.E_WRITE_ERROR and (transfer.is_cut or not transfer.wanted)
         if code and not unread:
-            return _failed(code, message)
-        curl, headers = transfer.curl, transfer.headers()
+            if not transfer.is_sent:
+                self._guard.rotate(transfer.pin)
+            return _failed(transfer, code, message)
+        wire_bytes = transfer.curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
+        if transfer.coded and transfer.size > max(BOMB_BYTES, self._settings.max_ratio * wire_bytes):
+            return _bomb(transfer.size, wire_bytes, self._settings.max_ratio)
+        return self._fetched(transfer, wire_bytes)
+
+    def _fetched(self, transfer: _Transfer, wire_bytes: int) -> Fetched:
+        headers = transfer.found
         return Fetched(
             url=transfer.url,
-            status=curl.getinfo(pycurl.RESPONSE_CODE),
+            status=transfer.curl.getinfo(pycurl.RESPONSE_CODE),
             body=b"".join(transfer.chunks) if transfer.wanted else None,
             content_type=headers.get(b"content-type"),
             location=headers.get(b"location"),
             etag=headers.get(b"etag"),
             last_modified=headers.get(b"last-modified"),
-            wire_bytes=curl.getinfo(pycurl.SIZE_DOWNLOAD_T),
+            wire_bytes=wire_bytes,
             latency_ms=transfer.latency_ms(),
             retry_after=headers.get(b"retry-after"),
             robots_tags=tuple(headers.get(_ROBOTS_TAG, "").splitlines()),
@@ -329,8 +451,17 @@ def _action(events: int) -> int:
     return action
 
 
-def _failed(code: int, message: str) -> Failed:
+def _bomb(size: int, wire_bytes: int, max_ratio: int) -> Failed:
+    return Failed(
+        FailKind.BOMB,
+        f"{wire_bytes} bytes became {size}, more than {max_ratio} times as many (fetch.max_ratio)",
+    )
+
+
+def _failed(transfer: _Transfer, code: int, message: str) -> Failed:
     kind = _KINDS.get(code, FailKind.PROTOCOL)
+    if code == pycurl.E_RECV_ERROR and transfer.head_is_too_large():
+        kind = FailKind.PROTOCOL
     if code == pycurl.E_ABORTED_BY_CALLBACK:
         message = "the connection broke before an answer came"
     return Failed(kind, message or f"curl error {code}", retriable=kind in _RETRIABLE)

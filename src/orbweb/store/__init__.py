@@ -39,19 +39,25 @@ class UrlRow(NamedTuple):
 
 
 class SettleRow(NamedTuple):
-    """A queued URL that was visited or failed; the fields of `settle_url`."""
+    """A queued URL that was asked for: visited, failed, or refused by its page; the fields of `settle_url`."""
 
     state: str
+    reason: str | None
+    rule: str | None
     run_id: int
     id: int
 
 
 class ReadmitRow(NamedTuple):
-    """A skipped URL that is queued after all; the fields of `readmit_url`."""
+    """A skipped URL that was judged anew; the fields of `readmit_url`."""
 
+    url: str | None
+    state: str
+    reason: str | None
+    rule: str | None
     source: str
     depth: int
-    rank: int
+    rank: int | None
     lane: str
     hops: int
     redirects: int

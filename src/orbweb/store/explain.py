@@ -90,7 +90,7 @@ def unseen(key: str, url: str, verdict: Verdict, base: Base) -> Report:
 
 
 def referrers(db: Database, run_id: int, url_id: int) -> list[Report]:
-    """Every visited URL that links or redirects to this one, in the order of their finding."""
+    """Every URL that was asked for and links or redirects to this one, in the order of their finding."""
     pattern = _pattern(url_id)
     rows = db.each("outlinks_with", run_id=run_id, pattern=pattern)
     edges = ((url, _edge(packed, url_id, pattern)) for url, packed in rows)
@@ -106,6 +106,8 @@ def _allowing_rule(found: _Url) -> str:
         return f"base URL: {found.base_url}"
     if found.depth == 0:
         return f"base URL: {found.base_url} redirects here"
+    if found.source == Source.RESOURCE and not found.hops:
+        return "resources.mode: a page of the scope loads it"
     return _reach(found.hops, found.scope_key)
 
 

@@ -15,7 +15,11 @@ from typing import NamedTuple
 from orbweb.errors import StoreError
 
 VERSION = 1
-KINDS = ("a", "area", "iframe", "frame", "next", "alternate", "refresh", "redirect")
+KINDS = (
+    *("a", "area", "iframe", "frame", "next", "alternate", "refresh", "redirect"),
+    *("script", "style", "image", "font", "media", "other"),
+)
+"""Links, then resources. A kind's number is stored: new ones go to the end, and there may be 128."""
 NOFOLLOW = 0x80
 FLAGS = {(kind, nofollow): code | (NOFOLLOW if nofollow else 0)
          for code, kind in enumerate(KINDS) for nofollow in (False, True)}  # fmt: skip

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, shown
-from orbweb.model import Place, Role
+from orbweb.model import Place, Role, SkipReason
 from orbweb.store import QUEUED
 from orbweb.store.db import Database
 from orbweb.store.outlinks import unpack
@@ -143,10 +143,13 @@ def failures(db: Database, run_id: int) -> list[Report]:
 
 
 def dead_ends(db: Database, run_id: int) -> list[str]:
-    """Base URLs from which nothing could be followed, and why."""
-    found = [
-        f"{url} is skipped ({reason}): {rule}" for url, reason, rule in db.all("refused_bases", run_id=run_id)
-    ]
+    """Base URLs that are missing among the pages, or from which nothing could be followed, and why."""
+    unfollowed = _unfollowed(db, run_id)
+    found = []
+    for number, url, reason, rule in db.all("refused_bases", run_id=run_id):
+        still = "; its links are followed" if reason == SkipReason.NOINDEX and number not in unfollowed else ""
+        found.append(f"{url} is skipped ({reason}): {rule}{still}")
+    found += [f"{count} links are not followed: {rule}" for rule, count in unfollowed.values()]
     for url, status, kind, error, content_type, role in db.all("base_visits", run_id=run_id):
         if kind is not None:
             found.append(f"{url} failed: {error}")
@@ -155,6 +158,13 @@ def dead_ends(db: Database, run_id: int) -> list[str]:
                 f"{url} is {content_type or 'of no declared type'}, not HTML: there are no links to follow"
             )
     return found
+
+
+def _unfollowed(db: Database, run_id: int) -> dict[int, tuple[str, int]]:
+    """Base URLs that ask not to follow their links: the rule, and how many links are therefore not followed."""
+    if not counts(db, run_id)["skipped"].get(SkipReason.NOFOLLOW):
+        return {}
+    return {base: (rule, count) for base, rule, count in db.all("unfollowed_of_bases", run_id=run_id)}
 
 
 def manifest(db: Database, run_id: int) -> Iterator[str]:

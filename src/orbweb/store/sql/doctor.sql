@@ -21,7 +21,7 @@ SELECT urls.run_id, urls.id, COALESCE(urls.url, urls.key), CASE
     WHEN visits.kind IS NULL AND COALESCE(visits.status, 0) NOT BETWEEN 200 AND 399 THEN 'its status is no success'
     WHEN visits.redirect_to IS NOT NULL AND visits.status < 300 THEN 'its status is no redirect'
     WHEN visits.redirect_to IS NOT NULL AND targets.id IS NULL THEN 'the URL it redirects to is missing'
-    WHEN (visits.role = '-') <> (visits.body_sha256 IS NULL) THEN 'its role needs another body'
+    WHEN visits.role <> '-' AND visits.body_sha256 IS NULL THEN 'its role needs a body'
     WHEN (visits.role = '-') <> (visits.content_sha256 IS NULL) THEN 'its role needs another content'
     WHEN visits.body_sha256 IS NOT NULL AND bodies.sha256 IS NULL THEN 'its body is not in the store'
     WHEN visits.bytes <> COALESCE(bodies.size, 0) THEN 'its body has another size'
@@ -43,18 +43,20 @@ WHERE urls.state IN ('visited', 'failed') AND problem IS NOT NULL ORDER BY urls.
 -- `doctor` unpacks every record and looks its targets up.
 SELECT outlinks.run_id, outlinks.url_id, COALESCE(urls.url, urls.key), outlinks.packed, visits.redirect_to
 FROM outlinks JOIN urls ON urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
-JOIN visits ON visits.run_id = outlinks.run_id AND visits.url_id = outlinks.url_id
-ORDER BY outlinks.run_id, outlinks.url_id;
+LEFT JOIN visits ON visits.run_id = outlinks.run_id AND visits.url_id = outlinks.url_id
+WHERE visits.number IS NOT NULL OR urls.reason = 'noindex' ORDER BY outlinks.run_id, outlinks.url_id;
 
 -- name: url_ids
 -- What the targets of a run's records may be.
 SELECT id FROM urls WHERE run_id = :run_id;
 
 -- name: pages_without_outlinks
--- Where records are known to be lost, a page without one may have had one.
-SELECT visits.run_id, visits.url_id FROM visits WHERE visits.role <> '-' AND NOT EXISTS
-(SELECT 1 FROM outlinks WHERE outlinks.run_id = visits.run_id AND outlinks.url_id = visits.url_id)
-ORDER BY visits.run_id, visits.number;
+-- Where records are known to be lost, a page without one may have had one, whether it was kept or not.
+SELECT urls.run_id, urls.id FROM urls
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE (visits.role <> '-' OR urls.reason = 'noindex') AND NOT EXISTS
+(SELECT 1 FROM outlinks WHERE outlinks.run_id = urls.run_id AND outlinks.url_id = urls.id)
+ORDER BY urls.run_id, urls.depth, urls.rank;
 
 -- name: all_bodies
 -- `doctor` reads every body where it should lie.
@@ -127,9 +129,11 @@ SELECT pages.run_id, 'pages', COUNT(*) || ' pages have no primary visit' FROM pa
  AND visits.content_sha256 = pages.content_sha256 AND visits.role = 'primary') GROUP BY pages.run_id;
 
 -- name: stray_outlinks
--- Links belong to a visit.
+-- Links belong to a visit, or to a page that was fetched and not kept.
 SELECT outlinks.run_id, 'outlinks', COUNT(*) || ' records of links belong to no visit' FROM outlinks WHERE NOT EXISTS
 (SELECT 1 FROM visits WHERE visits.run_id = outlinks.run_id AND visits.url_id = outlinks.url_id AND visits.kind IS NULL)
+AND NOT EXISTS (SELECT 1 FROM urls WHERE urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
+AND urls.reason = 'noindex')
 GROUP BY outlinks.run_id;
 
 -- name: lost_referrers
@@ -181,7 +185,8 @@ DELETE FROM bodies WHERE sha256 = :sha256;
 
 -- name: reopen_url
 -- A URL whose record is damaged gets a new place and is fetched again.
-UPDATE urls SET state = 'queued', rank = :rank WHERE run_id = :run_id AND id = :id AND state IN ('visited', 'failed');
+UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank
+WHERE run_id = :run_id AND id = :id AND (state IN ('visited', 'failed') OR reason = 'noindex');
 
 -- name: forget_page
 -- A reopened URL is the primary of nothing.
@@ -204,7 +209,9 @@ AND visits.url_id = pages.url_id AND visits.content_sha256 = pages.content_sha25
 -- name: forget_stray_outlinks
 -- The repair of `stray_outlinks`.
 DELETE FROM outlinks WHERE NOT EXISTS (SELECT 1 FROM visits WHERE visits.run_id = outlinks.run_id
-AND visits.url_id = outlinks.url_id AND visits.kind IS NULL);
+AND visits.url_id = outlinks.url_id AND visits.kind IS NULL)
+AND NOT EXISTS (SELECT 1 FROM urls WHERE urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
+AND urls.reason = 'noindex');
 
 -- name: forget_lost_referrers
 -- The repair of `lost_referrers`: how the URL was found is not known any more.

@@ -100,12 +100,12 @@ VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank
 
 -- name: settle_url
 -- Guarded: only the owner settles, and only what is queued.
-UPDATE urls SET state = :state WHERE run_id = :run_id AND id = :id AND state = 'queued';
+UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: readmit_url
--- A skipped URL found on a better path is queued with a new rank.
-UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, source = :source, depth = :depth, rank = :rank,
-                lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer
+-- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
+UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
+                rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
@@ -188,7 +188,7 @@ SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth 
 
 -- name: urls_beyond_bases
 -- Judged again, in the order of their finding, when the scope is fixed.
-SELECT urls.id, urls.key, urls.reason, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
+SELECT urls.id, urls.key, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
 FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
 
@@ -297,8 +297,35 @@ FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.depth = 0 ORDER BY visits.number;
 
 -- name: refused_bases
--- Base URLs that may not be asked for.
-SELECT COALESCE(url, key), reason, rule FROM urls WHERE run_id = :run_id AND depth = 0 AND state = 'skipped' ORDER BY id;
+-- Base URLs that may not be asked for or kept.
+SELECT id, COALESCE(url, key), reason, rule FROM urls WHERE run_id = :run_id AND depth = 0 AND state = 'skipped' ORDER BY id;
+
+-- name: unfollowed_of_bases
+-- Links that only a base URL has, and that it asks not to follow.
+SELECT bases.id, MIN(urls.rule), COUNT(*)
+FROM urls JOIN urls AS bases ON bases.run_id = urls.run_id AND bases.id = urls.referrer
+WHERE urls.run_id = :run_id AND urls.reason = 'nofollow' AND urls.rule NOT LIKE 'rel=nofollow%' AND bases.depth = 0
+GROUP BY bases.id;
+
+-- name: skipped_examples
+-- `plan` shows what each rule refuses.
+SELECT COALESCE(url, key), rule FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = :reason
+ORDER BY id LIMIT :count;
+
+-- name: robots_files
+-- `plan` shows what each origin asks for.
+SELECT origin, body FROM robots ORDER BY origin;
+
+-- name: base_outcomes
+-- `plan` shows what became of each base URL.
+SELECT bases.url, urls.state, urls.reason, urls.rule, visits.status, visits.error
+FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE bases.run_id = :run_id ORDER BY bases.number;
+
+-- name: queued_urls
+-- `plan` judges what is known by robots.txt, which a crawl does at each lease.
+SELECT COALESCE(url, key), source FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY id;
 
 -- name: failures
 -- What failed and why, in the order of commits.

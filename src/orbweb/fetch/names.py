@@ -1,0 +1,146 @@
+"""Host names to addresses, by c-ares: the system's name servers and hosts file, or the servers a user names.
+
+Owns the answers that are remembered and the questions under way. Always holds: the event loop never waits (c-ares
+works in a thread of its own); a name that is being asked for is not asked for twice; whoever asks is told
+exactly once, later and in the loop's thread, unless `close` came first. Never judges an address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pycares
+
+from orbweb.model import Failed, FailKind
+
+LEAST_S = 5.0
+MOST_S = 300.0
+NEGATIVE_S = 5.0
+KEPT = 10_000
+TRIES = 2
+SHARE = 4
+
+# ARES_AI_NOSORT of c-ares' ares.h, which pycares does not name: sorting opens a socket for every address.
+_NO_SORT = 1 << 7
+
+_KINDS = {
+    pycares.errno.ARES_ENOTFOUND: FailKind.DNS_NXDOMAIN,
+    pycares.errno.ARES_EBADNAME: FailKind.DNS_NXDOMAIN,
+    pycares.errno.ARES_ENODATA: FailKind.DNS_NO_ADDRESS,
+    pycares.errno.ARES_ETIMEOUT: FailKind.DNS_TIMEOUT,
+}
+_WORDS = {
+    FailKind.DNS_NXDOMAIN: "there is no such name",
+    FailKind.DNS_NO_ADDRESS: "the name has no address",
+    FailKind.DNS_TIMEOUT: "no name server answered in time (fetch.connect_timeout_s)",
+}
+_LASTING = (FailKind.DNS_NXDOMAIN, FailKind.DNS_NO_ADDRESS)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Every address of a name, in the order they should be tried, and until when they hold."""
+
+    addresses: tuple[str, ...]
+    until: float
+
+
+Told = Callable[[Found | Failed], None]
+
+
+class Names:
+    """Asks, and remembers answers as long as they say, but 5 s at least and 300 s at most."""
+
+    def __init__(self, servers: Sequence[str], timeout_s: float, *, clock: Callable[[], float]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._known: dict[str, tuple[Found | Failed, float]] = {}
+        self._asked: dict[str, list[Told]] = {}
+        self._closed = False
+        self._deadlines: dict[str, asyncio.TimerHandle] = {}
+        self._channel = pycares.Channel(servers=servers or None, timeout=timeout_s / SHARE, tries=TRIES)
+
+    def ask(self, name: str, told: Told) -> None:
+        """`told` is called with the answer."""
+        known = self._known.get(name)
+        if known is not None and known[1] > self._clock():
+            self.later(told, known[0])
+        elif name in self._asked:
+            self._asked[name].append(told)
+        else:
+            self._asked[name] = [told]
+            late = _failed(name, FailKind.DNS_TIMEOUT)
+            self._deadlines[name] = self._loop.call_later(self._timeout_s, self._settle, name, late)
+            self._query(name)
+
+    def later(self, told: Told, answer: Found | Failed) -> None:
+        """Tell what is known without asking, as if it had been asked for."""
+        self._loop.call_soon(self._tell, told, answer)
+
+    def close(self) -> None:
+        """Nobody is told anything any more."""
+        for deadline in self._deadlines.values():
+            deadline.cancel()
+        self._asked.clear()
+        self._closed = True
+        self._channel.close()
+
+    def _tell(self, told: Told, answer: Found | Failed) -> None:
+        if not self._closed:
+            told(answer)
+
+    def _query(self, name: str) -> None:
+        def answered(result: pycares.AddrInfoResult | None, error: int | None) -> None:
+            """In the thread of c-ares. A loop that is closed wants no answer."""
+            addresses, ttl = _read(result) if result is not None else ((), 0)
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._answered, name, addresses, ttl, error)
+
+        self._channel.getaddrinfo(name, None, type=socket.SOCK_STREAM, flags=_NO_SORT, callback=answered)
+
+    def _answered(self, name: str, addresses: tuple[str, ...], ttl: int, error: int | None) -> None:
+        if error is None and not addresses:
+            error = pycares.errno.ARES_ENODATA
+        if error is None:
+            until = self._clock() + min(max(float(ttl), LEAST_S), MOST_S)
+            self._settle(name, Found(addresses, until))
+        else:
+            self._settle(name, _failed(name, _KINDS.get(error, FailKind.DNS_SERVFAIL), error))
+
+    def _settle(self, name: str, answer: Found | Failed) -> None:
+        deadline = self._deadlines.pop(name, None)
+        if deadline is not None:
+            deadline.cancel()
+        self._remember(name, answer)
+        for told in self._asked.pop(name, ()):
+            told(answer)
+
+    def _remember(self, name: str, answer: Found | Failed) -> None:
+        if isinstance(answer, Failed) and answer.retriable:
+            return
+        if len(self._known) >= KEPT:
+            self._known.clear()
+        until = answer.until if isinstance(answer, Found) else self._clock() + NEGATIVE_S
+        self._known[name] = (answer, until)
+
+
+def _read(result: pycares.AddrInfoResult) -> tuple[tuple[str, ...], int]:
+    """The addresses, IPv4 and IPv6 by turns so that a broken family costs one try, and the shortest lifetime."""
+    families: dict[int, list[str]] = {socket.AF_INET: [], socket.AF_INET6: []}
+    for node in result.nodes:
+        families[node.family].append(node.addr[0].decode("ascii"))
+    fours, sixes = families.values()
+    shared = min(len(fours), len(sixes))
+    turns = [address for pair in zip(fours, sixes, strict=False) for address in pair]
+    ordered = dict.fromkeys([*turns, *fours[shared:], *sixes[shared:]])
+    return tuple(ordered), min((node.ttl for node in result.nodes), default=0)
+
+
+def _failed(name: str, kind: FailKind, error: int | None = None) -> Failed:
+    words = _WORDS.get(kind) or f"the name server failed: {pycares.errno.strerror(error or 0)!s}"
+    return Failed(kind, f"{name}: {words}", retriable=kind not in _LASTING)

@@ -1,0 +1,143 @@
+"""What a crawl would do, before it is done: scope, rules, sitemaps, rate, with examples.
+
+Visits the base URLs and reads robots.txt and sitemaps, as the crawl would begin, in a workspace that is thrown
+away; only the rate limiter is that of the user's workspace, if there is one. Never keeps a page.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from orbweb import app, politeness, urls
+from orbweb.app import Plan, Request
+from orbweb.config import Config
+from orbweb.events import Snapshot
+from orbweb.gate import origin_of
+from orbweb.model import SkipReason
+from orbweb.robots import Robots, product_token
+from orbweb.store import reports, runs
+from orbweb.store.db import Database
+from orbweb.store.runs import Run
+from orbweb.workspace import Workspace
+
+Report = dict[str, Any]
+
+NAME = "plan"
+EXAMPLES = 5
+
+
+def plan(request: Request, *, beside: Path, note: Callable[[str], None]) -> Report:
+    """The plan for these URLs and settings. `beside` is the user's workspace, which need not exist."""
+    with tempfile.TemporaryDirectory(prefix="orbweb-plan-") as directory:
+        workspace = Workspace(Path(directory) / "workspace", create=True, limits_of=beside)
+        try:
+            return _plan(workspace, request, note)
+        finally:
+            workspace.close()
+
+
+def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -> Report:
+    asked = Plan()
+    app.crawl(workspace, replace(request, project=NAME, plan=asked), watch=_unwatched, note=note)
+    project = runs.project(workspace.db, NAME)
+    config, _ = app.configure(project, request)
+    run = runs.run_of(workspace.db, project, None)
+    rules = _Rules(workspace.db, config)
+    return {
+        "bases": _bases(workspace.db, run, rules),
+        **_found(workspace.db, run, rules),
+        "sitemaps": [{"url": url, "urls": number} for url, number in asked.sitemaps],
+    }
+
+
+def _unwatched(_now: Snapshot) -> None:
+    """A plan takes a few requests."""
+
+
+class _Rules:
+    """What the origins ask for, and how fast they may be asked."""
+
+    def __init__(self, db: Database, config: Config) -> None:
+        agent = product_token(config.user_agent) if config.robots.obey else ""
+        self._robots = {
+            origin: Robots.parse(body, agent) for origin, body in db.all("robots_files") if config.robots.obey
+        }
+        self._rate = config.limits.rate
+        self._longest = config.robots.max_crawl_delay_s
+
+    def refusal(self, url: str) -> str | None:
+        robots = self._robots.get(origin_of(url))
+        return robots.refusal(url) if robots else None
+
+    def pace(self, url: str) -> tuple[float, str]:
+        """Seconds between two requests, and what decides."""
+        robots = self._robots.get(origin_of(url))
+        delay = min(robots.crawl_delay or 0.0, self._longest) if robots else 0.0
+        usual = politeness.interval(self._rate) / politeness.SECOND
+        return (delay, "Crawl-delay of robots.txt") if delay > usual else (usual, f"limits.rate: {self._rate}")
+
+
+def _bases(db: Database, run: Run, rules: _Rules) -> list[Report]:
+    outcomes = {url: outcome for url, *outcome in db.all("base_outcomes", run_id=run.id)}
+    found = []
+    for base in runs.bases_of(db, run.id):
+        state, reason, rule, status, error = outcomes[base.url]
+        gap, decided_by = rules.pace(base.scope_key)
+        found.append(
+            {
+                "url": base.url,
+                "state": state,
+                "status": status,
+                "problem": error or (f"{reason}: {rule}" if reason else None),
+                "scope": base.scope_key,
+                "robots": rules.refusal(base.url) or "allowed",
+                "seconds_apart": round(gap, 3),
+                "rate_rule": decided_by,
+            }
+        )
+    return found
+
+
+def _found(db: Database, run: Run, rules: _Rules) -> Report:
+    """What is known so far: what would be visited, what each rule refuses, and how long that takes at least."""
+    allowed: list[str] = []
+    by_source: Counter[str] = Counter()
+    spent: Counter[str] = Counter()
+    disallowed: list[Report] = []
+    refused = 0
+    for url, source in db.each("queued_urls", run_id=run.id):
+        line = rules.refusal(url)
+        if line is not None:
+            refused += 1
+            if len(disallowed) < EXAMPLES:
+                disallowed.append({"url": url, "rule": line})
+            continue
+        by_source[source] += 1
+        spent[urls.site(url)] += round(rules.pace(url)[0] * politeness.SECOND)
+        if len(allowed) < EXAMPLES:
+            allowed.append(url)
+    skipped = {reason: _examples(db, run, reason, count) for reason, count in _skips(db, run).items()}
+    if refused:
+        skipped[SkipReason.ROBOTS.value] = {"count": refused, "examples": disallowed}
+    return {
+        "would_visit": by_source.total(),
+        "by_source": dict(by_source),
+        "examples": allowed,
+        "would_skip": skipped,
+        "at_least_s": round(max(spent.values(), default=0) / politeness.SECOND, 1),
+    }
+
+
+def _skips(db: Database, run: Run) -> dict[str, int]:
+    found: dict[str, int] = reports.counts(db, run.id)["skipped"]
+    return found
+
+
+def _examples(db: Database, run: Run, reason: str, count: int) -> Report:
+    rows = db.all("skipped_examples", run_id=run.id, reason=reason, count=EXAMPLES)
+    return {"count": count, "examples": [{"url": url, "rule": rule} for url, rule in rows]}
