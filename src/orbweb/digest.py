@@ -27,10 +27,10 @@ ERROR_LENGTH = 500
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 MAX_NODES = 2_000_000
 """Elements, texts and comments of a page, reckoned from its bytes."""
-MEMORY_BYTES = 112_000_000
-MEMORY_PER_BYTE = 5
-"""What one digest may take: so many bytes, and so many more for each byte of the body. Markup that a parser must
-repeat, such as formatting that is never closed, grows a thousandfold."""
+MEMORY_BYTES = 120_000_000
+MEMORY_PER_BYTE = 11
+"""What one digest may take: so many bytes, or so many for each byte of the body if that is more. Markup that a
+parser must repeat, such as formatting that is never closed, grows a thousandfold."""
 SHARED_BYTES = 96_000_000
 """What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
 CPU_S = 10.0
@@ -158,7 +158,7 @@ class Digester:
         """What the page holds. A page that breaks a library fails by itself, with the library's words."""
         if _too_many_nodes(job.body):
             return Failed(FailKind.UNPARSABLE, f"more than {MAX_NODES:,} elements and texts")
-        allowed = MEMORY_BYTES + MEMORY_PER_BYTE * len(job.body)
+        allowed = max(MEMORY_BYTES, MEMORY_PER_BYTE * len(job.body))
         needs_more = f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed"
         return self._within(allowed, job) or Failed(FailKind.UNPARSABLE, needs_more)
 

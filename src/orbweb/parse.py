@@ -24,7 +24,7 @@ from orbweb.urls import Page, Resolver
 
 MAX_LINKS = 50_000
 """Distinct references of a page; what comes after them is not read, and the page is marked as truncated."""
-MAX_LINK_CHARACTERS = 16_000_000
+MAX_LINK_CHARACTERS = 8_000_000
 """Of the URLs of a page together: a long `<base href>` would make gigabytes of a small page."""
 MAX_TITLE = 1_000
 MAX_WORDS = 1_000

@@ -25,9 +25,12 @@ from servers.pages import chain
 from servers.site import StaticSite, serve
 from servers.site import spawn as spawn_good
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "hostile-servers.md"
 TIMEOUT_S = 3.0
 LATE_S = 2.0
 MORE_MEMORY = 300_000_000
+SMALLEST = 50_000_000
+"""Less than any crawl takes."""
 PROCESSES = (0, 1)
 BRIEF = {
     "ORBWEB_FETCH__TIMEOUT_S": str(TIMEOUT_S),
@@ -83,25 +86,28 @@ EXPECTED = {
     "nothing-but-nul": NO_PAGE,
     "nested-tags": PAGE,
     "many-links": "unparsable",
-    "nofollow-links": PAGE,
     "many-tags": "unparsable",
     "repeated-formatting": "unparsable",
-    "long-base": PAGE,
     "hang": "timeout",
     "hang-mid-body": "timeout",
     "slow-header": "timeout",
     "slow-body": "timeout",
 }
+EXPECTED_ALONE = {"nofollow-links": PAGE, "long-base": PAGE}
+"""They are committed with tens of thousands of links, which takes a second or two. Others would be late for it."""
+HEAVY = {name: EXPECTED[name] for name in ("nested-tags", "many-links", "many-tags", "repeated-formatting")}
 REACHED = {"redirect-back": "redirect_loop", "redirect-chain-10": "too_many_redirects"}
 
-# An answer that is none fails the pages as well; one that does not come refuses them.
+# What is no HTTP fails the page as well; an answer that does not come refuses it; in all other cases there are no
+# rules, so it is asked for, and is missing.
 EXPECTED_OF_ROBOTS = {
     "hang": "robots_unavailable",
     "slow-body": "robots_unavailable",
     "reset-mid-body": "robots_unavailable",
-    "endless-body": "robots_unavailable",
-    "gzip-bomb": "robots_unavailable",
     "length-too-long": "robots_unavailable",
+    "gzip-twice": "robots_unavailable",
+    "gzip-bomb": "http_4xx",
+    "endless-body": "http_4xx",
     "garbage": "protocol",
     "headers-100-k": "protocol",
     "redirect-loop": "http_4xx",
@@ -117,8 +123,8 @@ EXPECTED_OF_FRAMES = {
     "rst-refused": "interrupted",
     "rst-flood": "interrupted",
     "rst-mid-body": "interrupted",
-    "ping-flood": "timeout",
-    "settings-flood": "timeout",
+    "ping-flood": "interrupted",
+    "settings-flood": "interrupted",
     "continuation-flood": "interrupted",
     "data-first": "interrupted",
     "frames-of-garbage": "interrupted",
@@ -201,14 +207,24 @@ def calm(processes: int, tmp_path_factory: pytest.TempPathFactory) -> int:
 @pytest.fixture(scope="module")
 def every_fault(processes: int, hostile: Hostile, tmp_path_factory: pytest.TempPathFactory) -> Crawl:
     cli = Cli(tmp_path_factory.mktemp("faults") / "workspace")
-    crawl = crawl_of(cli, hostile, hostile.url, *FAST, "--processes", processes, env=BRIEF)
+    start = f"{hostile.url}?{','.join(EXPECTED)}"
+    crawl = crawl_of(cli, hostile, start, *FAST, "--processes", processes, env=BRIEF)
     cli.check("site")
     return crawl
 
 
 def test_every_fault_of_the_server_is_met() -> None:
-    assert set(EXPECTED) == set(FAULTS) - ON_THE_WAY
+    assert {*EXPECTED, *EXPECTED_ALONE} == set(FAULTS) - ON_THE_WAY
     assert set(EXPECTED_OF_FRAMES) == set(FRAME_FAULTS)
+
+
+WRITTEN = {PAGE: "a page", NO_PAGE: "visited, no page"}
+
+
+@pytest.mark.parametrize(("name", "outcome"), [*EXPECTED.items(), *EXPECTED_ALONE.items()])
+def test_the_documentation_says_what_becomes_of_a_fault(name: str, outcome: str) -> None:
+    rows = [line.split("|") for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if f"`{name}`" in line]
+    assert [row[3].strip().startswith(WRITTEN.get(outcome, f"`{outcome}`")) for row in rows] == [True]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -247,20 +263,15 @@ def test_what_curl_cannot_unpack_is_not_asked_for(hostile: Hostile, every_fault:
     assert not any("zstd" in coding for coding in codings), codings
 
 
-@pytest.mark.parametrize("name", ["long-base", "nofollow-links"])
-def test_a_page_with_too_many_links_says_so(name: str, every_fault: Crawl, hostile: Hostile) -> None:
-    assert every_fault.visits[hostile.fault(name)].links_cut
-
-
-@pytest.mark.parametrize(
-    "name", ["nested-tags", "many-links", "nofollow-links", "many-tags", "repeated-formatting", "long-base"]
-)
-def test_a_heavy_page_alone_is_settled_in_time(name: str, processes: int, hostile: Hostile, cli: Cli) -> None:
-    """The time of the digest is in this one: the crawl ends when it is done."""
-    options = (*PLAIN, "--max-depth", 0, "--processes", processes)
-    result = cli.crawl(hostile.fault(name), *options, env=BRIEF).ok(0, 3)
-    assert result.json["seconds"] <= TIMEOUT_S + LATE_S
-    assert visits_of(cli.workspace / "orbweb.db")[hostile.fault(name)].outcome == EXPECTED[name]
+@pytest.mark.parametrize("name", [*HEAVY, *EXPECTED_ALONE])
+def test_a_heavy_page_alone_is_settled_in_time(name: str, hostile: Hostile, cli: Cli) -> None:
+    """The digest and the commit are in this time: the crawl ends when they are done."""
+    result, peak = watched(cli, hostile.fault(name), *PLAIN, "--max-depth", 0, "--processes", 0, env=BRIEF)
+    assert result.ok(0, 3).json["seconds"] <= TIMEOUT_S + LATE_S
+    assert peak <= MORE_MEMORY + SMALLEST
+    visit = visits_of(cli.workspace / "orbweb.db")[hostile.fault(name)]
+    assert visit.outcome == {**EXPECTED, **EXPECTED_ALONE}[name]
+    assert visit.links_cut == (name in EXPECTED_ALONE)
 
 
 def test_a_page_that_hangs_does_not_keep_others_of_its_host_waiting(cli: Cli, hostile: Hostile) -> None:
@@ -271,15 +282,15 @@ def test_a_page_that_hangs_does_not_keep_others_of_its_host_waiting(cli: Cli, ho
 
 
 def test_a_calendar_without_end_is_left_at_max_depth(cli: Cli, hostile: Hostile) -> None:
-    options = (*PLAIN, "--no-strict-path", "--max-depth", 6)
-    done = cli.crawl(f"{hostile.url}calendar/1", *options, env=BRIEF).ok(0)
+    options = (*PLAIN, "--max-depth", 6)
+    done = cli.crawl(f"{hostile.url}calendar/", *options, env=BRIEF).ok(0)
     assert (done.json["visited"], done.json["skipped"]) == (7, {"max_depth": 1})
     assert done.json["ended_by"] == "exhausted"
 
 
 def test_a_calendar_without_end_is_left_when_the_budget_is_used(cli: Cli, hostile: Hostile) -> None:
-    options = (*PLAIN, "--no-strict-path", "--budget", 9)
-    done = cli.crawl(f"{hostile.url}calendar/1", *options, env=BRIEF).ok(4)
+    options = (*PLAIN, "--budget", 9)
+    done = cli.crawl(f"{hostile.url}calendar/", *options, env=BRIEF).ok(4)
     assert (done.json["visited"], done.json["queued"], done.json["ended_by"]) == (9, 1, "budget")
 
 
@@ -300,9 +311,9 @@ def test_a_fault_of_http2_ends_with_its_reason(name: str, every_frame_fault: Cra
 
 
 def test_all_faults_of_http2_end_in_time_and_take_little_memory(every_frame_fault: Crawl) -> None:
-    """They are all under way at once, so the longest decides. Memory is held against a small process."""
+    """They are all under way at once, so the longest decides."""
     assert every_frame_fault.result.json["seconds"] <= TIMEOUT_S + LATE_S
-    assert every_frame_fault.peak <= MORE_MEMORY
+    assert every_frame_fault.peak <= MORE_MEMORY + SMALLEST
 
 
 # robots.txt
@@ -332,17 +343,15 @@ def test_a_fault_of_robots_txt_is_silence_or_no_rules(name: str, every_robots: C
 
 # A good host beside it.
 
-GOOD_PAGES = 120
+GOOD_PAGES = 100
 RATE = 20
 KEPT = 0.9
 TRIES = 3
-MANY_LINKS = ("nofollow-links", "long-base")
 
 
 def seconds_of_good_host(cli: Cli, processes: int, project: str, hostile: Hostile | None) -> float:
     """From the first to the last request of the good host, by its own log. A hostile host never gets done."""
-    names = ",".join(name for name in EXPECTED if name not in MANY_LINKS)
-    beside = [] if hostile is None else [f"{hostile.url}?1:{names}"]
+    beside = [] if hostile is None else [f"{hostile.url}?1:{','.join(EXPECTED)}"]
     options = ("--order", "relaxed", "--rate", RATE, "--workers", 16, "--no-strict-path", "--sitemap", "off")
     env = {**BRIEF, "ORBWEB_FETCH__TIMEOUT_S": "1"}
     with spawn_good("--site", "wide", "--pages", str(GOOD_PAGES), "--fanout", "20") as good:
@@ -365,7 +374,7 @@ def end(crawl: subprocess.Popen[str]) -> None:
 
 
 def test_a_good_host_keeps_its_speed_beside_a_hostile_one(cli: Cli, processes: int, hostile: Hostile) -> None:
-    """At 50 requests a second both are far from what the machine can do, so a slow one is held up by the other.
+    """At 20 requests a second both are far from what the machine can do, so a slow one is held up by the other.
 
     The machine is shared: one of three measurements has to succeed, each against its own crawl alone.
     """
