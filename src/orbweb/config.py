@@ -46,7 +46,7 @@ class Fetch(Section):
     connect_timeout_s: float = Field(10.0, gt=0, le=600)
     """Longest time to reach the server."""
     retries: int = Field(2, ge=0, le=20)
-    """Further tries after the first, for timeouts, broken connections, 429 and 5xx."""
+    """Further tries after the first, for timeouts, broken connections, 408, 425 and 5xx."""
     backoff_s: float = Field(0.5, ge=0, le=60)
     """Wait before the first further try; doubled each time, with jitter."""
     backoff_cap_s: float = Field(8.0, ge=0, le=3600)
