@@ -365,6 +365,7 @@ def _survey(session: _Session) -> Survey | None:
         tries=1 + config.fetch.retries,
         waits=config.fetch.busy_retries,
         backoff_s=config.fetch.backoff_s,
+        needed=config.sitemap.mode == "only",
     )
     on_file = session.plan.sitemaps.append if session.plan else None
     return Survey(settings, session.note, on_file)

@@ -14,38 +14,35 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
-from orbweb import politeness, sitemaps, survey, urls
+from orbweb import politeness, urls
 from orbweb.answers import BUSY, Again, Follow, Read, Settle, Wait, next_step
 from orbweb.control import Command, ControlFiles
 from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
+from orbweb.errands import Errands
 from orbweb.errors import OrbwebError
 from orbweb.events import Snapshot
-from orbweb.fetch import ANYTHING, PAGE, ROBOTS, SITEMAP, STYLE, Fetcher, Want
+from orbweb.fetch import ANYTHING, PAGE, STYLE, Fetcher
 from orbweb.frontier.sqlite import SqliteFrontier
-from orbweb.gate import Ask, AskLater, Gate, Known, origin_of
+from orbweb.gate import Ask, Gate, Known
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy
-from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Place, Refused, Resources
+from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Refused, Resources
 from orbweb.pool import Pool
-from orbweb.sitemaps import Entry, Sitemap
 from orbweb.store import FAILED, VISITED, Ending
-from orbweb.survey import Closed, Open, Origin, Parse, Survey
+from orbweb.survey import Survey
 from orbweb.urls import UrlRules
 from orbweb.window import Slot, Window
 
 GRACE_S = 4.0
 POLL_S = 0.2
 PROBES = 64
-BEFORE_ALL = Place(-1, 0)
 WAIT_BASE_S = 1.0
 WAIT_CAP_S = 15.0
 SHOWN_WAIT_S = 1.0
-CHARTED = 2_000
 WANTED = {Resources.OFF: PAGE, Resources.CHECK: STYLE, Resources.STORE: ANYTHING}
 
 
@@ -94,10 +91,6 @@ class Engine:
         self._frontier = frontier
         self._dispatcher = dispatcher
         self._gate = gate
-        self._asks: dict[int, Ask] = {}
-        self._survey = survey
-        self._surveying = False
-        self._file: tuple[int, str] | None = None
         self._control = control
         self._clock = clock
         self._check_disk = check_disk
@@ -121,6 +114,14 @@ class Engine:
         self._started = self._loop.time()
         self._waker: asyncio.Future[None] | None = None
         self._broken: OrbwebError | None = None
+        self._errands = Errands(
+            self,
+            gate=gate,
+            survey=survey,
+            ledger=ledger,
+            dispatcher=dispatcher,
+            url_rules=settings.url_rules,
+        )
         self.finish_asked = False
 
     def attach(self, fetcher: Fetcher, pool: Pool) -> None:
@@ -144,7 +145,7 @@ class Engine:
                 self._on_progress(self.snapshot())
                 return ending
             if self._stop_at is None and not self._held:
-                self._begin_survey()
+                self._errands.begin_survey()
                 self._fill()
             self._flush_if_due()
             await self._wait()
@@ -159,7 +160,7 @@ class Engine:
         elif self._stop_at is None:
             self._stop_at = now + GRACE_S
             self.finish_asked = command is Command.FINISH
-        self._wake()
+        self.wake()
 
     def _on_fault(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         """A callback raised: without this the crawl would wait for ever for what it never reported."""
@@ -171,7 +172,7 @@ class Engine:
     def broke(self, error: OrbwebError) -> None:
         """A part cannot go on: the crawl ends with this error."""
         self._broken = error
-        self._wake()
+        self.wake()
 
     def sent(self, ticket: int) -> None:
         self._dispatcher.sent(ticket)
@@ -182,13 +183,8 @@ class Engine:
         left_at = self._dispatcher.done(ticket)
         if isinstance(answer, Fetched):
             self._heed(answer, left_at)
-        self._wake()
-        ask = self._asks.pop(ticket, None)
-        if ask is not None:
-            self._act(self._gate.answered(ask, answer))
-        if self._file is not None and self._file[0] == ticket and self._survey is not None:
-            self._file = None
-            self._explore(self._survey.answered(answer))
+        self.wake()
+        self._errands.answered(ticket, answer)
         slot = self._window.get(ticket)
         if slot is None:
             return
@@ -212,7 +208,7 @@ class Engine:
     def digested(self, ticket: int, digest: Digest | Failed) -> None:
         """The pool is done with a page."""
         self._backlog -= self._digesting.pop(ticket)
-        self._wake()
+        self.wake()
         slot = self._window.get(ticket)
         if slot is None:
             return
@@ -261,7 +257,7 @@ class Engine:
     def _queue(self, slot: Slot) -> None:
         slot.timer = None
         self._dispatcher.add(slot.ticket, urls.site(slot.asked[-1]), slot.item.place)
-        self._wake()
+        self.wake()
 
     # robots.txt, asked for before the first page of an origin.
 
@@ -272,95 +268,18 @@ class Engine:
             slot.fetched_at = self._clock()
             self._finish(slot, Settle(verdict))
         elif isinstance(verdict, Ask):
-            self._act(verdict)
+            self._errands.act(verdict)
         elif verdict:
             self._queue(slot)
 
-    def _act(self, step: Ask | AskLater | Known) -> None:
-        match step:
-            case Ask(url=url):
-                ticket = self._ticket()
-                self._asks[ticket] = step
-                self._dispatcher.add(ticket, urls.site(url), BEFORE_ALL)
-                self._wake()
-            case AskLater(ask, delay_s):
-                self._loop.call_later(delay_s, self._act, ask)
-            case Known(waiting, failed, tries):
-                if self._file is not None and self._file[0] in waiting:
-                    self._ask_for_file(*self._file, failed)
-                for slot in filter(None, map(self._window.get, waiting)):
-                    if failed is None:
-                        self._pass_gate(slot)
-                    else:
-                        slot.tries, slot.fetched_at = tries, self._clock()
-                        self._finish(slot, Settle(failed))
-
-    # Sitemaps, read when the scope is fixed and before anything beyond the base URLs is leased.
-
-    def _begin_survey(self) -> None:
-        ledger = self._ledger
-        if ledger.surveyed or self._surveying or not ledger.scope_fixed:
-            return
-        if self._survey is None or ledger.every_limit_reached:
-            ledger.end_survey()
-            return
-        self._surveying = True
-        self._explore(self._survey.start(self._origins()))
-
-    def _origins(self) -> list[Origin]:
-        """Where the scopes lie, each server once; one that gave no rules was not there and is not asked."""
-        found: dict[str, Origin] = {}
-        for base, key in self._ledger.scopes():
-            name = origin_of(key)
-            listed = self._gate.sitemaps(name)
-            if name not in found and listed is not None:
-                found[name] = Origin(base, name, listed)
-        return list(found.values())
-
-    def _explore(self, step: survey.Step) -> None:
-        match step:
-            case Open(url, delay_s):
-                self._file = (self._ticket(), url)
-                self._loop.call_later(delay_s, self._ask_for_file, *self._file)
-            case Parse(url, body):
-                reading = self._loop.run_in_executor(None, sitemaps.parse, body, url)
-                reading.add_done_callback(self._read)
-            case Closed():
-                self._ledger.end_survey()
-                self._surveying = False
-                self._wake()
-
-    def _ask_for_file(self, ticket: int, url: str, failed: Failed | None = None) -> None:
-        """Queue the file if robots.txt lets us; if its server is not there at all, that is the answer."""
-        if self._survey is None or self._file is None:
-            return
-        verdict = failed or self._gate.judge(ticket, url)
-        if isinstance(verdict, Failed):
-            self._explore(self._survey.answered(verdict))
-        elif isinstance(verdict, Refused):
-            self._explore(self._survey.refused(verdict.rule))
-        elif isinstance(verdict, Ask):
-            self._act(verdict)
-        elif verdict:
-            self._dispatcher.add(ticket, urls.site(url), BEFORE_ALL)
-            self._wake()
-
-    def _read(self, reading: asyncio.Future[Sitemap]) -> None:
-        if self._survey is not None and not reading.cancelled():
-            base = self._survey.base
-            entries, step = self._survey.read(reading.result())
-            self._chart(base, entries, step)
-
-    def _chart(self, base: int, entries: Sequence[Entry], step: survey.Step) -> None:
-        """Write down what a file lists, in portions between which the loop does other things."""
-        rules = self._settings.url_rules
-        targets = [(urls.target(entry.url, rules=rules), entry.lastmod) for entry in entries[:CHARTED]]
-        self._ledger.chart(base, [(target, lastmod) for target, lastmod in targets if target is not None])
-        self._ledger.flush()
-        if len(entries) > CHARTED:
-            self._loop.call_soon(partial(self._chart, base, entries[CHARTED:], step))
-        else:
-            self._explore(step)
+    def rules_known(self, known: Known) -> None:
+        """The places that waited for the rules of an origin are judged, or fail with its server."""
+        for slot in filter(None, map(self._window.get, known.waiting)):
+            if known.failed is None:
+                self._pass_gate(slot)
+            else:
+                slot.tries, slot.fetched_at = known.tries, self._clock()
+                self._finish(slot, Settle(known.failed))
 
     def _finish(self, slot: Slot, step: Settle, digest: Digest | None = None) -> None:
         answer = step.answer
@@ -462,18 +381,14 @@ class Engine:
                 return
 
     def _send(self, ticket: int) -> None:
-        slot, ask = self._window.get(ticket), self._asks.get(ticket)
+        slot = self._window.get(ticket)
+        request = self._errands.request(ticket)
         if slot is not None:
             slot.under_way = True
-            self._start(ticket, slot.asked[-1], WANTED[self._settings.resources])
-        elif ask is not None:
-            self._start(ticket, ask.url, ROBOTS)
-        elif self._file is not None and self._file[0] == ticket:
-            self._start(ticket, self._file[1], SITEMAP)
-
-    def _start(self, ticket: int, url: str, want: Want) -> None:
-        self._fetching += 1
-        self._fetcher.start(ticket, url, want)
+            request = slot.asked[-1], WANTED[self._settings.resources]
+        if request is not None:
+            self._fetching += 1
+            self._fetcher.start(ticket, *request)
 
     def _lease_one(self) -> bool:
         if not self._settings.relaxed:
@@ -496,13 +411,13 @@ class Engine:
         if not self._has_room(item, is_head=is_head):
             return False
         self._frontier.lease(lane)
-        slot = Slot(item, self._ticket())
+        slot = Slot(item, self.ticket())
         self._window.add(slot)
         self._unfinished[lane] += 1
         self._pass_gate(slot)
         return True
 
-    def _ticket(self) -> int:
+    def ticket(self) -> int:
         self._next_ticket += 1
         return self._next_ticket
 
@@ -588,14 +503,14 @@ class Engine:
             self.tell(command)
         self._on_progress(self.snapshot())
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         if self._waker is not None and not self._waker.done():
             self._waker.set_result(None)
 
     async def _wait(self) -> None:
         """Sleep until something was reported, a request is due, a group is, or control files are."""
         self._waker = self._loop.create_future()
-        timer = self._loop.call_later(self._wait_s(), self._wake)
+        timer = self._loop.call_later(self._wait_s(), self.wake)
         await self._waker
         self._waker = None
         timer.cancel()

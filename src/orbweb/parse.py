@@ -17,7 +17,7 @@ from typing import cast
 import turbohtml
 from turbohtml import Document, Element, Namespace, XPath
 
-from orbweb import css, directives
+from orbweb import directives
 from orbweb.encodings import UTF_8, decoded, encoding_of
 from orbweb.model import Link, Parsed
 from orbweb.urls import Page, Resolver
@@ -125,6 +125,8 @@ def read(
 
 def parse_css(body: bytes, url: str, *, resolver: Resolver, content_type: str | None = None) -> Parsed:
     """What the style sheet that was answered at `url` loads; it has no links and no title."""
+    from orbweb import css
+
     encoding = css.encoding_of(body, content_type)
     loads = _References()
     loads.add_all(css.references(decoded(body, encoding)))
@@ -361,6 +363,8 @@ def _loads(document: Document) -> _References:
 
 def _loaded(element: Element) -> Iterator[tuple[str, str]]:
     """The hrefs and kinds of what an element loads."""
+    from orbweb import css
+
     tag = element.tag
     if tag == "link":
         href, kind = element.attr("href"), _loaded_by_rel(element)

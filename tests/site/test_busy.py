@@ -133,7 +133,7 @@ def test_a_host_has_at_most_so_many_connections(cli: Cli) -> None:
 
 
 def test_a_polite_crawl_has_at_most_eight_connections_to_a_host(cli: Cli) -> None:
-    with serve(StaticSite(chain(60, delay_s=0.4))) as server:
+    with serve(StaticSite(chain(20, delay_s=1.0))) as server:
         cli.crawl(server.url, "--project", "site", "--rate", 100, "--workers", 32).ok(0)
         assert server.stats["peak_open"] == 8
 
