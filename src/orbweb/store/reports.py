@@ -7,26 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, shown
 from orbweb.model import Place, Role, SkipReason
 from orbweb.store import QUEUED
-from orbweb.store.db import Database
+from orbweb.store.db import Database, moment
 from orbweb.store.outlinks import unpack
 from orbweb.store.runs import Crawl, Run, bases_of, crawls_of
 
 Report = dict[str, Any]
 
 QUEUE_HEAD = 20
-
-
-def moment(microseconds: int | None) -> str | None:
-    """An instant as text, UTC."""
-    if microseconds is None:
-        return None
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat(timespec="milliseconds")
 
 
 def _hex(sha256: bytes | None) -> str | None:

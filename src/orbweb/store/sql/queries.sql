@@ -370,7 +370,7 @@ SELECT key FROM urls WHERE run_id = :run_id AND id = :id;
 -- name: explained_url
 -- `explain` speaks of one URL and of the base URL it belongs to.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, urls.source, urls.depth, urls.rank,
-       urls.lane, urls.hops, bases.url, bases.scope_key
+       urls.lane, urls.hops, urls.due_at, bases.url, bases.scope_key
 FROM urls JOIN bases ON bases.run_id = urls.run_id AND bases.number = urls.base
 WHERE urls.run_id = :run_id AND urls.key = :key;
 
