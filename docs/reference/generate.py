@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 MEANINGS: dict[str, Any] = tomllib.loads((HERE / "meanings.toml").read_text(encoding="utf-8"))
 PROSE: dict[str, str] = MEANINGS["prose"]
 NOTE = "<!-- Made by `make docs` from the code; edit generate.py or meanings.toml instead. -->\n"
-OTHER_FLAGS = {"store.layout": "store"}
+OTHER_FLAGS = {"store.layout": "store", "sitemap.mode": "sitemap", "resources.mode": "resources"}
 FILE_MODE = "store.file_mode"
 
 

@@ -46,7 +46,7 @@ class Fetch(Section):
     connect_timeout_s: float = Field(10.0, gt=0, le=600)
     """Longest time to reach the server."""
     retries: int = Field(2, ge=0, le=20)
-    """Further tries after the first, for timeouts, broken connections, 429 and 5xx."""
+    """Further tries after the first, for timeouts, broken connections, 408, 425 and 5xx."""
     backoff_s: float = Field(0.5, ge=0, le=60)
     """Wait before the first further try; doubled each time, with jitter."""
     backoff_cap_s: float = Field(8.0, ge=0, le=3600)
@@ -132,7 +132,7 @@ class Robots(Section):
     follow_nofollow_links: bool = True
     """False: a URL that is linked with rel=nofollow only is not visited."""
     retry_for_s: float = Field(300.0, ge=0, le=86_400)
-    """A robots.txt that answers 5xx or not at all is asked for again so long; then its URLs are skipped."""
+    """A robots.txt that answers 5xx, 429 or not at all is asked for again so long; then its URLs are skipped."""
     max_crawl_delay_s: float = Field(60.0, ge=0, le=3600)
     """A longer Crawl-delay is cut to this."""
     cache_s: float = Field(86_400.0, ge=0, le=86_400)

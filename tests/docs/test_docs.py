@@ -187,6 +187,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "failed": workspace.failed("site")[0],
             "show": workspace.show("site", server.url) or {},
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
+            "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
         }
         workspace.close()
     told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}
@@ -212,6 +213,8 @@ def test_options_set_the_settings_that_the_reference_says(cli: Cli) -> None:
         "store.layout": "files",
         "scope.strict_path": None,
         "fetch.allow_private": None,
+        "sitemap.mode": "off",
+        "resources.mode": "check",
     }
     options: list[object] = []
     for key, name in generate.flag_names().items():
