@@ -35,7 +35,7 @@ from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
-from orbweb.pool import InlinePool, Pool, ProcessPool
+from orbweb.pool import InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.robots import Robots, product_token
 from orbweb.store import Ending, reports, runs
 from orbweb.store import robots as robots_memory
@@ -384,9 +384,11 @@ async def _pool(config: Config, engine: Engine) -> Pool:
     processes = config.engine.processes
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
+    settings, digested, broke = digest_settings(config), engine.digested, engine.broke
+    heavy = ProcessPool(settings, digested, broke)
     if processes == 0:
-        return InlinePool(digest_settings(config), engine.digested, engine.broke)
-    return await ProcessPool.start(processes, digest_settings(config), engine.digested, engine.broke)
+        return InlinePool(settings, digested, heavy)
+    return SplitPool(await ProcessPool.start(processes, settings, digested, broke), heavy)
 
 
 def _http_settings(config: Config) -> HttpSettings:

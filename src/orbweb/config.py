@@ -165,7 +165,8 @@ class Engine(Section):
     """`strict`: one order for the whole run. `relaxed`: one order per host, results as they come."""
     processes: int | None = Field(None, ge=0, le=64)
     """Worker processes that parse, hash and compress. Unset: cores - 1, at most 4, and
-    none with two cores. 0: inside the main process, and one for pages above 1 MB."""
+    none with two cores. 0: inside the main process. Very large pages have a process
+    of their own, started when the first comes."""
     defer_s: float = Field(120.0, gt=0, le=86_400)
     """In strict order: a host that keeps everyone waiting so long (Retry-After, no robots.txt) has its URLs
     put back, and the order moves on."""
