@@ -213,6 +213,8 @@ def explain_text(report: Report) -> str:
     if report["asked"] != report["url"]:
         lines.append(f"  the same as {report['url']}, the first spelling found of the key {report['key']}")
     lines.append(f"  rule: {report['rule']}")
+    if report["proxy"]:
+        lines.append(f"  by proxy {report['proxy']}")
     if report["chain"]:
         lines.append("  how it was found:")
         lines.extend(f"    {step['how']:<8}  {step['url']}" for step in report["chain"])

@@ -25,7 +25,7 @@ REFUSED = "skipped"
 
 _FIELDS = (
     "url key state verdict reason rule source depth hops place before due base status kind error tries role "
-    "primary redirects_to chain referrers"
+    "proxy primary redirects_to chain referrers"
 )
 _HEAD = len(pack([], b""))
 _EDGES = {flag: edge for edge, flag in FLAGS.items()}
@@ -134,8 +134,15 @@ def _outcome(db: Database, run_id: int, url_id: int) -> Report:
     row = db.one("outcome_of", run_id=run_id, url_id=url_id)
     if row is None:
         return {}
-    status, kind, error, tries, role, target, content = row
-    outcome: Report = {"status": status, "kind": kind, "error": error, "tries": tries, "role": role}
+    status, kind, error, tries, role, target, content, proxy = row
+    outcome: Report = {
+        "status": status,
+        "kind": kind,
+        "error": error,
+        "tries": tries,
+        "role": role,
+        "proxy": proxy,
+    }
     if role == Role.ALTERNATE:
         outcome["primary"] = db.value("primary_of", run_id=run_id, content_sha256=content)
     if target is not None:

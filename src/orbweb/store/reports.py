@@ -201,7 +201,7 @@ def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
         return {}
     names = (
         "status kind error tries final_url content_type encoding etag last_modified title canonical noindex "
-        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at"
+        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at proxy"
     )
     report: Report = dict(zip(names.split(), row, strict=False))
     report.update(
