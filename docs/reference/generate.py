@@ -244,7 +244,8 @@ def _allowed(key: str) -> str:
     properties, name = schema["properties"], key
     if "." in key:
         section, _, name = key.partition(".")
-        properties = schema["$defs"][section.capitalize()]["properties"]
+        definition = properties[section]["$ref"].rpartition("/")[2]
+        properties = schema["$defs"][definition]["properties"]
     return "octal, `0` to `0777`" if key == FILE_MODE else _allowed_values(properties[name])
 
 

@@ -27,9 +27,12 @@ ERROR_LENGTH = 500
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 MAX_NODES = 2_000_000
 """Elements, texts and comments of a page, reckoned from its bytes."""
-MEMORY = ((32_000_000, 64), (160_000_000, 4))
-"""What one digest may take, the least of: so many bytes, and so many more for each byte of the body. Markup that
-a parser must repeat, such as formatting that is never closed, grows a thousandfold."""
+MEMORY_BYTES = 112_000_000
+MEMORY_PER_BYTE = 5
+"""What one digest may take: so many bytes, and so many more for each byte of the body. Markup that a parser must
+repeat, such as formatting that is never closed, grows a thousandfold."""
+SHARED_BYTES = 96_000_000
+"""What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
 CPU_S = 10.0
 CPU_S_PER_MB = 0.25
 """Processor time of one digest in a worker process."""
@@ -155,12 +158,20 @@ class Digester:
         """What the page holds. A page that breaks a library fails by itself, with the library's words."""
         if _too_many_nodes(job.body):
             return Failed(FailKind.UNPARSABLE, f"more than {MAX_NODES:,} elements and texts")
-        allowed = min(fixed + per_byte * len(job.body) for fixed, per_byte in MEMORY)
+        allowed = MEMORY_BYTES + MEMORY_PER_BYTE * len(job.body)
+        needs_more = f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed"
+        return self._within(allowed, job) or Failed(FailKind.UNPARSABLE, needs_more)
+
+    def attempt(self, job: Job) -> Digest | Failed | None:
+        """As `digest`, in a process that is not for digests alone. None: one that is has to judge the page."""
+        return self._within(SHARED_BYTES, job)
+
+    def _within(self, allowed: int, job: Job) -> Digest | Failed | None:
         try:
             with self._memory.allow(allowed):
                 return self._digest(job)
         except MemoryError:
-            return Failed(FailKind.UNPARSABLE, f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed")
+            return None
         except Exception as error:  # noqa: BLE001
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 

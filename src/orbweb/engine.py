@@ -15,7 +15,7 @@ import asyncio
 import random
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orbweb import politeness, urls
 from orbweb.answers import BUSY, Again, Follow, Read, Settle, Wait, next_step
@@ -213,7 +213,8 @@ class Engine:
         if slot is None:
             return
         if isinstance(digest, Failed):
-            self._finish(slot, Settle(digest))
+            proxy = slot.answer.proxy if slot.answer is not None else None
+            self._finish(slot, Settle(replace(digest, proxy=proxy)))
         elif slot.answer is not None:
             self._finish(slot, Settle(slot.answer), digest)
 

@@ -28,6 +28,7 @@ UNREACHABLE = (
     FailKind.DNS_NO_ADDRESS,
     FailKind.DNS_TIMEOUT,
     FailKind.DNS_SERVFAIL,
+    FailKind.PROXY,
     FailKind.CONNECT,
     FailKind.TLS,
     FailKind.PROTOCOL,

@@ -2,8 +2,7 @@
 
 Owns the worker processes. A worker that dies is replaced and its pages are given to the new one; the page it
 died on is tried at most `ATTEMPTS` times, and only once if it used up its processor time. Workers end when the
-main process does, however it ends: their socket closes. A page that could hold up the event loop for long is
-never digested in the main process.
+main process does, however it ends: their socket closes.
 """
 
 from __future__ import annotations
@@ -26,8 +25,11 @@ ATTEMPTS = 3
 FRUITLESS = 30
 JOBS_AHEAD = 32
 BYTES_AHEAD = 8_000_000
-HEAVY_BYTES = 1_000_000
-"""A larger page may take a second to parse: too long for the process that fetches and commits."""
+SMALL_BYTES = 65_536
+"""A larger body is not copied to save a system call."""
+LIGHT_BYTES = 300_000
+HEAVY_BYTES = 4_000_000
+HEAVY_DENSITY = 8
 
 Done = Callable[[int, "Digest | Failed"], None]
 Broken = Callable[[OrbwebError], None]
@@ -44,25 +46,47 @@ class Pool(Protocol):
 
 
 class InlinePool:
-    """Digests at once, in this process; heavy pages in one worker, which is started when the first comes."""
+    """Digests at once, in this process; heavy pages in another."""
 
-    def __init__(self, settings: DigestSettings, done: Done, broken: Broken) -> None:
+    def __init__(self, settings: DigestSettings, done: Done, heavy: Pool) -> None:
         self._digester = Digester(settings)
         self._done = done
-        self._heavy = ProcessPool(settings, done, broken)
+        self._heavy = heavy
 
     def submit(self, job: Job) -> None:
-        if len(job.body) > HEAVY_BYTES:
+        digest = None if is_heavy(job.body) else self._digester.attempt(job)
+        if digest is None:
             self._heavy.submit(job)
         else:
-            self._done(job.ticket, self._digester.digest(job))
+            self._done(job.ticket, digest)
 
     def close(self) -> None:
         self._heavy.close()
 
 
+class SplitPool:
+    """Digests heavy pages apart from the others, which then never wait for them."""
+
+    def __init__(self, light: Pool, heavy: Pool) -> None:
+        self._light = light
+        self._heavy = heavy
+
+    def submit(self, job: Job) -> None:
+        (self._heavy if is_heavy(job.body) else self._light).submit(job)
+
+    def close(self) -> None:
+        self._light.close()
+        self._heavy.close()
+
+
+def is_heavy(body: bytes) -> bool:
+    """Whether the page may take a good part of a second: it is very large, or large and little but tags."""
+    size = len(body)
+    return size > HEAVY_BYTES or (size > LIGHT_BYTES and body.count(b"<") * HEAVY_DENSITY > size)
+
+
 class ProcessPool:
-    """Spreads jobs over worker processes; at least one is there when there is something to do."""
+    """Spreads jobs over worker processes. One that has none starts one when it gets something to do."""
 
     def __init__(self, settings: DigestSettings, done: Done, broken: Broken) -> None:
         self._settings = settings
@@ -90,7 +114,7 @@ class ProcessPool:
         """Give waiting jobs to the workers with the least to do."""
         while self._waiting and self._workers:
             worker = min(self._workers, key=lambda each: each.ahead)
-            if not worker.has_room():
+            if not worker.has_room(self._waiting[0][0]):
                 return
             worker.give(*self._waiting.popleft())
 
@@ -105,7 +129,7 @@ class ProcessPool:
         self._workers.remove(worker)
         self._fruitless = 0 if worker.finished or worker.out_of_time else self._fruitless + 1
         if self._fruitless >= FRUITLESS:
-            hint = f"with --processes 0 only pages above {HEAVY_BYTES:,} bytes need one"
+            hint = "with --processes 0 only very large pages need one"
             self._broken(OrbwebError(f"worker processes die before they do anything; {hint}"))
             return
         for number, (job, attempts) in enumerate(reversed(worker.jobs.values())):
@@ -171,13 +195,20 @@ class _Worker(asyncio.Protocol):
         worker._transport = transport
         return worker
 
-    def has_room(self) -> bool:
-        return len(self.jobs) < JOBS_AHEAD and (self.ahead < BYTES_AHEAD or not self.jobs)
+    def has_room(self, job: Job) -> bool:
+        """A large job waits until it is the only one: what is on its way is in memory twice."""
+        fits = len(self.jobs) < JOBS_AHEAD and self.ahead + len(job.body) <= BYTES_AHEAD
+        return fits or not self.jobs
 
     def give(self, job: Job, attempts: int) -> None:
         self.jobs[job.ticket] = (job, attempts)
         self.ahead += len(job.body)
-        self._transport.writelines(wire.encode_job(job))
+        *head, body = wire.encode_job(job)
+        if len(body) <= SMALL_BYTES:
+            self._transport.write(b"".join((*head, body)))
+        else:
+            self._transport.write(b"".join(head))
+            self._transport.write(memoryview(body))
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data

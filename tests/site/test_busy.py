@@ -166,6 +166,8 @@ def test_deferred_urls_wait_across_a_kill(cli: Cli) -> None:
         wait_until(lambda: any(hit.status == 429 for hit in server.log))
         wait_until(lambda: deferred(cli) > 0)
         kill(process)
+        told = cli("explain", "site", f"{server.url}busy").ok().out
+        assert "queued at place 1:3, 0 URLs before it, deferred until 20" in told
         cli.resume("site", env=env).ok(0)
     assert cli.check("site")["visited"] == 4
 

@@ -222,7 +222,7 @@ def repeated_formatting(paragraphs: int) -> bytes:
     [
         (b"x<p>" * 1_000_001, "more than 2,000,000 elements and texts"),
         (b"<!---->" * 2_100_000, "more than 2,000,000 elements and texts"),
-        (repeated_formatting(10_000), "needs more than 37 MB of memory to be parsed"),
+        (repeated_formatting(10_000), "needs more than 112 MB of memory to be parsed"),
     ],
     ids=["texts", "comments", "formatting"],
 )

@@ -21,7 +21,7 @@ from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.parse import MAX_LINKS
-from orbweb.pool import ATTEMPTS, JOBS_AHEAD, InlinePool, ProcessPool
+from orbweb.pool import ATTEMPTS, JOBS_AHEAD, InlinePool, Pool, ProcessPool, SplitPool, is_heavy
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
@@ -247,29 +247,58 @@ def test_a_page_that_takes_too_long_ends_its_worker_and_fails_at_once(
     assert results == inline([html(1), html(5)])
 
 
-def test_without_workers_heavy_pages_have_one_of_their_own() -> None:
-    heavy = [Job(ticket, "https://h/", "text/html", b"<a href=x>" * 110_000) for ticket in (1, 2)]
+@pytest.mark.parametrize(
+    ("body", "heavy"),
+    [
+        (b"<p>" * 100_000, False),
+        (b"<p>" * 100_001, True),
+        (b"<p>ordinary text here</p>" * 100_000, False),
+        (b"x" * 4_000_000, False),
+        (b"x" * 4_000_001, True),
+    ],
+    ids=["small", "tags", "text", "large", "larger"],
+)
+def test_what_is_heavy(body: bytes, heavy: bool) -> None:
+    assert is_heavy(body) is heavy
 
-    async def digest() -> tuple[Results, Results, int]:
+
+HEAVY = [
+    Job(1, "https://h/", "text/html", b"<a href=x>" * 31_000),
+    Job(2, "https://h/", "text/html", b"x" * 4_000_001),
+]
+DECEPTIVE = Job(
+    3,
+    "https://h/",
+    "text/html",
+    b"<p>" + b"".join(b"<b id=%d>" % number for number in range(500)) + b"<p>x" * 20_000,
+)
+"""Small, and ten million elements."""
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_heavy_pages_have_a_worker_of_their_own_when_the_first_comes(processes: int) -> None:
+    async def digest() -> tuple[int, int, Results]:
         results: Results = {}
         broken: list[OrbwebError] = []
-        inline_pool = InlinePool(SETTINGS, results.__setitem__, broken.append)
-        inline_pool.submit(html(3))
-        assert not children()
-        for job in heavy:
-            inline_pool.submit(job)
-        inline_pool.submit(html(4))
-        at_once = dict(results)
-        await arrived(results, 4)
+        report = results.__setitem__
+        heavy = ProcessPool(SETTINGS, report, broken.append)
+        both: Pool = InlinePool(SETTINGS, report, heavy)
+        if processes:
+            both = SplitPool(await ProcessPool.start(processes, SETTINGS, report, broken.append), heavy)
+        both.submit(html(4))
+        before = len(children())
+        for job in (*HEAVY, DECEPTIVE, html(5)):
+            both.submit(job)
+        await arrived(results, 5)
         started = len(children())
-        inline_pool.close()
+        both.close()
         assert not broken
-        return at_once, results, started
+        return before, started, results
 
-    at_once, results, started = asyncio.run(digest())
-    assert set(at_once) == {3, 4}
-    assert results == inline([*heavy, html(3), html(4)])
-    assert started == 1
+    before, started, results = asyncio.run(digest())
+    assert (before, started) == (processes, processes + 1)
+    assert results == inline([*HEAVY, DECEPTIVE, html(4), html(5)])
+    assert isinstance(results[3], Failed)
     assert not children()
 
 

@@ -77,7 +77,8 @@ def _skips(report: Report) -> str:
 def _figures(report: Report) -> str:
     return (
         f"{report['visited']} visited, {many(report['pages'], 'page')}, "
-        f"{many(report['alternates'], 'alternate')}, {report['failed']} failed, {report['queued']} queued{_skips(report)}"
+        f"{many(report['alternates'], 'alternate')}, {report['failed']} failed, "
+        f"{report['queued']} queued{_skips(report)}"
     )
 
 
@@ -212,12 +213,18 @@ def explain_text(report: Report) -> str:
     if report["asked"] != report["url"]:
         lines.append(f"  the same as {report['url']}, the first spelling found of the key {report['key']}")
     lines.append(f"  rule: {report['rule']}")
+    if report["proxy"]:
+        lines.append(f"  by proxy {report['proxy']}")
     if report["chain"]:
         lines.append("  how it was found:")
         lines.extend(f"    {step['how']:<8}  {step['url']}" for step in report["chain"])
     if report["referrers"]:
         lines.extend(_referrer_lines(report["referrers"]))
     return "\n".join(lines)
+
+
+def _deferred(report: Report) -> str:
+    return f", deferred until {report['due']}" if report["due"] else ""
 
 
 def _verdict_text(report: Report) -> str:
@@ -228,7 +235,7 @@ def _verdict_text(report: Report) -> str:
     if state == "skipped":
         return f"skipped ({report['reason']})"
     if state == "queued":
-        return f"queued at place {report['place']}, {many(report['before'], 'URL')} before it"
+        return f"queued at place {report['place']}, {many(report['before'], 'URL')} before it{_deferred(report)}"
     if state == "failed":
         return f"failed ({report['kind']}): {report['error']}, tries: {report['tries']}"
     return f"visited, {_visit_text(report)}"

@@ -196,10 +196,10 @@ WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
 -- One row a settled URL.
 INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
                     content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, truncated,
-                    body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at)
+                    body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy)
 VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :error, :tries, :final_url, :redirect_to,
         :content_type, :encoding, :etag, :last_modified, :title, :canonical, :noindex, :nofollow, :truncated,
-        :body_sha256, :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at);
+        :body_sha256, :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at, :proxy);
 
 -- name: redirect_of
 -- Redirect loops are found by following the targets of earlier visits.
@@ -356,7 +356,8 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- name: visit_of
 -- Everything recorded about one visit.
 SELECT status, kind, error, tries, final_url, content_type, encoding, etag, last_modified, title, canonical, noindex,
-       nofollow, truncated, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, crawl_id, depth, rank
+       nofollow, truncated, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, crawl_id, depth,
+       rank
 FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: outlinks_of
@@ -370,7 +371,7 @@ SELECT key FROM urls WHERE run_id = :run_id AND id = :id;
 -- name: explained_url
 -- `explain` speaks of one URL and of the base URL it belongs to.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, urls.source, urls.depth, urls.rank,
-       urls.lane, urls.hops, bases.url, bases.scope_key
+       urls.lane, urls.hops, urls.due_at, bases.url, bases.scope_key
 FROM urls JOIN bases ON bases.run_id = urls.run_id AND bases.number = urls.base
 WHERE urls.run_id = :run_id AND urls.key = :key;
 
@@ -398,7 +399,7 @@ WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) <
 
 -- name: outcome_of
 -- What a visit came to.
-SELECT status, kind, error, tries, role, redirect_to, content_sha256 FROM visits
+SELECT status, kind, error, tries, role, redirect_to, content_sha256, proxy FROM visits
 WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: primary_of
