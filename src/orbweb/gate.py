@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from orbweb import politeness, urls
+from orbweb.answers import REDIRECTS
 from orbweb.model import Failed, FailKind, Fetched, Refused, SkipReason
 from orbweb.robots import Robots
 from orbweb.store import robots as memory
@@ -18,7 +19,6 @@ from orbweb.store.db import Database
 from orbweb.store.robots import RobotsFile
 from orbweb.urls import UrlRules
 
-REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5
 RETRY_CAP_S = 30.0
 KEPT_AT_LEAST = 60_000_000
