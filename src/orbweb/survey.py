@@ -122,7 +122,7 @@ class Survey:
             return self._again(self._settings.tries) if answer.retriable else self._give_up(answer.error)
         status = answer.status
         if status == TOO_MANY or (status == UNAVAILABLE and answer.retry_after is not None):
-            return self._again(self._settings.waits, f"HTTP {status}")
+            return self._again(1 + self._settings.waits, f"HTTP {status}")
         if status >= 500:
             return self._again(self._settings.tries, f"HTTP {status}")
         if status in REDIRECTS and answer.location:

@@ -106,7 +106,9 @@ def test_a_host_that_is_always_busy_fails_in_the_end(cli: Cli) -> None:
         done = cli.crawl(server.url, *FAST, env=env).ok(3)
         assert [hit.path for hit in server.log].count("/busy") == 3
     assert (done.json["visited"], done.json["failed"]) == (2, 1)
-    assert cli("failed", "site", "--json").ok().json[0]["kind"] == "http_4xx"
+    (failed,) = cli("failed", "site", "--json").ok().json
+    assert (failed["kind"], failed["tries"]) == ("http_4xx", 3)
+    assert done.err.count("is asked half as often") == 1
 
 
 def test_each_busy_answer_halves_the_rate_and_good_ones_bring_it_back(cli: Cli) -> None:

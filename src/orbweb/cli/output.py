@@ -88,7 +88,7 @@ def crawl_text(report: Report) -> str:
     settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
     lines = [
         f"{word.replace('_', ' ')}: {_figures(report)}",
-        f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} of pages in the run",
+        f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
     ]
     for base in report["bases"]:
         moved = (

@@ -188,7 +188,7 @@ SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth 
 
 -- name: urls_beyond_bases
 -- Judged again, in the order of their finding, when the scope is fixed.
-SELECT urls.id, urls.key, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
+SELECT urls.id, urls.key, urls.source, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
 FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
 
@@ -317,11 +317,10 @@ ORDER BY id LIMIT :count;
 SELECT origin, body FROM robots ORDER BY origin;
 
 -- name: base_outcomes
--- `plan` shows what became of each base URL.
-SELECT bases.url, urls.state, urls.reason, urls.rule, visits.status, visits.error
-FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
-LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
-WHERE bases.run_id = :run_id ORDER BY bases.number;
+-- `plan` shows what became of each base URL and of what it redirects to.
+SELECT urls.base, urls.state, urls.reason, urls.rule, visits.status, visits.error
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE urls.run_id = :run_id AND urls.depth = 0 ORDER BY urls.id;
 
 -- name: queued_urls
 -- `plan` judges what is known by robots.txt, which a crawl does at each lease.
