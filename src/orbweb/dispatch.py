@@ -60,7 +60,7 @@ class Dispatcher:
         self._sent_at: dict[int, int] = {}
 
     def _site(self, name: str) -> _Site:
-        """The site. Without an interval it is looked up now and then: another process may have been told to wait."""
+        """The site. Without an interval it is looked up now and then: another process may hold it."""
         site = self._sites.get(name)
         if site is None:
             site = self._sites[name] = _Site(self._settings.interval, self._limiter.pace(name), self._clock())
