@@ -1,4 +1,4 @@
-"""S3: headers, passwords and cookies go to the origins they are for; no redirect, link or file leads them elsewhere."""
+"""S3: headers, passwords and cookies go to the origins they are for, wherever redirects, links and files lead."""
 
 from __future__ import annotations
 
