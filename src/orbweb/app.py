@@ -241,11 +241,13 @@ class _Secrets:
 
 
 def _secrets(config: Config, environ: Mapping[str, str]) -> _Secrets:
+    return _Secrets(configuration.sent_headers(config.fetch, environ), proxies_of(config, environ))
+
+
+def proxies_of(config: Config, environ: Mapping[str, str]) -> list[Proxy]:
+    """The proxies of the settings; a ConfigError if one of them may not be used."""
     found = configuration.proxies(config.proxy, environ)
-    return _Secrets(
-        configuration.sent_headers(config.fetch, environ),
-        [_proxy(config, number, url) for number, url in enumerate(found, 1)],
-    )
+    return [_proxy(config, number, url) for number, url in enumerate(found, 1)]
 
 
 def _proxy(config: Config, number: int, given: configuration.ProxyUrl) -> Proxy:

@@ -435,7 +435,7 @@ def read_file(path: Path) -> Settings:
     try:
         loaded = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {_yaml_reason(error)}") from error
+        raise ConfigError(f"{path}: not valid YAML: {_yaml_reason(error)}") from None
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
@@ -454,7 +454,7 @@ def read_environment(environ: Mapping[str, str]) -> Settings:
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from error
+            raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from None
         settings = merge(settings, given({section: {key: value} if nested else value}, source=source))
     return settings
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from orbweb import politeness, urls
 from orbweb.answers import REDIRECTS
 from orbweb.model import Failed, FailKind, Fetched, Refused, SkipReason
-from orbweb.robots import Robots
+from orbweb.robots import Robots, without_userinfo
 from orbweb.store import robots as memory
 from orbweb.store.db import Database
 from orbweb.store.robots import RobotsFile
@@ -141,7 +141,7 @@ class Gate:
         if answer.status == 429 or answer.status >= 500:
             return self._failed(ask, Failed(FailKind.HTTP_5XX, f"HTTP {answer.status}", retriable=True))
         body = answer.body or b"" if 200 <= answer.status < 300 else b""
-        file = RobotsFile(ask.origin, self._clock(), answer.status, body)
+        file = RobotsFile(ask.origin, self._clock(), answer.status, without_userinfo(body))
         memory.save(self._db, file)
         return self._settle(ask.origin, file)
 

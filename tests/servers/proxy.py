@@ -1,7 +1,7 @@
 """A proxy on loopback for HTTP (CONNECT only) and SOCKS 4 and 5, all on one port, that logs what it was asked for.
 
-Owns the handshakes. Always holds: what it is asked to reach is in the log before it tries. It never listens anywhere
-but on 127.0.0.1.
+Owns the handshakes. Always holds: what it is asked to reach is in the log before it tries. It never listens
+anywhere but on 127.0.0.1.
 """
 
 from __future__ import annotations

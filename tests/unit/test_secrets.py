@@ -13,13 +13,17 @@ from orbweb.errors import ConfigError
 SECRET = "s3cret"
 
 
+def read_all(settings: dict[str, Any], environ: dict[str, str]) -> None:
+    found = config.build(settings, source="file.yaml")
+    config.sent_headers(found.fetch, environ)
+    config.proxies(found.proxy, environ)
+
+
 def refused(settings: dict[str, Any], environ: dict[str, str] | None = None) -> str:
     with pytest.raises(ConfigError) as caught:
-        found = config.build(settings, source="file.yaml")
-        config.sent_headers(found.fetch, environ or {})
-        config.proxies(found.proxy, environ or {})
+        read_all(settings, environ or {})
     assert SECRET not in str(caught.value)
-    assert SECRET not in repr(caught.value.__cause__)
+    assert caught.value.__cause__ is None
     return str(caught.value)
 
 
@@ -88,7 +92,7 @@ def test_values_are_one_line(value: str) -> None:
         ({"proxy": [SECRET]}, {}, "proxy: Input should be"),
         ({"proxy": {"urls": SECRET}}, {}, "proxy.urls"),
         ({"proxy": {"urls": [{"a": SECRET}]}}, {}, "proxy.urls"),
-        ({"proxy": {"urls": [f"http://ann:{SECRET}@proxy.example:1"]}}, {}, "number 1 has a user or password in it"),
+        ({"proxy": {"urls": [f"http://ann:{SECRET}@p.example:1"]}}, {}, "number 1 has a user or password in it"),
         ({"proxy": {"urls": [f"http://{SECRET}@proxy.example:1"]}}, {}, "number 1 has a user or password in it"),
         ({"proxy": {"urls": ["http://a:1", f"ftp://a:{SECRET}@b:1"]}}, {}, "number 2: a proxy starts with one of"),
         ({"proxy": {"urls": ["proxy.example:3128"]}}, {}, "number 1: a proxy starts with one of http://"),
@@ -140,4 +144,5 @@ def test_no_line_of_a_broken_file_is_quoted(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         config.read_file(file)
     assert SECRET not in str(caught.value)
+    assert caught.value.__cause__ is None
     assert "file.yaml: not valid YAML: line" in str(caught.value)
