@@ -33,7 +33,12 @@ HERE = Path(__file__).parent
 MEANINGS: dict[str, Any] = tomllib.loads((HERE / "meanings.toml").read_text(encoding="utf-8"))
 PROSE: dict[str, str] = MEANINGS["prose"]
 NOTE = "<!-- Made by `make docs` from the code; edit generate.py or meanings.toml instead. -->\n"
-OTHER_FLAGS = {"store.layout": "store"}
+OTHER_FLAGS = {
+    "store.layout": "store",
+    "sitemap.mode": "sitemap",
+    "resources.mode": "resources",
+    "proxy.allow_private": "",
+}
 FILE_MODE = "store.file_mode"
 
 
@@ -183,10 +188,16 @@ def _setting_of(option: Parameter) -> str:
 
 
 @cache
+def crawl_flags() -> dict[str, str]:
+    """The flag of each option of `crawl` by its name."""
+    crawl = next(command for command in command_list() if command.name == "crawl")
+    return {option.name: option.flags[0] for option in crawl.options}
+
+
+@cache
 def flag_names() -> dict[str, str]:
     """Which option of `crawl` sets which setting: the name of the option by the key of the setting."""
-    crawl = next(command for command in command_list() if command.name == "crawl")
-    names = {option.name for option in crawl.options}
+    names = crawl_flags()
     found = {key: OTHER_FLAGS.get(key, key.rpartition(".")[2]) for key, _, _ in settings_keys()}
     return {key: name for key, name in found.items() if name in names}
 
@@ -208,7 +219,7 @@ def config_page() -> str:
 
 def _setting_row(key: str, meaning: str, default: object) -> tuple[str, ...]:
     flag = flag_names().get(key)
-    option = code("--" + flag.replace("_", "-")) if flag else ""
+    option = code(crawl_flags()[flag]) if flag else ""
     return (
         code(key),
         _allowed(key),
@@ -227,7 +238,7 @@ def variable(key: str) -> str:
 def _shown_setting(key: str, default: object) -> str:
     if default is None:
         return "unset"
-    if default == ():
+    if default in ((), {}):
         return "none"
     if isinstance(default, bool):
         return code(str(default).lower())
@@ -244,7 +255,8 @@ def _allowed(key: str) -> str:
     properties, name = schema["properties"], key
     if "." in key:
         section, _, name = key.partition(".")
-        properties = schema["$defs"][section.capitalize()]["properties"]
+        definition = properties[section]["$ref"].rpartition("/")[2]
+        properties = schema["$defs"][definition]["properties"]
     return "octal, `0` to `0777`" if key == FILE_MODE else _allowed_values(properties[name])
 
 
@@ -253,7 +265,13 @@ def _allowed_values(schema: Mapping[str, Any]) -> str:
         return " or ".join(_allowed_values(part) for part in schema["anyOf"] if part.get("type") != "null")
     if "enum" in schema or "const" in schema:
         return ", ".join(map(code, schema.get("enum") or [schema["const"]]))
-    kinds = {"integer": "integer", "number": "number", "boolean": "`true`, `false`", "array": "list of texts"}
+    kinds = {
+        "integer": "integer",
+        "number": "number",
+        "boolean": "`true`, `false`",
+        "array": "list of texts",
+        "object": "texts by name",
+    }
     return kinds.get(schema["type"], "text") + _bounds(schema)
 
 

@@ -92,11 +92,17 @@ def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...]
     target = urls.target(location, answer.url, rules=rules)
     if target is None:
         shown = urls.without_userinfo(location)[:200]
-        return Settle(Failed(FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL"))
+        return Settle(
+            Failed(
+                FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL", proxy=answer.proxy
+            )
+        )
     if target.key != key:
         return Settle(answer, target)
     if target.url in asked:
-        return Settle(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}"))
+        return Settle(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}", proxy=answer.proxy))
     if len(asked) > MAX_FOLLOWED:
-        return Settle(Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects"))
+        return Settle(
+            Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects", proxy=answer.proxy)
+        )
     return Follow(target.url)

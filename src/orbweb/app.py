@@ -19,16 +19,20 @@ from typing import Any
 
 from orbweb import config as configuration
 from orbweb import politeness, seeds, urls
+from orbweb.addresses import normal, not_public
 from orbweb.config import Config
 from orbweb.control import signals
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
-from orbweb.errors import NothingToDo, OrbwebError, StoreError, UsageError
+from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Snapshot
+from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
-from orbweb.fetch.http import HttpFetcher, HttpSettings, trusted_certificates
+from orbweb.fetch.http import Egress, HttpFetcher, HttpSettings, trusted_certificates
+from orbweb.fetch.identity import Identity
 from orbweb.fetch.names import Names
+from orbweb.fetch.proxies import Direct, Proxies, Proxy, RoundRobin
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, GateSettings, origin_of
 from orbweb.ledger import Ledger
@@ -80,6 +84,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
         config, settings = configure(known, request)
+        secrets = _secrets(config, os.environ)
         rules = url_rules(config)
         bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
         if not bases:
@@ -93,7 +98,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             runs.finish(workspace.db, paused, "a new run was started", now_us())
             paused = None
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        return _hold(_Session(workspace, project, config, watch, note, request.plan), paused, bases)
+        return _hold(_Session(workspace, project, config, secrets, watch, note, request.plan), paused, bases)
 
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -102,6 +107,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     known = runs.project(workspace.db, name)
     with workspace.own(name):
         config, settings = configure(known, request)
+        secrets = _secrets(config, os.environ)
         paused = _paused_run(workspace, known, note)
         if paused is None:
             raise NothingToDo(
@@ -109,7 +115,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
                 f"`orbweb retry {name}` queues failed URLs again."
             )
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
-        return _hold(_Session(workspace, project, config, watch, note), paused, [])
+        return _hold(_Session(workspace, project, config, secrets, watch, note), paused, [])
 
 
 def _name(workspace: Workspace, request: Request) -> str:
@@ -132,8 +138,7 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     """The project's settings with the file's, the environment's and the command line's on top."""
     file = configuration.read_file(request.config_file) if request.config_file else {}
     environment = configuration.read_environment(os.environ)
-    flags = request.settings or {}
-    configuration.build(flags, source="command line")
+    flags = configuration.given(request.settings or {}, source="command line")
     settings = configuration.merge(known.settings if known else {}, file, environment, flags)
     config = configuration.build(settings, source="settings")
     routes(config)
@@ -228,12 +233,51 @@ def _open_run(
 
 
 @dataclass(frozen=True, slots=True)
+class _Secrets:
+    """What the environment holds for this crawl; in memory only."""
+
+    headers: Mapping[str, str] = field(repr=False)
+    proxies: Sequence[Proxy]
+
+
+def _secrets(config: Config, environ: Mapping[str, str]) -> _Secrets:
+    return _Secrets(configuration.sent_headers(config.fetch, environ), proxies_of(config, environ))
+
+
+def proxies_of(config: Config, environ: Mapping[str, str]) -> list[Proxy]:
+    """The proxies of the settings; a ConfigError if one of them may not be used."""
+    found = configuration.proxies(config.proxy, environ)
+    return [_proxy(config, number, url) for number, url in enumerate(found, 1)]
+
+
+def _proxy(config: Config, number: int, given: configuration.ProxyUrl) -> Proxy:
+    """A proxy that may be used as far as its host tells; a name is judged when it is looked up."""
+    host = urls.target(f"http://{given.host}:{given.port}/")
+    if host is None:
+        raise ConfigError(f"proxy.urls: number {number} has no host that can be asked")
+    proxy = Proxy(number, given.scheme, urls.split(host.url).host, given.port, given.user, given.password)
+    address = normal(proxy.host.strip("[]"))
+    why = not_public(address) if address is not None and not _private_proxies(config) else None
+    if why is not None:
+        raise ConfigError(
+            f"proxy.urls: number {number} is at {address}, which is not public ({why}); "
+            "proxy.allow_private: true allows it"
+        )
+    return proxy
+
+
+def _private_proxies(config: Config) -> bool:
+    return config.proxy.allow_private or config.fetch.allow_private
+
+
+@dataclass(frozen=True, slots=True)
 class _Session:
     """One crawl of a run, and who is told about it."""
 
     workspace: Workspace
     project: Project
     config: Config
+    secrets: _Secrets
     watch: Watch
     note: Note
     plan: Plan | None = None
@@ -321,7 +365,10 @@ async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, 
         on_progress=session.watch,
         note=session.note,
     )
-    fetcher = HttpFetcher(_http_settings(config), _guard(config, bases), engine)
+    clock = asyncio.get_running_loop().time
+    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
+    guard = Guard(names, consent(config, bases), routes(config), clock=clock)
+    fetcher = HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
     pool = await _pool(config, engine)
     engine.attach(fetcher, pool)
     try:
@@ -365,6 +412,7 @@ def _survey(session: _Session) -> Survey | None:
         tries=1 + config.fetch.retries,
         waits=config.fetch.busy_retries,
         backoff_s=config.fetch.backoff_s,
+        needed=config.sitemap.mode == "only",
     )
     on_file = session.plan.sitemaps.append if session.plan else None
     return Survey(settings, session.note, on_file)
@@ -410,10 +458,17 @@ def _dispatch_settings(config: Config) -> DispatchSettings:
     )
 
 
-def _guard(config: Config, bases: Sequence[Base]) -> Guard:
-    clock = asyncio.get_running_loop().time
-    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
-    return Guard(names, consent(config, bases), routes(config), clock=clock)
+def _egress(session: _Session, bases: Sequence[Base], names: Names) -> Egress:
+    """The user's headers go to the origins of the base URLs as given, not to where these redirect."""
+    config, secrets, clock = session.config, session.secrets, asyncio.get_running_loop().time
+    origins = frozenset(origin_of(base.url) for base in bases)
+    jar = Jar() if config.fetch.cookies == "keep" else None
+    proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
+    return Egress(
+        Identity(origins, secrets.headers, jar, clock=time.time),
+        proxies,
+        Guard(names, Consent(everything=_private_proxies(config)), {}, clock=clock),
+    )
 
 
 def _engine_settings(config: Config, *, only_plan: bool) -> EngineSettings:

@@ -1,20 +1,25 @@
 """Typed settings: defaults, then the project's own, a YAML file, the environment, the flags.
 
 Owns every setting and its limits. Always holds: an unknown or wrong key is refused with the file,
-variable or option, the key and the reason; nothing is guessed. Imports pydantic, so it is imported late.
+variable or option, the key and the reason; nothing is guessed. Settings are stored, secrets are not: a setting
+that needs one names an environment variable (`$NAME`), which is read at the start of a crawl, and no error
+quotes what stands where a secret may stand. Imports pydantic, so it is imported late.
 """
 
 from __future__ import annotations
 
 import ast
+import base64
 import difflib
 import inspect
+import re
 import reprlib
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
+from urllib.parse import unquote, urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -27,6 +32,23 @@ PATTERN_BYTES = 1000
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
+
+# What stands at these keys may be a secret, rightly or by mistake: no error quotes it.
+_UNQUOTED = ("fetch.headers", "fetch.auth", "proxy.urls")
+_VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]{1,100}")
+_SECRET = re.compile(r"auth|cookie|token|secret|passw|credential|session|signature|api[-_]?key|access[-_]?key")
+_OURS = {
+    "host": "the URL says it",
+    "user-agent": "use user_agent",
+    "accept-encoding": "orbweb says what it can decode",
+    "proxy-authorization": "it belongs into the URL of the proxy (proxy.urls)",
+}
+_FRAMING = re.compile(
+    r"connection|content-(length|encoding)|expect|http2-settings|keep-alive|proxy-connection|range|te|trailer"
+    r"|transfer-encoding|upgrade|if-(match|none-match|modified-since|unmodified-since|range)"
+)
+PROXY_SCHEMES = {"http": 80, "https": 443, "socks4": 1080, "socks5": 1080, "socks5h": 1080}
 
 Settings = dict[str, Any]
 Pattern = Annotated[str, Field(min_length=1, max_length=PATTERN_BYTES)]
@@ -46,7 +68,7 @@ class Fetch(Section):
     connect_timeout_s: float = Field(10.0, gt=0, le=600)
     """Longest time to reach the server."""
     retries: int = Field(2, ge=0, le=20)
-    """Further tries after the first, for timeouts, broken connections, 429 and 5xx."""
+    """Further tries after the first, for timeouts, broken connections, 408, 425 and 5xx."""
     backoff_s: float = Field(0.5, ge=0, le=60)
     """Wait before the first further try; doubled each time, with jitter."""
     backoff_cap_s: float = Field(8.0, ge=0, le=3600)
@@ -65,6 +87,29 @@ class Fetch(Section):
     URL or of `resolve` may be there."""
     dns_servers: tuple[str, ...] = ()
     """ADDR or ADDR:PORT of the name servers to ask; none: those of the system."""
+    headers: dict[str, str | None] = {}
+    """Headers sent to the origins (scheme, host and port) of the base URLs and to no other. A secret is the name
+    of an environment variable, such as `$SITE_TOKEN`; null takes a stored header back."""
+    auth: str | None = None
+    """`$NAME` of an environment variable that holds `user:password`: basic authentication, sent where `headers`
+    are."""
+    cookies: Literal["off", "keep"] = "off"
+    """`keep`: send cookies back to the very origin that set them, for one crawl. What pages say may then depend
+    on the order in which they are asked for."""
+
+    @field_validator("headers")
+    @classmethod
+    def _headers(cls, headers: dict[str, str | None]) -> dict[str, str | None]:
+        for name, value in headers.items():
+            _check_header(name.lower(), value)
+        return {name.lower(): value for name, value in headers.items()}
+
+    @field_validator("auth")
+    @classmethod
+    def _auth(cls, auth: str | None) -> str | None:
+        if auth is not None and not _VARIABLE.fullmatch(auth):
+            raise ValueError(f"{_NAME_A_VARIABLE}, such as $SITE_AUTH, that holds user:password")
+        return auth
 
     @field_validator("dns_servers")
     @classmethod
@@ -72,6 +117,24 @@ class Fetch(Section):
         for server in servers:
             _check_server(server)
         return servers
+
+
+class ProxyList(Section):
+    """By which proxies servers are asked, in turn."""
+
+    urls: tuple[str, ...] = ()
+    """SCHEME://HOST:PORT of each proxy, or `$NAME` of an environment variable that holds it, as it must where
+    there is a password. Schemes: http, https, socks4, socks5. None: servers are asked directly."""
+    allow_private: bool = False
+    """Proxies may be at addresses that are not public. `fetch.allow_private` allows it too."""
+
+    @field_validator("urls")
+    @classmethod
+    def _urls(cls, found: tuple[str, ...]) -> tuple[str, ...]:
+        for number, text in enumerate(found, 1):
+            if not _VARIABLE.fullmatch(text) and read_proxy(text, number).user is not None:
+                raise ValueError(f"number {number} has a user or password in it; {_NAME_A_VARIABLE}")
+        return found
 
 
 class Limits(Section):
@@ -132,7 +195,7 @@ class Robots(Section):
     follow_nofollow_links: bool = True
     """False: a URL that is linked with rel=nofollow only is not visited."""
     retry_for_s: float = Field(300.0, ge=0, le=86_400)
-    """A robots.txt that answers 5xx or not at all is asked for again so long; then its URLs are skipped."""
+    """A robots.txt that answers 5xx, 429 or not at all is asked for again so long; then its URLs are skipped."""
     max_crawl_delay_s: float = Field(60.0, ge=0, le=3600)
     """A longer Crawl-delay is cut to this."""
     cache_s: float = Field(86_400.0, ge=0, le=86_400)
@@ -203,6 +266,7 @@ class Config(Section):
     resolve: tuple[str, ...] = ()
     """HOST:PORT:ADDR[:PORT] pins, for tests and staging."""
     fetch: Fetch = Fetch()
+    proxy: ProxyList = ProxyList()
     limits: Limits = Limits()
     scope: Scope = Scope()
     urls: Urls = Urls()
@@ -247,6 +311,96 @@ def read_pin(text: str) -> Pin:
     return Pin(host, port, address, target_port)
 
 
+class ProxyUrl(NamedTuple):
+    """A proxy as a user names it. `host` keeps its brackets."""
+
+    scheme: str
+    host: str
+    port: int
+    user: str | None
+    password: str
+
+
+def read_proxy(text: str, number: int) -> ProxyUrl:
+    """SCHEME://[USER:PASSWORD@]HOST:PORT, or a ValueError that says which of the list it is; it quotes nothing."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"number {number} is not a URL such as http://proxy.example:3128") from None
+    if parts.scheme not in PROXY_SCHEMES:
+        raise ValueError(
+            f"number {number}: a proxy starts with one of {', '.join(f'{s}://' for s in PROXY_SCHEMES)}"
+        )
+    if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment or not text.isprintable():
+        raise ValueError(f"number {number} is not SCHEME://HOST:PORT")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    user = unquote(parts.username) if parts.username is not None else None
+    return ProxyUrl(parts.scheme, host, port or PROXY_SCHEMES[parts.scheme], user, unquote(parts.password or ""))
+
+
+_NAME_A_VARIABLE = "settings are stored, so name an environment variable instead"
+
+
+def _check_header(name: str, value: str | None) -> None:
+    if not _TOKEN.fullmatch(name):
+        raise ValueError("a name is not that of a header")
+    if name in _OURS:
+        raise ValueError(f"{name} cannot be set: {_OURS[name]}")
+    if _FRAMING.fullmatch(name):
+        raise ValueError(f"{name} cannot be set: orbweb sends it where it is needed")
+    if value is None or _VARIABLE.fullmatch(value):
+        return
+    if _SECRET.search(name):
+        raise ValueError(f"{name} looks like a secret; {_NAME_A_VARIABLE}, such as $SITE_TOKEN")
+    if not _is_header_value(value):
+        raise ValueError(f"{name}: a value is one line of printable characters")
+
+
+def _is_header_value(value: str) -> bool:
+    return bool(value.strip()) and all(character.isprintable() or character == "\t" for character in value)
+
+
+def sent_headers(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:
+    """The headers as they are sent, secrets and basic authentication included."""
+    headers = {}
+    for name, value in fetch.headers.items():
+        if value is not None:
+            headers[name] = _value(f"fetch.headers: {name}", value, environ)
+            if not _is_header_value(headers[name]):
+                raise ConfigError(f"fetch.headers: {name}: {value} is not one line of printable characters")
+    if fetch.auth is not None:
+        pair = _value("fetch.auth", fetch.auth, environ)
+        if ":" not in pair or not pair.isprintable():
+            raise ConfigError(f"fetch.auth: the environment variable {fetch.auth[1:]} does not hold user:password")
+        if "authorization" in headers:
+            raise ConfigError("fetch.auth and fetch.headers both set authorization; keep one of them")
+        headers["authorization"] = "Basic " + base64.b64encode(pair.encode()).decode("ascii")
+    return headers
+
+
+def proxies(proxy: ProxyList, environ: Mapping[str, str]) -> list[ProxyUrl]:
+    """The proxies in their order, those from the environment included."""
+    found = []
+    for number, text in enumerate(proxy.urls, 1):
+        try:
+            found.append(read_proxy(_value("proxy.urls", text, environ), number))
+        except ValueError as error:
+            source = f" (environment variable {text[1:]})" if _VARIABLE.fullmatch(text) else ""
+            raise ConfigError(f"proxy.urls{source}: {error}") from None
+    return found
+
+
+def _value(key: str, text: str, environ: Mapping[str, str]) -> str:
+    """The text, or what the environment variable it names holds."""
+    if not _VARIABLE.fullmatch(text):
+        return text
+    value = environ.get(text[1:], "")
+    if not value:
+        raise ConfigError(f"{key}: the environment variable {text[1:]} is not set; export it before the crawl")
+    return value
+
+
 def _check_server(text: str) -> None:
     """ADDR or ADDR:PORT, an IPv6 address with a port in brackets; ValueError otherwise."""
     host, port = (text, "53") if text.count(":") > 1 and not text.startswith("[") else _take_host(text)
@@ -281,12 +435,12 @@ def read_file(path: Path) -> Settings:
     try:
         loaded = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {_yaml_reason(error)}") from error
+        raise ConfigError(f"{path}: not valid YAML: {_yaml_reason(error)}") from None
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
         raise ConfigError(f"{path}: expected keys such as `limits:`, found {type(loaded).__name__}")
-    return _given(loaded, source=str(path))
+    return given(loaded, source=str(path))
 
 
 def read_environment(environ: Mapping[str, str]) -> Settings:
@@ -300,13 +454,13 @@ def read_environment(environ: Mapping[str, str]) -> Settings:
         try:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from error
-        settings = merge(settings, _given({section: {key: value} if nested else value}, source=source))
+            raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from None
+        settings = merge(settings, given({section: {key: value} if nested else value}, source=source))
     return settings
 
 
-def _given(settings: Mapping[str, Any], *, source: str) -> Settings:
-    """The settings that were given, as JSON can hold them."""
+def given(settings: Mapping[str, Any], *, source: str) -> Settings:
+    """The settings that were given, checked, as JSON can hold them."""
     return build(settings, source=source).model_dump(mode="json", exclude_unset=True)
 
 
@@ -362,12 +516,18 @@ def _explain(problem: Any) -> str:
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"unknown key {key}{hint}"
     message = problem["msg"].removeprefix("Value error, ")
+    if key.startswith(_UNQUOTED) or key in ("fetch", "proxy"):
+        return f"{key}: {message}"
     return f"{key}: {message}, got {_SHORT.repr(problem['input'])}"
+
+
+# An unknown alias, anchor or tag is quoted by the YAML reader; it may be a password that begins with * & or !.
+_QUOTED = re.compile(r"(?<=[\s(])(?!'<[a-z ]+>'|'.'|\".\")(['\"]).+\1")
 
 
 def _yaml_reason(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "unreadable"
+    problem = _QUOTED.sub("...", getattr(error, "problem", None) or "unreadable")
     return f"line {mark.line + 1}: {problem}" if mark else str(problem)
 
 

@@ -15,6 +15,8 @@ from orbweb import politeness
 from orbweb.model import Place
 from orbweb.store.limiter import Limiter
 
+LOOK_AGAIN = 100_000
+
 
 @dataclass(frozen=True, slots=True)
 class DispatchSettings:
@@ -31,6 +33,7 @@ class _Site:
 
     interval: int
     pace: int
+    looked_at: int
     slowed_at: int = 0
     good: int = 0
     waiting: list[tuple[Place, int]] = field(default_factory=list)
@@ -57,9 +60,12 @@ class Dispatcher:
         self._sent_at: dict[int, int] = {}
 
     def _site(self, name: str) -> _Site:
+        """The site. Without an interval it is looked up now and then: another process may hold it."""
         site = self._sites.get(name)
         if site is None:
-            site = self._sites[name] = _Site(self._settings.interval, self._limiter.pace(name))
+            site = self._sites[name] = _Site(self._settings.interval, self._limiter.pace(name), self._clock())
+        elif not site.gap and self._clock() - site.looked_at > LOOK_AGAIN:
+            site.pace, site.looked_at = self._limiter.pace(name), self._clock()
         return site
 
     # What a site asks for.

@@ -15,7 +15,7 @@ import asyncio
 import random
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orbweb import politeness, urls
 from orbweb.answers import BUSY, Again, Follow, Read, Settle, Wait, next_step
@@ -103,6 +103,7 @@ class Engine:
         self._rotation: deque[str] = deque()
         self._head: tuple[int, float] | None = None
         self._stalled: dict[str, int] = {}
+        self._slowed: set[str] = set()
         self._next_ticket = 0
         self._fetching = 0
         self._digesting: dict[int, int] = {}
@@ -201,6 +202,9 @@ class Engine:
         asked = politeness.retry_after(answer.retry_after, self._clock() / politeness.SECOND) or 0.0
         wait = min(asked, self._settings.longest_wait_s)
         longer = self._dispatcher.busy(site, left_at, round(wait * politeness.SECOND))
+        if site not in self._slowed and wait < SHOWN_WAIT_S:
+            self._note(f"{site} answers {answer.status}: it is asked half as often, until it answers well again")
+        self._slowed.add(site)
         if longer and wait >= SHOWN_WAIT_S:
             cut = f", cut to {wait:g} s (fetch.max_retry_after_s)" if wait < asked else ""
             self._note(f"{site} answers {answer.status} and asks for a pause of {asked:.6g} s (Retry-After){cut}")
@@ -213,7 +217,8 @@ class Engine:
         if slot is None:
             return
         if isinstance(digest, Failed):
-            self._finish(slot, Settle(digest))
+            proxy = slot.answer.proxy if slot.answer is not None else None
+            self._finish(slot, Settle(replace(digest, proxy=proxy)))
         elif slot.answer is not None:
             self._finish(slot, Settle(slot.answer), digest)
 
@@ -286,7 +291,9 @@ class Engine:
         if isinstance(answer, Fetched) and answer.body is not None:
             answer = answer._replace(body=None)
         slot.answer = None
-        slot.outcome = Outcome(max(slot.tries, 1), slot.fetched_at, answer, digest, slot.is_page, step.redirect)
+        slot.outcome = Outcome(
+            max(slot.tries + slot.waits, 1), slot.fetched_at, answer, digest, slot.is_page, step.redirect
+        )
         self._window.bytes += slot.held_bytes()
         self._unfinished[slot.item.lane] -= 1
         self._touched.add(slot.item.lane)

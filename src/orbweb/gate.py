@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from orbweb import politeness, urls
+from orbweb.answers import REDIRECTS
 from orbweb.model import Failed, FailKind, Fetched, Refused, SkipReason
-from orbweb.robots import Robots
+from orbweb.robots import Robots, without_userinfo
 from orbweb.store import robots as memory
 from orbweb.store.db import Database
 from orbweb.store.robots import RobotsFile
 from orbweb.urls import UrlRules
 
-REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5
 RETRY_CAP_S = 30.0
 KEPT_AT_LEAST = 60_000_000
@@ -28,6 +28,7 @@ UNREACHABLE = (
     FailKind.DNS_NO_ADDRESS,
     FailKind.DNS_TIMEOUT,
     FailKind.DNS_SERVFAIL,
+    FailKind.PROXY,
     FailKind.CONNECT,
     FailKind.TLS,
     FailKind.PROTOCOL,
@@ -140,7 +141,7 @@ class Gate:
         if answer.status == 429 or answer.status >= 500:
             return self._failed(ask, Failed(FailKind.HTTP_5XX, f"HTTP {answer.status}", retriable=True))
         body = answer.body or b"" if 200 <= answer.status < 300 else b""
-        file = RobotsFile(ask.origin, self._clock(), answer.status, body)
+        file = RobotsFile(ask.origin, self._clock(), answer.status, without_userinfo(body))
         memory.save(self._db, file)
         return self._settle(ask.origin, file)
 

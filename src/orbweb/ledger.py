@@ -544,10 +544,10 @@ class Ledger:
 
     def _judge_again(self) -> None:
         """With several base URLs, a page may have been judged before another one's scope moved."""
-        for number, key, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
+        for number, key, source, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
             "urls_beyond_bases", run_id=self._run_id
         ):
-            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, Source.SPIDER))
+            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, Source(source)))
             if reason == SkipReason.NOFOLLOW:
                 verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
             new_reason = verdict.reason.value if verdict.reason else None

@@ -44,6 +44,7 @@ _SETTINGS = {
     "user_agent": ("", "user_agent"),
     "resolve": ("", "resolve"),
     "allow_private": ("fetch", "allow_private"),
+    "headers": ("fetch", "headers"),
     "rate": ("limits", "rate"),
     "workers": ("limits", "workers"),
     "budget": ("limits", "budget"),
@@ -59,7 +60,7 @@ _SETTINGS = {
     "processes": ("engine", "processes"),
     "store": ("store", "layout"),
 }
-_PLAIN = (str, int, float, list, NoneType)
+_PLAIN = (str, int, float, list, dict, NoneType)
 
 _log = logging.getLogger("orbweb")
 
@@ -86,6 +87,7 @@ class CrawlOptions(ResumeOptions, total=False):
     user_agent: str
     resolve: Sequence[str]
     allow_private: bool
+    headers: Mapping[str, str | None]
     resources: Literal["off", "check", "store"]
     sitemap: Literal["auto", "only", "off"]
     order: Literal["strict", "relaxed"]
@@ -362,7 +364,7 @@ def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(name: str, value: object) -> object:
-    plain = list(value) if isinstance(value, tuple) else value
+    plain = list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
     if not isinstance(plain, _PLAIN):
         raise UsageError(f"{name}: {type(value).__name__} cannot be stored; give text, a number, a list or None")
     return plain

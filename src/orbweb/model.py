@@ -56,6 +56,7 @@ class FailKind(StrEnum):
     DNS_NO_ADDRESS = "dns_no_address"
     DNS_TIMEOUT = "dns_timeout"
     DNS_SERVFAIL = "dns_servfail"
+    PROXY = "proxy"
     CONNECT = "connect"
     TLS = "tls"
     TIMEOUT = "timeout"
@@ -172,6 +173,7 @@ class Fetched(NamedTuple):
     latency_ms: int
     retry_after: str | None = None
     robots_tags: tuple[str, ...] = ()
+    proxy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,7 @@ class Failed:
     kind: FailKind
     error: str
     retriable: bool = False
+    proxy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,10 @@ def plan(request: Request, *, beside: Path, note: Callable[[str], None]) -> Repo
 
 def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -> Report:
     asked = Plan()
-    app.crawl(workspace, replace(request, project=NAME, plan=asked), watch=_unwatched, note=note)
+    settings = {**(request.settings or {})}
+    settings["limits"] = {**settings.get("limits", {}), "budget": None}
+    request = replace(request, project=NAME, plan=asked, settings=settings)
+    app.crawl(workspace, request, watch=_unwatched, note=note)
     project = runs.project(workspace.db, NAME)
     config, _ = app.configure(project, request)
     run = runs.run_of(workspace.db, project, None)
@@ -83,10 +86,11 @@ class _Rules:
 
 
 def _bases(db: Database, run: Run, rules: _Rules) -> list[Report]:
-    outcomes = {url: outcome for url, *outcome in db.all("base_outcomes", run_id=run.id)}
+    """Each base URL with what became of the last URL of its chain of redirects."""
+    outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=run.id)}
     found = []
     for base in runs.bases_of(db, run.id):
-        state, reason, rule, status, error = outcomes[base.url]
+        state, reason, rule, status, error = outcomes[base.number]
         gap, decided_by = rules.pace(base.scope_key)
         found.append(
             {

@@ -35,6 +35,10 @@ _NAME = re.compile(
     re.IGNORECASE,
 ).match
 
+_USERINFO = re.compile(
+    rb"^(\s*site-?map\s*:?\s*(?:[a-z]+:[/\\]*|[/\\]{2,}))[^/\\\s?#]*@", re.IGNORECASE | re.MULTILINE
+).sub
+
 _ORIGIN = re.compile(r"\A(?:[^/?;]*?://|//)?[^/?;]*")
 _AMBIGUOUS = re.compile(r"%|\$.").search
 _TRIPLET = re.compile("%[0-9A-Fa-f]{2}")
@@ -46,6 +50,11 @@ def product_token(user_agent: str) -> str:
     """The name by which robots.txt files know the sender of this User-Agent header."""
     found = _PRODUCT(user_agent)
     return found[1] if found else FALLBACK
+
+
+def without_userinfo(body: bytes) -> bytes:
+    """The file as it may be kept: the URLs of its sitemaps have no user and password."""
+    return _USERINFO(rb"\1", body)
 
 
 @dataclass(frozen=True, slots=True)

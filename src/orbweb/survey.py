@@ -27,13 +27,14 @@ RETRY_CAP_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SurveySettings:
-    """How much is read, and how often a file is asked for."""
+    """How much is read, how often a file is asked for, and whether there is nothing to visit without one."""
 
     max_files: int
     max_urls: int
     tries: int
     waits: int
     backoff_s: float
+    needed: bool
 
 
 class Origin(NamedTuple):
@@ -121,7 +122,7 @@ class Survey:
             return self._again(self._settings.tries) if answer.retriable else self._give_up(answer.error)
         status = answer.status
         if status == TOO_MANY or (status == UNAVAILABLE and answer.retry_after is not None):
-            return self._again(self._settings.waits, f"HTTP {status}")
+            return self._again(1 + self._settings.waits, f"HTTP {status}")
         if status >= 500:
             return self._again(self._settings.tries, f"HTTP {status}")
         if status in REDIRECTS and answer.location:
@@ -166,7 +167,9 @@ class Survey:
             self._left.clear()
         if not self._left:
             if self._files:
-                self._note(f"sitemaps: {self._urls} URLs in {self._files} files")
+                self._note(f"sitemaps: {self._urls} URLs, {self._files} files read")
+            elif self._settings.needed:
+                self._note("no sitemap was found, and with --sitemap only no links are followed")
             return Closed()
         self._file = self._left.popleft()
         self._url = self._file.url

@@ -187,6 +187,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "failed": workspace.failed("site")[0],
             "show": workspace.show("site", server.url) or {},
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
+            "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
         }
         workspace.close()
     told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}
@@ -212,17 +213,21 @@ def test_options_set_the_settings_that_the_reference_says(cli: Cli) -> None:
         "store.layout": "files",
         "scope.strict_path": None,
         "fetch.allow_private": None,
+        "sitemap.mode": "off",
+        "resources.mode": "check",
+        "fetch.headers": "X-A: b",
     }
     options: list[object] = []
     for key, name in generate.flag_names().items():
         value = values.get(key, 1)
-        options += ["--" + name.replace("_", "-"), *([] if value is None else [value])]
+        options += [generate.crawl_flags()[name], *([] if value is None else [value])]
     with serve(StaticSite({"/": html("one page")})) as server:
         cli.crawl(server.url, "--project", "site", *options).ok()
     with sqlite3.connect(cli.workspace / "orbweb.db") as db:
         (settings,) = db.execute("SELECT settings FROM projects").fetchone()
     db.close()
-    assert set(flattened(json.loads(settings))) == set(generate.flag_names())
+    stored = {"fetch.headers" if key == "fetch.headers.x-a" else key for key in flattened(json.loads(settings))}
+    assert stored == set(generate.flag_names())
 
 
 def test_no_path_of_a_developers_machine_is_in_the_repository() -> None:

@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 from orbweb.addresses import not_public
 from orbweb.fetch.guard import Consent, Guard
-from orbweb.fetch.http import HttpFetcher, HttpSettings, trusted_certificates
+from orbweb.fetch.http import Egress, HttpFetcher, HttpSettings, trusted_certificates
+from orbweb.fetch.identity import Identity
 from orbweb.fetch.names import Names
+from orbweb.fetch.proxies import Direct, Proxies
 from orbweb.model import Failed, Fetched
 
 T = TypeVar("T")
@@ -68,6 +70,8 @@ def with_client(
     timeout_s: float = 10.0,
     max_bytes: int = 20_000_000,
     max_ratio: int = 200,
+    proxies: Proxies | None = None,
+    proxy_judge: Callable[[str], str | None] = not_public,
 ) -> T:
     """Run `work` with a client that has these settings."""
 
@@ -84,7 +88,10 @@ def with_client(
             ca_file=trusted_certificates(),
         )
         watcher = Watcher()
-        client = Client(HttpFetcher(settings, guard, watcher), watcher)
+        egress = Egress(
+            Identity(clock=now), proxies or Direct(), Guard(names, Consent(), {}, clock=now, judge=proxy_judge)
+        )
+        client = Client(HttpFetcher(settings, guard, egress, watcher), watcher)
         try:
             return await work(client)
         finally:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from harness import Cli
-from security.addresses import LITERAL, LOOPBACK, NAMED, Canary, canary
+from security.addresses import LITERAL, LOOPBACK, NAMED, canary
 from servers.dns import at, serve_names
 from servers.pages import page
 from servers.site import Answer, Request, Server, StaticSite, html, redirect, serve, text
@@ -44,6 +44,7 @@ WAYS = {
     "moved": lambda url: redirect(in_ascii(url), 308),
 }
 
+# Recorded and never asked for, so silence proves nothing yet; it stays in the table for the day it is followed.
 NOT_FOLLOWED = ("canonical",)
 
 
@@ -61,13 +62,13 @@ def failures(cli: Cli) -> dict[str, dict[str, str]]:
     return {failure["url"]: failure for failure in cli("failed", "site", "--json").ok().json}
 
 
-def crawl_all(cli: Cli, watch: Canary, server: Server, *options: object, env: dict[str, str]) -> None:
+def crawl_all(cli: Cli, server: Server, *options: object, env: dict[str, str]) -> None:
     cli.crawl(server.url, *FAST, "--external-hops", 1, *options, env={**QUICK, **env}).ok(3)
 
 
 def test_no_spelling_gets_through_by_any_way(cli: Cli) -> None:
     with canary() as watch, serve_names(NAMED) as names, serve(StaticSite(answers(watch.port))) as server:
-        crawl_all(cli, watch, server, env=names.env)
+        crawl_all(cli, server, env=names.env)
         assert watch.hits() == 0
     failed = failures(cli)
     assert {failure["kind"] for failure in failed.values()} == {"blocked_address"}
@@ -89,16 +90,22 @@ def test_no_spelling_gets_through_by_any_way(cli: Cli) -> None:
     cli.check("site")
 
 
-def test_the_canary_hears_what_is_allowed(cli: Cli) -> None:
-    """The same pages with consent for everything: the test above can fail."""
-    hosts = ("127.0.0.1", "127.0.0.2", "2130706433", "0", "localhost", "[::ffff:127.0.0.1]", "loopback.test")
-    with canary() as watch, serve_names(NAMED) as names:
-        pages = answers(watch.port, hosts=hosts)
-        env = {**names.env, "ORBWEB_FETCH__TIMEOUT_S": "0.5", "ORBWEB_ROBOTS__OBEY": "false"}
-        with serve(StaticSite(pages)) as server:
-            crawl_all(cli, watch, server, "--allow-private", env=env)
-        assert watch.hits() >= len(hosts)
-    assert {failure["kind"] for failure in failures(cli).values()} == {"timeout"}
+def test_every_way_is_followed_when_it_is_allowed(cli: Cli) -> None:
+    """The same pages with consent for everything, towards a server that answers: the test above can fail."""
+    hosts = ("127.0.0.1", "0", "localhost", "[::ffff:127.0.0.1]", "loopback.test")
+    with serve(StaticSite({})) as target, serve_names(NAMED) as names:
+        with serve(StaticSite(answers(target.port, hosts=hosts))) as server:
+            crawl_all(cli, server, "--allow-private", env=names.env)
+        asked = {hit.path.rstrip("/x") for hit in target.log}
+    followed = [way for way in WAYS if way not in NOT_FOLLOWED]
+    assert asked == {f"/{way}/{number}" for way in followed for number in range(len(hosts))}
+
+
+def test_the_canary_hears_a_connection(cli: Cli) -> None:
+    with canary() as watch, serve(StaticSite({"/": page("start", f"http://127.0.0.2:{watch.port}/")})) as server:
+        env = {"ORBWEB_FETCH__TIMEOUT_S": "0.5", "ORBWEB_ROBOTS__OBEY": "false"}
+        crawl_all(cli, server, "--allow-private", env=env)
+        assert watch.hits() == 1
 
 
 def test_robots_txt_does_not_lead_there_and_a_pinned_host_is_still_public(cli: Cli) -> None:
@@ -117,7 +124,7 @@ def test_robots_txt_does_not_lead_there_and_a_pinned_host_is_still_public(cli: C
 
         with serve(StaticSite({"/robots.txt": site, "/": start})) as server:
             pins = [word for host in hosts for word in ("--resolve", f"{host}:80:127.0.0.1:{server.port}")]
-            crawl_all(cli, watch, server, *pins, env=names.env)
+            crawl_all(cli, server, *pins, env=names.env)
             asked = {hit.host for hit in server.whole_log}
         assert watch.hits() == 0
     assert set(hosts) <= asked
@@ -209,10 +216,13 @@ def test_only_http_and_https(cli: Cli) -> None:
     assert {failure["kind"] for failure in failures(cli).values()} == {"bad_redirect"}
 
 
-def test_sitemaps_do_not_lead_there(cli: Cli) -> None:
+@pytest.mark.parametrize("options", [(), ("--allow-private",)], ids=["refused", "heard if allowed"])
+def test_sitemaps_do_not_lead_there(cli: Cli, options: tuple[str, ...]) -> None:
     """Neither as files that robots.txt names, nor by redirects of such files, nor by what they list."""
+    hosts = ("127.0.0.1", "127.0.0.2", "loopback.test") if options else HOSTS
+    env = {**QUICK, "ORBWEB_FETCH__TIMEOUT_S": "0.5", "ORBWEB_ROBOTS__RETRY_FOR_S": "0"}
     with canary() as watch, serve_names(NAMED) as names:
-        away = [in_ascii(f"http://{host}:{watch.port}/{number}") for number, host in enumerate(HOSTS)]
+        away = [in_ascii(f"http://{host}:{watch.port}/{number}") for number, host in enumerate(hosts)]
         listed = "".join(f"<url><loc>{escape(url)}</loc></url>" for url in away)
         files = {f"/s{number}.xml": redirect(url) for number, url in enumerate(away)}
 
@@ -223,11 +233,12 @@ def test_sitemaps_do_not_lead_there(cli: Cli) -> None:
         urlset = Answer(200, (("Content-Type", "application/xml"),), f"<urlset>{listed}</urlset>".encode())
         site = {"/": page("start", "/a"), "/a": page("a"), "/robots.txt": robots, "/sitemap.xml": urlset, **files}
         with serve(StaticSite(site)) as server:
-            done = cli.crawl(server.url, *FAST, "--external-hops", 1, env={**QUICK, **names.env}).ok(0, 3)
+            done = cli.crawl(server.url, *FAST, "--external-hops", 1, *options, env={**env, **names.env}).ok(0, 3)
             assert {"/sitemap.xml", "/s0.xml"} <= {hit.path for hit in server.whole_log}
-        assert watch.hits() == 0
+        assert bool(watch.hits()) == bool(options)
     assert done.json["visited"] == 2
-    assert {failure["kind"] for failure in failures(cli).values()} <= {"blocked_address"}
+    if not options:
+        assert {failure["kind"] for failure in failures(cli).values()} == {"blocked_address"}
 
 
 def test_loopback_spellings_are_what_they_claim(cli: Cli) -> None:

@@ -107,13 +107,18 @@ class _Udp(asyncio.DatagramProtocol):
 
 
 class _Tcp(asyncio.Protocol):
-    def __init__(self, answers: _Answers) -> None:
+    def __init__(self, answers: _Answers, members: set[asyncio.Transport]) -> None:
         self._answers = answers
+        self._members = members
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._members.add(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._members.discard(self._transport)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
@@ -149,14 +154,19 @@ def serve_names(zone: Zone) -> Iterator[NameServer]:
     answers = _Answers(zone, server.questions)
     loop = asyncio.new_event_loop()
     over = asyncio.Event()
+    members: set[asyncio.Transport] = set()
 
     async def run() -> None:
         udp, _ = await loop.create_datagram_endpoint(lambda: _Udp(answers), sock=datagrams)
-        tcp = await loop.create_server(lambda: _Tcp(answers), sock=listening)
+        tcp = await loop.create_server(lambda: _Tcp(answers, members), sock=listening)
         await over.wait()
         udp.close()
         tcp.close()
         await asyncio.sleep(0)
+        while members:
+            for member in tuple(members):
+                member.abort()
+            await asyncio.sleep(0)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(run(),), name="names", daemon=True)
     thread.start()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -56,6 +57,15 @@ def secure_site(home: Path) -> Iterator[tuple[str, Path]]:
             yield f"https://localhost:{port}/", home / "ca.pem"
         finally:
             process.kill()
+
+
+def certificate(home: Path, *names: str) -> tuple[ssl.SSLContext, Path]:
+    """What a server of this process needs to speak TLS for the names, and the file of its authority."""
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(*names).configure_cert(context)
+    authority.cert_pem.write_to_path(home / "authority.pem")
+    return context, home / "authority.pem"
 
 
 def _await_port(port: int) -> None:

@@ -26,6 +26,7 @@ import mimetypes
 import resource
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -418,10 +419,14 @@ class Listener:
         self._ledger = ledger
         self._members: set[Connection] = set()
 
-    async def start(self, port: int) -> int:
+    async def start(self, port: int, tls: ssl.SSLContext | None = None) -> int:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: Connection(self._site, self._ledger, self._members), "127.0.0.1", port, backlog=BACKLOG
+            lambda: Connection(self._site, self._ledger, self._members),
+            "127.0.0.1",
+            port,
+            backlog=BACKLOG,
+            ssl=tls,
         )
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
@@ -460,15 +465,17 @@ class Server:
 
 
 @contextlib.contextmanager
-def serve(site: Site, *, port: int = 0, record: bool = True) -> Iterator[Server]:
-    """Serve `site` from a thread until the block ends; open connections are closed then."""
+def serve(
+    site: Site, *, port: int = 0, record: bool = True, tls: ssl.SSLContext | None = None
+) -> Iterator[Server]:
+    """Serve `site` from a thread until the block ends, over TLS if asked; open connections are closed then."""
     ledger = Ledger(record=record)
     listener = Listener(site, ledger)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="site", daemon=True)
     thread.start()
     try:
-        bound = asyncio.run_coroutine_threadsafe(listener.start(port), loop).result(10)
+        bound = asyncio.run_coroutine_threadsafe(listener.start(port, tls), loop).result(10)
         try:
             yield Server(bound, ledger)
         finally:

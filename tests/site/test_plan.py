@@ -69,6 +69,15 @@ def test_a_plan_of_what_cannot_be_crawled_says_why(cli: Cli) -> None:
     assert not cli.workspace.exists()
 
 
+def test_a_plan_follows_redirects_to_their_end_whatever_the_budget(cli: Cli) -> None:
+    site = {"/": redirect("/a"), "/a": redirect("/gone"), "/sitemap.xml": text("<urlset></urlset>")}
+    with serve(StaticSite(site)) as server:
+        env = {"ORBWEB_LIMITS__BUDGET": "1", "ORBWEB_LIMITS__RATE": "max"}
+        (base,) = cli("plan", server.url, "--json", env=env).ok(3).json["bases"]
+        assert [hit.path for hit in server.log] == ["/", "/a", "/gone"]
+    assert (base["state"], base["problem"]) == ("failed", "HTTP 404")
+
+
 def test_bad_options_of_a_plan_are_named(cli: Cli) -> None:
     assert "--rate" in cli("plan", "http://127.0.0.1:1/", "--rate", "fast").ok(2).err
     assert "not a URL" in cli("plan", "..").ok(2).err

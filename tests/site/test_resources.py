@@ -73,6 +73,18 @@ def test_what_pages_load_is_visited_too(cli: Cli, mode: str, processes: int) -> 
         assert shown.out == "let x = '<a href=/docs/never>'"
 
 
+def test_what_base_pages_load_is_theirs_with_several_base_urls_too(cli: Cli) -> None:
+    site = {
+        "/a/": html("<!doctype html><title>a</title><img src=/static/i.png><a href=/blog>"),
+        "/b/": html("<!doctype html><title>b</title>"),
+        "/static/i.png": of_type("image/png", PNG),
+    }
+    with serve(StaticSite(site)) as server:
+        bases = (f"{server.url}a/", f"{server.url}b/")
+        done = cli.crawl(*bases, *FAST, "--resources", "check").ok(0).json
+    assert (done["visited"], done["skipped"]) == (3, {"out_of_scope": 1})
+
+
 def test_without_resources_none_are_asked_for(cli: Cli) -> None:
     with serve(StaticSite(SITE)) as server:
         cli.crawl(f"{server.url}docs/", *FAST).ok(0)

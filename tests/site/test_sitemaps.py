@@ -59,7 +59,7 @@ def test_the_usual_place_is_read_after_the_base_and_its_urls_have_depth_one(cli:
         asked = [hit.path for hit in server.whole_log]
     assert asked[:3] == ["/robots.txt", "/", "/sitemap.xml"]
     assert visited(cli) == ["", "linked", "b", "a", "deep"]
-    assert "sitemaps: 3 URLs in 1 files" in done.err
+    assert "sitemaps: 3 URLs, 1 files read" in done.err
     found = rows(cli, "SELECT key, source, depth, lastmod FROM urls ORDER BY id")
     assert [(key.rpartition("/")[2], *rest) for key, *rest in found] == [
         ("", "initial", 0, None),
@@ -107,6 +107,13 @@ def test_only_visits_what_the_sitemap_lists(cli: Cli) -> None:
     told = cli("explain", "site", f"{server.url}deep", "--json").ok().json
     assert (told["reason"], told["rule"]) == ("sitemap_only", "sitemap.mode: only")
     cli.check("site")
+
+
+def test_only_without_a_sitemap_says_so(cli: Cli) -> None:
+    with serve(StaticSite(SITE)) as server:
+        done = cli.crawl(server.url, *FAST, "--sitemap", "only").ok(0)
+    assert visited(cli) == [""]
+    assert "no sitemap was found" in done.err
 
 
 def test_off_asks_for_none(cli: Cli) -> None:

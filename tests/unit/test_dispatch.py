@@ -237,6 +237,14 @@ def test_a_restart_and_another_process_leave_a_busy_site_alone_too(tmp_path: Pat
         one.busy(SITE, 0, 5_000_000)
         other.add(1, SITE, Place(0, 0))
         assert other.take() is None
+    with dispatching(tmp_path, clock, 0) as busy, dispatching(tmp_path, clock, 0) as fast:
+        fast.add(1, "late:80", Place(0, 0))
+        assert fast.take() == 1
+        busy.busy("late:80", 0, 5_000_000)
+        clock.now += 100_001
+        fast.add(2, "late:80", Place(0, 1))
+        assert fast.take() is None
+    clock.now = 1_000_000
     with dispatching(tmp_path, clock, 0) as later:
         later.add(1, SITE, Place(0, 0))
         assert moments(later, clock, 0) == [6_000_000]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbweb.robots import PARSE_CAP, Robots, product_token
+from orbweb.robots import PARSE_CAP, Robots, product_token, without_userinfo
 
 examples = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
@@ -248,3 +248,20 @@ def test_hostile_groups_cost_linear_time() -> None:
     start = time.process_time()
     assert robots(names + paths, "b4999").refusal("https://x.org/4999") == "robots.txt line 10000: disallow: /4999"
     assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (b"Sitemap: https://ann:secret@example.org/s.xml", b"Sitemap: https://example.org/s.xml"),
+        (b"  sitemap:https:\\\\ann@example.org", b"  sitemap:https:\\\\example.org"),
+        (b"Site-map https:ann:a@b@example.org/", b"Site-map https:example.org/"),
+        (b"Allow: /a\r\nSITEMAP: //ann:secret@example.org/s", b"Allow: /a\r\nSITEMAP: //example.org/s"),
+        (b"Sitemap: https://example.org/@ann/s.xml", b"Sitemap: https://example.org/@ann/s.xml"),
+        (b"Sitemap: https://example.org/s?a=b@c", b"Sitemap: https://example.org/s?a=b@c"),
+        (b"Sitemap: /@ann/s.xml", b"Sitemap: /@ann/s.xml"),
+        (b"Disallow: //ann:x@example.org/", b"Disallow: //ann:x@example.org/"),
+    ],
+)
+def test_what_is_kept_has_no_userinfo(line: bytes, kept: bytes) -> None:
+    assert without_userinfo(line) == kept

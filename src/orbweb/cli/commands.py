@@ -96,6 +96,15 @@ Exclude = Annotated[
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in YAML.")]
 UserAgent = Annotated[str | None, typer.Option(metavar="UA", help="Who we say we are; name a contact.")]
+Headers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--header",
+        metavar="'NAME: VALUE'",
+        help="Sent to the origins of the base URLs only. A secret is $NAME of an environment variable; "
+        "'NAME:' takes a stored header back. May be repeated.",
+    ),
+]
 Resolve = Annotated[
     list[str] | None,
     typer.Option(metavar="HOST:PORT:ADDR[:PORT]", help="Pin a host to an address (tests, staging)."),
@@ -164,6 +173,17 @@ def _limit(option: str, text: str | None) -> int | str | None:
     return int(text)
 
 
+def _headers(given: list[str] | None) -> dict[str, str | None] | None:
+    """Each as NAME: VALUE. What is wrong is not quoted, for it may be a secret."""
+    found: dict[str, str | None] = {}
+    for number, text in enumerate(given or (), 1):
+        name, colon, value = text.partition(":")
+        if not (colon and name.strip()):
+            raise UsageError(f"--header number {number} is not 'NAME: VALUE'")
+        found[name.strip().lower()] = value.strip() or None
+    return found or None
+
+
 def _given(**options: Any) -> dict[str, Any]:
     """Options that were given, as nested settings: `limits__rate` is the key `rate` of `limits`."""
     settings: dict[str, Any] = {}
@@ -193,6 +213,7 @@ def crawl(
     sitemap: SitemapOption = None,
     config: ConfigFile = None,
     user_agent: UserAgent = None,
+    headers: Headers = None,
     resolve: Resolve = None,
     allow_private: AllowPrivate = None,
     order: OrderOption = None,
@@ -210,6 +231,7 @@ def crawl(
         user_agent=user_agent,
         resolve=resolve,
         fetch__allow_private=allow_private,
+        fetch__headers=_headers(headers),
         limits__rate=_rate(rate),
         limits__workers=workers,
         limits__budget=_limit("--budget", budget),
@@ -243,6 +265,7 @@ def plan(
     sitemap: SitemapOption = None,
     config: ConfigFile = None,
     user_agent: UserAgent = None,
+    headers: Headers = None,
     resolve: Resolve = None,
     allow_private: AllowPrivate = None,
     as_json: AsJson = False,
@@ -256,6 +279,7 @@ def plan(
         user_agent=user_agent,
         resolve=resolve,
         fetch__allow_private=allow_private,
+        fetch__headers=_headers(headers),
         limits__rate=_rate(rate),
         limits__max_depth=_limit("--max-depth", max_depth),
         scope__strict_path=strict_path,

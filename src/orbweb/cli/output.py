@@ -62,6 +62,11 @@ def span(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def many(number: int, word: str) -> str:
+    """A number of things."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def _skips(report: Report) -> str:
     skips = report["skipped"]
     if not skips:
@@ -71,18 +76,19 @@ def _skips(report: Report) -> str:
 
 def _figures(report: Report) -> str:
     return (
-        f"{report['visited']} visited, {report['pages']} pages, {report['alternates']} alternates, "
-        f"{report['failed']} failed, {report['queued']} queued{_skips(report)}"
+        f"{report['visited']} visited, {many(report['pages'], 'page')}, "
+        f"{many(report['alternates'], 'alternate')}, {report['failed']} failed, "
+        f"{report['queued']} queued{_skips(report)}"
     )
 
 
 def crawl_text(report: Report) -> str:
     """What a person reads at the end of a crawl."""
     word: str = {"cancelled": "stopped", "budget": "budget used"}.get(report["ended_by"]) or report["shown"]
+    settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
     lines = [
         f"{word.replace('_', ' ')}: {_figures(report)}",
-        f"this crawl: {report['crawl_visited'] + report['crawl_failed']} URLs in {span(report['seconds'])}, "
-        f"{size(report['bytes'])} of pages in the run",
+        f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
     ]
     for base in report["bases"]:
         moved = (
@@ -90,7 +96,7 @@ def crawl_text(report: Report) -> str:
             if base["scope"] == base["url"].rstrip("/") or base["scope"] == base["url"]
             else f" -> {base['scope']}"
         )
-        lines.append(f"  {base['url']}{moved}: {base['pages']} pages")
+        lines.append(f"  {base['url']}{moved}: {many(base['pages'], 'page')}")
     lines.append(f"workspace {report['workspace']}, project {report['project']}, run {report['run']}")
     project = report["project"]
     if report["queued"]:
@@ -110,13 +116,13 @@ def plan_text(report: Report) -> str:
         gap = base["seconds_apart"]
         lines.append(f"  rate: {f'one request in {gap:g} s' if gap else 'no limit'} ({base['rate_rule']})")
     files = report["sitemaps"]
-    lines.append(f"sitemaps: {sum(file['urls'] for file in files)} URLs in {len(files)} files")
-    lines += [f"  {file['url']}: {file['urls']} URLs" for file in files[:PLANNED_FILES]]
+    lines.append(f"sitemaps: {many(sum(file['urls'] for file in files), 'URL')} in {many(len(files), 'file')}")
+    lines += [f"  {file['url']}: {many(file['urls'], 'URL')}" for file in files[:PLANNED_FILES]]
     if len(files) > PLANNED_FILES:
         lines.append(f"  and {len(files) - PLANNED_FILES} more")
     sources = ", ".join(f"{source} {number}" for source, number in sorted(report["by_source"].items()))
     shown = f" ({sources})" if sources else ""
-    lines.append(f"known so far: {report['would_visit']} more URLs would be visited{shown}")
+    lines.append(f"known so far: {many(report['would_visit'], 'more URL')} would be visited{shown}")
     lines += [f"  {url}" for url in report["examples"]]
     for reason, refused in sorted(report["would_skip"].items()):
         lines.append(f"{refused['count']} would be skipped as {reason}")
@@ -157,7 +163,7 @@ def _crawl_line(crawl: Report) -> str:
     ended = f" ({crawl['ended_by']})" if crawl["ended_by"] else ""
     return (
         f"  crawl {crawl['crawl']}  {crawl['shown']}{ended}  {crawl['started_at']}  {span(crawl['seconds'])}, "
-        f"{crawl['visited']} visited, {crawl['failed']} failed, {crawl['pages']} pages, "
+        f"{crawl['visited']} visited, {crawl['failed']} failed, {many(crawl['pages'], 'page')}, "
         f"{size(crawl['bytes'])}{budget}"
     )
 
@@ -190,7 +196,7 @@ def failed_text(found: list[Report]) -> str:
 def retry_text(report: Report) -> str:
     if not report["queued"]:
         return "nothing to retry"
-    return f"{report['queued']} URLs queued again: orbweb resume {report['project']}"
+    return f"{many(report['queued'], 'URL')} queued again: orbweb resume {report['project']}"
 
 
 def url_text(report: Report) -> str:
@@ -207,12 +213,18 @@ def explain_text(report: Report) -> str:
     if report["asked"] != report["url"]:
         lines.append(f"  the same as {report['url']}, the first spelling found of the key {report['key']}")
     lines.append(f"  rule: {report['rule']}")
+    if report["proxy"]:
+        lines.append(f"  by proxy {report['proxy']}")
     if report["chain"]:
         lines.append("  how it was found:")
         lines.extend(f"    {step['how']:<8}  {step['url']}" for step in report["chain"])
     if report["referrers"]:
         lines.extend(_referrer_lines(report["referrers"]))
     return "\n".join(lines)
+
+
+def _deferred(report: Report) -> str:
+    return f", deferred until {report['due']}" if report["due"] else ""
 
 
 def _verdict_text(report: Report) -> str:
@@ -223,7 +235,7 @@ def _verdict_text(report: Report) -> str:
     if state == "skipped":
         return f"skipped ({report['reason']})"
     if state == "queued":
-        return f"queued at place {report['place']}, {report['before']} URLs before it"
+        return f"queued at place {report['place']}, {many(report['before'], 'URL')} before it{_deferred(report)}"
     if state == "failed":
         return f"failed ({report['kind']}): {report['error']}, tries: {report['tries']}"
     return f"visited, {_visit_text(report)}"
@@ -263,7 +275,9 @@ def doctor_text(report: Report) -> str:
     if not lines:
         return f"{report['workspace']}: healthy"
     if report["quarantine"]:
-        lines.append(f"{report['requeued']} URLs queued again; what was taken away is in {report['quarantine']}")
+        lines.append(
+            f"{many(report['requeued'], 'URL')} queued again; what was taken away is in {report['quarantine']}"
+        )
         lines.append("`orbweb resume PROJECT` fetches them" if report["requeued"] else "nothing has to be fetched")
     if report["left"]:
         word = "could not be repaired: restore from a copy, or crawl anew" if report["quarantine"] else "found"

@@ -6,7 +6,7 @@ import sys
 import time
 from types import TracebackType
 
-from orbweb.cli.output import span
+from orbweb.cli.output import many, span
 from orbweb.events import Snapshot
 
 LINE_S = 5.0
@@ -18,7 +18,7 @@ def describe(now: Snapshot) -> str:
     eta = f", about {span(now.eta_s)} left" if now.eta_s is not None and now.queued else ""
     state = " [held]" if now.held else " [stopping]" if now.stopping else ""
     return (
-        f"{now.pages} pages, {now.visited} visited, {now.failed} failed, {now.queued} queued, "
+        f"{many(now.pages, 'page')}, {now.visited} visited, {now.failed} failed, {now.queued} queued, "
         f"{now.rate:.1f}/s{eta}{state}"
     )
 

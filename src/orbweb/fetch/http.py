@@ -1,7 +1,8 @@
 """HTTP by libcurl: many transfers on one event loop, HTTP/2 where the server speaks it.
 
 Owns connections, timeouts, decoding and the caps on what a server may send. Always holds: a connection is opened
-only to an address that the guard has checked, and has checked again for this very connection. Never follows a
+only to an address that the guard has checked, and has checked again for this very connection; by a proxy, that is
+the address of the proxy, which is told to connect to the checked address of the site and no name. Never follows a
 redirect, retries or decides what an answer means: that is the engine's.
 """
 
@@ -12,7 +13,8 @@ import select
 import socket
 import ssl
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import certifi
 import pycurl
@@ -21,6 +23,8 @@ from orbweb import urls
 from orbweb.encodings import UNDECLARED, media_type
 from orbweb.fetch import PAGE, Listener, Want
 from orbweb.fetch.guard import Guard, Pin
+from orbweb.fetch.identity import Identity, Lines
+from orbweb.fetch.proxies import Proxies, Proxy
 from orbweb.model import Failed, FailKind, Fetched
 
 READ_BUFFER = 128 * 1024
@@ -28,12 +32,15 @@ DISCARD_BYTES = 64 * 1024
 BOMB_BYTES = 1_000_000
 HEAD_BYTES = 256 * 1024
 MOST_INTERIM = 100
-ACCEPT = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 # Types whose body is read: what may be a page, or may turn out to be one when the header lies.
 READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
 
+# CURLOPT_SUPPRESS_CONNECT_HEADERS of curl.h, which pycurl does not name: what a proxy says is not the site's head.
+_SUPPRESS_CONNECT_HEADERS = 265
+
 _CODING = b"content-encoding"
+_SET_COOKIE = b"set-cookie"
 _ROBOTS_TAG = b"x-robots-tag"
 _HEADERS = frozenset((b"content-type", b"content-length", b"location", b"etag", b"last-modified", b"retry-after"))
 _EVENTS = {
@@ -62,6 +69,24 @@ _KINDS = {
     pycurl.E_UNSUPPORTED_PROTOCOL: FailKind.PROTOCOL,
 }
 _RETRIABLE = (FailKind.CONNECT, FailKind.TIMEOUT, FailKind.INTERRUPTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """Who asks, by which proxy, and which addresses a proxy may be at."""
+
+    identity: Identity
+    proxies: Proxies
+    proxy_guard: Guard
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """The checked addresses of a site, and of the proxy it is asked by."""
+
+    pin: Pin
+    proxy: Proxy | None = None
+    proxy_pin: Pin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +126,15 @@ class _Transfer:
 
     __slots__ = (
         "_connect_to",
+        "_egress",
         "_guard",
         "_has_head",
         "_interim",
         "_lines",
         "_listener",
         "_max_bytes",
+        "_said",
+        "_via",
         "chunks",
         "coded",
         "curl",
@@ -114,7 +142,8 @@ class _Transfer:
         "found",
         "is_cut",
         "is_sent",
-        "pin",
+        "route",
+        "set_cookies",
         "size",
         "started_at",
         "ticket",
@@ -123,24 +152,30 @@ class _Transfer:
         "wanted",
     )
 
-    def __init__(self, curl: pycurl.Curl, settings: HttpSettings, guard: Guard, listener: Listener) -> None:
+    def __init__(
+        self, curl: pycurl.Curl, settings: HttpSettings, guard: Guard, egress: Egress, listener: Listener
+    ) -> None:
         self.curl = curl
         self._max_bytes = settings.max_bytes
         self._guard = guard
+        self._egress = egress
         self._listener = listener
         self._connect_to = ""
+        self._said: Lines = ()
+        self._via: tuple[Proxy, str] | None = None
         curl.setopt(pycurl.HEADERFUNCTION, self.header)
         curl.setopt(pycurl.WRITEFUNCTION, self.write)
         curl.setopt(pycurl.PREREQFUNCTION, self.about_to_send)
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open_socket)
 
-    def begin(self, ticket: int, url: str, want: Want, pin: Pin) -> None:
+    def begin(self, ticket: int, url: str, want: Want, route: _Route) -> None:
         """Set the handle up for one request; what is as it was is not set again."""
         self.ticket = ticket
         self.url = url
         self.want = want
-        self.pin = pin
+        self.route = route
         self.failed: Failed | None = None
+        self.set_cookies: list[str] = []
         self.found: dict[bytes, str] = {}
         self.chunks: list[bytes] = []
         self.size = 0
@@ -152,15 +187,46 @@ class _Transfer:
         self._interim = 0
         self._has_head = False
         self.started_at = time.monotonic()
-        if pin.connect_to != self._connect_to:
-            self.curl.setopt(pycurl.CONNECT_TO, [pin.connect_to])
-            self._connect_to = pin.connect_to
+        if route.pin.connect_to != self._connect_to:
+            self.curl.setopt(pycurl.CONNECT_TO, [route.pin.connect_to])
+            self._connect_to = route.pin.connect_to
+        said = self._egress.identity.lines(url)
+        if said != self._said:
+            self.curl.setopt(pycurl.HTTPHEADER, list(said))
+            self._said = said
+        self._go_by(route)
         self.curl.setopt(pycurl.URL, url)
         self.curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", 8) :])
 
+    def _go_by(self, route: _Route) -> None:
+        """Set the proxy up. Its name is told to curl with its checked address; curl itself asks for no name."""
+        proxy, pin = route.proxy, route.proxy_pin
+        via = (proxy, pin.addresses[0]) if proxy is not None and pin is not None else None
+        if via == self._via:
+            return
+        self._via = via
+        if proxy is None or pin is None:
+            self.curl.setopt(pycurl.PROXY, "")
+            return
+        address = pin.addresses[0]
+        shown = f"[{address}]" if ":" in address else address
+        self.curl.setopt(pycurl.RESOLVE, [f"-{proxy.site}", f"{proxy.site}:{shown}"])
+        self.curl.setopt(pycurl.PROXY, proxy.url)
+        if proxy.user is None:
+            self.curl.unsetopt(pycurl.PROXYUSERNAME)
+            self.curl.unsetopt(pycurl.PROXYPASSWORD)
+        else:
+            self.curl.setopt(pycurl.PROXYUSERNAME, proxy.user.encode())
+            self.curl.setopt(pycurl.PROXYPASSWORD, proxy.password.encode())
+
     def open_socket(self, _purpose: int, address: pycurl.CurlSockAddr) -> socket.socket | int:
         """The last check, on the address itself."""
-        self.failed = self._guard.refusal(self.pin, str(address.addr[0]))
+        route, found = self.route, str(address.addr[0])
+        if route.proxy is None or route.proxy_pin is None:
+            self.failed = self._guard.refusal(route.pin, found)
+        else:
+            refused = self._egress.proxy_guard.refusal(route.proxy_pin, found)
+            self.failed = refused and _no_proxy(route.proxy, refused)
         if self.failed is not None:
             return pycurl.SOCKET_BAD
         try:
@@ -187,6 +253,8 @@ class _Transfer:
             return self._another_interim()
         self._has_head = True
         self.found = _read_headers(self._lines)
+        if self._egress.identity.hears:
+            self.set_cookies = _read_cookies(self._lines)
         codings = [name for name in self.found.get(_CODING, "").split(",") if name not in ("", "identity")]
         if len(codings) > 1:
             self.failed = Failed(FailKind.BAD_ENCODING, f"more than one content coding ({', '.join(codings)})")
@@ -259,6 +327,11 @@ def _read_headers(lines: list[bytes]) -> dict[bytes, str]:
     return found
 
 
+def _read_cookies(lines: list[bytes]) -> list[str]:
+    pairs = (line.partition(b":") for line in lines)
+    return [value.strip().decode("utf-8", "replace") for name, _, value in pairs if name.lower() == _SET_COOKIE]
+
+
 def _printable(text: str) -> str:
     if text.isprintable():
         return text
@@ -272,14 +345,16 @@ class HttpFetcher:
     costs the loop nothing but the wake-up.
     """
 
-    def __init__(self, settings: HttpSettings, guard: Guard, listener: Listener) -> None:
+    def __init__(self, settings: HttpSettings, guard: Guard, egress: Egress, listener: Listener) -> None:
         self._settings = settings
         self._guard = guard
+        self._egress = egress
         self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._idle: list[_Transfer] = []
         self._active: dict[pycurl.Curl, _Transfer] = {}
         self._unresolved: dict[str, list[tuple[int, str, Want]]] = {}
+        self._waiting: set[int] = set()
         self._epoll = select.epoll()
         self._watched: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -294,7 +369,7 @@ class HttpFetcher:
         site = urls.site(url)
         pin = self._guard.pin(site)
         if pin is not None:
-            self._send(ticket, url, want, pin)
+            self._route(ticket, url, want, pin)
         elif site in self._unresolved:
             self._unresolved[site].append((ticket, url, want))
         else:
@@ -304,18 +379,44 @@ class HttpFetcher:
     def _found(self, site: str, found: Pin | Failed) -> None:
         for ticket, url, want in self._unresolved.pop(site, ()):
             if isinstance(found, Pin):
-                self._send(ticket, url, want, found)
+                self._route(ticket, url, want, found)
             else:
                 self._listener.answered(ticket, found)
 
-    def _send(self, ticket: int, url: str, want: Want, pin: Pin) -> None:
+    def _route(self, ticket: int, url: str, want: Want, pin: Pin) -> None:
+        """The site may be asked: now by which way. A proxy's own name is looked up and judged as any other."""
+        proxy = self._egress.proxies.pick(pin.site, ticket)
+        if proxy is None:
+            self._send(ticket, url, want, _Route(pin))
+            return
+        known = self._egress.proxy_guard.pin(proxy.site)
+        if known is not None:
+            self._send(ticket, url, want, _Route(pin, proxy, known))
+            return
+        self._waiting.add(ticket)
+        self._egress.proxy_guard.find(proxy.site, partial(self._proxy_found, ticket, url, want, pin, proxy))
+
+    def _proxy_found(
+        self, ticket: int, url: str, want: Want, pin: Pin, proxy: Proxy, _site: str, found: Pin | Failed
+    ) -> None:
+        if ticket not in self._waiting:
+            return
+        self._waiting.remove(ticket)
+        if isinstance(found, Pin):
+            self._send(ticket, url, want, _Route(pin, proxy, found))
+        else:
+            self._egress.proxies.report(proxy, ok=False)
+            self._listener.answered(ticket, _no_proxy(proxy, found))
+
+    def _send(self, ticket: int, url: str, want: Want, route: _Route) -> None:
         transfer = self._idle.pop() if self._idle else self._transfer()
-        transfer.begin(ticket, url, want, pin)
+        transfer.begin(ticket, url, want, route)
         self._active[transfer.curl] = transfer
         self._multi.add_handle(transfer.curl)
 
     def cancel_all(self) -> None:
         self._unresolved.clear()
+        self._waiting.clear()
         for curl in list(self._active):
             self._multi.remove_handle(curl)
             curl.close()
@@ -334,7 +435,7 @@ class HttpFetcher:
         self._epoll.close()
 
     def _transfer(self) -> _Transfer:
-        return _Transfer(self._handle(), self._settings, self._guard, self._listener)
+        return _Transfer(self._handle(), self._settings, self._guard, self._egress, self._listener)
 
     def _handle(self) -> pycurl.Curl:
         settings = self._settings
@@ -344,9 +445,12 @@ class HttpFetcher:
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
         curl.setopt(pycurl.PIPEWAIT, 1)
         curl.setopt(pycurl.PROXY, "")
+        curl.setopt(pycurl.HTTPPROXYTUNNEL, 1)
+        curl.setopt(_SUPPRESS_CONNECT_HEADERS, 1)
+        curl.setopt(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)
+        curl.setopt(pycurl.PROXY_CAINFO, settings.ca_file)
         curl.setopt(pycurl.ACCEPT_ENCODING, "")
         curl.setopt(pycurl.USERAGENT, settings.user_agent)
-        curl.setopt(pycurl.HTTPHEADER, [ACCEPT])
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, round(settings.connect_timeout_s * 1000))
         curl.setopt(pycurl.TIMEOUT_MS, round(settings.timeout_s * 1000))
         curl.setopt(pycurl.CAINFO, settings.ca_file)
@@ -404,23 +508,47 @@ class HttpFetcher:
     def _done(self, curl: pycurl.Curl, code: int, message: str) -> None:
         transfer = self._active.pop(curl)
         answer = self._answer(transfer, code, message)
+        self._tell_proxies(transfer, answer)
+        self._egress.identity.heard(transfer.url, transfer.set_cookies)
         self._multi.remove_handle(curl)
         transfer.forget()
         self._idle.append(transfer)
         self._listener.answered(transfer.ticket, answer)
 
+    def _tell_proxies(self, transfer: _Transfer, answer: Fetched | Failed) -> None:
+        """A proxy that says it cannot reach the site (5xx) works; failures before the request are its own."""
+        proxy = transfer.route.proxy
+        if proxy is not None:
+            failed = isinstance(answer, Failed) and answer.kind is FailKind.PROXY
+            says = transfer.curl.getinfo(pycurl.HTTP_CONNECTCODE) if failed else 0
+            self._egress.proxies.report(proxy, ok=not failed or says >= 500)
+
     def _answer(self, transfer: _Transfer, code: int, message: str) -> Fetched | Failed:
+        proxy = transfer.route.proxy
         if transfer.failed is not None:
-            return transfer.failed
+            return replace(transfer.failed, proxy=proxy.id if proxy is not None else None)
         unread = code == pycurl.E_WRITE_ERROR and (transfer.is_cut or not transfer.wanted)
         if code and not unread:
-            if not transfer.is_sent:
-                self._guard.rotate(transfer.pin)
-            return _failed(transfer, code, message)
+            return self._not_answered(transfer, code, message)
         wire_bytes = transfer.curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
         if transfer.coded and transfer.size > max(BOMB_BYTES, self._settings.max_ratio * wire_bytes):
-            return _bomb(transfer.size, wire_bytes, self._settings.max_ratio)
+            bomb = _bomb(transfer.size, wire_bytes, self._settings.max_ratio)
+            return replace(bomb, proxy=proxy.id if proxy is not None else None)
         return self._fetched(transfer, wire_bytes)
+
+    def _not_answered(self, transfer: _Transfer, code: int, message: str) -> Failed:
+        """By a proxy, what happens before the request leaves is its failure, but for the site's certificate."""
+        proxy, proxy_pin = transfer.route.proxy, transfer.route.proxy_pin
+        if proxy is None or proxy_pin is None:
+            if not transfer.is_sent:
+                self._guard.rotate(transfer.route.pin)
+            return _failed(transfer, code, message)
+        tunnelled = proxy.scheme != "https" or transfer.curl.getinfo(pycurl.HTTP_CONNECTCODE) == 200
+        if transfer.is_sent or (_KINDS.get(code) is FailKind.TLS and tunnelled):
+            return replace(_failed(transfer, code, message), proxy=proxy.id)
+        self._egress.proxy_guard.rotate(proxy_pin)
+        self._guard.rotate(transfer.route.pin)
+        return _proxy_failed(proxy, message or f"curl error {code}")
 
     def _fetched(self, transfer: _Transfer, wire_bytes: int) -> Fetched:
         headers = transfer.found
@@ -436,6 +564,7 @@ class HttpFetcher:
             latency_ms=transfer.latency_ms(),
             retry_after=headers.get(b"retry-after"),
             robots_tags=tuple(headers.get(_ROBOTS_TAG, "").splitlines()),
+            proxy=transfer.route.proxy.id if transfer.route.proxy is not None else None,
         )
 
 
@@ -456,6 +585,18 @@ def _bomb(size: int, wire_bytes: int, max_ratio: int) -> Failed:
         FailKind.BOMB,
         f"{wire_bytes} bytes became {size}, more than {max_ratio} times as many (fetch.max_ratio)",
     )
+
+
+def _no_proxy(proxy: Proxy, failed: Failed) -> Failed:
+    """The proxy has no address, or none that it may have."""
+    why = failed.error
+    if failed.kind is FailKind.BLOCKED_ADDRESS:
+        why = f"{why.partition(';')[0]}; proxy.allow_private allows it"
+    return _proxy_failed(proxy, why)
+
+
+def _proxy_failed(proxy: Proxy, why: str) -> Failed:
+    return Failed(FailKind.PROXY, f"proxy {proxy.id}: {why}", retriable=True, proxy=proxy.id)
 
 
 def _failed(transfer: _Transfer, code: int, message: str) -> Failed:

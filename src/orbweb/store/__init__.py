@@ -145,6 +145,7 @@ class VisitRow(NamedTuple):
     wire_bytes: int
     latency_ms: int
     fetched_at: int
+    proxy: str | None = None
 
 
 class BaseRow(NamedTuple):

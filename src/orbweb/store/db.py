@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -109,6 +110,13 @@ def use_wal(connection: sqlite3.Connection, timeout_s: float) -> None:
             time.sleep(WAL_PROBE_S)
         else:
             return
+
+
+def moment(microseconds: int | None) -> str | None:
+    """An instant as text, UTC."""
+    if microseconds is None:
+        return None
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat(timespec="milliseconds")
 
 
 class Database:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from orbweb.errors import StoreError
 from orbweb.lifecycle import ItemState
 from orbweb.model import Place, Role, Source, Verdict
-from orbweb.store.db import Database
+from orbweb.store.db import Database, moment
 from orbweb.store.outlinks import FLAGS, VERSION, Outlink, pack
 from orbweb.store.runs import Base
 
@@ -24,8 +24,8 @@ ALLOWED = "allowed"
 REFUSED = "skipped"
 
 _FIELDS = (
-    "url key state verdict reason rule source depth hops place before base status kind error tries role primary "
-    "redirects_to chain referrers"
+    "url key state verdict reason rule source depth hops place before due base status kind error tries role "
+    "proxy primary redirects_to chain referrers"
 )
 _HEAD = len(pack([], b""))
 _EDGES = {flag: edge for edge, flag in FLAGS.items()}
@@ -44,6 +44,7 @@ class _Url(NamedTuple):
     rank: int | None
     lane: str
     hops: int
+    due_at: int | None
     base_url: str
     scope_key: str
 
@@ -117,11 +118,12 @@ def _reach(hops: int, scope_key: str) -> str:
 
 
 def _turn(db: Database, run_id: int, found: _Url) -> Report:
-    """The URL's place; while it is queued, also how many have their turn before it."""
+    """The URL's place; while it is queued, also how many have their turn before it, and when it is due."""
     if found.rank is None:
         return {}
     turn: Report = {"place": str(Place(found.depth, found.rank))}
     if found.state == ItemState.QUEUED:
+        turn["due"] = moment(found.due_at)
         turn["before"] = db.value(
             "queued_before", run_id=run_id, lane=found.lane, depth=found.depth, rank=found.rank
         )
@@ -132,8 +134,15 @@ def _outcome(db: Database, run_id: int, url_id: int) -> Report:
     row = db.one("outcome_of", run_id=run_id, url_id=url_id)
     if row is None:
         return {}
-    status, kind, error, tries, role, target, content = row
-    outcome: Report = {"status": status, "kind": kind, "error": error, "tries": tries, "role": role}
+    status, kind, error, tries, role, target, content, proxy = row
+    outcome: Report = {
+        "status": status,
+        "kind": kind,
+        "error": error,
+        "tries": tries,
+        "role": role,
+        "proxy": proxy,
+    }
     if role == Role.ALTERNATE:
         outcome["primary"] = db.value("primary_of", run_id=run_id, content_sha256=content)
     if target is not None:

@@ -7,26 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, shown
 from orbweb.model import Place, Role, SkipReason
 from orbweb.store import QUEUED
-from orbweb.store.db import Database
+from orbweb.store.db import Database, moment
 from orbweb.store.outlinks import unpack
 from orbweb.store.runs import Crawl, Run, bases_of, crawls_of
 
 Report = dict[str, Any]
 
 QUEUE_HEAD = 20
-
-
-def moment(microseconds: int | None) -> str | None:
-    """An instant as text, UTC."""
-    if microseconds is None:
-        return None
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat(timespec="milliseconds")
 
 
 def _hex(sha256: bytes | None) -> str | None:
@@ -209,7 +201,7 @@ def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
         return {}
     names = (
         "status kind error tries final_url content_type encoding etag last_modified title canonical noindex "
-        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at"
+        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at proxy"
     )
     report: Report = dict(zip(names.split(), row, strict=False))
     report.update(

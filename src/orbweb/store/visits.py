@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbweb.model import FailKind, Fetched, Item, Outcome, Role
+from orbweb.model import FailKind, Fetched, Item, Outcome, Refused, Role
 from orbweb.store import VisitRow
 
 
@@ -49,4 +49,5 @@ def visit_row(
         wire_bytes=answer.wire_bytes if answer else 0,
         latency_ms=answer.latency_ms if answer else 0,
         fetched_at=outcome.fetched_at,
+        proxy=None if isinstance(outcome.answer, Refused) else outcome.answer.proxy,
     )

@@ -188,7 +188,7 @@ SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth 
 
 -- name: urls_beyond_bases
 -- Judged again, in the order of their finding, when the scope is fixed.
-SELECT urls.id, urls.key, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
+SELECT urls.id, urls.key, urls.source, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
 FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
 
@@ -196,10 +196,10 @@ WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
 -- One row a settled URL.
 INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
                     content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, truncated,
-                    body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at)
+                    body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy)
 VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :error, :tries, :final_url, :redirect_to,
         :content_type, :encoding, :etag, :last_modified, :title, :canonical, :noindex, :nofollow, :truncated,
-        :body_sha256, :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at);
+        :body_sha256, :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at, :proxy);
 
 -- name: redirect_of
 -- Redirect loops are found by following the targets of earlier visits.
@@ -317,11 +317,10 @@ ORDER BY id LIMIT :count;
 SELECT origin, body FROM robots ORDER BY origin;
 
 -- name: base_outcomes
--- `plan` shows what became of each base URL.
-SELECT bases.url, urls.state, urls.reason, urls.rule, visits.status, visits.error
-FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
-LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
-WHERE bases.run_id = :run_id ORDER BY bases.number;
+-- `plan` shows what became of each base URL and of what it redirects to.
+SELECT urls.base, urls.state, urls.reason, urls.rule, visits.status, visits.error
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE urls.run_id = :run_id AND urls.depth = 0 ORDER BY urls.id;
 
 -- name: queued_urls
 -- `plan` judges what is known by robots.txt, which a crawl does at each lease.
@@ -356,7 +355,8 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- name: visit_of
 -- Everything recorded about one visit.
 SELECT status, kind, error, tries, final_url, content_type, encoding, etag, last_modified, title, canonical, noindex,
-       nofollow, truncated, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, crawl_id, depth, rank
+       nofollow, truncated, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, crawl_id, depth,
+       rank
 FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: outlinks_of
@@ -370,7 +370,7 @@ SELECT key FROM urls WHERE run_id = :run_id AND id = :id;
 -- name: explained_url
 -- `explain` speaks of one URL and of the base URL it belongs to.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, urls.source, urls.depth, urls.rank,
-       urls.lane, urls.hops, bases.url, bases.scope_key
+       urls.lane, urls.hops, urls.due_at, bases.url, bases.scope_key
 FROM urls JOIN bases ON bases.run_id = urls.run_id AND bases.number = urls.base
 WHERE urls.run_id = :run_id AND urls.key = :key;
 
@@ -398,7 +398,7 @@ WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) <
 
 -- name: outcome_of
 -- What a visit came to.
-SELECT status, kind, error, tries, role, redirect_to, content_sha256 FROM visits
+SELECT status, kind, error, tries, role, redirect_to, content_sha256, proxy FROM visits
 WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: primary_of

@@ -107,6 +107,7 @@ CREATE TABLE visits (
     wire_bytes    INTEGER NOT NULL,
     latency_ms    INTEGER NOT NULL,
     fetched_at    INTEGER NOT NULL,
+    proxy         TEXT,
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
