@@ -269,13 +269,13 @@ def raw_zeros() -> bytes:
     return packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
 
 
-def gzip_bomb() -> Iterator[bytes]:
+def gzip_bomb(size: int = GIB) -> Iterator[bytes]:
     yield b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
-    yield from (block for block in [raw_zeros()] for _ in range(GIB // MIB))
+    yield from (block for block in [raw_zeros()] for _ in range(size // MIB))
     check = 0
-    for _ in range(GIB // MIB):
+    for _ in range(size // MIB):
         check = zlib.crc32(bytes(MIB), check)
-    yield b"\x03\0" + struct.pack("<II", check, GIB)
+    yield b"\x03\0" + struct.pack("<II", check, size)
 
 
 def deflate_bomb() -> Iterator[bytes]:
@@ -284,9 +284,9 @@ def deflate_bomb() -> Iterator[bytes]:
     yield b"\x03\0" + struct.pack(">I", (GIB % 65521 << 16) + 1)
 
 
-def brotli_bomb() -> Iterator[bytes]:
+def brotli_bomb(size: int = GIB) -> Iterator[bytes]:
     yield BROTLI_FIRST
-    yield from (BROTLI_NEXT for _ in range(GIB // MIB - 1))
+    yield from (BROTLI_NEXT for _ in range(size // MIB - 1))
     yield BROTLI_END
 
 
@@ -310,6 +310,8 @@ def _coded(name: str, coding: bytes, parts: Callable[[], Iterator[bytes]]) -> No
 _coded("gzip-bomb", b"gzip", gzip_bomb)
 _coded("deflate-bomb", b"deflate", deflate_bomb)
 _coded("brotli-bomb", b"br", brotli_bomb)
+_coded("gzip-bomb-10-mb", b"gzip", lambda: gzip_bomb(10 * MIB))
+_coded("brotli-bomb-10-mb", b"br", lambda: brotli_bomb(10 * MIB))
 _coded("zstd-bomb", b"zstd", zstd_bomb)
 _coded("gzip-twice", b"gzip, gzip", lambda: iter([gzipped(gzipped(b"<p>twice"))]))
 _coded("gzip-not", b"gzip", lambda: iter([b"<p>not compressed at all"]))
