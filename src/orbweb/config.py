@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from orbweb import __version__
 from orbweb.errors import ConfigError
@@ -52,6 +52,10 @@ PROXY_SCHEMES = {"http": 80, "https": 443, "socks4": 1080, "socks5": 1080, "sock
 
 Settings = dict[str, Any]
 Pattern = Annotated[str, Field(min_length=1, max_length=PATTERN_BYTES)]
+
+
+YamlOff = BeforeValidator(lambda value: "off" if value is False else value)
+"""YAML reads a bare `off` as false."""
 
 
 class Section(BaseModel):
@@ -93,7 +97,7 @@ class Fetch(Section):
     auth: str | None = None
     """`$NAME` of an environment variable that holds `user:password`: basic authentication, sent where `headers`
     are."""
-    cookies: Literal["off", "keep"] = "off"
+    cookies: Annotated[Literal["off", "keep"], YamlOff] = "off"
     """`keep`: send cookies back to the very origin that set them, for one crawl. What pages say may then depend
     on the order in which they are asked for."""
 
@@ -205,7 +209,7 @@ class Robots(Section):
 class Sitemap(Section):
     """Which sitemaps are read."""
 
-    mode: Literal["auto", "only", "off"] = "auto"
+    mode: Annotated[Literal["auto", "only", "off"], YamlOff] = "auto"
     """`auto`: those that robots.txt lists and /sitemap.xml. `only`: no links are followed besides. `off`: none."""
     max_files: int = Field(1000, ge=1, le=100_000)
     """Files that are read in a run, those of an index included."""
@@ -216,7 +220,7 @@ class Sitemap(Section):
 class Resources(Section):
     """What pages load: scripts, styles, images, fonts."""
 
-    mode: Literal["off", "check", "store"] = "off"
+    mode: Annotated[Literal["off", "check", "store"], YamlOff] = "off"
     """`check`: visit them too, in the same queue and budget. `store`: keep their bodies, and those of every other
     answer that is no page."""
 

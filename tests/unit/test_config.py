@@ -280,3 +280,12 @@ def test_options_stick_until_they_are_given_again() -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         config.Config().limits.workers = 7  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("key", ["sitemap.mode", "resources.mode", "fetch.cookies"])
+def test_a_bare_off_is_off_although_yaml_reads_it_as_false(key: str, tmp_path: Path) -> None:
+    section, _, name = key.partition(".")
+    file = tmp_path / "orbweb.yaml"
+    file.write_text(f"{section}:\n  {name}: off\n")
+    assert read_file(file) == {section: {name: "off"}}
+    assert read_environment({f"ORBWEB_{section.upper()}__{name.upper()}": "off"}) == {section: {name: "off"}}

@@ -130,6 +130,7 @@ class _Transfer:
         "_guard",
         "_has_head",
         "_interim",
+        "_is_secure",
         "_lines",
         "_listener",
         "_max_bytes",
@@ -161,6 +162,7 @@ class _Transfer:
         self._egress = egress
         self._listener = listener
         self._connect_to = ""
+        self._is_secure = False
         self._said: Lines = ()
         self._via: tuple[Proxy, str] | None = None
         curl.setopt(pycurl.HEADERFUNCTION, self.header)
@@ -190,6 +192,10 @@ class _Transfer:
         if route.pin.connect_to != self._connect_to:
             self.curl.setopt(pycurl.CONNECT_TO, [route.pin.connect_to])
             self._connect_to = route.pin.connect_to
+        is_secure = url.startswith("https:")
+        if is_secure is not self._is_secure:
+            self.curl.setopt(pycurl.PIPEWAIT, is_secure)
+            self._is_secure = is_secure
         said = self._egress.identity.lines(url)
         if said != self._said:
             self.curl.setopt(pycurl.HTTPHEADER, list(said))
@@ -443,7 +449,6 @@ class HttpFetcher:
         curl.setopt(pycurl.NOSIGNAL, 1)
         curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
-        curl.setopt(pycurl.PIPEWAIT, 1)
         curl.setopt(pycurl.PROXY, "")
         curl.setopt(pycurl.HTTPPROXYTUNNEL, 1)
         curl.setopt(_SUPPRESS_CONNECT_HEADERS, 1)
