@@ -29,10 +29,11 @@ from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, Usa
 from orbweb.events import Snapshot
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
-from orbweb.fetch.http import Egress, HttpFetcher, HttpSettings, trusted_certificates
+from orbweb.fetch.http import HttpFetcher, trusted_certificates
 from orbweb.fetch.identity import Identity
 from orbweb.fetch.names import Names
 from orbweb.fetch.proxies import Direct, Proxies, Proxy, RoundRobin
+from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, GateSettings, origin_of
 from orbweb.ledger import Ledger

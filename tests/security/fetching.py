@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 from orbweb.addresses import not_public
 from orbweb.fetch.guard import Consent, Guard
-from orbweb.fetch.http import Egress, HttpFetcher, HttpSettings, trusted_certificates
+from orbweb.fetch.http import HttpFetcher, trusted_certificates
 from orbweb.fetch.identity import Identity
 from orbweb.fetch.names import Names
 from orbweb.fetch.proxies import Direct, Proxies
+from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.model import Failed, Fetched
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from orbweb.digest import SNIFFED, Digester, DigestSettings, Job, is_css, is_html
-from orbweb.fetch import PAGE, http
+from orbweb.fetch import PAGE, transfer
 from orbweb.model import Digest, Directives, Failed, FailKind
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
@@ -130,7 +130,7 @@ def test_other_text_stays_what_it_declares(content_type: str, body: bytes) -> No
 
 @pytest.mark.parametrize("content_type", [*DECLARED, *OTHER_TEXT, *UNDECLARED])
 def test_whatever_may_be_a_page_is_read(content_type: str | None) -> None:
-    assert http._worth_reading(content_type or "", PAGE)
+    assert transfer.worth_reading(content_type or "", PAGE)
 
 
 @pytest.mark.parametrize("content_type", UNDECLARED)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from orbweb.model import Failed, FailKind
+
 REST_S = 5.0
 LONGEST_REST_S = 300.0
 
@@ -88,3 +90,15 @@ class RoundRobin:
             return
         times = self._failures[proxy] = self._failures.get(proxy, 0) + 1
         self._rests[proxy] = now + min(REST_S * 2 ** min(times - 1, 10), LONGEST_REST_S)
+
+
+def no_proxy(proxy: Proxy, failed: Failed) -> Failed:
+    """The proxy has no address, or none that it may have."""
+    why = failed.error
+    if failed.kind is FailKind.BLOCKED_ADDRESS:
+        why = f"{why.partition(';')[0]}; proxy.allow_private allows it"
+    return proxy_failed(proxy, why)
+
+
+def proxy_failed(proxy: Proxy, why: str) -> Failed:
+    return Failed(FailKind.PROXY, f"proxy {proxy.id}: {why}", retriable=True, proxy=proxy.id)

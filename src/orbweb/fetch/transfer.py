@@ -1,0 +1,298 @@
+"""One request on one curl handle: what is set before it, what its callbacks keep, and the caps on both.
+
+Owns the decision how much of an answer is read. Always holds: a socket is made only for an address that the guard
+accepts for this very connection; nothing of a redirect is decoded, and no answer is decoded twice. Never knows of
+other requests or of the event loop: that is `http`'s.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass
+
+import pycurl
+
+from orbweb.encodings import UNDECLARED, media_type
+from orbweb.fetch import Listener, Want
+from orbweb.fetch.guard import Guard, Pin
+from orbweb.fetch.identity import Identity, Lines
+from orbweb.fetch.proxies import Proxies, Proxy, no_proxy
+from orbweb.model import Failed, FailKind
+
+DISCARD_BYTES = 64 * 1024
+HEAD_BYTES = 256 * 1024
+MOST_INTERIM = 100
+
+# Types whose body is read: what may be a page, or may turn out to be one when the header lies.
+READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
+
+_CODING = b"content-encoding"
+_SET_COOKIE = b"set-cookie"
+ROBOTS_TAG = b"x-robots-tag"
+_HEADERS = frozenset((b"content-type", b"content-length", b"location", b"etag", b"last-modified", b"retry-after"))
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """Who asks, by which proxy, and which addresses a proxy may be at."""
+
+    identity: Identity
+    proxies: Proxies
+    proxy_guard: Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The checked addresses of a site, and of the proxy it is asked by."""
+
+    pin: Pin
+    proxy: Proxy | None = None
+    proxy_pin: Pin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """What every request has in common."""
+
+    user_agent: str
+    timeout_s: float
+    connect_timeout_s: float
+    max_bytes: int
+    max_ratio: int
+    ca_file: str
+
+
+def worth_reading(content_type: str, want: Want) -> bool:
+    kind = media_type(content_type)
+    return want.any_type or kind in READ_TYPES or kind in UNDECLARED or (want.styles and kind == "text/css")
+
+
+class _Socket(socket.socket):
+    """pycurl duplicates the file and drops the object, which therefore closes itself."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Transfer:
+    """A curl handle and the request it carries; used again for the next. Its methods are curl's callbacks."""
+
+    __slots__ = (
+        "_connect_to",
+        "_egress",
+        "_guard",
+        "_has_head",
+        "_interim",
+        "_is_secure",
+        "_lines",
+        "_listener",
+        "_max_bytes",
+        "_said",
+        "_via",
+        "chunks",
+        "coded",
+        "curl",
+        "failed",
+        "found",
+        "is_cut",
+        "is_sent",
+        "route",
+        "set_cookies",
+        "size",
+        "started_at",
+        "ticket",
+        "url",
+        "want",
+        "wanted",
+    )
+
+    def __init__(
+        self, curl: pycurl.Curl, settings: HttpSettings, guard: Guard, egress: Egress, listener: Listener
+    ) -> None:
+        self.curl = curl
+        self._max_bytes = settings.max_bytes
+        self._guard = guard
+        self._egress = egress
+        self._listener = listener
+        self._connect_to = ""
+        self._is_secure = False
+        self._said: Lines = ()
+        self._via: tuple[Proxy, str] | None = None
+        curl.setopt(pycurl.HEADERFUNCTION, self.header)
+        curl.setopt(pycurl.WRITEFUNCTION, self.write)
+        curl.setopt(pycurl.PREREQFUNCTION, self.about_to_send)
+        curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open_socket)
+
+    def begin(self, ticket: int, url: str, want: Want, route: Route) -> None:
+        """Set the handle up for one request; what is as it was is not set again."""
+        self.ticket = ticket
+        self.url = url
+        self.want = want
+        self.route = route
+        self.failed: Failed | None = None
+        self.set_cookies: list[str] = []
+        self.found: dict[bytes, str] = {}
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.coded = False
+        self.wanted = True
+        self.is_cut = False
+        self.is_sent = False
+        self._lines: list[bytes] = []
+        self._interim = 0
+        self._has_head = False
+        self.started_at = time.monotonic()
+        if route.pin.connect_to != self._connect_to:
+            self.curl.setopt(pycurl.CONNECT_TO, [route.pin.connect_to])
+            self._connect_to = route.pin.connect_to
+        is_secure = url.startswith("https:")
+        if is_secure is not self._is_secure:
+            self.curl.setopt(pycurl.PIPEWAIT, is_secure)
+            self._is_secure = is_secure
+        said = self._egress.identity.lines(url)
+        if said != self._said:
+            self.curl.setopt(pycurl.HTTPHEADER, list(said))
+            self._said = said
+        self._go_by(route)
+        self.curl.setopt(pycurl.URL, url)
+        self.curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", 8) :])
+
+    def _go_by(self, route: Route) -> None:
+        """Set the proxy up. Its name is told to curl with its checked address; curl itself asks for no name."""
+        proxy, pin = route.proxy, route.proxy_pin
+        via = (proxy, pin.addresses[0]) if proxy is not None and pin is not None else None
+        if via == self._via:
+            return
+        self._via = via
+        if proxy is None or pin is None:
+            self.curl.setopt(pycurl.PROXY, "")
+            return
+        address = pin.addresses[0]
+        shown = f"[{address}]" if ":" in address else address
+        self.curl.setopt(pycurl.RESOLVE, [f"-{proxy.site}", f"{proxy.site}:{shown}"])
+        self.curl.setopt(pycurl.PROXY, proxy.url)
+        if proxy.user is None:
+            self.curl.unsetopt(pycurl.PROXYUSERNAME)
+            self.curl.unsetopt(pycurl.PROXYPASSWORD)
+        else:
+            self.curl.setopt(pycurl.PROXYUSERNAME, proxy.user.encode())
+            self.curl.setopt(pycurl.PROXYPASSWORD, proxy.password.encode())
+
+    def open_socket(self, _purpose: int, address: pycurl.CurlSockAddr) -> socket.socket | int:
+        """The last check, on the address itself."""
+        route, found = self.route, str(address.addr[0])
+        if route.proxy is None or route.proxy_pin is None:
+            self.failed = self._guard.refusal(route.pin, found)
+        else:
+            refused = self._egress.proxy_guard.refusal(route.proxy_pin, found)
+            self.failed = refused and no_proxy(route.proxy, refused)
+        if self.failed is not None:
+            return pycurl.SOCKET_BAD
+        try:
+            return _Socket(address.family, address.socktype, address.protocol)
+        except OSError:
+            return pycurl.SOCKET_BAD
+
+    def about_to_send(self, *_addresses: object) -> int:
+        """curl would repeat a request whose connection broke by itself; that is for us to count and to space."""
+        if self.is_sent:
+            return pycurl.PREREQFUNC_ABORT
+        self.is_sent = True
+        self._listener.sent(self.ticket)
+        return pycurl.PREREQFUNC_OK
+
+    def header(self, line: bytes) -> int | None:
+        self._lines.append(line)
+        return self._head_read() if len(line) <= 2 and not self._has_head else None
+
+    def _head_read(self) -> int | None:
+        """An empty line: the head is whole, and nothing of the body has been decoded yet."""
+        status = _status(self._lines[0])
+        if status < 200:
+            return self._another_interim()
+        self._has_head = True
+        self.found = _read_headers(self._lines)
+        if self._egress.identity.hears:
+            self.set_cookies = _read_cookies(self._lines)
+        codings = [name for name in self.found.get(_CODING, "").split(",") if name not in ("", "identity")]
+        if len(codings) > 1:
+            self.failed = Failed(FailKind.BAD_ENCODING, f"more than one content coding ({', '.join(codings)})")
+            return -1
+        self.coded = bool(codings)
+        redirects = 300 <= status < 400
+        self.wanted = not redirects and worth_reading(self.found.get(b"content-type", ""), self.want)
+        empty = status == 304 or self.found.get(b"content-length") == "0"
+        return -1 if redirects and self.coded and not empty else None
+
+    def _another_interim(self) -> int | None:
+        self._interim += 1
+        self._lines.clear()
+        if self._interim <= MOST_INTERIM:
+            return None
+        self.failed = Failed(FailKind.PROTOCOL, f"more than {MOST_INTERIM} interim answers (1xx)")
+        return -1
+
+    def head_is_too_large(self) -> bool:
+        """libcurl gives up at 300 KiB of headers and says only that it could not receive."""
+        return sum(map(len, self._lines)) > HEAD_BYTES
+
+    def write(self, chunk: bytes) -> int | None:
+        self.size += len(chunk)
+        if not self.wanted:
+            return -1 if self.size > DISCARD_BYTES else None
+        most = self.want.most or self._max_bytes
+        if self.size > most:
+            self._overflow(chunk[: most - self.size], most)
+            return -1
+        self.chunks.append(chunk)
+        return None
+
+    def _overflow(self, rest: bytes, most: int) -> None:
+        """More than is wanted: the rest is cut off, or the whole is refused."""
+        if self.want.cut:
+            self.chunks.append(rest)
+            self.is_cut = True
+        else:
+            self.failed = Failed(FailKind.TOO_LARGE, f"more than {most} bytes decoded (fetch.max_bytes)")
+
+    def forget(self) -> None:
+        """An idle handle keeps no body."""
+        self.chunks = []
+        self._lines = []
+
+    def latency_ms(self) -> int:
+        return round((time.monotonic() - self.started_at) * 1000)
+
+
+def _status(line: bytes) -> int:
+    words = line.split(None, 2)
+    return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+
+
+def _read_headers(lines: list[bytes]) -> dict[bytes, str]:
+    """The headers that matter here. Content codings may be spread over lines; of the others the last counts."""
+    found: dict[bytes, str] = {}
+    for line in lines:
+        name, _, value = line.partition(b":")
+        name = name.lower()
+        if name in _HEADERS:
+            found[name] = _printable(value.strip().decode("utf-8", "replace"))
+        elif name == ROBOTS_TAG:
+            more = _printable(value.strip().decode("utf-8", "replace"))
+            found[name] = f"{found[name]}\n{more}" if name in found else more
+        elif name == _CODING:
+            more = "".join(value.decode("ascii", "replace").lower().split())
+            found[name] = f"{found[name]},{more}" if name in found else more
+    return found
+
+
+def _read_cookies(lines: list[bytes]) -> list[str]:
+    pairs = (line.partition(b":") for line in lines)
+    return [value.strip().decode("utf-8", "replace") for name, _, value in pairs if name.lower() == _SET_COOKIE]
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
