@@ -1,4 +1,4 @@
-"""The parallel stages in one pure step: a body becomes links, hashes and a compressed frame.
+"""The parallel stages in one pure step: a body becomes links, a document, hashes and compressed frames.
 
 A `Digester` lives as long as its process, because its memo and its compressor do; what it returns depends
 on the body, the URL and the settings alone, so it does not matter which process answers. A page with too many
@@ -7,15 +7,17 @@ nodes, or one that needs more memory than a page may take, fails; the process go
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import resource
 import weakref
 from dataclasses import dataclass
 
-from orbweb import parse
+from orbweb import content, parse
 from orbweb.encodings import UNDECLARED, certain_encoding, media_type
-from orbweb.model import Digest, Failed, FailKind, Parsed
+from orbweb.model import Digest, Document, Failed, FailKind, Parsed
+from orbweb.store import documents
 from orbweb.store.blobs import new_compressor, pack
 from orbweb.urls import Resolver, UrlRules
 
@@ -176,25 +178,33 @@ class Digester:
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 
     def _digest(self, job: Job) -> Digest:
-        parsed = self._parsed(job)
-        blob = pack(job.body, self._compressor)
-        return Digest(parsed, blob, blob.sha256)
-
-    def _parsed(self, job: Job) -> Parsed:
         resources = self._settings.resources
         if resources and is_css(job.content_type):
-            return parse.parse_css(job.body, job.url, resolver=self._resolver, content_type=job.content_type)
+            parsed = parse.parse_css(job.body, job.url, resolver=self._resolver, content_type=job.content_type)
+            return self._loaded(job, parsed)
         if resources and not is_html(job.content_type, job.body):
-            return Parsed()
-        return parse.parse(
-            job.body,
+            return self._loaded(job, Parsed())
+        dom = parse.dom(job.body, job.content_type)
+        parsed = parse.read(
+            dom,
             job.url,
             resolver=self._resolver,
-            content_type=job.content_type,
             robots_tags=job.robots_tags,
             agent=self._settings.agent,
             resources=resources,
         )
+        return self._page(job, parsed, content.read(dom, job.url))
+
+    def _loaded(self, job: Job, parsed: Parsed) -> Digest:
+        blob = pack(job.body, self._compressor)
+        return Digest(parsed, blob, blob.sha256)
+
+    def _page(self, job: Job, parsed: Parsed, document: Document) -> Digest:
+        """Two pages are one if their texts are; without any text, if their bodies are."""
+        blob = pack(job.body, self._compressor)
+        said = document.text.encode("utf-8", "surrogatepass")
+        content_sha256 = hashlib.sha256(said).digest() if said else blob.sha256
+        return Digest(parsed, blob, content_sha256, documents.pack(document, content.VERSION, self._compressor))
 
 
 def cpu_limit_s(size: int) -> float:

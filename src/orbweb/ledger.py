@@ -23,6 +23,7 @@ from orbweb.model import (
     Known,
     Link,
     Outcome,
+    PackedDocument,
     Refused,
     Role,
     SkipReason,
@@ -353,14 +354,15 @@ class Ledger:
         is_new = digest.content_sha256 not in self._pages_seen
         self._keep_body(digest)
         self._visit(item, outcome, role=Role.PRIMARY if is_new else Role.ALTERNATE)
-        if is_new:
-            self._add_page(item, digest.content_sha256)
+        if is_new and digest.document is not None:
+            self._add_page(item, digest.content_sha256, digest.document)
         else:
             self.alternates += 1
 
-    def _add_page(self, item: Item, content_sha256: bytes) -> None:
+    def _add_page(self, item: Item, content_sha256: bytes, document: PackedDocument) -> None:
         self._pages_seen.add(content_sha256)
-        self._group.pages.append((self._run_id, content_sha256, item.id, item.base))
+        self._group.documents.append(document)
+        self._group.pages.append((self._run_id, content_sha256, item.id, item.base, document.sha256))
         self.pages += 1
         self._crawl_pages += 1
         base = self._bases[item.base]

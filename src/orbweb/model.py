@@ -159,6 +159,54 @@ class Parsed:
     truncated: bool = False
 
 
+class Heading(NamedTuple):
+    """A heading of a document: its level, 1 to 6, and its text."""
+
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What people and language models read of a page. A function of its body, its URL and the extractor alone.
+
+    `title`, `description`, `language`, `author` and `published` are what the page states, empty where it does not.
+    `words` and `tokens` count the text and the Markdown. `hidden` counts the characters that a reader would not
+    see and that were therefore left out. `confidence` says from 0 to 1 how sure it is that `markdown` is the main
+    content, `generator` which documentation generator made the page, if one was recognised.
+    """
+
+    markdown: str
+    text: str
+    title: str
+    description: str
+    language: str
+    author: str
+    published: str
+    headings: tuple[Heading, ...]
+    words: int
+    tokens: int
+    hidden: int
+    confidence: float
+    generator: str
+    simhash: int
+
+
+class PackedDocument(NamedTuple):
+    """A document as the store keeps it: `frame` is one zstd frame, and what lists show of it is beside it."""
+
+    sha256: bytes
+    extractor: int
+    title: str
+    language: str
+    words: int
+    tokens: int
+    confidence: float
+    simhash: int
+    size: int
+    frame: bytes
+
+
 class Fetched(NamedTuple):
     """An answer of a server, whatever its status. `body` is None where it was not worth reading."""
 
@@ -203,11 +251,12 @@ class Blob(NamedTuple):
 
 
 class Digest(NamedTuple):
-    """Everything the parallel stages made of a body."""
+    """Everything the parallel stages made of a body. A page has a document, and its content is that text."""
 
     parsed: Parsed
     blob: Blob
     content_sha256: bytes
+    document: PackedDocument | None = None
 
 
 class Outcome(NamedTuple):

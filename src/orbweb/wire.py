@@ -10,12 +10,12 @@ import struct
 from typing import BinaryIO
 
 from orbweb.digest import DigestSettings, Job
-from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, Parsed
+from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, PackedDocument, Parsed
 from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
 from orbweb.urls import UrlRules
 
 _JOB = struct.Struct("<IIIII")
-_RESULT = struct.Struct("<IIIIIIQ32s32s")
+_RESULT = struct.Struct("<IIIIIIIQ32s32s")
 
 
 def encode_settings(settings: DigestSettings) -> str:
@@ -49,15 +49,15 @@ def digest_size(buffer: bytearray, start: int) -> int:
     """The length of the digest that begins there; 0 while it is not complete."""
     if len(buffer) - start < _RESULT.size:
         return 0
-    size = _RESULT.size + sum(_RESULT.unpack_from(buffer, start)[1:6])
+    size = _RESULT.size + sum(_RESULT.unpack_from(buffer, start)[1:7])
     return size if len(buffer) - start >= size else 0
 
 
 def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
     if isinstance(digest, Failed):
         reason = json.dumps(digest.error).encode()
-        return [_RESULT.pack(ticket, len(reason), 0, 0, 0, 0, 0, bytes(32), bytes(32)), reason]
-    parsed, blob = digest.parsed, digest.blob
+        return [_RESULT.pack(ticket, len(reason), 0, 0, 0, 0, 0, 0, bytes(32), bytes(32)), reason]
+    parsed, blob, document = digest.parsed, digest.blob, digest.document
     facts = [
         parsed.title,
         parsed.canonical,
@@ -66,6 +66,7 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         parsed.encoding,
         parsed.truncated,
         len(parsed.links),
+        document and [document.sha256.hex(), *document[1:-1]],
     ]
     meta = json.dumps(facts).encode()
     links = parsed.links + parsed.resources
@@ -79,11 +80,12 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         len(urls),
         len(flags),
         len(blob.frame),
+        len(document.frame) if document else 0,
         blob.size,
         blob.sha256,
         digest.content_sha256,
     )
-    return [head, meta, keys, urls, flags, blob.frame]
+    return [head, meta, keys, urls, flags, blob.frame, document.frame if document else b""]
 
 
 def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
@@ -92,16 +94,17 @@ def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
     for length in lengths:
         parts.append(record[start : start + length])
         start += length
-    meta, keys, urls, flags, frame = parts
+    meta, keys, urls, flags, frame, document_frame = parts
     facts = json.loads(meta)
     if isinstance(facts, str):
         return ticket, Failed(FailKind.UNPARSABLE, facts)
-    title, canonical, noindex, nofollow, encoding, truncated, count = facts
+    title, canonical, noindex, nofollow, encoding, truncated, count, listed = facts
     links = _decode_links(keys.decode(), urls.decode(), flags)
     parsed = Parsed(
         links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, truncated
     )
-    return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256)
+    document = PackedDocument._make((bytes.fromhex(listed[0]), *listed[1:], document_frame)) if listed else None
+    return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256, document)
 
 
 def _decode_links(keys: str, urls: str, flags: bytes) -> tuple[Link, ...]:

@@ -18,9 +18,10 @@ from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
-from orbweb.store import doctor, repair, reports, runs
+from orbweb.store import doctor, documents, repair, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database
+from orbweb.store.documents import Captured
 from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
@@ -136,6 +137,10 @@ class Workspace:
 
     def pages(self, project: str, number: int | None = None) -> list[Report]:
         return reports.pages(self.db, self.run(project, number).id)
+
+    def documents(self, project: str, number: int | None = None) -> Iterator[Captured]:
+        """The pages of a run with their documents, in order."""
+        return documents.captured(self.db, self.run(project, number).id)
 
     def failed(self, project: str, number: int | None = None) -> list[Report]:
         return reports.failures(self.db, self.run(project, number).id)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from orbweb.errors import StoreError
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import ENDING_STATE, EndedBy, ItemState, RunState, run_after
+from orbweb.model import PackedDocument
 from orbweb.store.db import Database
 
 
@@ -189,7 +190,8 @@ class Group:
     settled: list[SettleRow] = field(default_factory=list)
     changes: list[tuple[str, Change]] = field(default_factory=list)
     visits: list[VisitRow] = field(default_factory=list)
-    pages: list[tuple[int, bytes, int, int]] = field(default_factory=list)
+    pages: list[tuple[int, bytes, int, int, bytes]] = field(default_factory=list)
+    documents: list[PackedDocument] = field(default_factory=list)
     outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)
     bodies: list[tuple[bytes, int | None, int | None, int, int]] = field(default_factory=list)
     segments: dict[int, int] = field(default_factory=dict)
@@ -233,6 +235,7 @@ def commit(
         for base, rule in group.limited.items():
             db.run("skip_base", run_id=run_id, base=base, rule=rule)
         db.many("add_visit", group.visits)
+        db.many("add_document", group.documents)
         db.many("add_page", group.pages)
         db.many("add_outlinks", group.outlinks)
         db.many("add_body", group.bodies)

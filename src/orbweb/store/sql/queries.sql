@@ -207,7 +207,21 @@ SELECT redirect_to FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: add_page
 -- The first URL in order with this content is its page.
-INSERT INTO pages (run_id, content_sha256, url_id, base) VALUES (:run_id, :content_sha256, :url_id, :base);
+INSERT INTO pages (run_id, content_sha256, url_id, base, document)
+VALUES (:run_id, :content_sha256, :url_id, :base, :document);
+
+-- name: add_document
+-- An earlier run or another process may have stored the same document; the first row stays.
+INSERT INTO documents (sha256, extractor, title, language, words, tokens, confidence, simhash, size, frame)
+VALUES (:sha256, :extractor, :title, :language, :words, :tokens, :confidence, :simhash, :size, :frame)
+ON CONFLICT (sha256) DO NOTHING;
+
+-- name: document_of
+-- What `show` and the library read of a page, or of the page that a URL is an alternate of.
+SELECT documents.sha256, documents.size, documents.frame
+FROM visits JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
 -- name: page_exists
 -- Later URLs with the same content become alternates.
@@ -289,6 +303,22 @@ SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.title, 
        visits.body_sha256, visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, visits.role
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role <> '-' ORDER BY visits.number;
+
+-- name: page_documents
+-- Primaries with what was read out of them, in the order of commits, one at a time.
+SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
+       visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, documents.sha256, documents.size,
+       documents.frame
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
+
+-- name: alternates_of
+-- The URLs that showed the content of a page again, in the order of commits.
+SELECT visits.content_sha256, urls.key, COALESCE(urls.url, urls.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
 -- name: base_visits
 -- What became of the base URLs and of what they redirect to.

@@ -113,14 +113,30 @@ CREATE TABLE visits (
 
 CREATE UNIQUE INDEX visits_by_url ON visits (run_id, url_id);
 
--- Unique content of a run and the URL that showed it first.
+-- Unique content of a run and the URL that showed it first. `document` is what the latest extraction made of it.
 CREATE TABLE pages (
     run_id         INTEGER NOT NULL REFERENCES runs (id),
     content_sha256 BLOB NOT NULL,
     url_id         INTEGER NOT NULL,
     base           INTEGER NOT NULL,
+    document       BLOB NOT NULL REFERENCES documents (sha256),
     PRIMARY KEY (run_id, content_sha256)
 ) WITHOUT ROWID;
+
+-- What was read out of pages, of the whole workspace, by the SHA-256 of the packed record (see store.documents):
+-- an unchanged page of a later run has the same document. `frame` is zstd, `extractor` the version that made it.
+CREATE TABLE documents (
+    sha256      BLOB PRIMARY KEY,
+    extractor   INTEGER NOT NULL,
+    title       TEXT NOT NULL,
+    language    TEXT NOT NULL,
+    words       INTEGER NOT NULL,
+    tokens      INTEGER NOT NULL,
+    confidence  REAL NOT NULL,
+    simhash     INTEGER NOT NULL,
+    size        INTEGER NOT NULL,
+    frame       BLOB NOT NULL
+);
 
 -- The links of a page as one packed record (see store.outlinks), not a row an edge.
 CREATE TABLE outlinks (

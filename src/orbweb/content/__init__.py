@@ -1,0 +1,47 @@
+"""A parsed page becomes a document: its main content as Markdown and as text, and what it says about itself.
+
+Owns the version of the extractor. Always: a document is a function of the body, the URL and this version alone,
+nothing learned from other pages changes it; the links of the page have been read before, because the DOM is used
+up. Never: raises for bad markup, reads hidden text, or trusts a length or a depth that a page claims.
+"""
+
+from __future__ import annotations
+
+from turbohtml import Document as Dom
+
+from orbweb import parse
+from orbweb.content import main, markdown, meta, simhash, text, tokens
+from orbweb.model import Document
+
+VERSION = 1
+"""Stored with each document. A change that makes other documents of the same pages raises it."""
+
+
+def extract(html: str | bytes, url: str) -> Document:
+    """The document of a page that was answered at `url`, an absolute URL against which its links are resolved."""
+    body = html.encode("utf-8", "replace") if isinstance(html, str) else html
+    return read(parse.dom(body, "text/html; charset=utf-8" if isinstance(html, str) else None), url)
+
+
+def read(dom: Dom, url: str) -> Document:
+    """The document of a DOM, which is changed on the way: nothing else may use it afterwards."""
+    about = meta.read(dom)
+    chosen = main.choose(dom)
+    rendered = markdown.render(chosen.element, url)
+    plain = text.plain(chosen.element)
+    return Document(
+        markdown=rendered.markdown,
+        text=plain,
+        title=about.title,
+        description=about.description,
+        language=about.language,
+        author=about.author,
+        published=about.published,
+        headings=rendered.headings,
+        words=len(plain.split()),
+        tokens=tokens.count(rendered.markdown),
+        hidden=chosen.hidden,
+        confidence=chosen.confidence,
+        generator=chosen.generator,
+        simhash=simhash.of(plain),
+    )

@@ -1,0 +1,82 @@
+"""Documents, kept by the SHA-256 of their record: the record, its frame, and back.
+
+A record is the JSON of the document's fields with sorted keys, so the same document has the same hash on every
+machine. Always: what `unpack` returns has the asked size and hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import zstandard
+
+from orbweb.model import Document, Heading, PackedDocument
+from orbweb.store import blobs
+from orbweb.store.db import Database
+
+_SIGN = 1 << 63
+
+
+class Captured(NamedTuple):
+    """A page of a run with its document. `alternates`: key and URL of each other URL with the same content."""
+
+    key: str
+    url: str
+    status: int
+    depth: int
+    content_sha256: bytes
+    body_sha256: bytes
+    size: int
+    content_type: str | None
+    final_url: str
+    captured_at: int
+    alternates: tuple[tuple[str, str], ...]
+    document_sha256: bytes
+    document: Document
+
+
+def pack(document: Document, extractor: int, compressor: zstandard.ZstdCompressor) -> PackedDocument:
+    """The document as rows have it."""
+    fields = {**asdict(document), "extractor": extractor}
+    record = json.dumps(fields, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+    return PackedDocument(
+        hashlib.sha256(record).digest(),
+        extractor,
+        document.title,
+        document.language,
+        document.words,
+        document.tokens,
+        document.confidence,
+        (document.simhash ^ _SIGN) - _SIGN,
+        len(record),
+        compressor.compress(record),
+    )
+
+
+def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
+    """The document of a row, or `CorruptBody` saying what is wrong at `where`."""
+    record = blobs.unpack(frame, size, sha256, where=where)
+    fields: dict[str, Any] = json.loads(record.decode("utf-8", "surrogatepass"))
+    del fields["extractor"]
+    headings = tuple(Heading(level, text) for level, text in fields.pop("headings"))
+    return Document(headings=headings, **fields)
+
+
+def captured(db: Database, run_id: int) -> Iterator[Captured]:
+    """The pages of a run in the order of commits, each read when its turn comes."""
+    alternates: defaultdict[bytes, list[tuple[str, str]]] = defaultdict(list)
+    for content, key, url in db.each("alternates_of", run_id=run_id):
+        alternates[content].append((key, url))
+    for key, url, status, depth, content, body, size, kind, final, at, sha256, length, frame in db.each(
+        "page_documents", run_id=run_id
+    ):
+        document = unpack(sha256, length, frame, where=f"{db.path}: document of {url}")
+        others = tuple(alternates.get(content, ()))
+        yield Captured(
+            key, url, status, depth, content, body, size, kind, final or url, at, others, sha256, document
+        )
