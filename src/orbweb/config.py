@@ -225,6 +225,14 @@ class Resources(Section):
     answer that is no page."""
 
 
+class Cache(Section):
+    """What earlier runs of the workspace captured, and a run may take over."""
+
+    max_age_s: float = Field(0.0, ge=0, le=3_153_600_000)
+    """A page captured at most so long before the run began is taken as it is, and nothing is sent. 0: every page
+    is asked for, and taken over if the server says that it is unchanged (304)."""
+
+
 class Engine(Section):
     """How the work is ordered and shared."""
 
@@ -277,6 +285,7 @@ class Config(Section):
     robots: Robots = Robots()
     sitemap: Sitemap = Sitemap()
     resources: Resources = Resources()
+    cache: Cache = Cache()
     engine: Engine = Engine()
     store: Store = Store()
 
@@ -363,6 +372,12 @@ def _check_header(name: str, value: str | None) -> None:
 
 def _is_header_value(value: str) -> bool:
     return bool(value.strip()) and all(character.isprintable() or character == "\t" for character in value)
+
+
+def has_secrets(fetch: Fetch) -> bool:
+    """Whether something is sent that only the environment knows."""
+    values = [value for value in fetch.headers.values() if value is not None]
+    return fetch.auth is not None or any(_VARIABLE.fullmatch(value) for value in values)
 
 
 def sent_headers(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:

@@ -121,6 +121,7 @@ class Ledger:
         roles: dict[str, int] = dict(db.all("count_roles", run_id=run.id))
         self.pages = roles.get(Role.PRIMARY, 0)
         self.alternates = roles.get(Role.ALTERNATE, 0)
+        self.reused = sum(count for reuse, count, _ in db.all("count_reuses", run_id=run.id) if reuse)
         self.crawl_visited = 0
         self.crawl_failed = 0
         self._crawl_pages = 0
@@ -296,6 +297,7 @@ class Ledger:
         )
         self._next_visit += 1
         self._crawl_bytes += row.bytes
+        self.reused += row.reuse is not None
 
     def _redirect(self, item: Item, outcome: Outcome, key: str, url: str) -> None:
         if item.redirects >= MAX_REDIRECTS:
@@ -361,7 +363,8 @@ class Ledger:
 
     def _add_page(self, item: Item, content_sha256: bytes, document: PackedDocument) -> None:
         self._pages_seen.add(content_sha256)
-        self._group.documents.append(document)
+        if document.frame:
+            self._group.documents.append(document)
         self._group.pages.append((self._run_id, content_sha256, item.id, item.base, document.sha256))
         self.pages += 1
         self._crawl_pages += 1

@@ -39,7 +39,7 @@ Progress = Callable[[Snapshot], None]
 
 DEFAULT_WORKSPACE = "orbweb-data"
 
-# Option -> section and key of the setting. `config` and `new_run` are no settings.
+# Option -> section and key of the setting. `config`, `new_run` and `refresh` are no settings.
 _SETTINGS = {
     "user_agent": ("", "user_agent"),
     "resolve": ("", "resolve"),
@@ -73,10 +73,11 @@ class ResumeOptions(TypedDict, total=False):
     budget: int | None
     rate: float | Literal["max"]
     config: str | PathLike[str]
+    refresh: bool
 
 
 class CrawlOptions(ResumeOptions, total=False):
-    """What `orbweb crawl` can be given. Everything but `config` and `new_run` sticks to the project."""
+    """What `orbweb crawl` can be given. Everything but `config`, `new_run` and `refresh` sticks to the project."""
 
     page_limit: int | None
     max_depth: int | None
@@ -120,7 +121,10 @@ class CrawlResult:
     skipped: Mapping[str, int]
     pages: int
     alternates: int
+    reused: int
+    not_modified: int
     bytes: int
+    transferred: int
     bases: tuple[BaseResult, ...]
     crawl: int
     run_state: str
@@ -175,7 +179,14 @@ class Workspace:
         given = dict(options)
         _check_names(given, CrawlOptions.__optional_keys__)
         bases = (urls,) if isinstance(urls, str) else tuple(urls)
-        request = Request(bases, project, _config_file(given), _settings(given), bool(given.get("new_run")))
+        request = Request(
+            bases,
+            project,
+            _config_file(given),
+            _settings(given),
+            bool(given.get("new_run")),
+            refresh=bool(given.get("refresh")),
+        )
         with self._opened(create=True) as opened:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
@@ -218,7 +229,8 @@ class Workspace:
         _check_thread()
         given = dict(options)
         _check_names(given, ResumeOptions.__optional_keys__)
-        request = Request((), project, _config_file(given), _settings(given))
+        refresh = bool(given.get("refresh"))
+        request = Request((), project, _config_file(given), _settings(given), refresh=refresh)
         with self._opened() as opened:
             return _result(app.resume(opened, request, watch=on_progress or _unwatched, note=_log.info))
 

@@ -20,13 +20,14 @@ from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
 from orbweb.store import doctor, documents, repair, reports, runs
 from orbweb.store.blobs import BodyStore, Location
+from orbweb.store.captures import Captures
 from orbweb.store.db import Database
 from orbweb.store.documents import Captured
 from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.reports import Report
-from orbweb.store.runs import Run
+from orbweb.store.runs import Manner, Run
 from orbweb.store.segments import SegmentStore
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
@@ -97,6 +98,17 @@ class Workspace:
     def file_writer(self, project_id: int, *, compress: bool, file_mode: int) -> FileStore:
         return FileStore(
             self.path / "store", writer=f"project-{project_id}", compress=compress, file_mode=file_mode
+        )
+
+    def captures(self, run: Run, manner: Manner, extractor: int) -> Captures:
+        """What a run may reuse of what earlier ones captured."""
+        return Captures(
+            self.db,
+            self.path / "store",
+            horizon=run.horizon,
+            asked_as=manner.asked_as,
+            read_with=manner.read_with,
+            extractor=extractor,
         )
 
     def check_space(self, reserve_mb: int) -> None:

@@ -126,6 +126,9 @@ SitemapOption = Annotated[
     SitemapMode | None, typer.Option(help="auto: read sitemaps too [default]. only: follow no links. off: none.")
 ]
 Store = Annotated[Layout | None, typer.Option(help="How bodies are kept [segments].")]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Reuse nothing that earlier runs captured: fetch every page anew.")
+]
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
 
 
@@ -218,6 +221,7 @@ def crawl(
     allow_private: AllowPrivate = None,
     order: OrderOption = None,
     store: Store = None,
+    refresh: Refresh = False,
     new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -249,7 +253,7 @@ def crawl(
     )
     from orbweb.app import Request
 
-    request = Request(urls or (), project, config, settings, new_run)
+    request = Request(urls or (), project, config, settings, new_run, refresh=refresh)
     _run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress)
 
 
@@ -305,6 +309,7 @@ def resume(
     processes: Processes = None,
     rate: Rate = None,
     config: ConfigFile = None,
+    refresh: Refresh = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -318,7 +323,7 @@ def resume(
     )
     from orbweb.app import Request
 
-    request = Request((), project, config, settings)
+    request = Request((), project, config, settings, refresh=refresh)
     _run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress)
 
 

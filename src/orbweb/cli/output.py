@@ -76,10 +76,18 @@ def _skips(report: Report) -> str:
 
 def _figures(report: Report) -> str:
     return (
-        f"{report['visited']} visited, {many(report['pages'], 'page')}, "
+        f"{report['visited']} visited{_reused(report)}, {many(report['pages'], 'page')}, "
         f"{many(report['alternates'], 'alternate')}, {report['failed']} failed, "
         f"{report['queued']} queued{_skips(report)}"
     )
+
+
+def _reused(report: Report) -> str:
+    cached = report["reused"] - report["not_modified"]
+    words = [f"{report['not_modified']} unchanged"] * bool(report["not_modified"]) + [f"{cached} cached"] * bool(
+        cached
+    )
+    return f" ({', '.join(words)})" if words else ""
 
 
 def crawl_text(report: Report) -> str:
@@ -213,6 +221,8 @@ def explain_text(report: Report) -> str:
     if report["asked"] != report["url"]:
         lines.append(f"  the same as {report['url']}, the first spelling found of the key {report['key']}")
     lines.append(f"  rule: {report['rule']}")
+    if report["reuse"]:
+        lines.append(f"  {_reuse_text(report)}")
     if report["proxy"]:
         lines.append(f"  by proxy {report['proxy']}")
     if report["chain"]:
@@ -248,6 +258,13 @@ def _visit_text(report: Report) -> str:
         return f"HTTP {report['status']}, an alternate: the same content as {report['primary']}"
     page = "a page" if report["role"] == "primary" else "no page"
     return f"HTTP {report['status']}, {page}"
+
+
+def _reuse_text(report: Report) -> str:
+    source = report["reused_from"]
+    shown = f"run {source['run']} of {source['project']}" if source else "a run that is gone"
+    asked = "not asked for: fresh enough" if report["reuse"] == "cached" else "unchanged, says the server"
+    return f"{asked}; page, text and links are those of {shown}"
 
 
 def _referrer_lines(found: list[Report]) -> list[str]:

@@ -147,6 +147,9 @@ class VisitRow(NamedTuple):
     latency_ms: int
     fetched_at: int
     proxy: str | None = None
+    robots_tags: str | None = None
+    reuse: str | None = None
+    reused_run: int | None = None
 
 
 class BaseRow(NamedTuple):

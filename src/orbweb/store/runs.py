@@ -45,6 +45,23 @@ class Run:
     next_visit: int
     scope_fixed: bool
     surveyed: bool
+    horizon: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a crawl works, as far as it decides whose captures it may reuse, and who its own.
+
+    Captures are shared by crawls with the same `asked_as`; None shares nothing. What was read out of a body holds
+    for the same `read_with`. With `refresh` a run reuses nothing.
+    """
+
+    asked_as: str | None = None
+    read_with: str | None = None
+    refresh: bool = False
+
+
+ALONE = Manner()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +157,12 @@ def run_of(db: Database, owner: Project, number: int | None) -> Run:
     return found
 
 
+def named(db: Database, run_id: int | None) -> dict[str, Any] | None:
+    """Project and number of a run by its id, for reports; None without one, or if it is gone."""
+    row = db.one("run_named", run_id=run_id) if run_id is not None else None
+    return {"project": row[0], "run": row[1]} if row else None
+
+
 def runs_of(db: Database, project_id: int) -> list[Run]:
     return [_run(row) for row in db.all("runs_of", project_id=project_id)]
 
@@ -153,13 +176,19 @@ def bases_of(db: Database, run_id: int) -> list[Base]:
 
 
 def start_run(
-    db: Database, owner: Project, bases: Sequence[Base], urls: Sequence[UrlRow], budget: int | None, now: int
+    db: Database,
+    owner: Project,
+    bases: Sequence[Base],
+    urls: Sequence[UrlRow],
+    budget: int | None,
+    now: int,
+    manner: Manner = ALONE,
 ) -> tuple[Run, int]:
     """A new run with its base URLs queued, and its first crawl. `urls` have a run id of 0."""
     previous = latest_run(db, owner.id)
     with db.transaction():
         number = previous.number + 1 if previous else 1
-        run_id = db.value("add_run", project_id=owner.id, number=number, started_at=now)
+        run_id = db.value("add_run", project_id=owner.id, number=number, started_at=now, refresh=manner.refresh)
         db.many("add_base", [(run_id, base.number, base.url, base.scope_key) for base in bases])
         db.many("add_url", [row._replace(run_id=run_id) for row in urls])
         db.run("add_tally", run_id=run_id, state=QUEUED[0], reason=QUEUED[1], change=len(urls))
@@ -172,17 +201,33 @@ def start_run(
             scope_fixed=False,
             surveyed=False,
         )
-        crawl_id = db.value("add_crawl", run_id=run_id, budget=budget, now=now)
+        crawl_id = _add_crawl(db, run_id, budget, now, manner)
     failpoint("run_created")
     return run_of(db, owner, number), crawl_id
 
 
-def continue_run(db: Database, owner: Project, run: Run, budget: int | None, now: int) -> tuple[Run, int]:
+def continue_run(
+    db: Database, owner: Project, run: Run, budget: int | None, now: int, manner: Manner = ALONE
+) -> tuple[Run, int]:
     """A further crawl under a paused run."""
     with db.transaction():
         move_run(db, run.id, RunState.PAUSED, RunState.IN_PROGRESS, now)
-        crawl_id = db.value("add_crawl", run_id=run.id, budget=budget, now=now)
+        if manner.refresh:
+            db.run("forget_captures", run_id=run.id)
+        crawl_id = _add_crawl(db, run.id, budget, now, manner)
     return run_of(db, owner, run.number), crawl_id
+
+
+def _add_crawl(db: Database, run_id: int, budget: int | None, now: int, manner: Manner) -> int:
+    crawl_id = db.value(
+        "add_crawl",
+        run_id=run_id,
+        budget=budget,
+        now=now,
+        asked_as=manner.asked_as,
+        read_with=manner.read_with,
+    )
+    return int(crawl_id)
 
 
 def move_run(db: Database, run_id: int, old: RunState, new: RunState, now: int) -> None:
