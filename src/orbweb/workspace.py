@@ -12,10 +12,12 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 from orbweb import urls
 from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
+from orbweb.export import Exported, Format, Source, Watch, export
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
 from orbweb.store import doctor, documents, repair, reports, runs
@@ -153,6 +155,22 @@ class Workspace:
     def documents(self, project: str, number: int | None = None) -> Iterator[Captured]:
         """The pages of a run with their documents, in order."""
         return documents.captured(self.db, self.run(project, number).id)
+
+    def export(
+        self,
+        project: str,
+        to: Format,
+        out: Path | IO[bytes],
+        number: int | None = None,
+        *,
+        rules: UrlRules = DEFAULT_RULES,
+        raw: bool = False,
+        watch: Watch,
+    ) -> Exported:
+        """Write the pages of a run to a folder, a file or a stream. `rules` are those of the project."""
+        run = self.run(project, number)
+        source = Source(self.db, project, run.id, run.number, rules, self.body, watch)
+        return export(source, to, out, raw=raw)
 
     def failed(self, project: str, number: int | None = None) -> list[Report]:
         return reports.failures(self.db, self.run(project, number).id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -61,6 +62,17 @@ class ShowAs(StrEnum):
 
     HTML = "html"
     META = "meta"
+
+
+class ExportTo(StrEnum):
+    """The choices of export --to."""
+
+    MARKDOWN = "markdown"
+    JSONL = "jsonl"
+    CSV = "csv"
+    ZIP = "zip"
+    LLMS = "llms"
+    FILES = "files"
 
 
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project of the workspace.")]
@@ -448,6 +460,50 @@ def show(
         raise typer.Exit(3)
     else:
         output.write_bytes(opened.body(report["body_sha256"]))
+
+
+@app.command()
+def export(
+    project: ProjectName,
+    to: Annotated[ExportTo, typer.Option("--to", help="markdown, llms and files: a folder. Others: one file.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="PATH", help="The folder or the file; - writes jsonl and csv to stdout."),
+    ],
+    run: RunNumber = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="csv: cells as they are, also those that a spreadsheet would compute.")
+    ] = False,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Write the pages of a run to files: Markdown with links between the files, JSON lines, CSV, bodies.
+
+    Needs no network. Interrupted, it goes on when it is repeated; repeated later, it writes what has changed.
+    """
+    from dataclasses import asdict
+
+    from orbweb.cli.progress import Display
+    from orbweb.library import Workspace
+
+    standard = str(out) == "-"
+    if standard and as_json:
+        raise UsageError("--json and --out - both write to standard output; leave one of them out")
+    settle_memory()
+    with Display(quiet=no_progress) as display:
+        done = Workspace(workspace).export(
+            project,
+            to=to.value,
+            out=sys.stdout.buffer if standard else out,
+            run=run,
+            raw=raw,
+            on_progress=display.count,
+        )
+        if standard and not no_progress:
+            display.note(output.export_text(asdict(done)))
+    if not standard:
+        output.emit(asdict(done), output.export_text, as_json=as_json)
 
 
 @app.command()

@@ -207,6 +207,17 @@ def retry_text(report: Report) -> str:
     return f"{many(report['queued'], 'URL')} queued again: orbweb resume {report['project']}"
 
 
+def export_text(report: Report) -> str:
+    """What an export did, in a sentence or two."""
+    place = report["out"] or "standard output"
+    text = f"{many(report['pages'], 'page')} of run {report['run']} as {report['to']}: {place}"
+    changes = [f"{report[name]} {name}" for name in ("written", "unchanged", "removed") if report[name]]
+    text += f" ({size(report['bytes'])}" + (f", {', '.join(changes)})" if report["files"] > 1 else ")")
+    if report["kept"]:
+        text += f"\n{many(report['kept'], 'former file')} left there, because somebody has changed them"
+    return text
+
+
 def url_text(report: Report) -> str:
     lines = [f"{name}: {value}" for name, value in report.items() if value is not None and name != "links"]
     if report.get("links"):

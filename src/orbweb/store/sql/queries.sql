@@ -368,6 +368,47 @@ SELECT visits.content_sha256, urls.key, COALESCE(urls.url, urls.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
+-- name: page_document
+-- One of `page_documents`, for those who want another order.
+SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
+       visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, documents.sha256, documents.size,
+       documents.frame
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.url_id = :url_id AND visits.role = 'primary';
+
+-- name: outline_pages
+-- What an export must know of all pages before it writes the first: which there are, and where they were answered.
+SELECT urls.id, urls.key, COALESCE(visits.final_url, urls.url, urls.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
+
+-- name: outline_alternates
+-- Which page a link to an alternate leads to.
+SELECT urls.id, urls.key, pages.url_id
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
+
+-- name: outline_redirects
+-- Which page a link to a URL that redirects leads to.
+SELECT urls.id, urls.key, visits.redirect_to
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.redirect_to IS NOT NULL ORDER BY visits.number;
+
+-- name: outline_bodies
+-- Bodies of a run with what their visits say.
+SELECT COALESCE(urls.url, urls.key), COALESCE(visits.final_url, urls.url, urls.key), visits.role, visits.status,
+       visits.depth, visits.content_type, visits.encoding, visits.bytes, visits.fetched_at, visits.body_sha256,
+       visits.content_sha256
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.body_sha256 IS NOT NULL ORDER BY visits.number;
+
+-- name: count_bodies_of_run
+-- For the progress of an export.
+SELECT COUNT(*) FROM visits WHERE run_id = :run_id AND body_sha256 IS NOT NULL;
+
 -- name: base_visits
 -- What became of the base URLs and of what they redirect to.
 SELECT COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.error, visits.content_type, visits.role
