@@ -18,7 +18,7 @@ from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
-from orbweb.store import doctor, documents, repair, reports, runs
+from orbweb.store import compare, doctor, documents, repair, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database
 from orbweb.store.documents import Captured
@@ -141,6 +141,17 @@ class Workspace:
     def documents(self, project: str, number: int | None = None) -> Iterator[Captured]:
         """The pages of a run with their documents, in order."""
         return documents.captured(self.db, self.run(project, number).id)
+
+    def diff(
+        self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
+    ) -> Report:
+        """What differs between two runs: the latest and the one before it, unless others are named."""
+        latest = self.run(project, new)
+        if old is None and latest.number == 1:
+            raise NothingToDo(f"project {project!r} has one run; there is nothing to compare it with")
+        earlier = self.run(project, latest.number - 1 if old is None else old)
+        found = compare.Comparison(self.db, earlier, latest, keep_noise=keep_noise).report()
+        return {"project": project, "old": earlier.number, "new": latest.number, **found}
 
     def failed(self, project: str, number: int | None = None) -> list[Report]:
         return reports.failures(self.db, self.run(project, number).id)
