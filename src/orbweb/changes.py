@@ -1,8 +1,9 @@
 """What changed between two texts of a page, apart from noise.
 
 Owns what counts as noise: dates and times, ages ("3 hours ago"), counters of readers ("1,204 views"), made-up
-tokens, and the time a page took to make. Always: a line that differs in noise alone is the same line; every noise that
-was passed over is counted by its kind. Never: takes a number, a price or a version for noise because it is a number.
+tokens, and the time a page took to make. Always: a line that differs in noise alone is the same line; every noise
+that was passed over is counted by its kind. Never: takes a number, a price or a version for noise because it is a
+number.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ _KINDS = {
         r"\b(?:1[5-9]|2\d)\d{8}(?:\d{3})?\b",
     ),
     "timing": (
-        r"\b(?:generated|rendered|loaded|served|built|processed) in \d{1,6}(?:\.\d{1,9})? ?(?:ms|milliseconds|s|seconds?)\b",
+        r"\b(?:generated|rendered|loaded|served|built|processed) in \d{1,6}(?:\.\d{1,9})? ?"
+        r"(?:ms|milliseconds|s|seconds?)\b",
     ),
 }
 _NOISE = re.compile("|".join(f"(?P<{kind}>{'|'.join(looks)})" for kind, looks in _KINDS.items()), re.IGNORECASE)

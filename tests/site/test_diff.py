@@ -41,7 +41,7 @@ def test_what_changed_is_named_and_noise_is_not(tmp_path: Path) -> None:
         pages.update(_site("2026-11-17 05:00:00", later=True))
         cli.crawl(server.url, *options, "--new-run").ok(3)
         base = server.url.rstrip("/")
-    report = cli("diff", "p", "--json").ok(0).json()
+    report = cli("diff", "p", "--json").ok(0).json
 
     def urls(kind: str) -> list[str]:
         return [item["url"].removeprefix(base) for item in report[kind]]
