@@ -281,6 +281,13 @@ class Workspace:
         with self._opened() as opened:
             return opened.clear_queue(project)
 
+    def diff(
+        self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
+    ) -> Report:
+        """What differs between two runs: the latest and the one before it, unless others are named."""
+        with self._opened() as opened:
+            return opened.diff(project, old, new, keep_noise=keep_noise)
+
     def pages(self, project: str, *, run: int | None = None) -> list[Report]:
         """The unique pages of a run, with their alternates."""
         with self._opened() as opened:

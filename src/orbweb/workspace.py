@@ -20,7 +20,7 @@ from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.export import Exported, Format, Source, Watch, export
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
-from orbweb.store import doctor, documents, repair, reports, runs
+from orbweb.store import compare, doctor, documents, repair, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.captures import Captures
 from orbweb.store.db import Database
@@ -171,6 +171,17 @@ class Workspace:
         run = self.run(project, number)
         source = Source(self.db, project, run.id, run.number, rules, self.body, watch)
         return export(source, to, out, raw=raw)
+
+    def diff(
+        self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
+    ) -> Report:
+        """What differs between two runs: the latest and the one before it, unless others are named."""
+        latest = self.run(project, new)
+        if old is None and latest.number == 1:
+            raise NothingToDo(f"project {project!r} has one run; there is nothing to compare it with")
+        earlier = self.run(project, latest.number - 1 if old is None else old)
+        found = compare.Comparison(self.db, earlier, latest, keep_noise=keep_noise).report()
+        return {"project": project, "old": earlier.number, "new": latest.number, **found}
 
     def failed(self, project: str, number: int | None = None) -> list[Report]:
         return reports.failures(self.db, self.run(project, number).id)

@@ -435,6 +435,31 @@ def pages(
 
 
 @app.command()
+def diff(
+    project: ProjectName,
+    old: Annotated[int | None, typer.Argument(metavar="RUN", help="The earlier run.")] = None,
+    new: Annotated[int | None, typer.Argument(metavar="RUN", help="The later run; the latest.")] = None,
+    stat: Annotated[bool, typer.Option("--stat", help="How many lines of each page changed, not which.")] = False,
+    noise: Annotated[
+        bool, typer.Option("--noise", help="Dates, counters and tokens count as changes too.")
+    ] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if there are differences.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Show what changed between two runs: the latest and the one before it, unless others are named."""
+    from orbweb.store.compare import differs
+
+    with _open(workspace) as opened:
+        report = opened.diff(project, old, new, keep_noise=noise)
+    if stat:
+        report["changed"] = [{name: page[name] for name in page if name != "diff"} for page in report["changed"]]
+    output.emit(report, output.diff_text, as_json=as_json)
+    if exit_code and differs(report):
+        raise typer.Exit(1)
+
+
+@app.command()
 def show(
     project: ProjectName,
     url: Annotated[str, typer.Argument(metavar="URL")],

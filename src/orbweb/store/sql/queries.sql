@@ -409,6 +409,19 @@ WHERE visits.run_id = :run_id AND visits.body_sha256 IS NOT NULL ORDER BY visits
 -- For the progress of an export.
 SELECT COUNT(*) FROM visits WHERE run_id = :run_id AND body_sha256 IS NOT NULL;
 
+-- name: compared_urls
+-- `diff` reads two runs side by side; the index on keys serves the order.
+SELECT urls.key, COALESCE(urls.url, urls.key), urls.state, urls.reason, visits.status, visits.kind, visits.role,
+       visits.body_sha256, visits.content_sha256, pages.document, targets.key
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+LEFT JOIN pages ON pages.run_id = urls.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN urls AS targets ON targets.run_id = urls.run_id AND targets.id = visits.redirect_to
+WHERE urls.run_id = :run_id ORDER BY urls.key;
+
+-- name: document_by_hash
+-- `diff` reads the documents of pages that differ.
+SELECT sha256, size, frame FROM documents WHERE sha256 = :sha256;
+
 -- name: base_visits
 -- What became of the base URLs and of what they redirect to.
 SELECT COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.error, visits.content_type, visits.role
