@@ -8,12 +8,12 @@ released, and never stops at one sign alone where real pages look alike.
 
 Signs, by the kind of family:
 - repeated: the same part of a path three times in a row needs no other sign.
-- variant: a value that looks made up (a session, a time). When two such URLs showed the content of pages that were
-  there already, one URL for each place in the site is enough.
-- calendar: nothing but a date in the path or the query. One page that was found on another page of the family, says
-  the same in other numbers and leads nowhere else is enough.
-- query, growth: the other URLs with parameters, and paths that grow by a part with each link. Two such pages in a row
-  are needed.
+- variant: a value that looks made up (a session, a time). When such URLs showed again what others with the same stem
+  have shown, one URL for each stem is enough.
+- calendar: nothing but a date after the stem. One page that was found on another page of the family, says the same
+  in other numbers and leads nowhere else is a sign.
+- growth: the URL of the page it is on, and one part or one parameter more. One such page is a sign.
+- query: the same parameters with other values. Two such pages in a row are a sign.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ def _split(key: str) -> tuple[str, str, str]:
 def _repeats(path: str) -> bool:
     """Whether the parts of a path are too many, or some come again so often that they may be without end."""
     parts = path.split("/")
-    return len(parts) - len(set(parts)) >= REPEATS - 1 and bool(_REPEATED(path)) or len(parts) > MAX_SEGMENTS
+    again = len(parts) - len(set(parts))
+    return len(parts) > MAX_SEGMENTS or (again >= REPEATS - 1 and _REPEATED(path) is not None)
 
 
 def _repeated(site: str, path: str) -> Family:
@@ -138,15 +139,16 @@ def _variant(site: str, path: str, query: str) -> Family | None:
     """A value that looks made up: where it stands is the family, what is left of the URL the stem."""
     match = _SESSION(path)
     if match:
-        name = match[0].partition("=")[0]
+        name, given, _ = match[0].partition("=")
         stem = path[: match.start()] + path[match.end() :]
-        return Family(Kind.VARIANT, f"{site}/...{name}=*", _joined(site, stem, query))
+        made_up = f"{name}=*" if given else f"{name[:3]}*))"
+        return Family(Kind.VARIANT, f"{site}/...{made_up}", _joined(site, stem.replace("//", "/"), query))
     pairs = [pair.partition("=") for pair in query.split("&")] if query else []
-    made_up = [name for name, _, value in pairs if _is_made_up(name, value)]
-    if made_up:
-        rest = "&".join("".join(pair) for pair in pairs if pair[0] not in made_up)
+    names = [name for name, _, value in pairs if _is_made_up(name, value)]
+    if names:
+        rest = "&".join("".join(pair) for pair in pairs if pair[0] not in names)
         return Family(
-            Kind.VARIANT, f"{site}/...?{'&'.join(f'{name}=*' for name in made_up)}", _joined(site, path, rest)
+            Kind.VARIANT, f"{site}/...?{'&'.join(f'{name}=*' for name in names)}", _joined(site, path, rest)
         )
     segments = path.split("/")
     for at, segment in enumerate(segments):
@@ -232,7 +234,7 @@ class Traps:
         self._dirty: dict[str, FamilyRow] = {}
 
     def judge(self, key: str, parent: str) -> tuple[str | None, bool]:
-        """The pattern by which a link is parked, if it is; and whether its page would be kin of the one it is on."""
+        """The pattern by which a link is parked, if it is; and whether it is kin of the page it is on."""
         found = family_of(key, parent)
         if found is None:
             return None, False
@@ -273,14 +275,14 @@ class Traps:
     def settled(self, key: str, *, kin: bool, repeats: bool, elsewhere: bool, summary: bytes) -> None:
         """A page was captured, and its links are about to be judged.
 
-        `kin`: it was found on a page of its family; `repeats`: its content was there before; `elsewhere`: it leads to
-        a new URL of another family.
+        `kin`: it was found on a page of its family; `repeats`: its content was there before; `elsewhere`: it leads
+        to a new URL of another family.
         """
         for found in _families_of(key, kin=kin):
             row = self._row(found.pattern, found.kind)
             if found.kind is Kind.VARIANT:
                 stem = self._row(found.stem, Kind.VARIANT)
-                same = repeats or alike(stem.sketch, summary)
+                same = repeats or (summary != b"" and stem.sketch == summary)
                 barren = row.barren + 1 + kin if same else 0
                 self._save(stem._replace(sketch=summary))
             elif kin:

@@ -185,4 +185,4 @@ class SqliteFrontier:
 
 
 def _item(row: Row) -> Item:
-    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:10], bool(row[10]))
+    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:10])._replace(kin=bool(row[10]))
