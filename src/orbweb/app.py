@@ -189,6 +189,7 @@ def policy_rules(config: Config) -> Rules:
         exclude=config.scope.exclude,
         obey_directives=config.robots.obey_directives,
         follow_nofollow_links=config.robots.follow_nofollow_links,
+        park_traps=config.scope.park_traps,
     )
 
 

@@ -178,6 +178,8 @@ class Scope(Section):
     """RE2 patterns searched in the whole canonical URL; when given, a URL must match one."""
     exclude: tuple[Pattern, ...] = ()
     """RE2 patterns; a URL that matches one is skipped."""
+    park_traps: bool = True
+    """URLs that a site makes up for ever (calendars, session ids, repeated paths) are skipped until released."""
 
 
 class Urls(Section):

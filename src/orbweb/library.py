@@ -276,6 +276,11 @@ class Workspace:
         with self._opened() as opened:
             return opened.queue(project)
 
+    def release(self, project: str, pattern: str) -> int:
+        """Queue the parked URLs of a family, or those in which the RE2 pattern is found. How many URLs."""
+        with self._opened() as opened:
+            return opened.release(project, pattern)
+
     def clear_queue(self, project: str) -> int:
         """Give up what is queued, which completes the run. How many URLs."""
         with self._opened() as opened:

@@ -39,6 +39,7 @@ class SkipReason(StrEnum):
     MAX_DEPTH = "max_depth"
     ROBOTS = "robots"
     ROBOTS_UNAVAILABLE = "robots_unavailable"
+    TRAP = "trap"
     NOFOLLOW = "nofollow"
     NOINDEX = "noindex"
     SITEMAP_ONLY = "sitemap_only"
@@ -97,7 +98,7 @@ class Place(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A URL with its turn: what the frontier holds and leases."""
+    """A URL with its turn: what the frontier holds and leases. `kin`: found on a page of its own family."""
 
     id: int
     key: str
@@ -109,6 +110,7 @@ class Item(NamedTuple):
     hops: int
     redirects: int
     base: int
+    kin: bool = False
 
     @property
     def place(self) -> Place:
@@ -131,6 +133,7 @@ class Verdict(NamedTuple):
     rule: str | None
     base: int
     hops: int
+    kin: bool = False
 
 
 class Link(NamedTuple):
@@ -295,6 +298,7 @@ class Digest(NamedTuple):
     blob: Blob
     content_sha256: bytes
     document: PackedDocument | None = None
+    sketch: bytes = b""
 
 
 class Reused(NamedTuple):

@@ -67,6 +67,7 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         parsed.truncated,
         len(parsed.links),
         document and [document.sha256.hex(), *document[1:-1]],
+        digest.sketch.hex(),
     ]
     meta = json.dumps(facts).encode()
     links = parsed.links + parsed.resources
@@ -98,13 +99,13 @@ def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
     facts = json.loads(meta)
     if isinstance(facts, str):
         return ticket, Failed(FailKind.UNPARSABLE, facts)
-    title, canonical, noindex, nofollow, encoding, truncated, count, listed = facts
+    title, canonical, noindex, nofollow, encoding, truncated, count, listed, sketch = facts
     links = _decode_links(keys.decode(), urls.decode(), flags)
     parsed = Parsed(
         links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, truncated
     )
     document = PackedDocument._make((bytes.fromhex(listed[0]), *listed[1:], document_frame)) if listed else None
-    return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256, document)
+    return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256, document, bytes.fromhex(sketch))
 
 
 def _decode_links(keys: str, urls: str, flags: bytes) -> tuple[Link, ...]:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from orbweb import urls
+from orbweb import policy, urls
 from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.export import Exported, Format, Source, Watch, export
@@ -280,6 +280,22 @@ class Workspace:
             if run.state is not RunState.PAUSED:
                 raise NothingToDo(f"project {project!r} has no queued URLs to clear")
             return runs.finish(self.db, run, "queue cleared by hand", now_us())
+
+    def release(self, project: str, pattern: str) -> int:
+        """Queue the parked URLs of the family with this pattern, or those in which it is found; how many."""
+        finds = policy.finder("--release", pattern)
+        with self._owned(project) as run:
+            chosen = [
+                (number, rule.partition(": ")[2])
+                for number, url, rule in runs.trapped(self.db, run.id)
+                if rule.partition(": ")[2] == pattern or finds(url)
+            ]
+            if not chosen:
+                raise NothingToDo(f"project {project!r} has no parked URLs that match {pattern!r}")
+            runs.release(
+                self.db, run, [number for number, _ in chosen], {family for _, family in chosen}, now_us()
+            )
+        return len(chosen)
 
     def retry(self, project: str, kind: str | None = None) -> int:
         """Queue failed URLs again; how many."""

@@ -412,11 +412,22 @@ def runs(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir 
 def queue(
     project: ProjectName,
     clear: Annotated[bool, typer.Option("--clear", help="Give up what is queued; completes the run.")] = False,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Queue parked URLs: the family with this pattern, or those in which this RE2 pattern is found.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show what is queued, by source, and what is next."""
+    """Show what is queued, by source, what is next, and what is parked as a trap."""
+    if clear and release is not None:
+        raise UsageError("--clear gives up what --release queues: use one of them")
     with _open(workspace) as opened:
+        if release is not None:
+            typer.echo(f"{opened.release(project, release)} parked URLs queued", err=True)
         if clear:
             typer.echo(f"{opened.clear_queue(project)} queued URLs given up", err=True)
         output.emit(opened.queue(project), output.queue_text, as_json=as_json)

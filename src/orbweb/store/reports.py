@@ -100,6 +100,10 @@ def queue(db: Database, run: Run, *, alive: bool) -> Report:
         "can_resume": not alive and found["queued"] > 0,
         "crawls": [crawl.number for crawl in crawls_of(db, run.id)],
         "by_source": dict(db.all("queued_by_source", run_id=run.id)),
+        "traps": [
+            {"pattern": rule.partition(": ")[2], "parked": count}
+            for rule, count in db.all("traps_of", run_id=run.id)
+        ],
         "next": [
             {"url": url, "source": source, "place": str(Place(depth, rank)), "hops": hops}
             for url, source, depth, rank, hops in db.all("queue_head", run_id=run.id, count=QUEUE_HEAD)

@@ -105,9 +105,9 @@ WHERE id = :crawl_id AND state = 'in_progress';
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
 INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
-                  lastmod)
+                  lastmod, kin)
 VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank, :lane, :hops, :redirects, :base,
-        :referrer, :lastmod);
+        :referrer, :lastmod, :kin);
 
 -- name: settle_url
 -- Guarded: only the owner settles, and only what is queued.
@@ -116,7 +116,8 @@ UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :r
 -- name: readmit_url
 -- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
 UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
-                rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer
+                rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer,
+                kin = :kin
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
@@ -132,6 +133,17 @@ WHERE run_id = :run_id AND id = :id AND state = 'queued';
 -- name: defer_url
 -- A place that held up the order for too long goes back to the queue, and has no turn before `due_at`.
 UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :id AND state = 'queued';
+
+-- name: families_of
+-- What a run has learned of URLs without end.
+SELECT pattern, kind, barren, released, sketch FROM families WHERE run_id = :run_id;
+
+-- name: save_family
+-- Each page of a family may change what is known of it.
+INSERT INTO families (run_id, pattern, kind, barren, released, sketch)
+VALUES (:run_id, :pattern, :kind, :barren, :released, :sketch)
+ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, released = excluded.released,
+                                            sketch = excluded.sketch;
 
 -- name: robots_of
 -- Rules are kept for a day, whichever project asked.
@@ -173,7 +185,7 @@ SELECT id, key FROM urls WHERE run_id = :run_id AND lane = :lane AND state = 'qu
 
 -- name: queued_in_order
 -- The next places of a lane; the partial index serves it without a sort.
-SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, due_at FROM urls
+SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, kin, due_at FROM urls
 WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) >= (:depth, :rank)
 ORDER BY depth, rank LIMIT :count;
 
@@ -470,8 +482,22 @@ SELECT visits.url_id FROM visits WHERE visits.run_id = :run_id AND visits.kind I
 AND (:kind IS NULL OR visits.kind = :kind) ORDER BY visits.number;
 
 -- name: requeue_url
--- A failed URL gets a new rank at the end of its depth.
-UPDATE urls SET state = 'queued', rank = :rank WHERE run_id = :run_id AND id = :id AND state = 'failed';
+-- A failed or released URL gets a new rank at the end of its depth.
+UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank
+WHERE run_id = :run_id AND id = :id AND state = :from_state;
+
+-- name: trapped
+-- `queue --release` looks among them, in the order of their finding.
+SELECT id, COALESCE(url, key), rule FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' ORDER BY id;
+
+-- name: traps_of
+-- `queue` shows what is parked, by family.
+SELECT rule, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' GROUP BY rule ORDER BY rule;
+
+-- name: release_family
+-- A person wants this family followed, whatever it has shown.
+INSERT INTO families (run_id, pattern, kind, barren, released, sketch) VALUES (:run_id, :pattern, 'released', 0, 1, x'')
+ON CONFLICT (run_id, pattern) DO UPDATE SET released = 1;
 
 -- name: forget_visit
 -- A retried URL will be visited again, so its old row goes.
