@@ -204,13 +204,8 @@ class Digester:
         blob = pack(job.body, self._compressor)
         said = document.text.encode("utf-8", "surrogatepass")
         content_sha256 = hashlib.sha256(said).digest() if said else blob.sha256
-        return Digest(
-            parsed,
-            blob,
-            content_sha256,
-            documents.pack(document, content.VERSION, self._compressor),
-            traps.sketch(document.text),
-        )
+        packed = documents.pack(document, content.VERSION, traps.sketch(document.text), self._compressor)
+        return Digest(parsed, blob, content_sha256, packed)
 
 
 def cpu_limit_s(size: int) -> float:

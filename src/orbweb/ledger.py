@@ -346,9 +346,8 @@ class Ledger:
             self._leave_out(item, rule)
         if self._policy.rules.park_traps and (item.kin or family(item.key) is not None):
             elsewhere = self._leads_elsewhere(item, digest.parsed.links)
-            self._traps.settled(
-                item.key, kin=item.kin, repeats=repeats, elsewhere=elsewhere, summary=digest.sketch
-            )
+            sketch = digest.document.sketch if digest.document else b""
+            self._traps.settled(item.key, kin=item.kin, repeats=repeats, elsewhere=elsewhere, summary=sketch)
         self._follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
 
     def _leads_elsewhere(self, item: Item, links: Sequence[Link]) -> bool:

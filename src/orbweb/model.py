@@ -216,6 +216,7 @@ class PackedDocument(NamedTuple):
     tokens: int
     confidence: float
     simhash: int
+    sketch: bytes
     size: int
     frame: bytes
 
@@ -298,7 +299,6 @@ class Digest(NamedTuple):
     blob: Blob
     content_sha256: bytes
     document: PackedDocument | None = None
-    sketch: bytes = b""
 
 
 class Reused(NamedTuple):

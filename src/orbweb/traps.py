@@ -8,8 +8,8 @@ released, and never stops at one sign alone where real pages look alike.
 
 Signs, by the kind of family:
 - repeated: the same part of a path three times in a row needs no other sign.
-- variant: a value that looks made up (a session, a time). When such URLs showed again what others with the same stem
-  have shown, one URL for each stem is enough.
+- variant: a value that looks made up (a session, a time). When such URLs showed again what others with the same
+  stem have shown, one URL for each stem is enough.
 - calendar: nothing but a date after the stem. One page that was found on another page of the family, says the same
   in other numbers and leads nowhere else is a sign.
 - growth: the URL of the page it is on, and one part or one parameter more. One such page is a sign.

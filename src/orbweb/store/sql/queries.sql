@@ -249,7 +249,7 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- name: captured_document
 -- What was read out of a captured page, without its frame.
 SELECT documents.sha256, documents.extractor, documents.title, documents.language, documents.words, documents.tokens,
-       documents.confidence, documents.simhash, documents.size
+       documents.confidence, documents.simhash, documents.sketch, documents.size
 FROM pages JOIN documents ON documents.sha256 = pages.document
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
@@ -268,8 +268,8 @@ VALUES (:run_id, :content_sha256, :url_id, :base, :document);
 
 -- name: add_document
 -- An earlier run or another process may have stored the same document; the first row stays.
-INSERT INTO documents (sha256, extractor, title, language, words, tokens, confidence, simhash, size, frame)
-VALUES (:sha256, :extractor, :title, :language, :words, :tokens, :confidence, :simhash, :size, :frame)
+INSERT INTO documents (sha256, extractor, title, language, words, tokens, confidence, simhash, sketch, size, frame)
+VALUES (:sha256, :extractor, :title, :language, :words, :tokens, :confidence, :simhash, :sketch, :size, :frame)
 ON CONFLICT (sha256) DO NOTHING;
 
 -- name: document_of

@@ -159,6 +159,7 @@ CREATE TABLE documents (
     tokens      INTEGER NOT NULL,
     confidence  REAL NOT NULL,
     simhash     INTEGER NOT NULL,
+    sketch      BLOB NOT NULL,
     size        INTEGER NOT NULL,
     frame       BLOB NOT NULL
 );
