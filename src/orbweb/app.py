@@ -406,6 +406,7 @@ async def _crawl(
         bodies=bodies,
         keeps_resources=Resources(config.resources.mode) is Resources.STORE,
         lane_of=_lane_of(config),
+        by_site=config.engine.order == "relaxed" and session.plan is None,
         clock=now_us,
     )
     dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)

@@ -30,6 +30,7 @@ from orbweb.model import (
     Source,
     Verdict,
 )
+from orbweb.outset import Outset, Scope
 from orbweb.policy import Candidate, Policy
 from orbweb.store import (
     FAILED,
@@ -100,6 +101,7 @@ class Ledger:
         bodies: BodyStore,
         keeps_resources: bool,
         lane_of: Callable[[str], str],
+        by_site: bool,
         clock: Callable[[], int],
     ) -> None:
         self._db = db
@@ -115,10 +117,14 @@ class Ledger:
         self._next_rank = run.next_rank
         self._next_visit = run.next_visit
         self._bases = {base.number: base for base in bases}
-        self._open_bases = int(db.value("queued_at_depth_zero", run_id=run.id))
         self._queued_by_base: Counter[int] = Counter(dict(db.all("queued_by_base", run_id=run.id)))
         self.scope_fixed = run.scope_fixed
         self.surveyed = run.surveyed
+        self._outset = Outset(
+            [Scope(base.number, base.scope_key) for base in bases],
+            {} if run.scope_fixed else dict(db.all("open_base_places", run_id=run.id)),
+            by_site=by_site,
+        )
         self.counts: Counter[Tally] = Counter(
             {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run.id)}
         )
@@ -144,7 +150,7 @@ class Ledger:
         self._begin_group()
         for base in bases:
             self._check_limit(base.number)
-        if not self.scope_fixed and not self._open_bases:
+        if not self.scope_fixed and self._outset.is_settled:
             self._fix_scope()
 
     def _begin_group(self) -> None:
@@ -175,9 +181,6 @@ class Ledger:
         limit = self._policy.rules.page_limit
         return None if limit is None else limit - self._bases[base].pages
 
-    def scope_of(self, base: int) -> str:
-        return self._bases[base].scope_key
-
     def settle(self, item: Item, outcome: Outcome) -> None:
         """Commit the outcome of the place whose turn it is."""
         failpoint("page_settled")
@@ -198,8 +201,8 @@ class Ledger:
             self._resource(item, outcome, outcome.digest)
         else:
             self._visit(item, outcome)
-        if item.depth == 0:
-            self._close_base()
+        if item.depth == 0 and not self.scope_fixed:
+            self._close_base(item.base)
 
     def defer(self, item: Item, due_at: int) -> None:
         """Put a place that holds up the order at the end of its depth; it has no turn before `due_at`."""
@@ -231,9 +234,17 @@ class Ledger:
         self._bodies_seen.written()
         self._frontier.refill()
 
-    def scopes(self) -> list[tuple[int, str]]:
-        """The number of each base URL and where its scope lies."""
-        return [(base.number, base.scope_key) for base in self._bases.values()]
+    def is_ripe(self, item: Item) -> bool:
+        """Whether the place may be asked for: a base URL, or what lies in the scope however others still move."""
+        if not item.depth or self.surveyed:
+            return True
+        if item.hops or not self._outset.is_free(item.key):
+            return False
+        return not self._policy.judge(Candidate(item.key, item.depth, 0, item.base, item.source)).hops
+
+    def unsurveyed(self) -> list[tuple[Scope, ...]]:
+        """The scopes whose sitemaps may be read from now on, each named once."""
+        return [] if self.surveyed else self._outset.due()
 
     def chart(self, base: int, entries: Iterable[tuple[Target, str | None]]) -> None:
         """Find what a sitemap lists, in its order, as if the base URL linked to it."""
@@ -246,9 +257,10 @@ class Ledger:
             if known is not None and lastmod is not None:
                 self._group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
 
-    def end_survey(self) -> None:
-        """Every sitemap is read, or none is to be: from now on links are followed."""
-        self.surveyed = True
+    def end_survey(self, scopes: Iterable[Scope]) -> None:
+        """Their sitemaps are read, or none are to be; after the last of them all links are followed."""
+        self._outset.read(scopes)
+        self.surveyed = self._outset.is_over
 
     def _hops_now(self, item: Item) -> int:
         """A shorter path may have been found since the item was leased."""
@@ -406,6 +418,7 @@ class Ledger:
             return
         rule = self._policy.page_limit_rule()
         self._policy.fill(base)
+        self._outset.drop(base)
         self._frontier.drop(base)
         self._group.limited[base] = rule
         self._count(QUEUED, skipped(SkipReason.PAGE_LIMIT.value), self._queued_by_base[base])
@@ -506,8 +519,8 @@ class Ledger:
         rank = self._next_rank
         self._next_rank += 1
         self._queued_by_base[verdict.base] += 1
-        if found.depth == 0:
-            self._open_bases += 1
+        if found.depth == 0 and not self.scope_fixed:
+            self._outset.admit(verdict.base)
         self._frontier.admit(
             Item(
                 number,
@@ -562,29 +575,36 @@ class Ledger:
 
     def _move_scope(self, base: int, key: str) -> None:
         self._policy.move_scope(base, key)
+        self._outset.move(base, key)
         moved = self._bases[base]
         self._save_base(Base(base, moved.url, key, moved.pages))
 
-    def _close_base(self) -> None:
+    def _close_base(self, base: int) -> None:
         """When the last base URL and what it redirects to are settled, the scope is fixed."""
-        self._open_bases -= 1
-        if not self._open_bases and not self.scope_fixed:
+        self._outset.settle(base)
+        if self._outset.is_settled:
             self._fix_scope()
 
     def _fix_scope(self) -> None:
         if len(self._bases) > 1:
             self.flush()
-            self._judge_again()
+            if self._db.value("moved_base", run_id=self._run_id) is not None:
+                self._judge_again()
             self.scope_fixed = True
             self.flush()
             self._frontier.reload()
         self.scope_fixed = True
 
     def _judge_again(self) -> None:
-        """With several base URLs, a page may have been judged before another one's scope moved."""
-        for number, key, source, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
+        """With several base URLs, a page may have been judged before another one's scope moved.
+
+        What is leased or visited by now is in the scope whoever moved, and keeps its owner.
+        """
+        for number, key, source, reason, rule, depth, rank, hops, base, parent_base in self._db.each(
             "urls_beyond_bases", run_id=self._run_id
         ):
+            if self._frontier.is_leased(number):
+                continue
             verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, Source(source)))
             if reason == SkipReason.NOFOLLOW:
                 verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
@@ -601,7 +621,15 @@ class Ledger:
             self._count(_tally(reason), _tally(new_reason))
             state = ItemState.SKIPPED if new_reason else ItemState.QUEUED
             row = RejudgeRow(
-                state.value, new_reason, verdict.rule, new_rank, verdict.hops, verdict.base, self._run_id, number
+                state.value,
+                new_reason,
+                verdict.rule,
+                new_rank,
+                self._lane_of(key),
+                verdict.hops,
+                verdict.base,
+                self._run_id,
+                number,
             )
             self._group.changes.append(("rejudge_url", row))
             self._frontier.remember(key, Known(number, depth, verdict.hops, new_reason))

@@ -234,7 +234,7 @@ def test_changes_follow_inserts_in_the_order_they_came(site: Site) -> None:
             ),
         ),
         ("shorten_path", ShortenRow(1, run_id, number)),
-        ("rejudge_url", RejudgeRow("queued", None, None, 8, 0, 0, run_id, number)),
+        ("rejudge_url", RejudgeRow("queued", None, None, 8, "", 0, 0, run_id, number)),
     ]
     site.group.tallies[skipped("max_depth")] -= 1
     site.group.tallies[QUEUED] += 1

@@ -60,8 +60,7 @@ class SqliteFrontier:
         self.reload()
 
     def reload(self) -> None:
-        """Read the queue anew; nothing is leased and every admitted row is written."""
-        self._leased.clear()
+        """Read the queue anew; what is leased stays so, and every admitted row is written."""
         self._deferred.clear()
         lanes = self._db.all("queued_lanes", run_id=self._run_id)
         self._lanes = {lane: _Lane(horizon=Place(0, 0)) for (lane,) in lanes}
@@ -91,6 +90,10 @@ class SqliteFrontier:
         item = heapq.heappop(self._lanes[lane].heap)[2]
         self._leased.add(item.id)
         return item
+
+    def is_leased(self, number: int) -> bool:
+        """Whether the URL with this id is leased."""
+        return number in self._leased
 
     def settled(self, item: Item) -> None:
         """A lease that ended in a visit."""

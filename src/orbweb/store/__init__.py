@@ -88,6 +88,7 @@ class RejudgeRow(NamedTuple):
     reason: str | None
     rule: str | None
     rank: int | None
+    lane: str
     hops: int
     base: int
     run_id: int

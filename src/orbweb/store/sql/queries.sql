@@ -122,7 +122,7 @@ WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
 -- The scope was moved by a redirecting base URL, so what was found before is judged again.
-UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, hops = :hops, base = :base
+UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, lane = :lane, hops = :hops, base = :base
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
 -- name: refuse_url
@@ -205,15 +205,21 @@ SELECT key, id, depth, hops, reason FROM urls WHERE run_id = :run_id;
 -- The queue of each base URL, for page limits.
 SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY base;
 
--- name: queued_at_depth_zero
--- While base URLs are queued the scope is not fixed.
-SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth = 0;
+-- name: open_base_places
+-- While base URLs, or what they redirect to, are queued the scope is not fixed.
+SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth = 0 GROUP BY base;
+
+-- name: moved_base
+-- Without one, nothing that was judged would be judged otherwise when the scope is fixed.
+SELECT bases.number FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
+WHERE bases.run_id = :run_id AND bases.scope_key <> urls.key LIMIT 1;
 
 -- name: urls_beyond_bases
--- Judged again, in the order of their finding, when the scope is fixed.
+-- Judged again, in the order of their finding, when the scope is fixed; not what was asked for, or refused for what it is.
 SELECT urls.id, urls.key, urls.source, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
 FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
-WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
+WHERE urls.run_id = :run_id AND urls.depth > 0 AND urls.state IN ('queued', 'skipped')
+AND (urls.reason IS NULL OR urls.reason NOT IN ('noindex', 'robots', 'robots_unavailable')) ORDER BY urls.id;
 
 -- name: add_visit
 -- One row a settled URL.
