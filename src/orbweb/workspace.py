@@ -18,7 +18,7 @@ from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
-from orbweb.store import doctor, repair, reports, runs
+from orbweb.store import reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database
 from orbweb.store.files import FileStore
@@ -182,6 +182,8 @@ class Workspace:
     @classmethod
     def doctor(cls, path: Path, *, mend: bool = False) -> Report:
         """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair."""
+        from orbweb.store import doctor, repair
+
         if not (path / doctor.DATABASE).exists():
             raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
         with ExitStack() as owned:
