@@ -18,14 +18,16 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from orbweb import __version__
 from orbweb.errors import ConfigError
+
+if TYPE_CHECKING:
+    import yaml
 
 MAX_WORKERS = 1024
 PATTERN_BYTES = 1000
@@ -59,9 +61,13 @@ YamlOff = BeforeValidator(lambda value: "off" if value is False else value)
 
 
 class Section(BaseModel):
-    """A part of the configuration. Unknown keys are errors."""
+    """A part of the configuration. Unknown keys are errors.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    The checks of all parts are built once, with those of the whole, when settings are first checked: built part by
+    part, they would take a good share of the time a command needs to start.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Fetch(Section):
@@ -279,17 +285,17 @@ class Config(Section):
     """`crawl` resumes a paused run; false finishes it and starts a new one."""
     resolve: tuple[str, ...] = ()
     """HOST:PORT:ADDR[:PORT] pins, for tests and staging."""
-    fetch: Fetch = Fetch()
-    proxy: ProxyList = ProxyList()
-    limits: Limits = Limits()
-    scope: Scope = Scope()
-    urls: Urls = Urls()
-    robots: Robots = Robots()
-    sitemap: Sitemap = Sitemap()
-    resources: Resources = Resources()
-    cache: Cache = Cache()
-    engine: Engine = Engine()
-    store: Store = Store()
+    fetch: Fetch = Fetch.model_construct()
+    proxy: ProxyList = ProxyList.model_construct()
+    limits: Limits = Limits.model_construct()
+    scope: Scope = Scope.model_construct()
+    urls: Urls = Urls.model_construct()
+    robots: Robots = Robots.model_construct()
+    sitemap: Sitemap = Sitemap.model_construct()
+    resources: Resources = Resources.model_construct()
+    cache: Cache = Cache.model_construct()
+    engine: Engine = Engine.model_construct()
+    store: Store = Store.model_construct()
 
     @field_validator("user_agent")
     @classmethod
@@ -453,10 +459,7 @@ def read_file(path: Path) -> Settings:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot read the configuration: {_reason(error)}") from error
-    try:
-        loaded = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {_yaml_reason(error)}") from None
+    loaded = _read_yaml(text, source=str(path))
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
@@ -472,12 +475,19 @@ def read_environment(environ: Mapping[str, str]) -> Settings:
         if not name.startswith("ORBWEB_") or not (nested or section in Config.model_fields):
             continue
         source = f"environment variable {name}"
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from None
+        value = _read_yaml(text, source=source)
         settings = merge(settings, given({section: {key: value} if nested else value}, source=source))
     return settings
+
+
+def _read_yaml(text: str, *, source: str) -> Any:
+    """Imported when there is something to read: most crawls have neither file nor variables."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from None
 
 
 def given(settings: Mapping[str, Any], *, source: str) -> Settings:

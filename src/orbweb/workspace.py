@@ -12,15 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from orbweb import policy, urls
 from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
-from orbweb.export import Exported, Format, Source, Watch, export
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
-from orbweb.store import compare, doctor, documents, repair, reports, runs
+from orbweb.store import documents, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.captures import Captures
 from orbweb.store.db import Database
@@ -32,6 +31,9 @@ from orbweb.store.reports import Report
 from orbweb.store.runs import Manner, Run
 from orbweb.store.segments import SegmentStore
 from orbweb.urls import DEFAULT_RULES, UrlRules
+
+if TYPE_CHECKING:
+    from orbweb.export import Exported, Format, Watch
 
 STOP_WAIT_S = 30.0
 
@@ -168,6 +170,8 @@ class Workspace:
         watch: Watch,
     ) -> Exported:
         """Write the pages of a run to a folder, a file or a stream. `rules` are those of the project."""
+        from orbweb.export import Source, export
+
         run = self.run(project, number)
         source = Source(self.db, project, run.id, run.number, rules, self.body, watch)
         return export(source, to, out, raw=raw)
@@ -176,6 +180,8 @@ class Workspace:
         self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
     ) -> Report:
         """What differs between two runs: the latest and the one before it, unless others are named."""
+        from orbweb.store import compare
+
         latest = self.run(project, new)
         if old is None and latest.number == 1:
             raise NothingToDo(f"project {project!r} has one run; there is nothing to compare it with")
@@ -228,6 +234,8 @@ class Workspace:
     @classmethod
     def doctor(cls, path: Path, *, mend: bool = False) -> Report:
         """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair."""
+        from orbweb.store import doctor, repair
+
         if not (path / doctor.DATABASE).exists():
             raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
         with ExitStack() as owned:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.main import get_command_name
+from typer.models import CommandInfo
 
 from orbweb import __version__
 from orbweb.cli import output, settle_memory
@@ -142,6 +144,24 @@ Refresh = Annotated[
     bool, typer.Option("--refresh", help="Reuse nothing that earlier runs captured: fetch every page anew.")
 ]
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
+
+
+@contextmanager
+def only(names: list[str]) -> Iterator[typer.Typer]:
+    """The app with the named command alone, or with all of them if there is none of that name.
+
+    Options are read from signatures, which for all commands takes longer than many a command itself.
+    """
+    every = app.registered_commands
+    app.registered_commands = [each for each in every if _name(each) in names] or every
+    try:
+        yield app
+    finally:
+        app.registered_commands = every
+
+
+def _name(command: CommandInfo) -> str | None:
+    return command.name or (get_command_name(command.callback.__name__) if command.callback else None)
 
 
 @contextmanager
