@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Set
 from functools import lru_cache
 
-from turbohtml import Element, Text
+from turbohtml import Element, Node, Text
 
 from orbweb.content.languages import KNOWN, NO_LANGUAGE
 
@@ -191,11 +191,22 @@ def _line_elements(pre: Element, lines: str) -> list[Element]:
 
 
 def _end_line(line: Element) -> None:
-    before, after = line.previous_sibling, line.next_sibling
+    before, after = line.previous_sibling, _following(line)
     if isinstance(before, Text) and before.data.strip() and not before.data.endswith("\n"):
         line.insert_before(Text("\n"))
     if not line.text.endswith("\n") and not (isinstance(after, Text) and after.data.startswith(("\n", "\r"))):
         line.append(Text("\n"))
+
+
+def _following(line: Element) -> Node | None:
+    """What stands after a line, also where the line ends a group of lines."""
+    last: Node = line
+    for _ in range(_ANCESTORS):
+        above = last.parent
+        if last.next_sibling is not None or not isinstance(above, Element) or above.tag == "pre":
+            break
+        last = above
+    return last.next_sibling
 
 
 def _leave_table(pre: Element) -> None:

@@ -51,6 +51,8 @@ _MATH_TAGS = ("math", "mjx-container", "script", "img")
 _FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
 _LAZY = ("data-src", "data-original", "data-lazy-src", "data-srcset", "srcset")
 _CODE = ("code", "samp", "kbd")
+_CARD_DEPTH = 4
+"""How far above a heading a link may begin."""
 _SHORT = 5
 _SCHEME = 16
 """Characters: as long as a permalink sign is at most, and within which a scheme ends."""
@@ -64,7 +66,7 @@ _RARE = (
 """What is looked for if it occurs at all."""
 _SEEN = ("img", "svg", "picture", "video", "iframe", MATH)
 """What a reader sees though it is no text."""
-_SIGNS = frozenset(("¶", "#", "§", "🔗", "⚓", "◆", "◊", "∞", "†", "[#]", "[¶]", "★"))
+_SIGNS = frozenset(("¶", "#", "§", "\uf0c1", "🔗", "⚓", "◆", "◊", "∞", "†", "[#]", "[¶]", "★"))
 _BLANK = " \t\r\n\f\v\xa0\u200b\u200c\u2060\ufeff\u00ad\ufe0e\ufe0f"
 _TEX_SIGNS = (("\\[", "\\]", True), ("\\(", "\\)", False), ("$$", "$$", True), ("$", "$", False))
 _no_target = re.compile(r"\s*(?:javascript|vbscript|data|about|file|blob):", re.IGNORECASE).match
@@ -149,7 +151,9 @@ def _links(root: Element) -> int:
 
 def _says_nothing(link: Element, href: str, text: str) -> bool:
     text = text.strip(_BLANK)
-    return (text in _SIGNS and "#" in href) if text else next(link.iter_elements(_SEEN), None) is None
+    return (
+        (text in _SIGNS and text != "#" and "#" in href) if text else next(link.iter_elements(_SEEN), None) is None
+    )
 
 
 def _out_of_code(link: Element) -> None:
@@ -170,14 +174,40 @@ def _out_of_code(link: Element) -> None:
 
 def _headings(root: Element) -> None:
     for heading in outermost(root, _HEADINGS):
+        _out_of_link(heading)
         for link in list(heading.iter_elements("a")):
             text = link.text.strip(_BLANK)
             if _is_permalink(text):
                 link.decompose()
-            elif (link.attr("href") or "").startswith("#") and text == heading.text.strip(_BLANK):
+            elif text == heading.text.strip(_BLANK) and _is_own(link, heading):
                 link.unwrap()
+            elif text in _SIGNS:
+                link.decompose()
         if not heading.text.strip(_BLANK) and next(heading.iter_elements(_SEEN), None) is None:
             heading.decompose()
+
+
+def _out_of_link(heading: Element) -> None:
+    """A link holds no headings, so it is written inside the heading, and inside the paragraphs beside it."""
+    link = heading.parent
+    for _ in range(_CARD_DEPTH):
+        if not isinstance(link, Element) or link.tag == "a":
+            break
+        link = link.parent
+    if not isinstance(link, Element) or link.tag != "a" or (href := link.attr("href")) is None:
+        return
+    for block in list(link.iter_elements((*_HEADINGS, "p"))):
+        if block.text.strip(_BLANK) and next(block.iter_elements(_HEADINGS), None) is None:
+            block.wrap_children(Element("a", {"href": href}))
+    link.unwrap()
+
+
+def _is_own(link: Element, heading: Element) -> bool:
+    """Whether a link leads to the heading that it stands in."""
+    above = heading.parent
+    names = (heading.attr("id"), link.attr("id"), above.attr("id") if isinstance(above, Element) else None)
+    target = link.attr("href") or ""
+    return target.startswith("#") and target[1:] in names
 
 
 def _admonitions(root: Element, notes: Set[str]) -> None:
