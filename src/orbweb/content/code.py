@@ -1,4 +1,4 @@
-"""Code blocks of a DOM: each becomes one `<pre><code class="language-x">` that holds its exact text and no markup.
+"""Code blocks of a DOM: each becomes one `<pre class="language-x">` that holds its exact text and no markup.
 
 Owns what is code without saying so in HTML (editors, listings in tables, generators that write an element a line),
 what is no code inside code (line numbers, copy buttons) and how a page names a language. Always: text and line
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Set
 from functools import lru_cache
 
-from turbohtml import Element, Text
+from turbohtml import Element, Node, Text
 
 from orbweb.content.languages import KNOWN, NO_LANGUAGE
 
@@ -44,7 +44,9 @@ _LINES = frozenset(
         *("code__line", "react-code-text", "blob-code"),
     )
 )
-_BREAKING = ("br", "div", "li", "tr", "p")
+_BREAKING = ("br", "div", "li", "tr", "p", "button", "svg")
+_BUTTONS = ("button", "clipboard-copy")
+_UNUSUAL = ("xmp", "listing", "textarea", "tt", "br")
 _STYLED_LINES = '[style*="display:block"], [style*="display: block"]'
 _copies = re.compile(r"copy|clipboard|kopier|copier|copiar", re.IGNORECASE).search
 _ANCESTORS = 4
@@ -70,16 +72,18 @@ _writable = re.compile(r"[a-z0-9][a-z0-9+#._/-]{0,39}").fullmatch
 _locale = re.compile(r"[a-z]{2}(?:[-_][a-z]{2,4})?").fullmatch
 
 
-def shape(root: Element, classes: Set[str]) -> None:
-    """Bring every code block below `root` into its plain form. `classes` are those that occur below it."""
+def shape(root: Element, classes: Set[str], tags: Set[str]) -> None:
+    """Bring every code block below `root` into its plain form. `classes` and rare `tags`: what occurs below it."""
     if numbers := _selector(_NUMBERS & classes):
         root.remove(numbers)
-    for button in list(root.iter_elements(("button", "clipboard-copy"))):
-        _button(button)
+    if not tags.isdisjoint(_BUTTONS):
+        for button in list(root.iter_elements(_BUTTONS)):
+            _button(button)
     if listings := _selector(_LISTINGS & classes):
         for listing in root.select(listings):
             _as_pre(listing)
-    _unusual(root)
+    if not tags.isdisjoint(_UNUSUAL):
+        _unusual(root)
     lines, inside = _selector(_LINES & classes), _selector(_INSIDE & classes)
     for pre in outermost(root, "pre"):
         if inside:
@@ -114,12 +118,14 @@ def _as_pre(listing: Element) -> None:
 
 def _unusual(root: Element) -> None:
     """Old and rare ways to write a code block: `<xmp>`, a form field, inline code broken into lines."""
-    for found in list(root.iter_elements(("xmp", "listing", "textarea"))):
-        if found.tag != "textarea" or "\n" in found.text.strip():
+    for found in list(root.iter_elements(("xmp", "listing", "textarea", "tt"))):
+        if found.tag == "tt":
+            found.tag = "code"
+        elif found.tag != "textarea" or "\n" in found.text.strip():
             found.tag = "pre"
     broken = {line_break.parent for line_break in root.iter_elements("br")}
     for code in broken:
-        if isinstance(code, Element) and code.tag in ("code", "tt", "samp"):
+        if isinstance(code, Element) and code.tag in ("code", "samp"):
             _break_out(code)
 
 
@@ -142,17 +148,15 @@ def _is_alone(element: Element) -> bool:
 
 def _block(pre: Element, lines: str) -> None:
     language = _language(pre)
-    for control in list(pre.iter_elements(("button", "svg"))):
-        control.decompose()
     text = _text(pre, lines)
     if not text:
         pre.decompose()
         return
-    code = Element("code", {"class": f"language-{language}"} if language else None)
-    code.set_text(text)
-    pre.clear()
-    pre.attrs.clear()
-    pre.append(code)
+    pre.set_text(text)
+    if language:
+        pre.attrs["class"] = f"language-{language}"
+    elif len(pre.attrs):
+        pre.attrs.clear()
     _leave_table(pre)
 
 
@@ -162,11 +166,14 @@ def _text(pre: Element, lines: str) -> str:
     for found in breaking:
         if found.tag == "br":
             found.replace_with(Text("\n"))
-    if len(breaking) or lines or "\n" not in pre.text:
+        elif found.tag in ("button", "svg"):
+            found.decompose()
+    text = pre.text
+    if breaking or lines or "\n" not in text:
         for line in _line_elements(pre, lines):
             _end_line(line)
-    text = pre.text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
-    return text.lstrip("\n")
+        text = pre.text
+    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip().lstrip("\n")
 
 
 def _line_elements(pre: Element, lines: str) -> list[Element]:
@@ -184,11 +191,22 @@ def _line_elements(pre: Element, lines: str) -> list[Element]:
 
 
 def _end_line(line: Element) -> None:
-    before, after = line.previous_sibling, line.next_sibling
+    before, after = line.previous_sibling, _following(line)
     if isinstance(before, Text) and before.data.strip() and not before.data.endswith("\n"):
         line.insert_before(Text("\n"))
     if not line.text.endswith("\n") and not (isinstance(after, Text) and after.data.startswith(("\n", "\r"))):
         line.append(Text("\n"))
+
+
+def _following(line: Element) -> Node | None:
+    """What stands after a line, also where the line ends a group of lines."""
+    last: Node = line
+    for _ in range(_ANCESTORS):
+        above = last.parent
+        if last.next_sibling is not None or not isinstance(above, Element) or above.tag == "pre":
+            break
+        last = above
+    return last.next_sibling
 
 
 def _leave_table(pre: Element) -> None:
@@ -234,14 +252,13 @@ def _language(pre: Element) -> str:
 
 
 def _stated(element: Element, *, own: bool, known: bool) -> str:
-    attributes = element.attrs
-    if not len(attributes):
-        return ""
-    for name in _ATTRIBUTES:
-        value = element.attr(name)
-        if value and (found := _plain_name(value)) and (found in KNOWN or (name != "lang" and not known)):
-            return found
-    words = element.attr("class") or element.attr("data-syntaxhighlighter-params")
+    words = element.attr("class")
+    if len(element.attrs) > (words is not None):
+        for name in _ATTRIBUTES:
+            value = element.attr(name)
+            if value and (found := _plain_name(value)) and (found in KNOWN or (name != "lang" and not known)):
+                return found
+        words = words or element.attr("data-syntaxhighlighter-params")
     found = _of_class(words, own=own) if words else ""
     return found if not known or found in KNOWN else ""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from turbohtml import Element, Node, Text
+from turbohtml import Element, Text
 
 MAX_NUMBER = 999_999_999
 """The largest number that begins a list in CommonMark."""
 
-_BLOCK = ("p", "div", "ul", "ol", "dl", "pre", "table", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
-_EMPHASIS = "strong, b, em, i"
+_BLOCKS = ("p", "div", "ul", "ol", "dl", "pre", "table", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
+_EMPHASIS = ("strong", "b", "em", "i")
 _CODE = ("code", "kbd", "samp", "tt")
 
 
@@ -40,61 +40,49 @@ def _definitions(found: Element) -> None:
     for child in list(found.children):
         if isinstance(child, Element) and child.tag == "div" and _holds_terms(child):
             child.unwrap()
-    children: list[Node] = list(found.children)
-    if not any(isinstance(child, Element) and child.tag == "dt" for child in children):
-        found.tag = "div"
-        _name(children, "dd", "div")
-        return
-    found.tag = "ul"
-    for group in _groups(children):
+    groups: list[list[Element]] = []
+    told = True
+    for child in list(found.children):
+        if isinstance(child, Element):
+            if child.tag == "dt":
+                if told:
+                    groups.append([])
+                told = False
+                _term(child)
+            elif child.tag == "dd":
+                told = True
+                child.tag = "div"
+            if groups:
+                groups[-1].append(child)
+    found.tag = "ul" if groups else "div"
+    for group in groups:
         group[0].wrap_siblings(Element("li"), until=group[-1])
-    for child in children:
-        if isinstance(child, Element) and child.tag == "dt":
-            _term(child)
-    _name(children, "dd", "div")
 
 
 def _holds_terms(wrapper: Element) -> bool:
     return any(isinstance(child, Element) and child.tag in ("dt", "dd") for child in wrapper.children)
 
 
-def _name(children: list[Node], old: str, new: str) -> None:
-    for child in children:
-        if isinstance(child, Element) and child.tag == old:
-            child.tag = new
-
-
-def _groups(children: list[Node]) -> list[list[Node]]:
-    """Terms in a row and what is said about them."""
-    groups: list[list[Node]] = []
-    told = True
-    for child in children:
-        tag = child.tag if isinstance(child, Element) else ""
-        if tag == "dt" and told:
-            groups.append([child])
-            told = False
-        elif groups:
-            groups[-1].append(child)
-            told = told or tag == "dd"
-    return groups
-
-
 def _term(term: Element) -> None:
     """A term is bold, unless it is code already or holds blocks of its own."""
-    if next(term.iter_elements(_BLOCK), None) is not None:
+    tags = {inner.tag for inner in term.iter_elements()}
+    if not tags.isdisjoint(_BLOCKS):
         term.tag = "div"
         return
     term.tag = "p"
-    if not term.text.strip():
-        return
     if term.has_class("sig"):
         _signature(term)
+    elif not tags.isdisjoint(_CODE) and _is_code(term):
         return
-    inner = [child for child in term.children if isinstance(child, Element) or child.text.strip()]
-    if len(inner) == 1 and isinstance(inner[0], Element) and inner[0].tag in _CODE:
-        return
-    term.strip_tags(_EMPHASIS)
-    term.wrap_children(Element("strong"))
+    elif term.text.strip():
+        if not tags.isdisjoint(_EMPHASIS):
+            term.strip_tags(", ".join(_EMPHASIS))
+        term.wrap_children(Element("strong"))
+
+
+def _is_code(term: Element) -> bool:
+    said = [child for child in term.children if isinstance(child, Element) or child.text.strip()]
+    return len(said) == 1 and isinstance(said[0], Element) and said[0].tag in _CODE
 
 
 def _signature(term: Element) -> None:
@@ -113,5 +101,5 @@ def _signature(term: Element) -> None:
         for link in tail:
             term.extend((Text(" "), link))
         return
-    term.strip_tags(f"{_EMPHASIS}, code")
+    term.strip_tags(", ".join((*_EMPHASIS, "code")))
     term.wrap_children(Element("strong"))

@@ -50,12 +50,12 @@ _OPTIONS = Markdown(
     converters={"sup": _raised, "sub": _raised, MATH: _formula},
 )
 _breaks = re.compile(rf" *(?:{BREAK} *)+")
-_inner_underscores = re.compile(r"(?<=[^\W_])(?:\\_)+(?=[^\W_])")
+_inner_underscores = re.compile(r"\\_(?<=[^\W_]\\_)(?=[^\W_])")
 
 
 def _tidy(markdown: str, element: Element) -> str:
     if BREAK in markdown:
         markdown = _breaks.sub(" <br> ", markdown).replace("| <br> ", "| ").replace(" <br> |", " |")
     if "\\_" in markdown and "\\_" not in element.text:
-        markdown = _inner_underscores.sub(lambda found: found[0].replace("\\", ""), markdown)
+        markdown = _inner_underscores.sub("_", markdown)
     return markdown

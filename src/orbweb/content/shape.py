@@ -50,11 +50,23 @@ _MATH_CLASSES = frozenset(("math", "katex-display", "katex", "mwe-math-element")
 _MATH_TAGS = ("math", "mjx-container", "script", "img")
 _FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
 _LAZY = ("data-src", "data-original", "data-lazy-src", "data-srcset", "srcset")
-_INLINE_CODE = ("code", "tt", "samp", "kbd")
+_CODE = ("code", "samp", "kbd")
+_CARD_DEPTH = 4
+"""How far above a heading a link may begin."""
+_SHORT = 5
+_SCHEME = 16
+"""Characters: as long as a permalink sign is at most, and within which a scheme ends."""
+_CODE_DEPTH = 3
+"""How far above a link its code span may begin."""
+_INLINE = frozenset((*_CODE, "span", "em", "i", "b", "strong", "var", "font", "u", "sup", "sub"))
+_RARE = (
+    *(*_DROPPED_TAGS, *_MATH_TAGS, *_FILMS, "table", "dl", "ol", "summary"),
+    *("button", "clipboard-copy", "xmp", "listing", "textarea", "tt", "br"),
+)
+"""What is looked for if it occurs at all."""
 _SEEN = ("img", "svg", "picture", "video", "iframe", MATH)
 """What a reader sees though it is no text."""
-_LEVELS = frozenset("123456")
-_SIGNS = frozenset(("¶", "#", "§", "🔗", "⚓", "◆", "◊", "∞", "†", "[#]", "[¶]", "★"))
+_SIGNS = frozenset(("¶", "#", "§", "\uf0c1", "🔗", "⚓", "◆", "◊", "∞", "†", "[#]", "[¶]", "★"))
 _BLANK = " \t\r\n\f\v\xa0\u200b\u200c\u2060\ufeff\u00ad\ufe0e\ufe0f"
 _TEX_SIGNS = (("\\[", "\\]", True), ("\\(", "\\)", False), ("$$", "$$", True), ("$", "$", False))
 _no_target = re.compile(r"\s*(?:javascript|vbscript|data|about|file|blob):", re.IGNORECASE).match
@@ -70,21 +82,29 @@ _is_spacer = re.compile(
 def shape(root: Element, url: str) -> None:
     """Prepare the element for Markdown and text. References are made absolute against `url` or `<base>`."""
     classes = _classes(root)
-    _formulas(root, classes)
-    for found in list(root.iter_elements(_DROPPED_TAGS)):
-        found.decompose()
+    rare = {found.tag for found in root.iter_elements(_RARE)}
+    if not rare.isdisjoint(_MATH_TAGS) or not classes.isdisjoint(_MATH_CLASSES):
+        _formulas(root, classes)
+    if not rare.isdisjoint(_DROPPED_TAGS):
+        for found in list(root.iter_elements(_DROPPED_TAGS)):
+            found.decompose()
     if dropped := _DROPPED & classes:
         root.remove(", ".join(sorted(f".{name}" for name in dropped)))
-    code.shape(root, classes)
+    code.shape(root, classes, rare)
     references = _links(root)
-    _links_in_code(root)
     _headings(root)
     if notes := _NOTES & classes:
         _admonitions(root, notes)
-    tables.shape(root)
-    lists.shape(root)
-    _details(root)
-    references += _pictures(root) + _films(root)
+    if "table" in rare:
+        tables.shape(root)
+    if not rare.isdisjoint(("dl", "ol")):
+        lists.shape(root)
+    if "summary" in rare:
+        _details(root)
+    if "img" in rare:
+        references += _pictures(root)
+    if not rare.isdisjoint(_FILMS):
+        references += _films(root)
     _resolve(root, url, references)
 
 
@@ -117,45 +137,77 @@ def _links(root: Element) -> int:
         href = link.attr("href")
         if href is None:
             continue
-        text = link.text.strip(_BLANK)
-        if not text and next(link.iter_elements(_SEEN), None) is None:
+        text = link.text
+        if (len(text) < _SHORT or text.isspace()) and _says_nothing(link, href, text):
             link.decompose()
-        elif not href or _no_target(href):
+        elif not href or (":" in href[:_SCHEME] and _no_target(href)):
             link.unwrap()
-        elif text in _SIGNS and "#" in href:
-            link.decompose()
-        elif href[0].isspace() or href[-1].isspace():
-            link.attrs["href"] = href.strip()
+        else:
+            if href[0] in _BLANK or href[-1] in _BLANK:
+                link.attrs["href"] = href.strip()
+            _out_of_code(link)
     return len(links)
 
 
-def _links_in_code(root: Element) -> None:
-    """A code span holds no links, so the spans go into the links."""
-    for inline in outermost(root, _INLINE_CODE):
-        links = list(inline.iter_elements("a"))
-        for link in links:
-            if next(link.iter_elements((*_INLINE_CODE, *_SEEN)), None) is None:
-                link.wrap_children(Element("code"))
-        if links:
-            inline.unwrap()
-        elif inline.tag == "tt":
-            inline.tag = "code"
+def _says_nothing(link: Element, href: str, text: str) -> bool:
+    text = text.strip(_BLANK)
+    return (
+        (text in _SIGNS and text != "#" and "#" in href) if text else next(link.iter_elements(_SEEN), None) is None
+    )
+
+
+def _out_of_code(link: Element) -> None:
+    """A code span holds no links, so it is written inside the link."""
+    around = link.parent
+    for _ in range(_CODE_DEPTH):
+        if not isinstance(around, Element) or around.tag not in _INLINE:
+            return
+        if around.tag in _CODE:
+            break
+        around = around.parent
+    else:
+        return
+    if next(link.iter_elements((*_CODE, *_SEEN)), None) is None:
+        link.wrap_children(Element("code"))
+    around.tag = "span"
 
 
 def _headings(root: Element) -> None:
-    for found in root.select("[role=heading]"):
-        level = found.attr("aria-level") or "2"
-        if found.tag not in _HEADINGS:
-            found.tag = f"h{level}" if level in _LEVELS else "h6"
     for heading in outermost(root, _HEADINGS):
+        _out_of_link(heading)
         for link in list(heading.iter_elements("a")):
             text = link.text.strip(_BLANK)
             if _is_permalink(text):
                 link.decompose()
-            elif (link.attr("href") or "").startswith("#") and text == heading.text.strip(_BLANK):
+            elif text == heading.text.strip(_BLANK) and _is_own(link, heading):
                 link.unwrap()
+            elif text in _SIGNS:
+                link.decompose()
         if not heading.text.strip(_BLANK) and next(heading.iter_elements(_SEEN), None) is None:
             heading.decompose()
+
+
+def _out_of_link(heading: Element) -> None:
+    """A link holds no headings, so it is written inside the heading, and inside the paragraphs beside it."""
+    link = heading.parent
+    for _ in range(_CARD_DEPTH):
+        if not isinstance(link, Element) or link.tag == "a":
+            break
+        link = link.parent
+    if not isinstance(link, Element) or link.tag != "a" or (href := link.attr("href")) is None:
+        return
+    for block in list(link.iter_elements((*_HEADINGS, "p"))):
+        if block.text.strip(_BLANK) and next(block.iter_elements(_HEADINGS), None) is None:
+            block.wrap_children(Element("a", {"href": href}))
+    link.unwrap()
+
+
+def _is_own(link: Element, heading: Element) -> bool:
+    """Whether a link leads to the heading that it stands in."""
+    above = heading.parent
+    names = (heading.attr("id"), link.attr("id"), above.attr("id") if isinstance(above, Element) else None)
+    target = link.attr("href") or ""
+    return target.startswith("#") and target[1:] in names
 
 
 def _admonitions(root: Element, notes: Set[str]) -> None:

@@ -106,7 +106,7 @@ def _split(table: Element, rows: list[Element]) -> list[Element]:
     for index, row in enumerate(rows):
         cells = _cells(row)
         heading = next(row.iter_elements(_HEADINGS), None) if len(cells) == 1 else None
-        if heading is None:
+        if heading is None or heading.text.strip() != row.text.strip():
             return rows[index:]
         table.insert_before(heading)
         row.decompose()
