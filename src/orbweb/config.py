@@ -225,6 +225,14 @@ class Resources(Section):
     answer that is no page."""
 
 
+class Content(Section):
+    """What is made of pages."""
+
+    tokens: str = Field("estimate", min_length=1, max_length=100)
+    """What counts tokens: `estimate`, which needs nothing, or an encoding of tiktoken such as `o200k_base`, which
+    needs `orbweb[tokens]` and its data on this machine. Nothing is downloaded."""
+
+
 class Engine(Section):
     """How the work is ordered and shared."""
 
@@ -277,6 +285,7 @@ class Config(Section):
     robots: Robots = Robots()
     sitemap: Sitemap = Sitemap()
     resources: Resources = Resources()
+    content: Content = Content()
     engine: Engine = Engine()
     store: Store = Store()
 

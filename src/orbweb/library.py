@@ -121,6 +121,8 @@ class CrawlResult:
     pages: int
     alternates: int
     bytes: int
+    tokens: int
+    tokenizer: str | None
     bases: tuple[BaseResult, ...]
     crawl: int
     run_state: str

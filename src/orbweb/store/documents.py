@@ -51,6 +51,7 @@ def pack(document: Document, extractor: int, compressor: zstandard.ZstdCompresso
         document.language,
         document.words,
         document.tokens,
+        document.tokenizer,
         document.confidence,
         (document.simhash ^ _SIGN) - _SIGN,
         len(record),
