@@ -241,6 +241,14 @@ class Cache(Section):
     is asked for, and taken over if the server says that it is unchanged (304)."""
 
 
+class Content(Section):
+    """What is made of pages."""
+
+    tokens: str = Field("estimate", min_length=1, max_length=100)
+    """What counts tokens: `estimate`, which needs nothing, or an encoding of tiktoken such as `o200k_base`, which
+    needs `orbweb[tokens]` and its data on this machine. Nothing is downloaded."""
+
+
 class Engine(Section):
     """How the work is ordered and shared."""
 
@@ -293,6 +301,7 @@ class Config(Section):
     robots: Robots = Robots.model_construct()
     sitemap: Sitemap = Sitemap.model_construct()
     resources: Resources = Resources.model_construct()
+    content: Content = Content.model_construct()
     cache: Cache = Cache.model_construct()
     engine: Engine = Engine.model_construct()
     store: Store = Store.model_construct()

@@ -127,6 +127,8 @@ class CrawlResult:
     not_modified: int
     bytes: int
     transferred: int
+    tokens: int
+    tokenizer: str | None
     bases: tuple[BaseResult, ...]
     crawl: int
     run_state: str

@@ -181,9 +181,10 @@ class Document:
     """What people and language models read of a page. A function of its body, its URL and the extractor alone.
 
     `title`, `description`, `language`, `author` and `published` are what the page states, empty where it does not.
-    `words` and `tokens` count the text and the Markdown. `hidden` counts the characters that a reader would not
-    see and that were therefore left out. `confidence` says from 0 to 1 how sure it is that `markdown` is the main
-    content, `generator` which documentation generator made the page, if one was recognised.
+    `words` and `tokens` count the text and the Markdown, the latter as `tokenizer` does. `hidden` counts the
+    characters that a reader would not see and that were therefore left out. `confidence` says from 0 to 1 how sure
+    it is that `markdown` is the main content, `generator` which documentation generator made the page, if one was
+    recognised.
     """
 
     markdown: str
@@ -200,6 +201,7 @@ class Document:
     confidence: float
     generator: str
     simhash: int
+    tokenizer: str = "estimate"
 
 
 class PackedDocument(NamedTuple):
@@ -214,6 +216,7 @@ class PackedDocument(NamedTuple):
     language: str
     words: int
     tokens: int
+    tokenizer: str
     confidence: float
     simhash: int
     sketch: bytes

@@ -20,12 +20,13 @@ _RESULT = struct.Struct("<IIIIIIIQ32s32s")
 
 def encode_settings(settings: DigestSettings) -> str:
     rules = settings.rules
-    return json.dumps([sorted(rules.drop_params), rules.keep_params, settings.agent, settings.resources])
+    params = sorted(rules.drop_params), rules.keep_params
+    return json.dumps([*params, settings.agent, settings.resources, settings.tokenizer])
 
 
 def decode_settings(text: str) -> DigestSettings:
-    drop, keep, agent, resources = json.loads(text)
-    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), agent, resources)
+    drop, keep, *rest = json.loads(text)
+    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), *rest)
 
 
 def encode_job(job: Job) -> list[bytes]:

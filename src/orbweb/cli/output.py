@@ -91,13 +91,18 @@ def _reused(report: Report) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
+def _tokens(report: Report) -> str:
+    return f", {report['tokens']:,} tokens ({report['tokenizer']})" if report["tokenizer"] else ""
+
+
 def crawl_text(report: Report) -> str:
     """What a person reads at the end of a crawl."""
     word: str = {"cancelled": "stopped", "budget": "budget used"}.get(report["ended_by"]) or report["shown"]
     settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
     lines = [
         f"{word.replace('_', ' ')}: {_figures(report)}",
-        f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
+        f"this crawl: {settled} in {span(report['seconds'])}",
+        f"kept in the run: {size(report['bytes'])}{_tokens(report)}",
     ]
     for base in report["bases"]:
         moved = (
@@ -148,7 +153,7 @@ def status_text(report: Report) -> str:
     if report["held"]:
         activity += ", held"
     last = report["crawls"][-1]
-    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
+    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}{_tokens(report)}"]
     ended = f" ({last['ended_by']})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
     lines.append(f"  last crawl: {last['shown']}{ended}{error}")

@@ -53,6 +53,7 @@ def pack(
         document.language,
         document.words,
         document.tokens,
+        document.tokenizer,
         document.confidence,
         (document.simhash ^ _SIGN) - _SIGN,
         sketch,

@@ -47,6 +47,12 @@ def counts(db: Database, run_id: int) -> Report:
     }
 
 
+def tokens(db: Database, run_id: int) -> Report:
+    """Tokens of a run's pages, and what counted them: more than one name if that was changed meanwhile."""
+    found: dict[str, int] = dict(db.all("run_tokens", run_id=run_id))
+    return {"tokens": sum(found.values()), "tokenizer": ", ".join(found) or None}
+
+
 def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
     """One crawl. In progress without an owner means killed: told as what the next owner will settle it as."""
     dead = crawl.state is CrawlState.IN_PROGRESS and not alive
@@ -80,6 +86,7 @@ def run_report(db: Database, run: Run, *, alive: bool) -> Report:
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
         **counts(db, run.id),
+        **tokens(db, run.id),
         "bases": [
             {"url": base.url, "scope": base.scope_key, "pages": base.pages} for base in bases_of(db, run.id)
         ],

@@ -255,7 +255,7 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- name: captured_document
 -- What was read out of a captured page, without its frame.
 SELECT documents.sha256, documents.extractor, documents.title, documents.language, documents.words, documents.tokens,
-       documents.confidence, documents.simhash, documents.sketch, documents.size
+       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size
 FROM pages JOIN documents ON documents.sha256 = pages.document
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
@@ -274,8 +274,10 @@ VALUES (:run_id, :content_sha256, :url_id, :base, :document);
 
 -- name: add_document
 -- An earlier run or another process may have stored the same document; the first row stays.
-INSERT INTO documents (sha256, extractor, title, language, words, tokens, confidence, simhash, sketch, size, frame)
-VALUES (:sha256, :extractor, :title, :language, :words, :tokens, :confidence, :simhash, :sketch, :size, :frame)
+INSERT INTO documents (sha256, extractor, title, language, words, tokens, tokenizer, confidence, simhash, sketch, size,
+                       frame)
+VALUES (:sha256, :extractor, :title, :language, :words, :tokens, :tokenizer, :confidence, :simhash, :sketch, :size,
+        :frame)
 ON CONFLICT (sha256) DO NOTHING;
 
 -- name: document_of
@@ -346,6 +348,12 @@ SELECT reuse, COUNT(*), SUM(wire_bytes) FROM visits WHERE run_id = :run_id GROUP
 -- name: run_bytes
 -- Decoded bytes captured in a run.
 SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
+
+-- name: run_tokens
+-- What the pages of a run cost a language model, by each tokenizer that counted; answered from the index alone.
+SELECT documents.tokenizer, SUM(documents.tokens)
+FROM pages JOIN documents ON documents.sha256 = pages.document
+WHERE pages.run_id = :run_id GROUP BY documents.tokenizer ORDER BY documents.tokenizer;
 
 -- name: queued_by_source
 -- `queue` shows where the waiting URLs came from.

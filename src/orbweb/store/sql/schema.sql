@@ -157,12 +157,15 @@ CREATE TABLE documents (
     language    TEXT NOT NULL,
     words       INTEGER NOT NULL,
     tokens      INTEGER NOT NULL,
+    tokenizer   TEXT NOT NULL,
     confidence  REAL NOT NULL,
     simhash     INTEGER NOT NULL,
     sketch      BLOB NOT NULL,
     size        INTEGER NOT NULL,
     frame       BLOB NOT NULL
 );
+
+CREATE INDEX documents_tokens ON documents (sha256, tokenizer, tokens);
 
 -- The links of a page as one packed record (see store.outlinks), not a row an edge.
 CREATE TABLE outlinks (
