@@ -19,7 +19,7 @@ from orbweb.urls import Resolver, UrlRules
 _PREFIX = r"^[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++[ \t>]*+)*+"
 _OPENING = re.compile(_PREFIX + r"(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)$", re.MULTILINE)
 _CLOSING = {sign: re.compile(r"^[ \t>]*+(" + sign + r"{3,}+)[ \t]*$", re.MULTILINE) for sign in ("`", "~")}
-_BLANK_LINE = re.compile(r"\n[ \t>]*\n")
+_BLOCK = re.compile(r"\n(?=[ \t>]*+(?:\n|[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|\|))")
 _RUN = re.compile(r"`+")
 _BARE = r"(?:\\.|[^\s()\\<>]|\((?:\\.|[^\s()\\])*+\))++(?=[\s)])"
 _TOKEN = re.compile(rf"\\.|`+|\]\([ \t]*+\n?[ \t]*+(?:<((?:\\.|[^<>\\\n])*+)>|({_BARE}))", re.DOTALL)
@@ -96,13 +96,13 @@ def _code_end(markdown: str, opening: re.Match[str]) -> int:
 
 
 def _prose(text: str, destination: Destination) -> list[str]:
-    """Paragraph by paragraph: code inside a line never reaches beyond a blank one."""
+    """Block by block: code inside a line never reaches into the next item, heading, row or paragraph."""
     if "](" not in text:
         return [text]
     pieces = []
     at = 0
-    for gap in _BLANK_LINE.finditer(text):
-        pieces += [_inline(text[at : gap.start()], destination), gap[0]]
+    for gap in _BLOCK.finditer(text):
+        pieces.append(_inline(text[at : gap.end()], destination))
         at = gap.end()
     return [*pieces, _inline(text[at:], destination)]
 

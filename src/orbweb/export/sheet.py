@@ -42,12 +42,12 @@ _SKIPPED += "".join(map(chr, range(0x2000, 0x2010)))
 
 def write(source: Source, stream: IO[bytes], *, raw: bool) -> int:
     """Write the table; how many bytes."""
-    size = stream.write(_row(COLUMNS))
+    size = stream.write(row(COLUMNS))
     for page in source.pages():
         known = metadata(page)
         known["alternates"] = " ".join(known["alternates"])
         cells = [_text(known[column]) for column in COLUMNS]
-        size += stream.write(_row(cells if raw else [guarded(cell) for cell in cells]))
+        size += stream.write(row(cells if raw else [guarded(cell) for cell in cells]))
     return size
 
 
@@ -61,7 +61,7 @@ def _text(value: object) -> str:
     return "" if value is None else str(value).replace("\x00", "\ufffd")
 
 
-def _row(cells: tuple[str, ...] | list[str]) -> bytes:
+def row(cells: tuple[str, ...] | list[str]) -> bytes:
     line = io.StringIO()
     csv.writer(line, quoting=csv.QUOTE_ALL).writerow(cells)
     return utf8(line.getvalue())
