@@ -23,6 +23,8 @@ from markdown_it import MarkdownIt
 
 import orbweb
 from harness import Cli
+from orbweb.export import bodies, jsonl
+from orbweb.export.fields import METADATA
 from servers.site import Answer, Request, StaticSite, html, redirect, serve
 
 NOISE = random.Random(1).randbytes(150_000).hex()
@@ -157,6 +159,7 @@ def test_jsonl_has_everything(space: orbweb.Workspace, tmp_path: Path) -> None:
     assert (done.bytes, done.pages, len(records)) == (len(data), 9, 9)
     assert seen == [(number, 9) for number in range(1, 10)]
     assert [record["url"] for record in records] == [known["url"] for known in space.pages("pair")]
+    assert {tuple(record) for record in records} == {jsonl.FIELDS}
     start = records[0]
     assert start["alternates"] == ["http://one.test/again"]
     assert start["headings"][0] == {"level": 1, "text": "Start"}
@@ -172,6 +175,7 @@ def test_csv_is_a_table_that_computes_nothing(space: orbweb.Workspace, tmp_path:
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == 9
+    assert tuple(rows[0]) == METADATA
     assert rows[0]["alternates"] == "http://one.test/again"
     titles = {row["url"]: row["title"] for row in rows}
     assert titles["http://one.test/dir/x.html"] == '\'=HYPERLINK("http://example.org")'
@@ -225,6 +229,7 @@ def test_files_are_the_bodies_by_their_hash(space: orbweb.Workspace, tmp_path: P
     space.export("pair", to="files", out=out)
     records = [json.loads(line) for line in (out / "index.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(records) == 10
+    assert {tuple(record) for record in records} == {bodies.FIELDS}
     assert {record["role"] for record in records} == {"primary", "alternate"}
     for record in records:
         digest = record["body_sha256"]

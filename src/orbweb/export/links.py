@@ -11,10 +11,9 @@ import html
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from urllib.parse import quote
 
-from orbweb.urls import Resolver, UrlRules
+from orbweb.urls import UrlRules, canonicalize
 
 _PREFIX = r"^[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++[ \t>]*+)*+"
 _OPENING = re.compile(_PREFIX + r"(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)$", re.MULTILINE)
@@ -26,6 +25,8 @@ _TOKEN = re.compile(rf"\\.|`+|\]\([ \t]*+\n?[ \t]*+(?:<((?:\\.|[^<>\\\n])*+)>|({
 _ESCAPE = re.compile(r"""\\([!-/:-@\[-`{-~])""")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _SAFE = "/-._~+=,@"
+_PLAIN = re.compile(r"[A-Za-z0-9/._+=,@-]*").fullmatch
+_MEMO_ENTRIES = 32_768
 
 Destination = Callable[[str], str | None]
 
@@ -35,20 +36,19 @@ class Links:
 
     def __init__(self, files: Mapping[str, str], rules: UrlRules) -> None:
         self._files = files
-        self._resolver = Resolver(rules)
+        self._rules = rules
+        self._known: dict[str, str | None] = {}
 
-    def rewrite(self, markdown: str, url: str, file: str) -> str:
-        """The Markdown of the page at `url`, to be written to `file`."""
-        page = self._resolver.page(url)
-        if page is None or "](" not in markdown:
-            return markdown
-        files, target = self._files, page.target
+    def rewrite(self, markdown: str, file: str) -> str:
+        """Markdown whose links are absolute, to be written to `file`."""
+        files, known = self._files, self._known
         directory = file.rpartition("/")[0]
 
         def destination(written: str) -> str | None:
             address, sign, fragment = written.partition("#")
-            found = target(_meant(address))
-            leads_to = files.get(found.key) if found is not None and address else None
+            leads_to = files.get(address)
+            if leads_to is None:
+                leads_to = known[address] if address in known else self._learn(address)
             if leads_to is None:
                 return None
             if leads_to == file and fragment:
@@ -57,8 +57,16 @@ class Links:
 
         return rewrite(markdown, destination)
 
+    def _learn(self, address: str) -> str | None:
+        """The file that an address leads to, remembered because the pages of a site repeat each other's links."""
+        if len(self._known) >= _MEMO_ENTRIES:
+            self._known.clear()
+        key = canonicalize(_meant(address), self._rules)
+        found = None if key is None else self._files.get(key)
+        self._known[address] = found
+        return found
 
-@lru_cache(maxsize=65_536)
+
 def relative(directory: str, file: str) -> str:
     """The way from a directory to a file, as a destination is written."""
     here = directory.split("/") if directory else []
@@ -66,7 +74,8 @@ def relative(directory: str, file: str) -> str:
     common = 0
     while common < min(len(here), len(there) - 1) and here[common] == there[common]:
         common += 1
-    return quote("../" * (len(here) - common) + "/".join(there[common:]), safe=_SAFE)
+    way = "../" * (len(here) - common) + "/".join(there[common:])
+    return way if _PLAIN(way) else quote(way, safe=_SAFE)
 
 
 def rewrite(markdown: str, destination: Destination) -> str:
