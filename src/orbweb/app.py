@@ -8,6 +8,8 @@ goes on.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import os
 import resource
 import time
@@ -17,8 +19,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+from orbweb import __version__, content, politeness, seeds, urls, wire
 from orbweb import config as configuration
-from orbweb import politeness, seeds, urls
 from orbweb.addresses import normal, not_public
 from orbweb.config import Config
 from orbweb.control import signals
@@ -41,13 +43,14 @@ from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
 from orbweb.pool import InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.reuse import Shelf
 from orbweb.robots import Robots, product_token
 from orbweb.store import Ending, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.reports import Report
-from orbweb.store.runs import Base, Project, Run
+from orbweb.store.runs import Base, Manner, Project, Run
 from orbweb.survey import Survey, SurveySettings
 from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
 from orbweb.workspace import Workspace, now_us
@@ -70,6 +73,7 @@ class Request:
     settings: Mapping[str, Any] | None = None
     new_run: bool = False
     plan: Plan | None = None
+    refresh: bool = False
 
 
 @dataclass(slots=True)
@@ -99,7 +103,8 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             runs.finish(workspace.db, paused, "a new run was started", now_us())
             paused = None
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        return _hold(_Session(workspace, project, config, secrets, watch, note, request.plan), paused, bases)
+        session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
+        return _hold(session, paused, bases)
 
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -116,7 +121,8 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
                 f"`orbweb retry {name}` queues failed URLs again."
             )
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
-        return _hold(_Session(workspace, project, config, secrets, watch, note), paused, [])
+        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        return _hold(session, paused, [])
 
 
 def _name(workspace: Workspace, request: Request) -> str:
@@ -183,6 +189,7 @@ def policy_rules(config: Config) -> Rules:
         exclude=config.scope.exclude,
         obey_directives=config.robots.obey_directives,
         follow_nofollow_links=config.robots.follow_nofollow_links,
+        park_traps=config.scope.park_traps,
     )
 
 
@@ -222,15 +229,58 @@ def _lane_of(config: Config) -> Callable[[str], str]:
 
 
 def _open_run(
-    workspace: Workspace, project: Project, config: Config, paused: Run | None, bases: Sequence[Target]
+    workspace: Workspace,
+    project: Project,
+    config: Config,
+    paused: Run | None,
+    bases: Sequence[Target],
+    manner: Manner,
 ) -> tuple[Run, int]:
     budget, lane_of = config.limits.budget, _lane_of(config)
     if paused is not None:
         runs.set_lanes(workspace.db, paused.id, lane_of if config.engine.order == "relaxed" else None)
-        return runs.continue_run(workspace.db, project, paused, budget, now_us())
+        return runs.continue_run(workspace.db, project, paused, budget, now_us(), manner)
     rows = [runs.initial_url(number, *base, lane_of(base.key)) for number, base in enumerate(bases)]
     started = [Base(number, base.url, base.key) for number, base in enumerate(bases)]
-    return runs.start_run(workspace.db, project, started, rows, budget, now_us())
+    return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner)
+
+
+def _manner(session: _Session) -> Manner:
+    config = session.config
+    settings = wire.encode_settings(digest_settings(config))
+    read_with = _fingerprint([__version__, content.VERSION, settings, config.resources.mode])
+    return Manner(asked_as(config, session.project.bases), read_with, session.refresh)
+
+
+def asked_as(config: Config, bases: Sequence[str]) -> str | None:
+    """Stands for all by which a server may answer one crawl otherwise than another. None where that is cookies or
+    a secret, of which nothing is written down."""
+    fetch = config.fetch
+    if fetch.cookies == "keep" or configuration.has_secrets(fetch):
+        return None
+    headers = {name: value for name, value in fetch.headers.items() if value is not None}
+    return _fingerprint(
+        [
+            product_token(config.user_agent),
+            headers,
+            sorted({origin_of(url) for url in bases}) if headers else [],
+            sorted(config.resolve),
+            sorted(config.proxy.urls),
+            sorted(fetch.dns_servers),
+        ]
+    )
+
+
+def _fingerprint(facts: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _shelf(workspace: Workspace, run: Run, config: Config, manner: Manner) -> Shelf:
+    """What the run may reuse. Ages are counted from the start of the run, so that one that goes on after a crash
+    takes what it would have taken."""
+    age = round(config.cache.max_age_s * politeness.SECOND)
+    fresh_since = run.started_at - age if age else None
+    return Shelf(workspace.captures(run, manner, content.VERSION), fresh_since=fresh_since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +332,7 @@ class _Session:
     watch: Watch
     note: Note
     plan: Plan | None = None
+    refresh: bool = False
 
 
 def _hold(session: _Session, paused: Run | None, bases: Sequence[Target]) -> Report:
@@ -289,10 +340,11 @@ def _hold(session: _Session, paused: Run | None, bases: Sequence[Target]) -> Rep
     workspace, note = session.workspace, session.note
     for stale in workspace.control(session.project.name).clear():
         note(f"removed {stale}, left over from an earlier crawl")
-    run, crawl_id = _open_run(workspace, session.project, session.config, paused, bases)
+    manner = _manner(session)
+    run, crawl_id = _open_run(workspace, session.project, session.config, paused, bases, manner)
     started = time.monotonic()
     try:
-        asyncio.run(_work(session, run, crawl_id))
+        asyncio.run(_work(session, run, crawl_id, manner))
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
@@ -309,15 +361,17 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
         error.add_note(f"the end of the crawl could not be recorded either: {second}")
 
 
-async def _work(session: _Session, run: Run, crawl_id: int) -> None:
+async def _work(session: _Session, run: Run, crawl_id: int, manner: Manner) -> None:
     workspace, config = session.workspace, session.config
     workspace.check_space(config.store.reserve_mb)
     _raise_file_limit(config.limits.workers)
     bodies = _bodies(workspace, session.project, config)
     limiter = workspace.limiter()
+    shelf = _shelf(workspace, run, config, manner)
     try:
-        await _crawl(session, run, crawl_id, bodies, limiter)
+        await _crawl(session, run, crawl_id, bodies, limiter, shelf)
     finally:
+        shelf.captures.close()
         bodies.close()
         limiter.close()
 
@@ -335,7 +389,9 @@ def _raise_file_limit(workers: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, limiter: Limiter) -> None:
+async def _crawl(
+    session: _Session, run: Run, crawl_id: int, bodies: BodyStore, limiter: Limiter, shelf: Shelf
+) -> None:
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
     policy = Policy(policy_rules(config), [base.scope_key for base in bases])
@@ -360,6 +416,7 @@ async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, 
         dispatcher=dispatcher,
         gate=_gate(workspace, config, dispatcher, session.note),
         survey=_survey(session),
+        shelf=shelf,
         control=workspace.control(project.name),
         clock=now_us,
         check_disk=lambda: workspace.check_space(config.store.reserve_mb),

@@ -178,6 +178,8 @@ class Scope(Section):
     """RE2 patterns searched in the whole canonical URL; when given, a URL must match one."""
     exclude: tuple[Pattern, ...] = ()
     """RE2 patterns; a URL that matches one is skipped."""
+    park_traps: bool = True
+    """URLs that a site makes up for ever (calendars, session ids, repeated paths) are skipped until released."""
 
 
 class Urls(Section):
@@ -223,6 +225,14 @@ class Resources(Section):
     mode: Annotated[Literal["off", "check", "store"], YamlOff] = "off"
     """`check`: visit them too, in the same queue and budget. `store`: keep their bodies, and those of every other
     answer that is no page."""
+
+
+class Cache(Section):
+    """What earlier runs of the workspace captured, and a run may take over."""
+
+    max_age_s: float = Field(0.0, ge=0, le=3_153_600_000)
+    """A page captured at most so long before the run began is taken as it is, and nothing is sent. 0: every page
+    is asked for, and taken over if the server says that it is unchanged (304)."""
 
 
 class Engine(Section):
@@ -277,6 +287,7 @@ class Config(Section):
     robots: Robots = Robots()
     sitemap: Sitemap = Sitemap()
     resources: Resources = Resources()
+    cache: Cache = Cache()
     engine: Engine = Engine()
     store: Store = Store()
 
@@ -363,6 +374,12 @@ def _check_header(name: str, value: str | None) -> None:
 
 def _is_header_value(value: str) -> bool:
     return bool(value.strip()) and all(character.isprintable() or character == "\t" for character in value)
+
+
+def has_secrets(fetch: Fetch) -> bool:
+    """Whether something is sent that only the environment knows."""
+    values = [value for value in fetch.headers.values() if value is not None]
+    return fetch.auth is not None or any(_VARIABLE.fullmatch(value) for value in values)
 
 
 def sent_headers(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:

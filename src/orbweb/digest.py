@@ -14,7 +14,7 @@ import resource
 import weakref
 from dataclasses import dataclass
 
-from orbweb import content, parse
+from orbweb import content, parse, traps
 from orbweb.encodings import UNDECLARED, certain_encoding, media_type
 from orbweb.model import Digest, Document, Failed, FailKind, Parsed
 from orbweb.store import documents
@@ -204,7 +204,8 @@ class Digester:
         blob = pack(job.body, self._compressor)
         said = document.text.encode("utf-8", "surrogatepass")
         content_sha256 = hashlib.sha256(said).digest() if said else blob.sha256
-        return Digest(parsed, blob, content_sha256, documents.pack(document, content.VERSION, self._compressor))
+        packed = documents.pack(document, content.VERSION, traps.sketch(document.text), self._compressor)
+        return Digest(parsed, blob, content_sha256, packed)
 
 
 def cpu_limit_s(size: int) -> float:

@@ -20,6 +20,7 @@ class Snapshot:
     budget: int | None
     held: bool
     stopping: bool
+    reused: int = 0
 
     @property
     def rate(self) -> float:

@@ -57,15 +57,19 @@ from orbweb.store.blobs import BodyStore
 from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
 from orbweb.store.runs import Base, Run
+from orbweb.traps import Traps, family
 from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
 
 # What a link is refused for, and a sitemap that lists it or a page that loads it is not.
 NOT_FOR = {
-    Source.SITEMAP: (SkipReason.SITEMAP_ONLY,),
+    Source.SITEMAP: (SkipReason.SITEMAP_ONLY, SkipReason.TRAP),
     Source.RESOURCE: (SkipReason.SITEMAP_ONLY, SkipReason.OUT_OF_SCOPE, SkipReason.MAX_DEPTH),
 }
+
+
+_MAY_TRAP = (Source.SPIDER, Source.REDIRECT)
 
 
 class _Found(NamedTuple):
@@ -121,6 +125,7 @@ class Ledger:
         roles: dict[str, int] = dict(db.all("count_roles", run_id=run.id))
         self.pages = roles.get(Role.PRIMARY, 0)
         self.alternates = roles.get(Role.ALTERNATE, 0)
+        self.reused = sum(count for reuse, count, _ in db.all("count_reuses", run_id=run.id) if reuse)
         self.crawl_visited = 0
         self.crawl_failed = 0
         self._crawl_pages = 0
@@ -132,6 +137,9 @@ class Ledger:
         self._bodies_seen = SeenHashes(
             [sha for (sha,) in db.each("body_hashes", most=REMEMBERED + 1)],
             lambda sha: db.one("body_exists", sha256=sha) is not None,
+        )
+        self._traps = Traps(
+            run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None
         )
         self._begin_group()
         for base in bases:
@@ -205,6 +213,7 @@ class Ledger:
         if not self._group.settled and not self._group.changes and ending is None:
             return
         self._bodies.sync()
+        self._group.families.extend(self._traps.take_changes())
         progress = Progress(
             self._next_url,
             self._next_rank,
@@ -296,6 +305,7 @@ class Ledger:
         )
         self._next_visit += 1
         self._crawl_bytes += row.bytes
+        self.reused += row.reuse is not None
 
     def _redirect(self, item: Item, outcome: Outcome, key: str, url: str) -> None:
         if item.redirects >= MAX_REDIRECTS:
@@ -329,11 +339,25 @@ class Ledger:
     def _page(self, item: Item, outcome: Outcome, digest: Digest) -> None:
         said = digest.parsed.directives
         rule = self._policy.noindex_rule(said)
+        repeats = False
         if rule is None:
-            self._keep(item, outcome, digest)
+            repeats = self._keep(item, outcome, digest) is Role.ALTERNATE
         else:
             self._leave_out(item, rule)
+        if self._policy.rules.park_traps and (item.kin or family(item.key) is not None):
+            elsewhere = self._leads_elsewhere(item, digest.parsed.links)
+            sketch = digest.document.sketch if digest.document else b""
+            self._traps.settled(item.key, kin=item.kin, repeats=repeats, elsewhere=elsewhere, summary=sketch)
         self._follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
+
+    def _leads_elsewhere(self, item: Item, links: Sequence[Link]) -> bool:
+        """Whether a page leads to a new URL that may be visited and is not of the page's own family."""
+        for link in links:
+            if self._frontier.known(link.key) is None and not self._traps.is_kin(link.key, item.key):
+                candidate = Candidate(link.key, item.depth + 1, item.hops, item.base, Source.SPIDER)
+                if self._policy.judge(candidate).reason is None:
+                    return True
+        return False
 
     def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> None:
         """Something a page loads. Its body is kept if they are; a style sheet may load more."""
@@ -350,18 +374,21 @@ class Ledger:
         self._close(item, ItemState.SKIPPED, skipped(reason), reason=reason, rule=rule)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
 
-    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> Role:
         is_new = digest.content_sha256 not in self._pages_seen
         self._keep_body(digest)
-        self._visit(item, outcome, role=Role.PRIMARY if is_new else Role.ALTERNATE)
+        role = Role.PRIMARY if is_new else Role.ALTERNATE
+        self._visit(item, outcome, role=role)
         if is_new and digest.document is not None:
             self._add_page(item, digest.content_sha256, digest.document)
         else:
             self.alternates += 1
+        return role
 
     def _add_page(self, item: Item, content_sha256: bytes, document: PackedDocument) -> None:
         self._pages_seen.add(content_sha256)
-        self._group.documents.append(document)
+        if document.frame:
+            self._group.documents.append(document)
         self._group.pages.append((self._run_id, content_sha256, item.id, item.base, document.sha256))
         self.pages += 1
         self._crawl_pages += 1
@@ -437,6 +464,11 @@ class Ledger:
         verdict = self._policy.judge(candidate)
         if found.nofollow is not None:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
+        if verdict.reason is None and self._policy.rules.park_traps and found.source in _MAY_TRAP:
+            pattern, kin = self._traps.judge(found.key, parent.key)
+            if pattern is not None:
+                return verdict._replace(reason=SkipReason.TRAP, rule=f"scope.park_traps: {pattern}")
+            return verdict._replace(kin=kin)
         return verdict
 
     def _add(self, found: _Found, verdict: Verdict) -> int:
@@ -461,6 +493,7 @@ class Ledger:
                 verdict.base,
                 found.parent.id,
                 found.lastmod,
+                verdict.kin,
             )
         )
         reason = verdict.reason.value if verdict.reason else None
@@ -487,8 +520,10 @@ class Ledger:
                 verdict.hops,
                 found.redirects,
                 verdict.base,
+                verdict.kin,
             )
         )
+        self._traps.admitted(found.key)
         return rank
 
     def _reconsider(self, found: _Found, number: int, old_reason: str, verdict: Verdict) -> None:
@@ -516,6 +551,7 @@ class Ledger:
                     found.redirects,
                     verdict.base,
                     found.parent.id,
+                    verdict.kin,
                     self._run_id,
                     number,
                 ),
@@ -575,7 +611,7 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
     """Whether this path to a skipped URL may lead to another verdict than the one it has."""
     if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
         return False
-    if forced or known.reason == SkipReason.NOFOLLOW:
+    if forced or known.reason in (SkipReason.NOFOLLOW, SkipReason.TRAP):
         return True
     if known.reason in NOT_FOR.get(found.source, ()):
         return True

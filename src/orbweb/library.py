@@ -41,7 +41,7 @@ Progress = Callable[[Snapshot], None]
 
 DEFAULT_WORKSPACE = "orbweb-data"
 
-# Option -> section and key of the setting. `config` and `new_run` are no settings.
+# Option -> section and key of the setting. `config`, `new_run` and `refresh` are no settings.
 _SETTINGS = {
     "user_agent": ("", "user_agent"),
     "resolve": ("", "resolve"),
@@ -75,10 +75,11 @@ class ResumeOptions(TypedDict, total=False):
     budget: int | None
     rate: float | Literal["max"]
     config: str | PathLike[str]
+    refresh: bool
 
 
 class CrawlOptions(ResumeOptions, total=False):
-    """What `orbweb crawl` can be given. Everything but `config` and `new_run` sticks to the project."""
+    """What `orbweb crawl` can be given. Everything but `config`, `new_run` and `refresh` sticks to the project."""
 
     page_limit: int | None
     max_depth: int | None
@@ -122,7 +123,10 @@ class CrawlResult:
     skipped: Mapping[str, int]
     pages: int
     alternates: int
+    reused: int
+    not_modified: int
     bytes: int
+    transferred: int
     bases: tuple[BaseResult, ...]
     crawl: int
     run_state: str
@@ -177,7 +181,14 @@ class Workspace:
         given = dict(options)
         _check_names(given, CrawlOptions.__optional_keys__)
         bases = (urls,) if isinstance(urls, str) else tuple(urls)
-        request = Request(bases, project, _config_file(given), _settings(given), bool(given.get("new_run")))
+        request = Request(
+            bases,
+            project,
+            _config_file(given),
+            _settings(given),
+            bool(given.get("new_run")),
+            refresh=bool(given.get("refresh")),
+        )
         with self._opened(create=True) as opened:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
@@ -220,7 +231,8 @@ class Workspace:
         _check_thread()
         given = dict(options)
         _check_names(given, ResumeOptions.__optional_keys__)
-        request = Request((), project, _config_file(given), _settings(given))
+        refresh = bool(given.get("refresh"))
+        request = Request((), project, _config_file(given), _settings(given), refresh=refresh)
         with self._opened() as opened:
             return _result(app.resume(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
@@ -264,10 +276,22 @@ class Workspace:
         with self._opened() as opened:
             return opened.queue(project)
 
+    def release(self, project: str, pattern: str) -> int:
+        """Queue the parked URLs of a family, or those in which the RE2 pattern is found. How many URLs."""
+        with self._opened() as opened:
+            return opened.release(project, pattern)
+
     def clear_queue(self, project: str) -> int:
         """Give up what is queued, which completes the run. How many URLs."""
         with self._opened() as opened:
             return opened.clear_queue(project)
+
+    def diff(
+        self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
+    ) -> Report:
+        """What differs between two runs: the latest and the one before it, unless others are named."""
+        with self._opened() as opened:
+            return opened.diff(project, old, new, keep_noise=keep_noise)
 
     def pages(self, project: str, *, run: int | None = None) -> list[Report]:
         """The unique pages of a run, with their alternates."""

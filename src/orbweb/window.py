@@ -10,7 +10,8 @@ import asyncio
 import heapq
 from collections import Counter
 
-from orbweb.model import Fetched, Item, Outcome, Place
+from orbweb.model import Fetched, Item, Outcome, Place, Reuse
+from orbweb.reuse import Offer
 
 LINK_BYTES = 300
 
@@ -24,7 +25,10 @@ class Slot:
         "fetched_at",
         "is_page",
         "item",
+        "looked",
+        "offer",
         "outcome",
+        "reuse",
         "ticket",
         "timer",
         "tries",
@@ -43,6 +47,9 @@ class Slot:
         self.fetched_at = 0
         self.timer: asyncio.TimerHandle | None = None
         self.answer: Fetched | None = None
+        self.looked = False
+        self.offer: Offer | None = None
+        self.reuse: Reuse | None = None
         self.outcome: Outcome | None = None
 
     def held_bytes(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from orbweb.digest import DigestSettings, Job
 from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, PackedDocument, Parsed
@@ -66,7 +66,7 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         parsed.encoding,
         parsed.truncated,
         len(parsed.links),
-        document and [document.sha256.hex(), *document[1:-1]],
+        document and [document.sha256.hex(), *document[1:-3], document.sketch.hex(), document.size],
     ]
     meta = json.dumps(facts).encode()
     links = parsed.links + parsed.resources
@@ -103,7 +103,7 @@ def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
     parsed = Parsed(
         links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, truncated
     )
-    document = PackedDocument._make((bytes.fromhex(listed[0]), *listed[1:], document_frame)) if listed else None
+    document = _decode_document(listed, document_frame) if listed else None
     return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256, document)
 
 
@@ -114,3 +114,8 @@ def _decode_links(keys: str, urls: str, flags: bytes) -> tuple[Link, ...]:
         Link(key, url or key, KINDS[flag & ~NOFOLLOW], flag >= NOFOLLOW)
         for key, url, flag in zip(keys.split("\n"), urls.split("\n"), flags, strict=True)
     )
+
+
+def _decode_document(listed: list[Any], frame: bytes) -> PackedDocument:
+    sha256, *columns, sketch, size = listed
+    return PackedDocument._make((bytes.fromhex(sha256), *columns, bytes.fromhex(sketch), size, frame))

@@ -14,21 +14,22 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from orbweb import urls
+from orbweb import policy, urls
 from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.export import Exported, Format, Source, Watch, export
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
-from orbweb.store import doctor, documents, repair, reports, runs
+from orbweb.store import compare, doctor, documents, repair, reports, runs
 from orbweb.store.blobs import BodyStore, Location
+from orbweb.store.captures import Captures
 from orbweb.store.db import Database
 from orbweb.store.documents import Captured
 from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.reports import Report
-from orbweb.store.runs import Run
+from orbweb.store.runs import Manner, Run
 from orbweb.store.segments import SegmentStore
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
@@ -101,6 +102,17 @@ class Workspace:
             self.path / "store", writer=f"project-{project_id}", compress=compress, file_mode=file_mode
         )
 
+    def captures(self, run: Run, manner: Manner, extractor: int) -> Captures:
+        """What a run may reuse of what earlier ones captured."""
+        return Captures(
+            self.db,
+            self.path / "store",
+            horizon=run.horizon,
+            asked_as=manner.asked_as,
+            read_with=manner.read_with,
+            extractor=extractor,
+        )
+
     def check_space(self, reserve_mb: int) -> None:
         """DiskFull before the disk is."""
         free_mb = shutil.disk_usage(self.path).free // 1_000_000
@@ -159,6 +171,17 @@ class Workspace:
         run = self.run(project, number)
         source = Source(self.db, project, run.id, run.number, rules, self.body, watch)
         return export(source, to, out, raw=raw)
+
+    def diff(
+        self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
+    ) -> Report:
+        """What differs between two runs: the latest and the one before it, unless others are named."""
+        latest = self.run(project, new)
+        if old is None and latest.number == 1:
+            raise NothingToDo(f"project {project!r} has one run; there is nothing to compare it with")
+        earlier = self.run(project, latest.number - 1 if old is None else old)
+        found = compare.Comparison(self.db, earlier, latest, keep_noise=keep_noise).report()
+        return {"project": project, "old": earlier.number, "new": latest.number, **found}
 
     def failed(self, project: str, number: int | None = None) -> list[Report]:
         return reports.failures(self.db, self.run(project, number).id)
@@ -257,6 +280,22 @@ class Workspace:
             if run.state is not RunState.PAUSED:
                 raise NothingToDo(f"project {project!r} has no queued URLs to clear")
             return runs.finish(self.db, run, "queue cleared by hand", now_us())
+
+    def release(self, project: str, pattern: str) -> int:
+        """Queue the parked URLs of the family with this pattern, or those in which it is found; how many."""
+        finds = policy.finder("--release", pattern)
+        with self._owned(project) as run:
+            chosen = [
+                (number, rule.partition(": ")[2])
+                for number, url, rule in runs.trapped(self.db, run.id)
+                if rule.partition(": ")[2] == pattern or finds(url)
+            ]
+            if not chosen:
+                raise NothingToDo(f"project {project!r} has no parked URLs that match {pattern!r}")
+            runs.release(
+                self.db, run, [number for number, _ in chosen], {family for _, family in chosen}, now_us()
+            )
+        return len(chosen)
 
     def retry(self, project: str, kind: str | None = None) -> int:
         """Queue failed URLs again; how many."""

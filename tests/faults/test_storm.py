@@ -92,6 +92,7 @@ def storms(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, str], tu
         return {storm: site.log for storm, site in sites.items()}
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("status", "form"), STORMS)
 def test_a_storm_is_waited_out(status: int, form: str, storms: dict[tuple[int, str], tuple[Hit, ...]]) -> None:
     hits = storms[status, form]
@@ -140,6 +141,7 @@ def seconds_of_good_host(cli: Cli, project: str, *beside: str) -> float:
     return times[-1] - times[0]
 
 
+@pytest.mark.alone
 def test_a_good_host_does_not_feel_the_storm(cli: Cli) -> None:
     """In relaxed order. The machine is shared: one of three measurements has to succeed."""
     kept = []

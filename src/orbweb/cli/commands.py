@@ -138,6 +138,9 @@ SitemapOption = Annotated[
     SitemapMode | None, typer.Option(help="auto: read sitemaps too [default]. only: follow no links. off: none.")
 ]
 Store = Annotated[Layout | None, typer.Option(help="How bodies are kept [segments].")]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Reuse nothing that earlier runs captured: fetch every page anew.")
+]
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
 
 
@@ -230,6 +233,7 @@ def crawl(
     allow_private: AllowPrivate = None,
     order: OrderOption = None,
     store: Store = None,
+    refresh: Refresh = False,
     new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -261,7 +265,7 @@ def crawl(
     )
     from orbweb.app import Request
 
-    request = Request(urls or (), project, config, settings, new_run)
+    request = Request(urls or (), project, config, settings, new_run, refresh=refresh)
     _run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress)
 
 
@@ -317,6 +321,7 @@ def resume(
     processes: Processes = None,
     rate: Rate = None,
     config: ConfigFile = None,
+    refresh: Refresh = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -330,7 +335,7 @@ def resume(
     )
     from orbweb.app import Request
 
-    request = Request((), project, config, settings)
+    request = Request((), project, config, settings, refresh=refresh)
     _run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress)
 
 
@@ -407,11 +412,22 @@ def runs(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir 
 def queue(
     project: ProjectName,
     clear: Annotated[bool, typer.Option("--clear", help="Give up what is queued; completes the run.")] = False,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Queue parked URLs: the family with this pattern, or those in which this RE2 pattern is found.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show what is queued, by source, and what is next."""
+    """Show what is queued, by source, what is next, and what is parked as a trap."""
+    if clear and release is not None:
+        raise UsageError("--clear gives up what --release queues: use one of them")
     with _open(workspace) as opened:
+        if release is not None:
+            typer.echo(f"{opened.release(project, release)} parked URLs queued", err=True)
         if clear:
             typer.echo(f"{opened.clear_queue(project)} queued URLs given up", err=True)
         output.emit(opened.queue(project), output.queue_text, as_json=as_json)
@@ -427,6 +443,31 @@ def pages(
     """List the unique pages of a run, with their alternates."""
     with _open(workspace) as opened:
         output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)
+
+
+@app.command()
+def diff(
+    project: ProjectName,
+    old: Annotated[int | None, typer.Argument(metavar="RUN", help="The earlier run.")] = None,
+    new: Annotated[int | None, typer.Argument(metavar="RUN", help="The later run; the latest.")] = None,
+    stat: Annotated[bool, typer.Option("--stat", help="How many lines of each page changed, not which.")] = False,
+    noise: Annotated[
+        bool, typer.Option("--noise", help="Dates, counters and tokens count as changes too.")
+    ] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if there are differences.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Show what changed between two runs: the latest and the one before it, unless others are named."""
+    from orbweb.store.compare import differs
+
+    with _open(workspace) as opened:
+        report = opened.diff(project, old, new, keep_noise=noise)
+    if stat:
+        report["changed"] = [{name: page[name] for name in page if name != "diff"} for page in report["changed"]]
+    output.emit(report, output.diff_text, as_json=as_json)
+    if exit_code and differs(report):
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -76,10 +77,18 @@ def _skips(report: Report) -> str:
 
 def _figures(report: Report) -> str:
     return (
-        f"{report['visited']} visited, {many(report['pages'], 'page')}, "
+        f"{report['visited']} visited{_reused(report)}, {many(report['pages'], 'page')}, "
         f"{many(report['alternates'], 'alternate')}, {report['failed']} failed, "
         f"{report['queued']} queued{_skips(report)}"
     )
+
+
+def _reused(report: Report) -> str:
+    cached = report["reused"] - report["not_modified"]
+    words = [f"{report['not_modified']} unchanged"] * bool(report["not_modified"]) + [f"{cached} cached"] * bool(
+        cached
+    )
+    return f" ({', '.join(words)})" if words else ""
 
 
 def crawl_text(report: Report) -> str:
@@ -187,6 +196,49 @@ def pages_text(found: list[Report]) -> str:
     return "\n".join(lines) or "no pages"
 
 
+_DIFFERENCES = ("added", "removed", "moved", "redirected", "failing", "changed")
+_MARKS = {"added": "+", "removed": "-", "moved": ">", "redirected": ">", "failing": "!", "changed": "~"}
+
+
+def diff_text(report: Report) -> str:
+    """Lists first, then the lines of each changed page."""
+    lines: list[str] = []
+    for kind in _DIFFERENCES:
+        lines.extend(f"{_MARKS[kind]} {kind:<10}  {_difference(item)}" for item in report[kind])
+    for page in report["changed"]:
+        lines.extend(("", *page["diff"]) if "diff" in page else ())
+    if lines:
+        lines.append("")
+    lines.append(_diff_summary(report))
+    return "\n".join(lines)
+
+
+def _difference(item: Report) -> str:
+    if "lines_added" in item:
+        return f"{item['url']}  +{item['lines_added']} -{item['lines_removed']}"
+    if "from" in item:
+        return f"{item['url']}  from {item['from']}"
+    if "to" in item:
+        return f"{item['url']}  to {item['to']}"
+    why = item.get("why") or item.get("kind")
+    return f"{item['url']}  ({why})" if why else str(item["url"])
+
+
+def _diff_summary(report: Report) -> str:
+    counted = ", ".join(f"{len(report[kind])} {kind}" for kind in _DIFFERENCES)
+    noise = Counter(kind for page in report["noise"] for kind in page["noise"])
+    volatile = ", ".join(f"{kind} on {many(pages, 'page')}" for kind, pages in noise.items())
+    parts = [f"run {report['old']} to run {report['new']}: {counted}; {report['unchanged']} unchanged"]
+    if report["noise"]:
+        parts.append(f"{many(len(report['noise']), 'page')} with nothing but noise ({volatile}; --noise shows it)")
+    if report["pending"]:
+        parts.append(f"{report['pending']} not visited yet")
+    if report["left_out"]:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in report["left_out"].items())
+        parts.append(f"not compared, because run {report['new']} skips them: {reasons}")
+    return "; ".join(parts)
+
+
 def failed_text(found: list[Report]) -> str:
     return "\n".join(f"{row['kind']}  {row['url']}  {row['reason']} (tries: {row['tries']})" for row in found) or (
         "nothing failed"
@@ -224,6 +276,8 @@ def explain_text(report: Report) -> str:
     if report["asked"] != report["url"]:
         lines.append(f"  the same as {report['url']}, the first spelling found of the key {report['key']}")
     lines.append(f"  rule: {report['rule']}")
+    if report["reuse"]:
+        lines.append(f"  {_reuse_text(report)}")
     if report["proxy"]:
         lines.append(f"  by proxy {report['proxy']}")
     if report["chain"]:
@@ -259,6 +313,13 @@ def _visit_text(report: Report) -> str:
         return f"HTTP {report['status']}, an alternate: the same content as {report['primary']}"
     page = "a page" if report["role"] == "primary" else "no page"
     return f"HTTP {report['status']}, {page}"
+
+
+def _reuse_text(report: Report) -> str:
+    source = report["reused_from"]
+    shown = f"run {source['run']} of {source['project']}" if source else "a run that is gone"
+    asked = "not asked for: fresh enough" if report["reuse"] == "cached" else "unchanged, says the server"
+    return f"{asked}; page, text and links are those of {shown}"
 
 
 def _referrer_lines(found: list[Report]) -> list[str]:

@@ -17,8 +17,9 @@ def describe(now: Snapshot) -> str:
     """One line that says where a crawl stands."""
     eta = f", about {span(now.eta_s)} left" if now.eta_s is not None and now.queued else ""
     state = " [held]" if now.held else " [stopping]" if now.stopping else ""
+    reused = f", {now.reused} reused" if now.reused else ""
     return (
-        f"{many(now.pages, 'page')}, {now.visited} visited, {now.failed} failed, {now.queued} queued, "
+        f"{many(now.pages, 'page')}, {now.visited} visited{reused}, {now.failed} failed, {now.queued} queued, "
         f"{now.rate:.1f}/s{eta}{state}"
     )
 

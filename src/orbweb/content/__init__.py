@@ -25,7 +25,7 @@ def extract(html: str | bytes, url: str) -> Document:
 
 def read(dom: Dom, url: str) -> Document:
     """The document of a DOM, which is changed on the way: nothing else may use it afterwards."""
-    about = meta.read(dom)
+    about = meta.read(dom, url)
     chosen = main.choose(dom)
     rendered = markdown.render(chosen.element, url)
     plain = text.plain(chosen.element)

@@ -171,7 +171,7 @@ class SqliteFrontier:
             rank=start.rank,
             count=CHUNK + 1,
         )
-        items = [(_item(row), row[10]) for row in rows]
+        items = [(_item(row), row[11]) for row in rows]
         lane.horizon = items[CHUNK][0].place if len(items) > CHUNK else None
         now = self._clock()
         for item, due_at in items[:CHUNK]:
@@ -185,4 +185,4 @@ class SqliteFrontier:
 
 
 def _item(row: Row) -> Item:
-    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:10])
+    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:10])._replace(kin=bool(row[10]))

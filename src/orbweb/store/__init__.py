@@ -37,6 +37,7 @@ class UrlRow(NamedTuple):
     base: int
     referrer: int | None
     lastmod: str | None = None
+    kin: bool = False
 
 
 class SettleRow(NamedTuple):
@@ -64,8 +65,20 @@ class ReadmitRow(NamedTuple):
     redirects: int
     base: int
     referrer: int | None
+    kin: bool
     run_id: int
     id: int
+
+
+class FamilyRow(NamedTuple):
+    """What is known of a family of URLs; the fields of `save_family`."""
+
+    run_id: int
+    pattern: str
+    kind: str
+    barren: int
+    released: bool
+    sketch: bytes
 
 
 class RejudgeRow(NamedTuple):
@@ -147,6 +160,9 @@ class VisitRow(NamedTuple):
     latency_ms: int
     fetched_at: int
     proxy: str | None = None
+    robots_tags: str | None = None
+    reuse: str | None = None
+    reused_run: int | None = None
 
 
 class BaseRow(NamedTuple):
@@ -194,6 +210,7 @@ class Group:
     documents: list[PackedDocument] = field(default_factory=list)
     outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)
     bodies: list[tuple[bytes, int | None, int | None, int, int]] = field(default_factory=list)
+    families: list[FamilyRow] = field(default_factory=list)
     segments: dict[int, int] = field(default_factory=dict)
     bases: dict[int, BaseRow] = field(default_factory=dict)
     limited: dict[int, str] = field(default_factory=dict)
@@ -237,6 +254,7 @@ def commit(
         db.many("add_visit", group.visits)
         db.many("add_document", group.documents)
         db.many("add_page", group.pages)
+        db.many("save_family", group.families)
         db.many("add_outlinks", group.outlinks)
         db.many("add_body", group.bodies)
         for segment, committed in group.segments.items():

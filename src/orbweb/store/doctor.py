@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from orbweb.errors import NewerWorkspace, StoreError
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
-from orbweb.model import FailKind, Role, SkipReason, Source
+from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
 from orbweb.store import outlinks, salvage
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database, load_queries
@@ -39,6 +39,7 @@ _WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("urls", "reason"): frozenset(SkipReason),
     ("visits", "role"): frozenset(Role),
     ("visits", "kind"): frozenset(FailKind),
+    ("visits", "reuse"): frozenset(Reuse),
 }
 
 # Each finds what contradicts itself in a run: id of the run, table, problem.

@@ -40,8 +40,10 @@ class Captured(NamedTuple):
     document: Document
 
 
-def pack(document: Document, extractor: int, compressor: zstandard.ZstdCompressor) -> PackedDocument:
-    """The document as rows have it."""
+def pack(
+    document: Document, extractor: int, sketch: bytes, compressor: zstandard.ZstdCompressor
+) -> PackedDocument:
+    """The document as rows have it, with the sketch of its text (see traps)."""
     fields = {**asdict(document), "extractor": extractor}
     record = json.dumps(fields, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
     return PackedDocument(
@@ -53,6 +55,7 @@ def pack(document: Document, extractor: int, compressor: zstandard.ZstdCompresso
         document.tokens,
         document.confidence,
         (document.simhash ^ _SIGN) - _SIGN,
+        sketch,
         len(record),
         compressor.compress(record),
     )

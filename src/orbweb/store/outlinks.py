@@ -20,6 +20,7 @@ KINDS = (
     *("script", "style", "image", "font", "media", "other"),
 )
 """Links, then resources. A kind's number is stored: new ones go to the end, and there may be 128."""
+LOADED = frozenset(KINDS[KINDS.index("script") :])
 NOFOLLOW = 0x80
 FLAGS = {(kind, nofollow): code | (NOFOLLOW if nofollow else 0)
          for code, kind in enumerate(KINDS) for nofollow in (False, True)}  # fmt: skip

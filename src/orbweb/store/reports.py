@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, shown
-from orbweb.model import Place, Role, SkipReason
+from orbweb.model import Place, Reuse, Role, SkipReason
 from orbweb.store import QUEUED
 from orbweb.store.db import Database, moment
 from orbweb.store.outlinks import unpack
-from orbweb.store.runs import Crawl, Run, bases_of, crawls_of
+from orbweb.store.runs import Crawl, Run, bases_of, crawls_of, named
 
 Report = dict[str, Any]
 
@@ -29,6 +29,8 @@ def counts(db: Database, run_id: int) -> Report:
     """The states of a run's URLs: discovered is the sum of all the others."""
     tallies = {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run_id)}
     roles: dict[str, int] = dict(db.all("count_roles", run_id=run_id))
+    reuses = {how: (count, wire) for how, count, wire in db.all("count_reuses", run_id=run_id)}
+    not_modified, cached = (reuses.get(how, (0, 0))[0] for how in (Reuse.NOT_MODIFIED, Reuse.CACHED))
     skips = {reason: count for (state, reason), count in tallies.items() if state == ItemState.SKIPPED}
     return {
         "discovered": sum(tallies.values()),
@@ -38,7 +40,10 @@ def counts(db: Database, run_id: int) -> Report:
         "skipped": skips,
         "pages": roles.get(Role.PRIMARY, 0),
         "alternates": roles.get(Role.ALTERNATE, 0),
+        "reused": not_modified + cached,
+        "not_modified": not_modified,
         "bytes": db.value("run_bytes", run_id=run_id),
+        "transferred": sum(wire for _, wire in reuses.values()),
     }
 
 
@@ -95,6 +100,10 @@ def queue(db: Database, run: Run, *, alive: bool) -> Report:
         "can_resume": not alive and found["queued"] > 0,
         "crawls": [crawl.number for crawl in crawls_of(db, run.id)],
         "by_source": dict(db.all("queued_by_source", run_id=run.id)),
+        "traps": [
+            {"pattern": rule.partition(": ")[2], "parked": count}
+            for rule, count in db.all("traps_of", run_id=run.id)
+        ],
         "next": [
             {"url": url, "source": source, "place": str(Place(depth, rank)), "hops": hops}
             for url, source, depth, rank, hops in db.all("queue_head", run_id=run.id, count=QUEUE_HEAD)
@@ -161,8 +170,10 @@ def _unfollowed(db: Database, run_id: int) -> dict[int, tuple[str, int]]:
 
 def manifest(db: Database, run_id: int) -> Iterator[str]:
     """One line a visit, in order, without any time in it."""
-    for depth, rank, url, status, kind, body, content, role in db.each("manifest", run_id=run_id):
+    for depth, rank, url, status, kind, reuse, body, content, role in db.each("manifest", run_id=run_id):
         answer = kind if kind and not kind.startswith("http_") else status
+        if reuse == Reuse.CACHED:
+            answer = reuse
         yield "\t".join((str(Place(depth, rank)), url, str(answer), _hex(body) or "-", _hex(content) or "-", role))
 
 
@@ -201,7 +212,8 @@ def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
         return {}
     names = (
         "status kind error tries final_url content_type encoding etag last_modified title canonical noindex "
-        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at proxy"
+        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at proxy "
+        "robots_tags reuse reused_from"
     )
     report: Report = dict(zip(names.split(), row, strict=False))
     report.update(
@@ -211,6 +223,7 @@ def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
         body_sha256=_hex(report["body_sha256"]),
         content_sha256=_hex(report["content_sha256"]),
         fetched_at=moment(report["fetched_at"]),
+        reused_from=named(db, report["reused_from"]),
     )
     packed = db.value("outlinks_of", run_id=run_id, url_id=url_id)
     report["links"] = [
