@@ -52,6 +52,10 @@ def rewritten(markdown: str) -> str:
         (r"\`[a](https://example.org/docs/a)`", r"\`[a](a.md)`"),
         ("a ` b\n\n[a](https://example.org/docs/a) `", "a ` b\n\n[a](a.md) `"),
         (r"[a\](https://example.org/docs/a)", r"[a\](https://example.org/docs/a)"),
+        ("[angle](https://example.org/docs/a#x<y>)", "[angle](a.md#x<y>)"),
+        ("<https://example.org/docs/a>", "[https://example.org/docs/a](a.md)"),
+        ("<https://example.org/x?a=1&b=2>", r"[https://example.org/x?a=1\&b=2](../x_a=1,b=2.md)"),
+        ("<https://example.com/> `<https://example.org/>`", "<https://example.com/> `<https://example.org/>`"),
         ("[mail](mailto:a@example.org)", "[mail](mailto:a@example.org)"),
         ("[frag](#here) [empty]()", "[frag](#here) [empty]()"),
         ("| [a](https://example.org/docs/a) | `]( ` |", "| [a](a.md) | `]( ` |"),
@@ -91,6 +95,7 @@ PIECES = st.sampled_from(
         "[a](https://example.org/docs/a)",
         "[b](https://example.org/#x)",
         "[c](https://elsewhere.org/)",
+        "<https://example.org/docs/a> ",
         "![i](<https://example.org/docs/a>)",
         " `code [a](https://example.org/docs/a)` ",
         " ``\\` [a](https://example.org/docs/a) ` `` ",
@@ -129,7 +134,25 @@ def test_a_commonmark_parser_sees_other_destinations_and_nothing_else(markdown: 
 
 
 @pytest.mark.parametrize(
-    "piece", ["](", "](a", "](<a", "`", "[](", "](\\", "](((", "\n```", "> ", "- ", "](a(b", "\\", "](\n", "`` ` "]
+    "piece",
+    [
+        "](",
+        "](a",
+        "](<a",
+        "`",
+        "[](",
+        "](\\",
+        "](((",
+        "\n```",
+        "> ",
+        "- ",
+        "](a(b",
+        "<http",
+        "<https://",
+        "\\",
+        "](\n",
+        "`` ` ",
+    ],
 )
 def test_the_work_grows_with_the_length_only(piece: str) -> None:
     text = piece * (400_000 // len(piece))

@@ -1,8 +1,9 @@
 """Links of a Markdown text that lead to pages of the same export become relative.
 
 Owns how link destinations are found. Always: nothing but a destination is changed, and only if it leads to a file
-of the export; its fragment stays; code, fenced or inline, is left alone; the work is linear in the length of the
-text. The text is what our own extractor writes: code blocks are fenced, never indented.
+of the export; `<https://...>`, which has no other text, becomes a link with that text; a fragment stays; code,
+fenced or inline, is left alone; the work is linear in the length of the text. The text is what our own extractor
+writes: code blocks are fenced, never indented.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ _OPENING = re.compile(_PREFIX + r"(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)$", re.MULTILI
 _CLOSING = {sign: re.compile(r"^[ \t>]*+(" + sign + r"{3,}+)[ \t]*$", re.MULTILINE) for sign in ("`", "~")}
 _BLOCK = re.compile(r"\n(?=[ \t>]*+(?:\n|[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|\|))")
 _RUN = re.compile(r"`+")
-_BARE = r"(?:\\.|[^\s()\\<>]|\((?:\\.|[^\s()\\])*+\))++(?=[\s)])"
-_TOKEN = re.compile(rf"\\.|`+|\]\([ \t]*+\n?[ \t]*+(?:<((?:\\.|[^<>\\\n])*+)>|({_BARE}))", re.DOTALL)
+_BARE = r"(?!<)(?:\\.|[^\s()\\]|\((?:\\.|[^\s()\\])*+\))++(?=[\s)])"
+_TOKEN = re.compile(
+    rf"\\.|`+|\]\([ \t]*+\n?[ \t]*+(?:<((?:\\.|[^<>\\\n])*+)>|({_BARE}))|<(https?://[^\s<>]*+)>", re.DOTALL
+)
+_SPECIAL = re.compile(r"[\\`*_\[\]~&|]")
 _ESCAPE = re.compile(r"""\\([!-/:-@\[-`{-~])""")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _SAFE = "/-._~+=,@"
 _PLAIN = re.compile(r"[A-Za-z0-9/._+=,@-]*").fullmatch
 _MEMO_ENTRIES = 32_768
+_AUTOLINK = 3
 
 Destination = Callable[[str], str | None]
 
@@ -106,7 +111,7 @@ def _code_end(markdown: str, opening: re.Match[str]) -> int:
 
 def _prose(text: str, destination: Destination) -> list[str]:
     """Block by block: code inside a line never reaches into the next item, heading, row or paragraph."""
-    if "](" not in text:
+    if not _has_links(text):
         return [text]
     pieces = []
     at = 0
@@ -116,8 +121,12 @@ def _prose(text: str, destination: Destination) -> list[str]:
     return [*pieces, _inline(text[at:], destination)]
 
 
+def _has_links(text: str) -> bool:
+    return "](" in text or "<http" in text
+
+
 def _inline(text: str, destination: Destination) -> str:
-    if "](" not in text:
+    if not _has_links(text):
         return text
     runs = _backtick_runs(text) if "`" in text else {}
     pieces: list[str] = []
@@ -127,12 +136,22 @@ def _inline(text: str, destination: Destination) -> str:
         if token[0][0] == "`":
             at = _span_end(runs.get(len(token[0]), []), token) or at
             continue
-        group = 1 if token[1] is not None else 2
-        new = destination(token[group]) if token[group] else None
-        if new is not None:
+        group = token.lastindex
+        new = destination(token[group]) if group and token[group] else None
+        if group is None or new is None:
+            continue
+        if group == _AUTOLINK:
+            pieces += [text[done : token.start()], f"[{_literal(token[group])}]({new})"]
+            done = token.end()
+        else:
             pieces += [text[done : token.start(group)], new]
             done = token.end(group)
     return "".join([*pieces, text[done:]])
+
+
+def _literal(url: str) -> str:
+    """A URL as the text of a link."""
+    return _SPECIAL.sub(r"\\\g<0>", url)
 
 
 def _backtick_runs(text: str) -> dict[int, list[int]]:
