@@ -12,6 +12,20 @@ from orbweb.store.db import moment
 from orbweb.store.outline import StoredBody
 
 INDEX = "index.jsonl"
+FIELDS = (
+    "url",
+    "final_url",
+    "file",
+    "role",
+    "status",
+    "depth",
+    "content_type",
+    "encoding",
+    "bytes",
+    "captured_at",
+    "body_sha256",
+    "content_sha256",
+)
 
 
 def write(source: Source, out: Path) -> Tally:

@@ -34,6 +34,29 @@ def json_line(record: dict[str, Any]) -> bytes:
     return utf8(text + "\n")
 
 
+METADATA = (
+    "url",
+    "final_url",
+    "alternates",
+    "status",
+    "depth",
+    "title",
+    "description",
+    "language",
+    "author",
+    "published",
+    "captured_at",
+    "content_type",
+    "bytes",
+    "words",
+    "tokens",
+    "generator",
+    "confidence",
+    "content_sha256",
+    "body_sha256",
+)
+
+
 def metadata(page: Captured) -> dict[str, Any]:
     """Everything but the text itself, in the order in which it is shown."""
     document = page.document

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import IO
 
-from orbweb.export.fields import json_line, metadata
+from orbweb.export.fields import METADATA, json_line, metadata
 from orbweb.export.source import Source
+
+FIELDS = (*METADATA, "headings", "markdown", "text")
 
 
 def write(source: Source, stream: IO[bytes]) -> int:

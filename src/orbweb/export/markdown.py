@@ -21,7 +21,7 @@ def rendered(source: Source, files: Files, order: Iterable[int] | None = None) -
 
 
 def _file(page: Captured, links: Links, file: str) -> bytes:
-    text = links.rewrite(page.document.markdown, page.final_url, file)
+    text = links.rewrite(page.document.markdown, file)
     end = "" if text.endswith("\n") else "\n"
     return utf8(f"{front_matter(page)}{text}{end}")
 

@@ -10,30 +10,9 @@ import csv
 import io
 from typing import IO
 
-from orbweb.export.fields import metadata, utf8
+from orbweb.export.fields import METADATA, metadata, utf8
 from orbweb.export.source import Source
 
-COLUMNS = (
-    "url",
-    "final_url",
-    "alternates",
-    "status",
-    "depth",
-    "title",
-    "description",
-    "language",
-    "author",
-    "published",
-    "captured_at",
-    "content_type",
-    "bytes",
-    "words",
-    "tokens",
-    "generator",
-    "confidence",
-    "content_sha256",
-    "body_sha256",
-)
 # What begins a formula, in plain and in full width, and what a reader may take away before it looks.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _SKIPPED = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u1680\u180e\u2028\u2029\u202f\u205f\u2060\u3000\ufeff"
@@ -42,12 +21,12 @@ _SKIPPED += "".join(map(chr, range(0x2000, 0x2010)))
 
 def write(source: Source, stream: IO[bytes], *, raw: bool) -> int:
     """Write the table; how many bytes."""
-    size = stream.write(_row(COLUMNS))
+    size = stream.write(row(METADATA))
     for page in source.pages():
         known = metadata(page)
         known["alternates"] = " ".join(known["alternates"])
-        cells = [_text(known[column]) for column in COLUMNS]
-        size += stream.write(_row(cells if raw else [guarded(cell) for cell in cells]))
+        cells = [_text(known[column]) for column in METADATA]
+        size += stream.write(row(cells if raw else [guarded(cell) for cell in cells]))
     return size
 
 
@@ -61,7 +40,7 @@ def _text(value: object) -> str:
     return "" if value is None else str(value).replace("\x00", "\ufffd")
 
 
-def _row(cells: tuple[str, ...] | list[str]) -> bytes:
+def row(cells: tuple[str, ...] | list[str]) -> bytes:
     line = io.StringIO()
     csv.writer(line, quoting=csv.QUOTE_ALL).writerow(cells)
     return utf8(line.getvalue())
