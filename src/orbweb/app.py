@@ -23,6 +23,7 @@ from orbweb import __version__, content, politeness, seeds, urls, wire
 from orbweb import config as configuration
 from orbweb.addresses import normal, not_public
 from orbweb.config import Config
+from orbweb.content.tokens import tokenizer
 from orbweb.control import signals
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
@@ -90,6 +91,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
         known = runs.find_project(workspace.db, name)
         config, settings = configure(known, request)
         secrets = _secrets(config, os.environ)
+        tokenizer(config.content.tokens)
         rules = url_rules(config)
         bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
         if not bases:
@@ -114,6 +116,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     with workspace.own(name):
         config, settings = configure(known, request)
         secrets = _secrets(config, os.environ)
+        tokenizer(config.content.tokens)
         paused = _paused_run(workspace, known, note)
         if paused is None:
             raise NothingToDo(
@@ -189,6 +192,7 @@ def policy_rules(config: Config) -> Rules:
         exclude=config.scope.exclude,
         obey_directives=config.robots.obey_directives,
         follow_nofollow_links=config.robots.follow_nofollow_links,
+        park_traps=config.scope.park_traps,
     )
 
 
@@ -200,7 +204,7 @@ def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None
 
 def digest_settings(config: Config) -> DigestSettings:
     resources = Resources(config.resources.mode) is not Resources.OFF
-    return DigestSettings(url_rules(config), product_token(config.user_agent), resources)
+    return DigestSettings(url_rules(config), product_token(config.user_agent), resources, config.content.tokens)
 
 
 def routes(config: Config) -> dict[str, tuple[str, str]]:
@@ -405,6 +409,7 @@ async def _crawl(
         bodies=bodies,
         keeps_resources=Resources(config.resources.mode) is Resources.STORE,
         lane_of=_lane_of(config),
+        by_site=config.engine.order == "relaxed" and session.plan is None,
         clock=now_us,
     )
     dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)

@@ -163,7 +163,7 @@ class Engine:
                 self._on_progress(self.snapshot())
                 return ending
             if self._stop_at is None and not self._held:
-                self._errands.begin_survey()
+                self._errands.begin_surveys()
                 self._fill()
                 self._take_fresh()
             self._flush_if_due()
@@ -483,7 +483,7 @@ class Engine:
             return self._lease_from("")
         for _ in range(PROBES):
             if not self._rotation:
-                self._rotation.extend(self._frontier.lanes())
+                self._rotation.extend(self._open_lanes())
                 if not self._rotation:
                     return False
             if self._lease_from(self._rotation.popleft()):
@@ -492,7 +492,7 @@ class Engine:
 
     def _lease_from(self, lane: str) -> bool:
         item = self._frontier.next(lane)
-        if item is None or (item.depth and not self._ledger.surveyed):
+        if item is None or not self._ledger.is_ripe(item):
             return False
         head = self._window.head(lane)
         is_head = head is None or item.place < head.item.place
@@ -504,6 +504,14 @@ class Engine:
         self._unfinished[lane] += 1
         self._pass_gate(slot)
         return True
+
+    def _open_lanes(self) -> list[str]:
+        """The lanes worth a try: at the outset many wait for base URLs that are not settled."""
+        lanes = list(self._frontier.lanes())
+        if self._ledger.surveyed:
+            return lanes
+        heads = ((lane, self._frontier.next(lane)) for lane in lanes)
+        return [lane for lane, item in heads if item is not None and self._ledger.is_ripe(item)]
 
     def ticket(self) -> int:
         self._next_ticket += 1

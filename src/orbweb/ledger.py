@@ -30,6 +30,7 @@ from orbweb.model import (
     Source,
     Verdict,
 )
+from orbweb.outset import Outset, Scope
 from orbweb.policy import Candidate, Policy
 from orbweb.store import (
     FAILED,
@@ -57,15 +58,19 @@ from orbweb.store.blobs import BodyStore
 from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
 from orbweb.store.runs import Base, Run
+from orbweb.traps import Traps, family
 from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
 
 # What a link is refused for, and a sitemap that lists it or a page that loads it is not.
 NOT_FOR = {
-    Source.SITEMAP: (SkipReason.SITEMAP_ONLY,),
+    Source.SITEMAP: (SkipReason.SITEMAP_ONLY, SkipReason.TRAP),
     Source.RESOURCE: (SkipReason.SITEMAP_ONLY, SkipReason.OUT_OF_SCOPE, SkipReason.MAX_DEPTH),
 }
+
+
+_MAY_TRAP = (Source.SPIDER, Source.REDIRECT)
 
 
 class _Found(NamedTuple):
@@ -96,6 +101,7 @@ class Ledger:
         bodies: BodyStore,
         keeps_resources: bool,
         lane_of: Callable[[str], str],
+        by_site: bool,
         clock: Callable[[], int],
     ) -> None:
         self._db = db
@@ -111,10 +117,14 @@ class Ledger:
         self._next_rank = run.next_rank
         self._next_visit = run.next_visit
         self._bases = {base.number: base for base in bases}
-        self._open_bases = int(db.value("queued_at_depth_zero", run_id=run.id))
         self._queued_by_base: Counter[int] = Counter(dict(db.all("queued_by_base", run_id=run.id)))
         self.scope_fixed = run.scope_fixed
         self.surveyed = run.surveyed
+        self._outset = Outset(
+            [Scope(base.number, base.scope_key) for base in bases],
+            {} if run.scope_fixed else dict(db.all("open_base_places", run_id=run.id)),
+            by_site=by_site,
+        )
         self.counts: Counter[Tally] = Counter(
             {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run.id)}
         )
@@ -134,10 +144,13 @@ class Ledger:
             [sha for (sha,) in db.each("body_hashes", most=REMEMBERED + 1)],
             lambda sha: db.one("body_exists", sha256=sha) is not None,
         )
+        self._traps = Traps(
+            run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None
+        )
         self._begin_group()
         for base in bases:
             self._check_limit(base.number)
-        if not self.scope_fixed and not self._open_bases:
+        if not self.scope_fixed and self._outset.is_settled:
             self._fix_scope()
 
     def _begin_group(self) -> None:
@@ -168,9 +181,6 @@ class Ledger:
         limit = self._policy.rules.page_limit
         return None if limit is None else limit - self._bases[base].pages
 
-    def scope_of(self, base: int) -> str:
-        return self._bases[base].scope_key
-
     def settle(self, item: Item, outcome: Outcome) -> None:
         """Commit the outcome of the place whose turn it is."""
         failpoint("page_settled")
@@ -191,8 +201,8 @@ class Ledger:
             self._resource(item, outcome, outcome.digest)
         else:
             self._visit(item, outcome)
-        if item.depth == 0:
-            self._close_base()
+        if item.depth == 0 and not self.scope_fixed:
+            self._close_base(item.base)
 
     def defer(self, item: Item, due_at: int) -> None:
         """Put a place that holds up the order at the end of its depth; it has no turn before `due_at`."""
@@ -206,6 +216,7 @@ class Ledger:
         if not self._group.settled and not self._group.changes and ending is None:
             return
         self._bodies.sync()
+        self._group.families.extend(self._traps.take_changes())
         progress = Progress(
             self._next_url,
             self._next_rank,
@@ -223,9 +234,17 @@ class Ledger:
         self._bodies_seen.written()
         self._frontier.refill()
 
-    def scopes(self) -> list[tuple[int, str]]:
-        """The number of each base URL and where its scope lies."""
-        return [(base.number, base.scope_key) for base in self._bases.values()]
+    def is_ripe(self, item: Item) -> bool:
+        """Whether the place may be asked for: a base URL, or what lies in the scope however others still move."""
+        if not item.depth or self.surveyed:
+            return True
+        if item.hops or not self._outset.is_free(item.key):
+            return False
+        return not self._policy.judge(Candidate(item.key, item.depth, 0, item.base, item.source)).hops
+
+    def unsurveyed(self) -> list[tuple[Scope, ...]]:
+        """The scopes whose sitemaps may be read from now on, each named once."""
+        return [] if self.surveyed else self._outset.due()
 
     def chart(self, base: int, entries: Iterable[tuple[Target, str | None]]) -> None:
         """Find what a sitemap lists, in its order, as if the base URL linked to it."""
@@ -238,9 +257,10 @@ class Ledger:
             if known is not None and lastmod is not None:
                 self._group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
 
-    def end_survey(self) -> None:
-        """Every sitemap is read, or none is to be: from now on links are followed."""
-        self.surveyed = True
+    def end_survey(self, scopes: Iterable[Scope]) -> None:
+        """Their sitemaps are read, or none are to be; after the last of them all links are followed."""
+        self._outset.read(scopes)
+        self.surveyed = self._outset.is_over
 
     def _hops_now(self, item: Item) -> int:
         """A shorter path may have been found since the item was leased."""
@@ -331,11 +351,25 @@ class Ledger:
     def _page(self, item: Item, outcome: Outcome, digest: Digest) -> None:
         said = digest.parsed.directives
         rule = self._policy.noindex_rule(said)
+        repeats = False
         if rule is None:
-            self._keep(item, outcome, digest)
+            repeats = self._keep(item, outcome, digest) is Role.ALTERNATE
         else:
             self._leave_out(item, rule)
+        if self._policy.rules.park_traps and (item.kin or family(item.key) is not None):
+            elsewhere = self._leads_elsewhere(item, digest.parsed.links)
+            sketch = digest.document.sketch if digest.document else b""
+            self._traps.settled(item.key, kin=item.kin, repeats=repeats, elsewhere=elsewhere, summary=sketch)
         self._follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
+
+    def _leads_elsewhere(self, item: Item, links: Sequence[Link]) -> bool:
+        """Whether a page leads to a new URL that may be visited and is not of the page's own family."""
+        for link in links:
+            if self._frontier.known(link.key) is None and not self._traps.is_kin(link.key, item.key):
+                candidate = Candidate(link.key, item.depth + 1, item.hops, item.base, Source.SPIDER)
+                if self._policy.judge(candidate).reason is None:
+                    return True
+        return False
 
     def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> None:
         """Something a page loads. Its body is kept if they are; a style sheet may load more."""
@@ -352,14 +386,16 @@ class Ledger:
         self._close(item, ItemState.SKIPPED, skipped(reason), reason=reason, rule=rule)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
 
-    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> Role:
         is_new = digest.content_sha256 not in self._pages_seen
         self._keep_body(digest)
-        self._visit(item, outcome, role=Role.PRIMARY if is_new else Role.ALTERNATE)
+        role = Role.PRIMARY if is_new else Role.ALTERNATE
+        self._visit(item, outcome, role=role)
         if is_new and digest.document is not None:
             self._add_page(item, digest.content_sha256, digest.document)
         else:
             self.alternates += 1
+        return role
 
     def _add_page(self, item: Item, content_sha256: bytes, document: PackedDocument) -> None:
         self._pages_seen.add(content_sha256)
@@ -382,6 +418,7 @@ class Ledger:
             return
         rule = self._policy.page_limit_rule()
         self._policy.fill(base)
+        self._outset.drop(base)
         self._frontier.drop(base)
         self._group.limited[base] = rule
         self._count(QUEUED, skipped(SkipReason.PAGE_LIMIT.value), self._queued_by_base[base])
@@ -440,6 +477,11 @@ class Ledger:
         verdict = self._policy.judge(candidate)
         if found.nofollow is not None:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
+        if verdict.reason is None and self._policy.rules.park_traps and found.source in _MAY_TRAP:
+            pattern, kin = self._traps.judge(found.key, parent.key)
+            if pattern is not None:
+                return verdict._replace(reason=SkipReason.TRAP, rule=f"scope.park_traps: {pattern}")
+            return verdict._replace(kin=kin)
         return verdict
 
     def _add(self, found: _Found, verdict: Verdict) -> int:
@@ -464,6 +506,7 @@ class Ledger:
                 verdict.base,
                 found.parent.id,
                 found.lastmod,
+                verdict.kin,
             )
         )
         reason = verdict.reason.value if verdict.reason else None
@@ -476,8 +519,8 @@ class Ledger:
         rank = self._next_rank
         self._next_rank += 1
         self._queued_by_base[verdict.base] += 1
-        if found.depth == 0:
-            self._open_bases += 1
+        if found.depth == 0 and not self.scope_fixed:
+            self._outset.admit(verdict.base)
         self._frontier.admit(
             Item(
                 number,
@@ -490,8 +533,10 @@ class Ledger:
                 verdict.hops,
                 found.redirects,
                 verdict.base,
+                verdict.kin,
             )
         )
+        self._traps.admitted(found.key)
         return rank
 
     def _reconsider(self, found: _Found, number: int, old_reason: str, verdict: Verdict) -> None:
@@ -519,6 +564,7 @@ class Ledger:
                     found.redirects,
                     verdict.base,
                     found.parent.id,
+                    verdict.kin,
                     self._run_id,
                     number,
                 ),
@@ -529,29 +575,36 @@ class Ledger:
 
     def _move_scope(self, base: int, key: str) -> None:
         self._policy.move_scope(base, key)
+        self._outset.move(base, key)
         moved = self._bases[base]
         self._save_base(Base(base, moved.url, key, moved.pages))
 
-    def _close_base(self) -> None:
+    def _close_base(self, base: int) -> None:
         """When the last base URL and what it redirects to are settled, the scope is fixed."""
-        self._open_bases -= 1
-        if not self._open_bases and not self.scope_fixed:
+        self._outset.settle(base)
+        if self._outset.is_settled:
             self._fix_scope()
 
     def _fix_scope(self) -> None:
         if len(self._bases) > 1:
             self.flush()
-            self._judge_again()
+            if self._db.value("moved_base", run_id=self._run_id) is not None:
+                self._judge_again()
             self.scope_fixed = True
             self.flush()
             self._frontier.reload()
         self.scope_fixed = True
 
     def _judge_again(self) -> None:
-        """With several base URLs, a page may have been judged before another one's scope moved."""
-        for number, key, source, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
+        """With several base URLs, a page may have been judged before another one's scope moved.
+
+        What is leased or visited by now is in the scope whoever moved, and keeps its owner.
+        """
+        for number, key, source, reason, rule, depth, rank, hops, base, parent_base in self._db.each(
             "urls_beyond_bases", run_id=self._run_id
         ):
+            if self._frontier.is_leased(number):
+                continue
             verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, Source(source)))
             if reason == SkipReason.NOFOLLOW:
                 verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
@@ -568,7 +621,15 @@ class Ledger:
             self._count(_tally(reason), _tally(new_reason))
             state = ItemState.SKIPPED if new_reason else ItemState.QUEUED
             row = RejudgeRow(
-                state.value, new_reason, verdict.rule, new_rank, verdict.hops, verdict.base, self._run_id, number
+                state.value,
+                new_reason,
+                verdict.rule,
+                new_rank,
+                self._lane_of(key),
+                verdict.hops,
+                verdict.base,
+                self._run_id,
+                number,
             )
             self._group.changes.append(("rejudge_url", row))
             self._frontier.remember(key, Known(number, depth, verdict.hops, new_reason))
@@ -578,7 +639,7 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
     """Whether this path to a skipped URL may lead to another verdict than the one it has."""
     if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
         return False
-    if forced or known.reason == SkipReason.NOFOLLOW:
+    if forced or known.reason in (SkipReason.NOFOLLOW, SkipReason.TRAP):
         return True
     if known.reason in NOT_FOR.get(found.source, ()):
         return True

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from threading import Event
 from types import NoneType
-from typing import Any, Literal, TypedDict, Unpack
+from typing import IO, Any, Literal, TypedDict, Unpack
 
 from orbweb import app
 from orbweb import plan as planning
@@ -27,6 +27,8 @@ from orbweb.app import Request
 from orbweb.control import Command
 from orbweb.errors import UsageError
 from orbweb.events import Snapshot
+from orbweb.export import Exported as Exported
+from orbweb.export import Format
 from orbweb.model import SkipReason, Verdict
 from orbweb.policy import Candidate, Policy
 from orbweb.store import explain, runs
@@ -125,6 +127,8 @@ class CrawlResult:
     not_modified: int
     bytes: int
     transferred: int
+    tokens: int
+    tokenizer: str | None
     bases: tuple[BaseResult, ...]
     crawl: int
     run_state: str
@@ -274,10 +278,22 @@ class Workspace:
         with self._opened() as opened:
             return opened.queue(project)
 
+    def release(self, project: str, pattern: str) -> int:
+        """Queue the parked URLs of a family, or those in which the RE2 pattern is found. How many URLs."""
+        with self._opened() as opened:
+            return opened.release(project, pattern)
+
     def clear_queue(self, project: str) -> int:
         """Give up what is queued, which completes the run. How many URLs."""
         with self._opened() as opened:
             return opened.clear_queue(project)
+
+    def diff(
+        self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
+    ) -> Report:
+        """What differs between two runs: the latest and the one before it, unless others are named."""
+        with self._opened() as opened:
+            return opened.diff(project, old, new, keep_noise=keep_noise)
 
     def pages(self, project: str, *, run: int | None = None) -> list[Report]:
         """The unique pages of a run, with their alternates."""
@@ -315,6 +331,28 @@ class Workspace:
         with self._opened() as opened:
             return opened.body(sha256)
 
+    def export(
+        self,
+        project: str,
+        *,
+        to: Literal["markdown", "jsonl", "csv", "zip", "llms", "files"],
+        out: str | PathLike[str] | IO[bytes],
+        run: int | None = None,
+        raw: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Exported:
+        """Write the pages of a run to a folder, a file or, as JSON lines or CSV, a binary stream.
+
+        `on_progress` is called after each page with the pages done and the pages in all.
+        """
+        if to not in list(Format):
+            raise UsageError(f"to: {to!r} is no format; use one of {', '.join(Format)}")
+        place = Path(out) if isinstance(out, str | PathLike) else out
+        with self._opened() as opened:
+            config, _ = app.configure(runs.project(opened.db, project), Request())
+            rules, watch = app.url_rules(config), on_progress or _uncounted
+            return opened.export(project, Format(to), place, run, rules=rules, raw=raw, watch=watch)
+
     def explain(self, project: str, url: str, *, run: int | None = None) -> Report:
         """Why a URL was visited, refused or failed; for one never seen, what the rules would say now."""
         with self._opened() as opened:
@@ -332,6 +370,10 @@ class Workspace:
 
 def _unwatched(_now: Snapshot) -> None:
     """Nobody looks at the progress."""
+
+
+def _uncounted(_done: int, _total: int) -> None:
+    """Nobody counts."""
 
 
 def _result(report: Report) -> CrawlResult:

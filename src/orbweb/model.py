@@ -39,6 +39,7 @@ class SkipReason(StrEnum):
     MAX_DEPTH = "max_depth"
     ROBOTS = "robots"
     ROBOTS_UNAVAILABLE = "robots_unavailable"
+    TRAP = "trap"
     NOFOLLOW = "nofollow"
     NOINDEX = "noindex"
     SITEMAP_ONLY = "sitemap_only"
@@ -97,7 +98,7 @@ class Place(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A URL with its turn: what the frontier holds and leases."""
+    """A URL with its turn: what the frontier holds and leases. `kin`: found on a page of its own family."""
 
     id: int
     key: str
@@ -109,6 +110,7 @@ class Item(NamedTuple):
     hops: int
     redirects: int
     base: int
+    kin: bool = False
 
     @property
     def place(self) -> Place:
@@ -131,6 +133,7 @@ class Verdict(NamedTuple):
     rule: str | None
     base: int
     hops: int
+    kin: bool = False
 
 
 class Link(NamedTuple):
@@ -178,9 +181,10 @@ class Document:
     """What people and language models read of a page. A function of its body, its URL and the extractor alone.
 
     `title`, `description`, `language`, `author` and `published` are what the page states, empty where it does not.
-    `words` and `tokens` count the text and the Markdown. `hidden` counts the characters that a reader would not
-    see and that were therefore left out. `confidence` says from 0 to 1 how sure it is that `markdown` is the main
-    content, `generator` which documentation generator made the page, if one was recognised.
+    `words` and `tokens` count the text and the Markdown, the latter as `tokenizer` does. `hidden` counts the
+    characters that a reader would not see and that were therefore left out. `confidence` says from 0 to 1 how sure
+    it is that `markdown` is the main content, `generator` which documentation generator made the page, if one was
+    recognised.
     """
 
     markdown: str
@@ -197,6 +201,7 @@ class Document:
     confidence: float
     generator: str
     simhash: int
+    tokenizer: str = "estimate"
 
 
 class PackedDocument(NamedTuple):
@@ -211,8 +216,10 @@ class PackedDocument(NamedTuple):
     language: str
     words: int
     tokens: int
+    tokenizer: str
     confidence: float
     simhash: int
+    sketch: bytes
     size: int
     frame: bytes
 

@@ -12,13 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
-from orbweb import urls
+from orbweb import policy, urls
 from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
-from orbweb.store import doctor, documents, repair, reports, runs
+from orbweb.store import documents, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.captures import Captures
 from orbweb.store.db import Database
@@ -30,6 +31,9 @@ from orbweb.store.reports import Report
 from orbweb.store.runs import Manner, Run
 from orbweb.store.segments import SegmentStore
 from orbweb.urls import DEFAULT_RULES, UrlRules
+
+if TYPE_CHECKING:
+    from orbweb.export import Exported, Format, Watch
 
 STOP_WAIT_S = 30.0
 
@@ -154,6 +158,37 @@ class Workspace:
         """The pages of a run with their documents, in order."""
         return documents.captured(self.db, self.run(project, number).id)
 
+    def export(
+        self,
+        project: str,
+        to: Format,
+        out: Path | IO[bytes],
+        number: int | None = None,
+        *,
+        rules: UrlRules = DEFAULT_RULES,
+        raw: bool = False,
+        watch: Watch,
+    ) -> Exported:
+        """Write the pages of a run to a folder, a file or a stream. `rules` are those of the project."""
+        from orbweb.export import Source, export
+
+        run = self.run(project, number)
+        source = Source(self.db, project, run.id, run.number, rules, self.body, watch)
+        return export(source, to, out, raw=raw)
+
+    def diff(
+        self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
+    ) -> Report:
+        """What differs between two runs: the latest and the one before it, unless others are named."""
+        from orbweb.store import compare
+
+        latest = self.run(project, new)
+        if old is None and latest.number == 1:
+            raise NothingToDo(f"project {project!r} has one run; there is nothing to compare it with")
+        earlier = self.run(project, latest.number - 1 if old is None else old)
+        found = compare.Comparison(self.db, earlier, latest, keep_noise=keep_noise).report()
+        return {"project": project, "old": earlier.number, "new": latest.number, **found}
+
     def failed(self, project: str, number: int | None = None) -> list[Report]:
         return reports.failures(self.db, self.run(project, number).id)
 
@@ -199,6 +234,8 @@ class Workspace:
     @classmethod
     def doctor(cls, path: Path, *, mend: bool = False) -> Report:
         """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair."""
+        from orbweb.store import doctor, repair
+
         if not (path / doctor.DATABASE).exists():
             raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
         with ExitStack() as owned:
@@ -251,6 +288,22 @@ class Workspace:
             if run.state is not RunState.PAUSED:
                 raise NothingToDo(f"project {project!r} has no queued URLs to clear")
             return runs.finish(self.db, run, "queue cleared by hand", now_us())
+
+    def release(self, project: str, pattern: str) -> int:
+        """Queue the parked URLs of the family with this pattern, or those in which it is found; how many."""
+        finds = policy.finder("--release", pattern)
+        with self._owned(project) as run:
+            chosen = [
+                (number, rule.partition(": ")[2])
+                for number, url, rule in runs.trapped(self.db, run.id)
+                if rule.partition(": ")[2] == pattern or finds(url)
+            ]
+            if not chosen:
+                raise NothingToDo(f"project {project!r} has no parked URLs that match {pattern!r}")
+            runs.release(
+                self.db, run, [number for number, _ in chosen], {family for _, family in chosen}, now_us()
+            )
+        return len(chosen)
 
     def retry(self, project: str, kind: str | None = None) -> int:
         """Queue failed URLs again; how many."""

@@ -270,7 +270,6 @@ class FrontierMachine(RuleBasedStateMachine):
     def flush(self) -> None:
         self.books.flush()
 
-    @precondition(lambda self: not self.books.leased)
     @rule()
     def reload(self) -> None:
         self.books.flush()

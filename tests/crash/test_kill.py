@@ -107,7 +107,7 @@ def _layouts(point: str) -> tuple[str, ...]:
     }.get(point, ("segments",))
 
 
-CASES = [(point, layout) for point in POINTS for layout in _layouts(point)]
+CASES = [(point, layout) for point in POINTS if not point.startswith("export_") for layout in _layouts(point)]
 
 
 def _kill_at_point(cli: Cli, reference: Reference, point: str, layout: str, hit: int) -> bool:

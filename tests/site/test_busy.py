@@ -40,6 +40,7 @@ def pause_after(hits: tuple[Hit, ...], status: int) -> float:
     return min(hit.at for hit in hits if hit.at > told + IN_FLIGHT_S) - told
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("form", "status", "workers"), [("seconds", 429, 1), ("seconds", 503, 8), ("date", 429, 8), ("date", 503, 1)]
 )
@@ -107,11 +108,12 @@ def test_a_host_that_is_always_busy_fails_in_the_end(cli: Cli) -> None:
         done = cli.crawl(server.url, *FAST, env=env).ok(3)
         assert [hit.path for hit in server.log].count("/busy") == 3
     assert (done.json["visited"], done.json["failed"]) == (2, 1)
-    (failed,) = cli("failed", "site", "--json").ok().json
+    (failed,) = cli.ask("failed", "site", "--json").ok().json
     assert (failed["kind"], failed["tries"]) == ("http_4xx", 3)
     assert done.err.count("is asked half as often") == 1
 
 
+@pytest.mark.alone
 def test_each_busy_answer_halves_the_rate_and_good_ones_bring_it_back(cli: Cli) -> None:
     site = chain(40)
     for path in ("/2", "/3"):
@@ -169,7 +171,7 @@ def test_deferred_urls_wait_across_a_kill(cli: Cli) -> None:
         wait_until(lambda: any(hit.status == 429 for hit in server.log))
         wait_until(lambda: found(cli, "orbweb.db", "SELECT COUNT(*) FROM urls WHERE due_at IS NOT NULL"))
         kill(process)
-        told = cli("explain", "site", f"{server.url}busy").ok().out
+        told = cli.ask("explain", "site", f"{server.url}busy").ok().out
         assert "queued at place 1:3, 0 URLs before it, deferred until 20" in told
         cli.resume("site", env=env).ok(0)
     assert cli.check("site")["visited"] == 4

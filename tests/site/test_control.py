@@ -16,7 +16,7 @@ def test_pause_holds_and_unpause_goes_on(cli: Cli) -> None:
         process = cli.start("crawl", server.url, *FAST)
         wait_until(lambda: len(server.log) > 5)
         cli("pause", "site").ok()
-        wait_until(lambda: cli("status", "site", "--json").json["held"])
+        wait_until(lambda: cli.ask("status", "site", "--json").json["held"])
         time.sleep(0.4)
         before = len(server.log)
         time.sleep(0.5)

@@ -57,7 +57,7 @@ def test_every_kind_of_answer(cli: Cli) -> None:
     assert {path: hits.count(path) for path in ("/broken", "/again", "/slow", "/drop", "/gone", "/teapot")} == {
         "/broken": 3, "/again": 3, "/slow": 3, "/drop": 3, "/gone": 1, "/teapot": 1,
     }  # fmt: skip
-    failed = {row["url"].rpartition("/")[2]: row for row in cli("failed", "site", "--json").ok().json}
+    failed = {row["url"].rpartition("/")[2]: row for row in cli.ask("failed", "site", "--json").ok().json}
     assert failed["broken"]["kind"] == "http_5xx"
     assert failed["broken"]["tries"] == 3
     assert failed["gone"]["kind"] == "http_4xx"
@@ -81,7 +81,7 @@ def test_compressed_answers_are_decoded_and_capped_by_what_they_decode_to(cli: C
     with serve(StaticSite({"/": _packed(small), "/bomb": _packed(b"x" * 5_000_000)})) as server:
         cli.crawl(server.url, *FAST, env={"ORBWEB_FETCH__MAX_BYTES": "1000000"}).ok(3)
     assert statuses(cli) == {"/": "200", "/bomb": "too_large"}
-    assert cli("pages", "site", "--json").ok().json[0]["bytes"] == len(small)
+    assert cli.ask("pages", "site", "--json").ok().json[0]["bytes"] == len(small)
 
 
 def test_a_thousand_requests_at_once(cli: Cli) -> None:
@@ -169,7 +169,7 @@ def test_kill_is_told_as_crashed_and_settled_at_the_next_start(cli: Cli) -> None
         assert status["crawls"][-1]["ended_by"] == "crashed"
         resumed = cli.resume("site").ok(0)
         assert "killed" in resumed.err
-        runs = cli("runs", "site", "--json").ok().json
+        runs = cli.ask("runs", "site", "--json").ok().json
     assert [crawl["ended_by"] for crawl in runs[0]["crawls"]] == ["crashed", "exhausted"]
     assert runs[0]["visited"] == 201
 
@@ -187,7 +187,7 @@ def test_busy_changes_nothing(cli: Cli) -> None:
             refused = cli(*command)
             assert refused.code == 5, refused
             assert str(process.pid) in refused.err
-        assert cli("status", "site", "--json").ok().json["running"] is True
+        assert cli.ask("status", "site", "--json").ok().json["running"] is True
         kill(process)
     cli.check("site")
 
@@ -245,7 +245,7 @@ def test_new_run_and_incremental(cli: Cli) -> None:
         assert fresh.json["run"] == 2
         third = cli.crawl(server.url, *FAST).ok(0)
         assert third.json["run"] == 3
-    runs = cli("runs", "site", "--json").ok().json
+    runs = cli.ask("runs", "site", "--json").ok().json
     assert [run["state"] for run in runs] == ["completed"] * 3
     assert runs[0]["skipped"] == {"finished": 2}
     cli.check("site")
@@ -256,5 +256,5 @@ def test_dead_host(cli: Cli) -> None:
         url = server.url
     done = cli.crawl(url, *FAST, env=QUICK).ok(3)
     assert done.json["failed"] == 1
-    assert cli("failed", "site", "--json").ok().json[0]["kind"] == "connect"
-    assert "connect" in cli("failed", "site").ok().out
+    assert cli.ask("failed", "site", "--json").ok().json[0]["kind"] == "connect"
+    assert "connect" in cli.ask("failed", "site").ok().out

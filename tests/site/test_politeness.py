@@ -11,6 +11,8 @@ from harness import Cli, kill, wait_until
 from servers.pages import chain
 from servers.site import Hit, Remote, StaticSite, serve, spawn
 
+pytestmark = pytest.mark.alone
+
 RATE = 20
 SCHEDULING_S = 0.005
 """A server that shares two cores with everything else notes an arrival late by so much."""

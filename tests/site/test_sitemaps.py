@@ -68,7 +68,7 @@ def test_the_usual_place_is_read_after_the_base_and_its_urls_have_depth_one(cli:
         ("a", "sitemap", 1, "2024-02-03"),
         ("deep", "spider", 2, None),
     ]
-    told = cli("explain", "site", f"{server.url}b", "--json").ok().json
+    told = cli.ask("explain", "site", f"{server.url}b", "--json").ok().json
     assert (told["source"], [step["how"] for step in told["chain"]]) == ("sitemap", ["initial", "sitemap"])
     cli.check("site")
 
@@ -104,7 +104,7 @@ def test_only_visits_what_the_sitemap_lists(cli: Cli) -> None:
         done = cli.crawl(server.url, *FAST, "--sitemap", "only").ok(0)
     assert visited(cli) == ["", "b", "linked", "a"]
     assert done.json["skipped"] == {"sitemap_only": 1}
-    told = cli("explain", "site", f"{server.url}deep", "--json").ok().json
+    told = cli.ask("explain", "site", f"{server.url}deep", "--json").ok().json
     assert (told["reason"], told["rule"]) == ("sitemap_only", "sitemap.mode: only")
     cli.check("site")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.main import get_command_name
+from typer.models import CommandInfo
 
 from orbweb import __version__
 from orbweb.cli import output, settle_memory
@@ -61,6 +64,17 @@ class ShowAs(StrEnum):
 
     HTML = "html"
     META = "meta"
+
+
+class ExportTo(StrEnum):
+    """The choices of export --to."""
+
+    MARKDOWN = "markdown"
+    JSONL = "jsonl"
+    CSV = "csv"
+    ZIP = "zip"
+    LLMS = "llms"
+    FILES = "files"
 
 
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project of the workspace.")]
@@ -130,6 +144,24 @@ Refresh = Annotated[
     bool, typer.Option("--refresh", help="Reuse nothing that earlier runs captured: fetch every page anew.")
 ]
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
+
+
+@contextmanager
+def only(names: list[str]) -> Iterator[typer.Typer]:
+    """The app with the named command alone, or with all of them if there is none of that name.
+
+    Options are read from signatures, which for all commands takes longer than many a command itself.
+    """
+    every = app.registered_commands
+    app.registered_commands = [each for each in every if _name(each) in names] or every
+    try:
+        yield app
+    finally:
+        app.registered_commands = every
+
+
+def _name(command: CommandInfo) -> str | None:
+    return command.name or (get_command_name(command.callback.__name__) if command.callback else None)
 
 
 @contextmanager
@@ -400,11 +432,22 @@ def runs(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir 
 def queue(
     project: ProjectName,
     clear: Annotated[bool, typer.Option("--clear", help="Give up what is queued; completes the run.")] = False,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Queue parked URLs: the family with this pattern, or those in which this RE2 pattern is found.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show what is queued, by source, and what is next."""
+    """Show what is queued, by source, what is next, and what is parked as a trap."""
+    if clear and release is not None:
+        raise UsageError("--clear gives up what --release queues: use one of them")
     with _open(workspace) as opened:
+        if release is not None:
+            typer.echo(f"{opened.release(project, release)} parked URLs queued", err=True)
         if clear:
             typer.echo(f"{opened.clear_queue(project)} queued URLs given up", err=True)
         output.emit(opened.queue(project), output.queue_text, as_json=as_json)
@@ -420,6 +463,31 @@ def pages(
     """List the unique pages of a run, with their alternates."""
     with _open(workspace) as opened:
         output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)
+
+
+@app.command()
+def diff(
+    project: ProjectName,
+    old: Annotated[int | None, typer.Argument(metavar="RUN", help="The earlier run.")] = None,
+    new: Annotated[int | None, typer.Argument(metavar="RUN", help="The later run; the latest.")] = None,
+    stat: Annotated[bool, typer.Option("--stat", help="How many lines of each page changed, not which.")] = False,
+    noise: Annotated[
+        bool, typer.Option("--noise", help="Dates, counters and tokens count as changes too.")
+    ] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if there are differences.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Show what changed between two runs: the latest and the one before it, unless others are named."""
+    from orbweb.store.compare import differs
+
+    with _open(workspace) as opened:
+        report = opened.diff(project, old, new, keep_noise=noise)
+    if stat:
+        report["changed"] = [{name: page[name] for name in page if name != "diff"} for page in report["changed"]]
+    output.emit(report, output.diff_text, as_json=as_json)
+    if exit_code and differs(report):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -448,6 +516,50 @@ def show(
         raise typer.Exit(3)
     else:
         output.write_bytes(opened.body(report["body_sha256"]))
+
+
+@app.command()
+def export(
+    project: ProjectName,
+    to: Annotated[ExportTo, typer.Option("--to", help="markdown, llms and files: a folder. Others: one file.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="PATH", help="The folder or the file; - writes jsonl and csv to stdout."),
+    ],
+    run: RunNumber = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="csv: cells as they are, also those that a spreadsheet would compute.")
+    ] = False,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Write the pages of a run to files: Markdown with links between the files, JSON lines, CSV, bodies.
+
+    Needs no network. Interrupted, it goes on when it is repeated; repeated later, it writes what has changed.
+    """
+    from dataclasses import asdict
+
+    from orbweb.cli.progress import Display
+    from orbweb.library import Workspace
+
+    standard = str(out) == "-"
+    if standard and as_json:
+        raise UsageError("--json and --out - both write to standard output; leave one of them out")
+    settle_memory()
+    with Display(quiet=no_progress) as display:
+        done = Workspace(workspace).export(
+            project,
+            to=to.value,
+            out=sys.stdout.buffer if standard else out,
+            run=run,
+            raw=raw,
+            on_progress=display.count,
+        )
+        if standard and not no_progress:
+            display.note(output.export_text(asdict(done)))
+    if not standard:
+        output.emit(asdict(done), output.export_text, as_json=as_json)
 
 
 @app.command()

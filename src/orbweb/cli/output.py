@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -90,13 +91,18 @@ def _reused(report: Report) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
+def _tokens(report: Report) -> str:
+    return f", {report['tokens']:,} tokens ({report['tokenizer']})" if report["tokenizer"] else ""
+
+
 def crawl_text(report: Report) -> str:
     """What a person reads at the end of a crawl."""
     word: str = {"cancelled": "stopped", "budget": "budget used"}.get(report["ended_by"]) or report["shown"]
     settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
     lines = [
         f"{word.replace('_', ' ')}: {_figures(report)}",
-        f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
+        f"this crawl: {settled} in {span(report['seconds'])}",
+        f"kept in the run: {size(report['bytes'])}{_tokens(report)}",
     ]
     for base in report["bases"]:
         moved = (
@@ -147,7 +153,7 @@ def status_text(report: Report) -> str:
     if report["held"]:
         activity += ", held"
     last = report["crawls"][-1]
-    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
+    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}{_tokens(report)}"]
     ended = f" ({last['ended_by']})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
     lines.append(f"  last crawl: {last['shown']}{ended}{error}")
@@ -195,6 +201,49 @@ def pages_text(found: list[Report]) -> str:
     return "\n".join(lines) or "no pages"
 
 
+_DIFFERENCES = ("added", "removed", "moved", "redirected", "failing", "changed")
+_MARKS = {"added": "+", "removed": "-", "moved": ">", "redirected": ">", "failing": "!", "changed": "~"}
+
+
+def diff_text(report: Report) -> str:
+    """Lists first, then the lines of each changed page."""
+    lines: list[str] = []
+    for kind in _DIFFERENCES:
+        lines.extend(f"{_MARKS[kind]} {kind:<10}  {_difference(item)}" for item in report[kind])
+    for page in report["changed"]:
+        lines.extend(("", *page["diff"]) if "diff" in page else ())
+    if lines:
+        lines.append("")
+    lines.append(_diff_summary(report))
+    return "\n".join(lines)
+
+
+def _difference(item: Report) -> str:
+    if "lines_added" in item:
+        return f"{item['url']}  +{item['lines_added']} -{item['lines_removed']}"
+    if "from" in item:
+        return f"{item['url']}  from {item['from']}"
+    if "to" in item:
+        return f"{item['url']}  to {item['to']}"
+    why = item.get("why") or item.get("kind")
+    return f"{item['url']}  ({why})" if why else str(item["url"])
+
+
+def _diff_summary(report: Report) -> str:
+    counted = ", ".join(f"{len(report[kind])} {kind}" for kind in _DIFFERENCES)
+    noise = Counter(kind for page in report["noise"] for kind in page["noise"])
+    volatile = ", ".join(f"{kind} on {many(pages, 'page')}" for kind, pages in noise.items())
+    parts = [f"run {report['old']} to run {report['new']}: {counted}; {report['unchanged']} unchanged"]
+    if report["noise"]:
+        parts.append(f"{many(len(report['noise']), 'page')} with nothing but noise ({volatile}; --noise shows it)")
+    if report["pending"]:
+        parts.append(f"{report['pending']} not visited yet")
+    if report["left_out"]:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in report["left_out"].items())
+        parts.append(f"not compared, because run {report['new']} skips them: {reasons}")
+    return "; ".join(parts)
+
+
 def failed_text(found: list[Report]) -> str:
     return "\n".join(f"{row['kind']}  {row['url']}  {row['reason']} (tries: {row['tries']})" for row in found) or (
         "nothing failed"
@@ -205,6 +254,17 @@ def retry_text(report: Report) -> str:
     if not report["queued"]:
         return "nothing to retry"
     return f"{many(report['queued'], 'URL')} queued again: orbweb resume {report['project']}"
+
+
+def export_text(report: Report) -> str:
+    """What an export did, in a sentence or two."""
+    place = report["out"] or "standard output"
+    text = f"{many(report['pages'], 'page')} of run {report['run']} as {report['to']}: {place}"
+    changes = [f"{report[name]} {name}" for name in ("written", "unchanged", "removed") if report[name]]
+    text += f" ({size(report['bytes'])}" + (f", {', '.join(changes)})" if report["files"] > 1 else ")")
+    if report["kept"]:
+        text += f"\n{many(report['kept'], 'former file')} left there, because somebody has changed them"
+    return text
 
 
 def url_text(report: Report) -> str:

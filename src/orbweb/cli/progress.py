@@ -49,16 +49,25 @@ class Display:
 
     def watch(self, now: Snapshot) -> None:
         """Called several times a second."""
+        if self._is_due():
+            self._draw(describe(now))
+
+    def count(self, done: int, total: int) -> None:
+        """Called for each of many pages."""
+        if self._is_due():
+            self._draw(f"{done} of {many(total, 'page')}")
+
+    def _is_due(self) -> bool:
         moment = time.monotonic()
         if self._quiet or moment - self._shown_at < self._every:
-            return
+            return False
         self._shown_at = moment
-        if self._live:
-            sys.stderr.write(f"\r\x1b[K{describe(now)}")
-            self._drawn = True
-        else:
-            sys.stderr.write(f"{describe(now)}\n")
+        return True
+
+    def _draw(self, line: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
         sys.stderr.flush()
+        self._drawn = self._live
 
     def _erase(self) -> None:
         if self._drawn:

@@ -37,6 +37,7 @@ class UrlRow(NamedTuple):
     base: int
     referrer: int | None
     lastmod: str | None = None
+    kin: bool = False
 
 
 class SettleRow(NamedTuple):
@@ -64,8 +65,20 @@ class ReadmitRow(NamedTuple):
     redirects: int
     base: int
     referrer: int | None
+    kin: bool
     run_id: int
     id: int
+
+
+class FamilyRow(NamedTuple):
+    """What is known of a family of URLs; the fields of `save_family`."""
+
+    run_id: int
+    pattern: str
+    kind: str
+    barren: int
+    released: bool
+    sketch: bytes
 
 
 class RejudgeRow(NamedTuple):
@@ -75,6 +88,7 @@ class RejudgeRow(NamedTuple):
     reason: str | None
     rule: str | None
     rank: int | None
+    lane: str
     hops: int
     base: int
     run_id: int
@@ -197,6 +211,7 @@ class Group:
     documents: list[PackedDocument] = field(default_factory=list)
     outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)
     bodies: list[tuple[bytes, int | None, int | None, int, int]] = field(default_factory=list)
+    families: list[FamilyRow] = field(default_factory=list)
     segments: dict[int, int] = field(default_factory=dict)
     bases: dict[int, BaseRow] = field(default_factory=dict)
     limited: dict[int, str] = field(default_factory=dict)
@@ -240,6 +255,7 @@ def commit(
         db.many("add_visit", group.visits)
         db.many("add_document", group.documents)
         db.many("add_page", group.pages)
+        db.many("save_family", group.families)
         db.many("add_outlinks", group.outlinks)
         db.many("add_body", group.bodies)
         for segment, committed in group.segments.items():

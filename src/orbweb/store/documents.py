@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -40,8 +40,10 @@ class Captured(NamedTuple):
     document: Document
 
 
-def pack(document: Document, extractor: int, compressor: zstandard.ZstdCompressor) -> PackedDocument:
-    """The document as rows have it."""
+def pack(
+    document: Document, extractor: int, sketch: bytes, compressor: zstandard.ZstdCompressor
+) -> PackedDocument:
+    """The document as rows have it, with the sketch of its text (see traps)."""
     fields = {**asdict(document), "extractor": extractor}
     record = json.dumps(fields, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
     return PackedDocument(
@@ -51,8 +53,10 @@ def pack(document: Document, extractor: int, compressor: zstandard.ZstdCompresso
         document.language,
         document.words,
         document.tokens,
+        document.tokenizer,
         document.confidence,
         (document.simhash ^ _SIGN) - _SIGN,
+        sketch,
         len(record),
         compressor.compress(record),
     )
@@ -67,14 +71,16 @@ def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
     return Document(headings=headings, **fields)
 
 
-def captured(db: Database, run_id: int) -> Iterator[Captured]:
-    """The pages of a run in the order of commits, each read when its turn comes."""
+def captured(db: Database, run_id: int, order: Iterable[int] | None = None) -> Iterator[Captured]:
+    """The pages of a run in the order of commits, or of the given ids of URLs, each read when its turn comes."""
     alternates: defaultdict[bytes, list[tuple[str, str]]] = defaultdict(list)
     for content, key, url in db.each("alternates_of", run_id=run_id):
         alternates[content].append((key, url))
-    for key, url, status, depth, content, body, size, kind, final, at, sha256, length, frame in db.each(
-        "page_documents", run_id=run_id
-    ):
+    if order is None:
+        rows = db.each("page_documents", run_id=run_id)
+    else:
+        rows = (row for url_id in order for row in db.all("page_document", run_id=run_id, url_id=url_id))
+    for key, url, status, depth, content, body, size, kind, final, at, sha256, length, frame in rows:
         document = unpack(sha256, length, frame, where=f"{db.path}: document of {url}")
         others = tuple(alternates.get(content, ()))
         yield Captured(

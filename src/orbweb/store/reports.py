@@ -47,6 +47,12 @@ def counts(db: Database, run_id: int) -> Report:
     }
 
 
+def tokens(db: Database, run_id: int) -> Report:
+    """Tokens of a run's pages, and what counted them: more than one name if that was changed meanwhile."""
+    found: dict[str, int] = dict(db.all("run_tokens", run_id=run_id))
+    return {"tokens": sum(found.values()), "tokenizer": ", ".join(found) or None}
+
+
 def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
     """One crawl. In progress without an owner means killed: told as what the next owner will settle it as."""
     dead = crawl.state is CrawlState.IN_PROGRESS and not alive
@@ -80,6 +86,7 @@ def run_report(db: Database, run: Run, *, alive: bool) -> Report:
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
         **counts(db, run.id),
+        **tokens(db, run.id),
         "bases": [
             {"url": base.url, "scope": base.scope_key, "pages": base.pages} for base in bases_of(db, run.id)
         ],
@@ -100,6 +107,10 @@ def queue(db: Database, run: Run, *, alive: bool) -> Report:
         "can_resume": not alive and found["queued"] > 0,
         "crawls": [crawl.number for crawl in crawls_of(db, run.id)],
         "by_source": dict(db.all("queued_by_source", run_id=run.id)),
+        "traps": [
+            {"pattern": rule.partition(": ")[2], "parked": count}
+            for rule, count in db.all("traps_of", run_id=run.id)
+        ],
         "next": [
             {"url": url, "source": source, "place": str(Place(depth, rank)), "hops": hops}
             for url, source, depth, rank, hops in db.all("queue_head", run_id=run.id, count=QUEUE_HEAD)

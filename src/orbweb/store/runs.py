@@ -7,7 +7,7 @@ project has at most one crawl in progress. The caller holds the project's lock (
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from orbweb.errors import NothingToDo, UnknownProject
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import SkipReason, Source
-from orbweb.store import QUEUED, Ending, UrlRow, end, skipped
+from orbweb.store import QUEUED, Ending, Tally, UrlRow, end, skipped
 from orbweb.store.db import Database, Row
 
 
@@ -276,25 +276,46 @@ def retry(db: Database, run: Run, kind: str | None, now: int) -> int:
     """Queue failed URLs again, each with a new rank; a completed run is reopened. How many there were."""
     with db.transaction():
         ids = [row[0] for row in db.all("failed_ids", run_id=run.id, kind=kind)]
-        if not ids:
-            return 0
-        for rank, url_id in enumerate(ids, start=run.next_rank):
-            db.moved("requeue_url", run_id=run.id, id=url_id, rank=rank)
+        for url_id in ids:
             db.run("forget_visit", run_id=run.id, url_id=url_id)
-        _tally(db, run.id, (ItemState.FAILED.value, ""), -len(ids))
-        _tally(db, run.id, QUEUED, len(ids))
-        db.run(
-            "advance_run",
-            run_id=run.id,
-            next_url=run.next_url,
-            next_rank=run.next_rank + len(ids),
-            next_visit=run.next_visit,
-            scope_fixed=run.scope_fixed,
-            surveyed=run.surveyed,
-        )
-        if run.state is RunState.COMPLETED:
-            move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)
+        _queue_again(db, run, ids, ItemState.FAILED, (ItemState.FAILED.value, ""), now)
     return len(ids)
+
+
+def trapped(db: Database, run_id: int) -> list[tuple[int, str, str]]:
+    """The id, the URL and the rule of each parked URL, in the order of finding."""
+    return [(number, url, rule) for number, url, rule in db.all("trapped", run_id=run_id)]
+
+
+def release(db: Database, run: Run, ids: Sequence[int], patterns: Collection[str], now: int) -> None:
+    """Queue parked URLs, each with a new rank, and follow their families from now on."""
+    with db.transaction():
+        for pattern in patterns:
+            db.run("release_family", run_id=run.id, pattern=pattern)
+        _queue_again(db, run, ids, ItemState.SKIPPED, skipped(SkipReason.TRAP.value), now)
+
+
+def _queue_again(
+    db: Database, run: Run, ids: Sequence[int], from_state: ItemState, tally: Tally, now: int
+) -> None:
+    """Give settled URLs a new place at the end; a completed run is reopened. Runs inside a transaction."""
+    if not ids:
+        return
+    for rank, url_id in enumerate(ids, start=run.next_rank):
+        db.moved("requeue_url", run_id=run.id, id=url_id, rank=rank, from_state=from_state.value)
+    _tally(db, run.id, tally, -len(ids))
+    _tally(db, run.id, QUEUED, len(ids))
+    db.run(
+        "advance_run",
+        run_id=run.id,
+        next_url=run.next_url,
+        next_rank=run.next_rank + len(ids),
+        next_visit=run.next_visit,
+        scope_fixed=run.scope_fixed,
+        surveyed=run.surveyed,
+    )
+    if run.state is RunState.COMPLETED:
+        move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)
 
 
 def _tally(db: Database, run_id: int, of: tuple[str, str], change: int) -> None:

@@ -105,9 +105,9 @@ WHERE id = :crawl_id AND state = 'in_progress';
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
 INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
-                  lastmod)
+                  lastmod, kin)
 VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank, :lane, :hops, :redirects, :base,
-        :referrer, :lastmod);
+        :referrer, :lastmod, :kin);
 
 -- name: settle_url
 -- Guarded: only the owner settles, and only what is queued.
@@ -116,12 +116,13 @@ UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :r
 -- name: readmit_url
 -- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
 UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
-                rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer
+                rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer,
+                kin = :kin
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
 -- The scope was moved by a redirecting base URL, so what was found before is judged again.
-UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, hops = :hops, base = :base
+UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, lane = :lane, hops = :hops, base = :base
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
 -- name: refuse_url
@@ -132,6 +133,17 @@ WHERE run_id = :run_id AND id = :id AND state = 'queued';
 -- name: defer_url
 -- A place that held up the order for too long goes back to the queue, and has no turn before `due_at`.
 UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :id AND state = 'queued';
+
+-- name: families_of
+-- What a run has learned of URLs without end.
+SELECT pattern, kind, barren, released, sketch FROM families WHERE run_id = :run_id;
+
+-- name: save_family
+-- Each page of a family may change what is known of it.
+INSERT INTO families (run_id, pattern, kind, barren, released, sketch)
+VALUES (:run_id, :pattern, :kind, :barren, :released, :sketch)
+ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, released = excluded.released,
+                                            sketch = excluded.sketch;
 
 -- name: robots_of
 -- Rules are kept for a day, whichever project asked.
@@ -173,7 +185,7 @@ SELECT id, key FROM urls WHERE run_id = :run_id AND lane = :lane AND state = 'qu
 
 -- name: queued_in_order
 -- The next places of a lane; the partial index serves it without a sort.
-SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, due_at FROM urls
+SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, kin, due_at FROM urls
 WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) >= (:depth, :rank)
 ORDER BY depth, rank LIMIT :count;
 
@@ -193,15 +205,21 @@ SELECT key, id, depth, hops, reason FROM urls WHERE run_id = :run_id;
 -- The queue of each base URL, for page limits.
 SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY base;
 
--- name: queued_at_depth_zero
--- While base URLs are queued the scope is not fixed.
-SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth = 0;
+-- name: open_base_places
+-- While base URLs, or what they redirect to, are queued the scope is not fixed.
+SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth = 0 GROUP BY base;
+
+-- name: moved_base
+-- Without one, nothing that was judged would be judged otherwise when the scope is fixed.
+SELECT bases.number FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
+WHERE bases.run_id = :run_id AND bases.scope_key <> urls.key LIMIT 1;
 
 -- name: urls_beyond_bases
--- Judged again, in the order of their finding, when the scope is fixed.
+-- Judged again, in the order of their finding, when the scope is fixed; not what was asked for, or refused for what it is.
 SELECT urls.id, urls.key, urls.source, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
 FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
-WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
+WHERE urls.run_id = :run_id AND urls.depth > 0 AND urls.state IN ('queued', 'skipped')
+AND (urls.reason IS NULL OR urls.reason NOT IN ('noindex', 'robots', 'robots_unavailable')) ORDER BY urls.id;
 
 -- name: add_visit
 -- One row a settled URL.
@@ -238,7 +256,7 @@ AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL) AND visits.b
 -- name: captured_document
 -- What was read out of a captured page, without its frame.
 SELECT documents.sha256, documents.extractor, documents.title, documents.language, documents.words, documents.tokens,
-       documents.confidence, documents.simhash, documents.size
+       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size
 FROM pages JOIN documents ON documents.sha256 = pages.document
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
@@ -257,8 +275,10 @@ VALUES (:run_id, :content_sha256, :url_id, :base, :document);
 
 -- name: add_document
 -- An earlier run or another process may have stored the same document; the first row stays.
-INSERT INTO documents (sha256, extractor, title, language, words, tokens, confidence, simhash, size, frame)
-VALUES (:sha256, :extractor, :title, :language, :words, :tokens, :confidence, :simhash, :size, :frame)
+INSERT INTO documents (sha256, extractor, title, language, words, tokens, tokenizer, confidence, simhash, sketch, size,
+                       frame)
+VALUES (:sha256, :extractor, :title, :language, :words, :tokens, :tokenizer, :confidence, :simhash, :sketch, :size,
+        :frame)
 ON CONFLICT (sha256) DO NOTHING;
 
 -- name: document_of
@@ -330,6 +350,12 @@ SELECT reuse, COUNT(*), SUM(wire_bytes) FROM visits WHERE run_id = :run_id GROUP
 -- Decoded bytes captured in a run.
 SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
 
+-- name: run_tokens
+-- What the pages of a run cost a language model, by each tokenizer that counted; answered from the index alone.
+SELECT documents.tokenizer, SUM(documents.tokens)
+FROM pages JOIN documents ON documents.sha256 = pages.document
+WHERE pages.run_id = :run_id GROUP BY documents.tokenizer ORDER BY documents.tokenizer;
+
 -- name: queued_by_source
 -- `queue` shows where the waiting URLs came from.
 SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY source ORDER BY source;
@@ -368,6 +394,60 @@ WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number
 SELECT visits.content_sha256, urls.key, COALESCE(urls.url, urls.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
+
+-- name: page_document
+-- One of `page_documents`, for those who want another order.
+SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
+       visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, documents.sha256, documents.size,
+       documents.frame
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.url_id = :url_id AND visits.role = 'primary';
+
+-- name: outline_pages
+-- What an export must know of all pages before it writes the first: which there are, and where they were answered.
+SELECT urls.id, urls.key, COALESCE(visits.final_url, urls.url, urls.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
+
+-- name: outline_alternates
+-- Which page a link to an alternate leads to.
+SELECT urls.id, urls.key, pages.url_id
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
+
+-- name: outline_redirects
+-- Which page a link to a URL that redirects leads to.
+SELECT urls.id, urls.key, visits.redirect_to
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.redirect_to IS NOT NULL ORDER BY visits.number;
+
+-- name: outline_bodies
+-- Bodies of a run with what their visits say.
+SELECT COALESCE(urls.url, urls.key), COALESCE(visits.final_url, urls.url, urls.key), visits.role, visits.status,
+       visits.depth, visits.content_type, visits.encoding, visits.bytes, visits.fetched_at, visits.body_sha256,
+       visits.content_sha256
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.body_sha256 IS NOT NULL ORDER BY visits.number;
+
+-- name: count_bodies_of_run
+-- For the progress of an export.
+SELECT COUNT(*) FROM visits WHERE run_id = :run_id AND body_sha256 IS NOT NULL;
+
+-- name: compared_urls
+-- `diff` reads two runs side by side; the index on keys serves the order.
+SELECT urls.key, COALESCE(urls.url, urls.key), urls.state, urls.reason, visits.status, visits.kind, visits.role,
+       visits.body_sha256, visits.content_sha256, pages.document, targets.key
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+LEFT JOIN pages ON pages.run_id = urls.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN urls AS targets ON targets.run_id = urls.run_id AND targets.id = visits.redirect_to
+WHERE urls.run_id = :run_id ORDER BY urls.key;
+
+-- name: document_by_hash
+-- `diff` reads the documents of pages that differ.
+SELECT sha256, size, frame FROM documents WHERE sha256 = :sha256;
 
 -- name: base_visits
 -- What became of the base URLs and of what they redirect to.
@@ -417,8 +497,22 @@ SELECT visits.url_id FROM visits WHERE visits.run_id = :run_id AND visits.kind I
 AND (:kind IS NULL OR visits.kind = :kind) ORDER BY visits.number;
 
 -- name: requeue_url
--- A failed URL gets a new rank at the end of its depth.
-UPDATE urls SET state = 'queued', rank = :rank WHERE run_id = :run_id AND id = :id AND state = 'failed';
+-- A failed or released URL gets a new rank at the end of its depth.
+UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank
+WHERE run_id = :run_id AND id = :id AND state = :from_state;
+
+-- name: trapped
+-- `queue --release` looks among them, in the order of their finding.
+SELECT id, COALESCE(url, key), rule FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' ORDER BY id;
+
+-- name: traps_of
+-- `queue` shows what is parked, by family.
+SELECT rule, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' GROUP BY rule ORDER BY rule;
+
+-- name: release_family
+-- A person wants this family followed, whatever it has shown.
+INSERT INTO families (run_id, pattern, kind, barren, released, sketch) VALUES (:run_id, :pattern, 'released', 0, 1, x'')
+ON CONFLICT (run_id, pattern) DO UPDATE SET released = 1;
 
 -- name: forget_visit
 -- A retried URL will be visited again, so its old row goes.

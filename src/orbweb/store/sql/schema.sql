@@ -79,11 +79,24 @@ CREATE TABLE urls (
     referrer    INTEGER,
     lastmod     TEXT,
     due_at      INTEGER,
+    kin         INTEGER NOT NULL DEFAULT 0 CHECK (kin IN (0, 1)),
     PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 
 CREATE UNIQUE INDEX urls_by_key ON urls (run_id, key);
 CREATE INDEX urls_in_order ON urls (run_id, lane, depth, rank) WHERE state = 'queued';
+
+-- Families of URLs that may be without end (see traps): `barren` pages in a row brought nothing new, `sketch` sums up
+-- the words of the last one, `released` says that a person wants them followed.
+CREATE TABLE families (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    pattern     TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    barren      INTEGER NOT NULL,
+    released    INTEGER NOT NULL CHECK (released IN (0, 1)),
+    sketch      BLOB NOT NULL,
+    PRIMARY KEY (run_id, pattern)
+) WITHOUT ROWID;
 
 -- One row a settled URL, in the order of commits. A retried URL loses its row when it is queued again. Where `reuse` is
 -- set, body, text and links are those that run `reused_run` captured of the same key.
@@ -144,11 +157,15 @@ CREATE TABLE documents (
     language    TEXT NOT NULL,
     words       INTEGER NOT NULL,
     tokens      INTEGER NOT NULL,
+    tokenizer   TEXT NOT NULL,
     confidence  REAL NOT NULL,
     simhash     INTEGER NOT NULL,
+    sketch      BLOB NOT NULL,
     size        INTEGER NOT NULL,
     frame       BLOB NOT NULL
 );
+
+CREATE INDEX documents_tokens ON documents (sha256, tokenizer, tokens);
 
 -- The links of a page as one packed record (see store.outlinks), not a row an edge.
 CREATE TABLE outlinks (
