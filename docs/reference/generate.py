@@ -27,7 +27,7 @@ from orbweb.cli import commands, output
 from orbweb.config import Config
 from orbweb.config import keys as settings_keys
 from orbweb.export import bodies, jsonl
-from orbweb.model import FailKind, Role, SkipReason, Source
+from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
 from orbweb.store import db
 
 HERE = Path(__file__).parent
@@ -342,6 +342,8 @@ def reasons_page() -> str:
             meaning_table("source", "sources", Source, MEANINGS["sources"]),
             "## What a visit gave\n",
             meaning_table("role", "roles", Role, MEANINGS["roles"]),
+            "## How a capture was reused\n",
+            meaning_table("reuse", "reuses", Reuse, MEANINGS["reuses"]),
         ]
     )
 

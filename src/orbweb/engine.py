@@ -316,17 +316,22 @@ class Engine:
         """Settle the slot with what was read out of the captured body; where rules have changed, read it again."""
         slot.reuse = how
         known = answer.robots_tags == capture.robots_tags
-        digest = self._shelf.captures.digest(capture) if known else None
-        if digest is not None:
-            slot.is_page = capture.role is not Role.NONE
-            self._finish(slot, Settle(answer), digest)
-            return
         try:
-            body = self._shelf.captures.body(capture)
+            digest = self._shelf.captures.digest(capture) if known else None
+            body = self._shelf.captures.body(capture) if digest is None else None
         except StoreError as error:
             self._note(f"{slot.item.url} is fetched again: {error}; `orbweb doctor` tells more")
             self._ask_anew(slot)
             return
+        if body is not None:
+            self._reread_body(slot, answer, body)
+        elif known:
+            slot.is_page = capture.role is not Role.NONE
+            self._finish(slot, Settle(answer), digest)
+        else:
+            self._ask_anew(slot)
+
+    def _reread_body(self, slot: Slot, answer: Fetched, body: bytes) -> None:
         step = to_read(answer, body, self._settings.resources)
         if isinstance(step, Read):
             self._digest(slot, answer, body, is_page=step.is_page)

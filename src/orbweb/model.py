@@ -244,7 +244,8 @@ class Fetched(NamedTuple):
 class Capture(NamedTuple):
     """What an earlier run captured of a key: the answer without its body, and where the body lies.
 
-    `url` is the one that was answered. `location` is that of `store.blobs`: segment, offset, length and size.
+    `url` is the one that was answered. `location` is that of `store.blobs`: segment, offset, length and size. What
+    is no page, and was not kept, has no body.
     """
 
     run_id: int
@@ -262,7 +263,7 @@ class Capture(NamedTuple):
     noindex: bool
     nofollow: bool
     truncated: bool
-    body_sha256: bytes
+    body_sha256: bytes | None
     content_sha256: bytes | None
     role: Role
     fetched_at: int

@@ -21,7 +21,7 @@ import orbweb
 from harness import Cli
 from orbweb import config, failpoints, lifecycle
 from orbweb.cli.output import MANIFEST_FIELDS
-from orbweb.model import FailKind, Role, SkipReason, Source
+from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
 from orbweb.workspace import Workspace
 from servers.site import StaticSite, html, serve
 
@@ -78,7 +78,7 @@ NAMES = {
     "commands": [f"orbweb {command.name}" for command in generate.command_list()],
     "options": [flag for command in generate.command_list() for each in command.options for flag in each.flags],
     "states": [*lifecycle.RunState, *lifecycle.CrawlState, *lifecycle.ItemState, *lifecycle.EndedBy],
-    "reasons": [*SkipReason, *FailKind, *Source, *Role],
+    "reasons": [*SkipReason, *FailKind, *Source, *Role, *Reuse],
     "failpoints": list(failpoints.POINTS),
     "columns": [column for columns in generate.all_columns().values() for column, _ in columns],
     "tables": list(generate.all_columns()),

@@ -8,23 +8,21 @@ by the index they have, the latest first. Never: changes anything, or judges whe
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
+from orbweb.errors import StoreError
 from orbweb.model import Blob, Capture, Digest, Link, PackedDocument, Parsed, Role
+from orbweb.store import outlinks
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database, Row
 from orbweb.store.files import FileStore
-from orbweb.store.outlinks import LOADED, unpack
 from orbweb.store.segments import SegmentStore
 
 MOST_ORIGINS = 10_000
 NAMED_AT_ONCE = 512
-BLOCKS_KEPT = 256
-"""Blocks of names of earlier URLs that are kept in memory."""
-
-_Names = dict[int, tuple[str, str | None]]
+LINKS_KEPT = 100_000
+"""Links to earlier URLs that are kept in memory."""
 
 
 class Captures:
@@ -47,7 +45,7 @@ class Captures:
         self._extractor = extractor
         self._crawls: dict[int, str | None] = dict(db.all("reusable_crawls", horizon=horizon, asked_as=asked_as))
         self._runs: dict[str, tuple[int, ...]] = {}
-        self._names: OrderedDict[tuple[int, int], _Names] = OrderedDict()
+        self._made: dict[int, dict[tuple[int, int], Link]] = {}
         self._segments = SegmentStore(store)
         self._files = FileStore(store)
 
@@ -58,8 +56,14 @@ class Captures:
         for run_id in self._runs_that_know(key[: key.index("/", 8) + 1]):
             row = self._db.one("capture_of", run_id=run_id, key=key)
             if row is not None and row[2] in self._crawls:
-                return _capture(row)
+                capture = _capture(row)
+                if capture.body_sha256 is not None or self._is_read_alike(capture):
+                    return capture
         return None
+
+    def _is_read_alike(self, capture: Capture) -> bool:
+        """Whether its body was read, or left unread, by the rules of now."""
+        return self._crawls[capture.crawl_id] == self._read_with
 
     def _runs_that_know(self, origin: str) -> tuple[int, ...]:
         found = self._runs.get(origin)
@@ -76,8 +80,10 @@ class Captures:
             found = self._runs[origin] = tuple(run_id for (run_id,) in rows)
         return found
 
-    def body(self, capture: Capture) -> bytes:
-        """The captured body, verified; StoreError if it cannot be read."""
+    def body(self, capture: Capture) -> bytes | None:
+        """The captured body, verified; None if none was kept, StoreError if it cannot be read."""
+        if capture.body_sha256 is None:
+            return None
         location = Location(*capture.location)
         store: BodyStore = self._files if location.segment is None else self._segments
         return store.read(capture.body_sha256, location)
@@ -86,13 +92,15 @@ class Captures:
         """What was read out of the body then, if it is what would be read out of it now; else None.
 
         An alternate has no document of its own, and what a page says to robots was not kept in its words: their
-        bodies are read again.
+        bodies are read again. StoreError if the record of the links is damaged.
         """
-        if self._crawls[capture.crawl_id] != self._read_with or capture.noindex or capture.nofollow:
+        if not self._is_read_alike(capture) or capture.noindex or capture.nofollow:
             return None
-        blob = Blob(capture.body_sha256, b"", capture.location[3])
+        sha256 = capture.body_sha256 or b""
+        blob = Blob(sha256, b"", capture.location[3] if sha256 else 0)
         if capture.role is Role.NONE:
-            return Digest(self._parsed(capture), blob, capture.body_sha256)
+            parsed = self._parsed(capture)
+            return Digest(parsed, blob, sha256) if sha256 or parsed.resources else None
         content = capture.content_sha256
         document = self._document(capture.run_id, content) if capture.role is Role.PRIMARY else None
         if document is None or content is None:
@@ -106,7 +114,7 @@ class Captures:
 
     def _parsed(self, capture: Capture) -> Parsed:
         links = self._links(capture.run_id, capture.url_id)
-        loaded = next((at for at, link in enumerate(links) if link.kind in LOADED), len(links))
+        loaded = next((at for at, link in enumerate(links) if link.kind in outlinks.LOADED), len(links))
         return Parsed(
             tuple(links[:loaded]),
             tuple(links[loaded:]),
@@ -121,21 +129,27 @@ class Captures:
         packed = self._db.value("outlinks_of", run_id=run_id, url_id=url_id)
         if packed is None:
             return ()
-        found = []
-        for target, kind, nofollow in unpack(packed):
-            key, url = self._names_from(run_id, target // NAMED_AT_ONCE)[target]
-            found.append(Link(key, url or key, kind, nofollow))
-        return found
+        edges = outlinks.edges(packed)
+        made = self._made.setdefault(run_id, {})
+        try:
+            return [made[edge] for edge in edges]
+        except KeyError:
+            return [made.get(edge) or self._make(run_id, *edge) for edge in edges]
 
-    def _names_from(self, run_id: int, block: int) -> _Names:
-        names = self._names.get((run_id, block))
-        if names is None:
-            first = block * NAMED_AT_ONCE
-            rows = self._db.each("urls_between", run_id=run_id, first=first, last=first + NAMED_AT_ONCE - 1)
-            names = self._names[run_id, block] = {number: (key, url) for number, key, url in rows}
-            if len(self._names) > BLOCKS_KEPT:
-                self._names.popitem(last=False)
-        return names
+    def _make(self, run_id: int, target: int, flag: int) -> Link:
+        """A link to an earlier URL, and those that differ from it by the URL alone: they may be needed next."""
+        made = self._made[run_id]
+        if len(made) > LINKS_KEPT:
+            made.clear()
+        first = target - target % NAMED_AT_ONCE
+        kind, nofollow = outlinks.EDGES[flag]
+        for number, key, url in self._db.each(
+            "urls_between", run_id=run_id, first=first, last=first + NAMED_AT_ONCE - 1
+        ):
+            made[number, flag] = Link(key, url or key, kind, nofollow)
+        if (target, flag) not in made:
+            raise StoreError(f"run {run_id}: URL {target} is linked to, and missing")
+        return made[target, flag]
 
     def close(self) -> None:
         self._segments.close()

@@ -243,14 +243,15 @@ AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.key >= :firs
 ORDER BY id DESC;
 
 -- name: capture_of
--- What a run captured of a key, with the place of the body.
+-- What a run captured of a key, with the place of the body if one was kept; nothing where it has been lost.
 SELECT visits.run_id, visits.url_id, visits.crawl_id, COALESCE(visits.final_url, urls.url, urls.key), visits.status,
        visits.content_type, visits.encoding, visits.etag, visits.last_modified, visits.robots_tags, visits.title,
        visits.canonical, visits.noindex, visits.nofollow, visits.truncated, visits.body_sha256, visits.content_sha256,
        visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size
 FROM urls JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
-JOIN bodies ON bodies.sha256 = visits.body_sha256
-WHERE urls.run_id = :run_id AND urls.key = :key;
+LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
+WHERE urls.run_id = :run_id AND urls.key = :key AND visits.kind IS NULL
+AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL) AND visits.body_sha256 IS bodies.sha256;
 
 -- name: captured_document
 -- What was read out of a captured page, without its frame.
