@@ -145,6 +145,8 @@ def _links(root: Element) -> int:
         else:
             if href[0] in _BLANK or href[-1] in _BLANK:
                 link.attrs["href"] = href.strip()
+            if link.attr("title") is not None:
+                del link.attrs["title"]
             _out_of_code(link)
     return len(links)
 
