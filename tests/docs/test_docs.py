@@ -193,6 +193,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "queue": workspace.queue("site"),
             "pages": workspace.pages("site")[0],
             "failed": workspace.failed("site")[0],
+            "diff": workspace.diff("site", 1, 1),
             "show": workspace.show("site", server.url) or {},
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
