@@ -15,6 +15,7 @@ POINTS = (
     "blob_written",
     "blob_synced",
     "blob_renamed",
+    "portion_written",
     "rows_written",
     "group_committed",
     "crawl_ended",

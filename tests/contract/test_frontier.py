@@ -205,7 +205,7 @@ class FrontierMachine(RuleBasedStateMachine):
         books.next_rank += 1
         url = None if item.url == key else item.url
         row = ReadmitRow(
-            url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None,
+            url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None, False,
             books.run.id, item.id,
         )  # fmt: skip
         books.group.changes.append(("readmit_url", row))
