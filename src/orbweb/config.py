@@ -15,6 +15,7 @@ import inspect
 import re
 import reprlib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
@@ -535,6 +536,7 @@ def keys(section: type[Section] = Config, prefix: str = "") -> Iterator[tuple[st
             yield f"{prefix}{name}", meanings.get(name, ""), default
 
 
+@cache
 def _meanings(section: type[Section]) -> dict[str, str]:
     """The text under each field. Read from the source, because only the reference needs it."""
     body = cast("ast.ClassDef", ast.parse(inspect.getsource(section)).body[0]).body

@@ -30,8 +30,8 @@ ERROR_LENGTH = 500
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 MAX_NODES = 2_000_000
 """Elements, texts and comments of a page, reckoned from its bytes."""
-MEMORY_BYTES = 120_000_000
-MEMORY_PER_BYTE = 11
+MEMORY_BYTES = 200_000_000
+MEMORY_PER_BYTE = 15
 """What one digest may take: so many bytes, or so many for each byte of the body if that is more. Markup that a
 parser must repeat, such as formatting that is never closed, grows a thousandfold."""
 SHARED_BYTES = 96_000_000

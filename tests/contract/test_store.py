@@ -158,7 +158,7 @@ def test_a_group_is_written_whole(site: Site) -> None:
     site.settle(1, body=BODY, role="primary")
     site.settle(a, body=BODY, role="alternate")
     site.settle(b, kind="http_4xx")
-    site.group.pages.append((site.run.id, BODY, 1, 0))
+    site.group.pages.append((site.run.id, BODY, 1, 0, OTHER))
     site.group.bodies.append((BODY, None, None, 10, 5))
     flags = bytes([outlinks.FLAGS["a", False], outlinks.FLAGS["a", True]])
     site.group.outlinks.append((site.run.id, 1, outlinks.pack([a, c], flags)))
@@ -201,7 +201,7 @@ def test_a_group_with_one_bad_row_leaves_nothing(site: Site, culprit: str) -> No
     elif culprit == "visit twice":
         site.group.visits.append(site.visit(2, None, None, "-"))
     elif culprit == "page twice":
-        site.group.pages += [(site.run.id, BODY, 1, 0)] * 2
+        site.group.pages += [(site.run.id, BODY, 1, 0, OTHER)] * 2
     elif culprit == "url twice":
         site.group.urls.append(site.group.urls[0]._replace(id=50))
     else:
@@ -649,7 +649,7 @@ def test_a_row_has_the_fields_of_its_query_in_order(row: Any, query: str) -> Non
 @pytest.mark.parametrize(
     ("query", "fields"),
     [
-        ("add_page", "run_id content_sha256 url_id base"),
+        ("add_page", "run_id content_sha256 url_id base document"),
         ("add_outlinks", "run_id url_id packed"),
         ("add_body", "sha256 segment offset length size"),
         ("add_base", "run_id number url scope_key"),

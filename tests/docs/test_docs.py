@@ -10,12 +10,14 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 import orbweb
 from harness import Cli
@@ -95,8 +97,13 @@ def test_every_name_is_in_the_documentation(kind: str) -> None:
 # Links.
 
 
+@cache
+def parsed(path: Path) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8"))
+
+
 def links(path: Path) -> Iterator[str]:
-    for token in MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8")):
+    for token in parsed(path):
         for child in token.children or ():
             target = child.attrGet("href" if child.type == "link_open" else "src")
             if isinstance(target, str):
@@ -105,7 +112,7 @@ def links(path: Path) -> Iterator[str]:
 
 def anchors(path: Path) -> set[str]:
     """The fragments that a heading of the page gets on a code host."""
-    tokens = MarkdownIt("commonmark").parse(path.read_text(encoding="utf-8"))
+    tokens = parsed(path)
     heads = [tokens[at + 1].content for at, token in enumerate(tokens) if token.type == "heading_open"]
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
@@ -140,7 +147,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 
 def shell_lines(path: Path) -> Iterator[str]:
     """What a reader is told to type: the lines of fenced blocks, up to a comment or a pipe."""
-    for token in MarkdownIt("commonmark").parse(path.read_text(encoding="utf-8")):
+    for token in parsed(path):
         if token.type == "fence" and token.info in ("", "sh", "console"):
             for line in token.content.splitlines():
                 yield re.split(r"\s#|\s[|>&;]+\s|\s\[OPTIONS\]", line.removeprefix("$ "))[0].strip()
@@ -186,6 +193,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "queue": workspace.queue("site"),
             "pages": workspace.pages("site")[0],
             "failed": workspace.failed("site")[0],
+            "diff": workspace.diff("site", 1, 1),
             "show": workspace.show("site", server.url) or {},
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),

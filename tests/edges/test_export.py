@@ -241,6 +241,17 @@ def test_files_are_the_bodies_by_their_hash(space: orbweb.Workspace, tmp_path: P
     assert (again.written, again.removed) == (0, 0)
 
 
+def test_a_run_without_pages_is_an_empty_export(tmp_path: Path) -> None:
+    space = orbweb.open(tmp_path / "workspace")
+    with serve(StaticSite({})) as server:
+        space.crawl(server.url, project="void", rate="max", processes=0)
+    for to in ("markdown", "llms", "files", "jsonl", "csv", "zip"):
+        assert space.export("void", to=to, out=tmp_path / to).pages == 0  # type: ignore[arg-type]
+    assert contents(tmp_path / "markdown").keys() == {".orbweb-export.jsonl"}
+    assert (tmp_path / "llms/llms.txt").read_text().startswith("# void\n")
+    assert (tmp_path / "jsonl").read_bytes() == b""
+
+
 # A disk that is full.
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness import Cli, kill, wait_until
+from harness import Cli, deaf_port, kill, wait_until
 from servers.pages import chain, page
 from servers.site import Answer, Ending, StaticSite, html, redirect, serve, text
 
@@ -121,7 +121,7 @@ def test_signal_finishes_what_is_under_way(cli: Cli, number: int) -> None:
         process = cli.start("crawl", server.url, *FAST, "--workers", 4)
         wait_until(lambda: len(server.log) > 20)
         process.send_signal(number)
-        out, err = process.communicate(timeout=6)
+        out, err = process.communicate(timeout=30)
         report = json.loads(out.splitlines()[-1])
         assert process.returncode == 4, err
         assert (report["state"], report["ended_by"], report["run_state"]) == ("failed", "cancelled", "paused")
@@ -133,6 +133,7 @@ def test_signal_finishes_what_is_under_way(cli: Cli, number: int) -> None:
     cli.check("site")
 
 
+@pytest.mark.alone
 def test_second_signal_stops_at_once(cli: Cli) -> None:
     with serve(
         StaticSite(chain(20, delay_s=20.0) | {"/": page("start", *(f"/{n}" for n in range(1, 21)))})
@@ -148,6 +149,7 @@ def test_second_signal_stops_at_once(cli: Cli) -> None:
     assert cli.check("site")["queued"] == 20
 
 
+@pytest.mark.alone
 def test_stop_waits_no_longer_than_its_grace(cli: Cli) -> None:
     with serve(
         StaticSite(chain(20, delay_s=20.0) | {"/": page("start", *(f"/{n}" for n in range(1, 21)))})
@@ -206,7 +208,7 @@ def test_finish_ends_a_running_crawl(cli: Cli) -> None:
         process = cli.start("crawl", server.url, *FAST, "--workers", 2)
         wait_until(lambda: len(server.log) > 5)
         report = cli("finish", "site", "--json").ok().json
-        out, _ = process.communicate(timeout=5)
+        out, _ = process.communicate(timeout=30)
     assert report["state"] == "completed"
     assert report["queued"] == 0
     assert process.returncode == 0
@@ -252,9 +254,8 @@ def test_new_run_and_incremental(cli: Cli) -> None:
 
 
 def test_dead_host(cli: Cli) -> None:
-    with serve(StaticSite({})) as server:
-        url = server.url
-    done = cli.crawl(url, *FAST, env=QUICK).ok(3)
+    with deaf_port() as dead:
+        done = cli.crawl(f"http://127.0.0.1:{dead}/", *FAST, env=QUICK).ok(3)
     assert done.json["failed"] == 1
     assert cli.ask("failed", "site", "--json").ok().json[0]["kind"] == "connect"
     assert "connect" in cli.ask("failed", "site").ok().out

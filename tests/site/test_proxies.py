@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import Cli
+from harness import Cli, deaf_port
 from servers.dns import at, serve_names
 from servers.pages import chain, page
 from servers.proxy import serve_proxy
@@ -28,12 +27,6 @@ def by(*proxies: str, allow: bool = True, **more: str) -> dict[str, str]:
 
 def used(cli: Cli, *urls: str) -> list[Any]:
     return [cli.ask("show", "site", url, "--as", "meta", "--json").ok().json["proxy"] for url in urls]
-
-
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @pytest.mark.parametrize(
@@ -111,16 +104,16 @@ def test_each_in_turn(cli: Cli) -> None:
 
 
 def test_one_that_is_dead_is_left_out(cli: Cli) -> None:
-    with serve(StaticSite(chain(10))) as server, serve_proxy() as alive:
-        env = by(f"http://127.0.0.1:{closed_port()}", alive.url())
+    with serve(StaticSite(chain(10))) as server, serve_proxy() as alive, deaf_port() as dead:
+        env = by(f"http://127.0.0.1:{dead}", alive.url())
         assert cli.crawl(server.url, *FAST, env=env).ok(0).json["visited"] == 11
         assert set(used(cli, f"{server.url}1", f"{server.url}10")) == {f"2 127.0.0.1:{alive.port}"}
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks4", "socks5"])
 def test_when_all_are_dead_nothing_goes_direct(cli: Cli, scheme: str) -> None:
-    with serve(StaticSite(chain(1))) as server:
-        env = by(*(f"{scheme}://127.0.0.1:{closed_port()}" for _ in range(2)))
+    with serve(StaticSite(chain(1))) as server, deaf_port() as one, deaf_port() as two:
+        env = by(*(f"{scheme}://127.0.0.1:{dead}" for dead in (one, two)))
         cli.crawl(server.url, *FAST, env=env).ok(3)
         assert not server.whole_log
     (failure,) = cli.ask("failed", "site", "--json").ok().json

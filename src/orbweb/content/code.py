@@ -153,11 +153,25 @@ def _block(pre: Element, lines: str) -> None:
         pre.decompose()
         return
     pre.set_text(text)
+    if len(pre.attrs):
+        pre.attrs.clear()
+    if _leave_table(pre):
+        language = language or _language(pre)
     if language:
         pre.attrs["class"] = f"language-{language}"
-    elif len(pre.attrs):
-        pre.attrs.clear()
-    _leave_table(pre)
+        _drop_label(pre)
+    around = pre.parent
+    if isinstance(around, Element) and "-" in around.tag:
+        around.tag = "div"
+
+
+def _drop_label(pre: Element) -> None:
+    """The name of the language above the block is said by the block."""
+    label = pre.previous_sibling
+    if not isinstance(label, Element) or label.tag not in ("span", "div"):
+        return
+    if "lang" in (label.attr("class") or "") and label.text.strip().lower() in KNOWN:
+        label.decompose()
 
 
 def _text(pre: Element, lines: str) -> str:
@@ -209,25 +223,22 @@ def _following(line: Element) -> Node | None:
     return last.next_sibling
 
 
-def _leave_table(pre: Element) -> None:
-    """A table of one row with nothing but line numbers beside the code is a code block."""
+def _leave_table(pre: Element) -> bool:
+    """A table of one row with nothing but line numbers beside the code is a code block: whether it was one."""
     inside, cell = pre, pre.parent
     while isinstance(cell, Element) and cell.tag in ("div", "code", "figure") and _is_alone(inside):
         inside, cell = cell, cell.parent
     if not isinstance(cell, Element) or cell.tag != "td" or not _is_alone(inside):
-        return
+        return False
     row = cell.parent
     part = row.parent if isinstance(row, Element) else None
     table = part.parent if isinstance(part, Element) else None
-    if (
-        not isinstance(table, Element)
-        or not isinstance(row, Element)
-        or table.tag != "table"
-        or not _is_alone(row)
-    ):
-        return
-    if all(child == cell or _is_number(child.text) for child in row.children):
-        table.replace_with(pre)
+    if not isinstance(table, Element) or not isinstance(row, Element) or table.tag != "table":
+        return False
+    if not _is_alone(row) or not all(child == cell or _is_number(child.text) for child in row.children):
+        return False
+    table.replace_with(pre)
+    return True
 
 
 def _is_number(text: str) -> bool:
@@ -258,7 +269,7 @@ def _stated(element: Element, *, own: bool, known: bool) -> str:
             value = element.attr(name)
             if value and (found := _plain_name(value)) and (found in KNOWN or (name != "lang" and not known)):
                 return found
-        words = words or element.attr("data-syntaxhighlighter-params")
+        words = element.attr("data-syntaxhighlighter-params") or words
     found = _of_class(words, own=own) if words else ""
     return found if not known or found in KNOWN else ""
 

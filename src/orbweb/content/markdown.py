@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from turbohtml import Element, Markdown
 
-from orbweb.content.shape import MATH, shape
-from orbweb.content.tables import BREAK
+from orbweb.content import signs
+from orbweb.content.shape import shape
 from orbweb.model import Heading
 
 
@@ -34,28 +34,12 @@ def render(element: Element, url: str) -> Rendered:
     return Rendered(_tidy(element.to_markdown(_OPTIONS), element), headings)
 
 
-def _formula(element: Element, _inner: str) -> str:
-    tex = " ".join(element.text.split())
-    return f"$${tex}$$" if element.has_class("display") else f"${tex}$"
-
-
-def _raised(element: Element, inner: str) -> str:
-    """An exponent or an index. Inside a table the caller escapes bars once more."""
-    inner = inner.replace("\\|", "|")
-    return f"<{element.tag}>{inner}</{element.tag}>" if inner else ""
-
-
-_OPTIONS = Markdown(
-    tables=Markdown.Tables(header="detect", cell_blocks="text"),
-    converters={"sup": _raised, "sub": _raised, MATH: _formula},
-)
-_breaks = re.compile(rf" *(?:{BREAK} *)+")
+_OPTIONS = Markdown(tables=Markdown.Tables(header="detect", cell_blocks="text"))
 _inner_underscores = re.compile(r"\\_(?<=[^\W_]\\_)(?=[^\W_])")
 
 
 def _tidy(markdown: str, element: Element) -> str:
-    if BREAK in markdown:
-        markdown = _breaks.sub(" <br> ", markdown).replace("| <br> ", "| ").replace(" <br> |", " |")
+    markdown = signs.write(markdown)
     if "\\_" in markdown and "\\_" not in element.text:
         markdown = _inner_underscores.sub("_", markdown)
     return markdown

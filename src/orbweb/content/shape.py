@@ -13,11 +13,9 @@ from urllib.parse import urlsplit
 
 from turbohtml import Element, Text
 
-from orbweb.content import code, lists, tables
+from orbweb.content import code, lists, signs, tables
 from orbweb.content.code import outermost
 
-MATH = "orb-math"
-"""Holds a formula in TeX."""
 MAX_RESOLVED = 64_000_000
 """Characters that the base URL may add to all references of a page together; beyond that they stay relative."""
 MAX_BASE = 4_000
@@ -25,7 +23,7 @@ MAX_NOTES = 2_000
 """Admonitions of a page that are told apart from its text."""
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_DROPPED_TAGS = ("script", "style", "template", "link", "meta", "rp")
+_DROPPED_TAGS = ("script", "style", "template", "link", "meta", "rp", "svg")
 _DROPPED = frozenset(
     (
         *("headerlink", "mw-editsection", "anchorjs-link", "permalink", "MathJax_Preview", "katex-html"),
@@ -51,6 +49,7 @@ _MATH_TAGS = ("math", "mjx-container", "script", "img")
 _FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
 _LAZY = ("data-src", "data-original", "data-lazy-src", "data-srcset", "srcset")
 _CODE = ("code", "samp", "kbd")
+_PARAGRAPHS = frozenset(("p", "div", "body", "li", "dd", "blockquote", "center", "article", "section", "main"))
 _CARD_DEPTH = 4
 """How far above a heading a link may begin."""
 _SHORT = 5
@@ -61,10 +60,10 @@ _CODE_DEPTH = 3
 _INLINE = frozenset((*_CODE, "span", "em", "i", "b", "strong", "var", "font", "u", "sup", "sub"))
 _RARE = (
     *(*_DROPPED_TAGS, *_MATH_TAGS, *_FILMS, "table", "dl", "ol", "summary"),
-    *("button", "clipboard-copy", "xmp", "listing", "textarea", "tt", "br"),
+    *("sup", "sub", "button", "clipboard-copy", "xmp", "listing", "textarea", "tt", "br"),
 )
 """What is looked for if it occurs at all."""
-_SEEN = ("img", "svg", "picture", "video", "iframe", MATH)
+_SEEN = ("img", "picture", "video", "iframe")
 """What a reader sees though it is no text."""
 _SIGNS = frozenset(("¶", "#", "§", "\uf0c1", "🔗", "⚓", "◆", "◊", "∞", "†", "[#]", "[¶]", "★"))
 _BLANK = " \t\r\n\f\v\xa0\u200b\u200c\u2060\ufeff\u00ad\ufe0e\ufe0f"
@@ -83,13 +82,9 @@ def shape(root: Element, url: str) -> None:
     """Prepare the element for Markdown and text. References are made absolute against `url` or `<base>`."""
     classes = _classes(root)
     rare = {found.tag for found in root.iter_elements(_RARE)}
-    if not rare.isdisjoint(_MATH_TAGS) or not classes.isdisjoint(_MATH_CLASSES):
-        _formulas(root, classes)
-    if not rare.isdisjoint(_DROPPED_TAGS):
-        for found in list(root.iter_elements(_DROPPED_TAGS)):
-            found.decompose()
-    if dropped := _DROPPED & classes:
-        root.remove(", ".join(sorted(f".{name}" for name in dropped)))
+    _drop(root, classes, rare)
+    if "br" in rare:
+        _paragraphs(root)
     code.shape(root, classes, rare)
     references = _links(root)
     _headings(root)
@@ -101,11 +96,22 @@ def shape(root: Element, url: str) -> None:
         lists.shape(root)
     if "summary" in rare:
         _details(root)
-    if "img" in rare:
-        references += _pictures(root)
-    if not rare.isdisjoint(_FILMS):
-        references += _films(root)
+    if not rare.isdisjoint(signs.RAISED):
+        _raised(root)
+    if not rare.isdisjoint(("img", *_FILMS)):
+        references += _pictures(root) + _films(root)
     _resolve(root, url, references)
+
+
+def _drop(root: Element, classes: Set[str], rare: Set[str]) -> None:
+    """Take out what no reader sees. Formulas first: some hide in what is taken out."""
+    if not rare.isdisjoint(_MATH_TAGS) or not classes.isdisjoint(_MATH_CLASSES):
+        _formulas(root, classes)
+    if not rare.isdisjoint(_DROPPED_TAGS):
+        for found in list(root.iter_elements(_DROPPED_TAGS)):
+            found.decompose()
+    if dropped := _DROPPED & classes:
+        root.remove(", ".join(sorted(f".{name}" for name in dropped)))
 
 
 def _classes(root: Element) -> Set[str]:
@@ -130,6 +136,28 @@ def _joined(stated: str, url: str) -> str:
     return joined if urlsplit(joined).scheme in ("http", "https") else url
 
 
+def _paragraphs(root: Element) -> None:
+    """Two line breaks in a row part paragraphs."""
+    for first in list(root.iter_elements("br")):
+        around = first.parent
+        if (
+            isinstance(around, Element)
+            and around.tag in _PARAGRAPHS
+            and (second := _next_break(first)) is not None
+        ):
+            while second is not None:
+                second.decompose()
+                second = _next_break(first)
+            first.replace_with(Element("div"))
+
+
+def _next_break(first: Element) -> Element | None:
+    second = first.next_sibling
+    while isinstance(second, Text) and not second.data.strip():
+        second = second.next_sibling
+    return second if isinstance(second, Element) and second.tag == "br" else None
+
+
 def _links(root: Element) -> int:
     """Links that lead nowhere become their text, those that say nothing disappear. How many there were."""
     links = list(root.iter_elements("a"))
@@ -145,6 +173,8 @@ def _links(root: Element) -> int:
         else:
             if href[0] in _BLANK or href[-1] in _BLANK:
                 link.attrs["href"] = href.strip()
+            if link.attr("title") is not None:
+                del link.attrs["title"]
             _out_of_code(link)
     return len(links)
 
@@ -215,6 +245,9 @@ def _admonitions(root: Element, notes: Set[str]) -> None:
     for found in root.select(", ".join(sorted(f".{name}" for name in notes)))[:MAX_NOTES]:
         if found.tag not in _NOTE_TAGS:
             continue
+        for child in found.children:
+            if isinstance(child, Element) and child.tag == "table":
+                child.attrs["role"] = "presentation"
         title = found.select_one(_TITLE)
         if title is not None and title.tag not in _HEADINGS and title.text.strip():
             _embolden(title)
@@ -244,23 +277,33 @@ def _details(root: Element) -> None:
             _embolden(summary)
 
 
+def _raised(root: Element) -> None:
+    """Exponents and indices stay told apart from what they belong to, except inside code."""
+    for found in list(root.iter_elements(tuple(signs.RAISED))):
+        around = found.parent
+        for _ in range(_CODE_DEPTH):
+            if not isinstance(around, Element) or around.tag in _CODE:
+                break
+            around = around.parent
+        if not isinstance(around, Element) or around.tag not in _CODE:
+            opening, closing = signs.RAISED[found.tag]
+            found.insert(0, Text(opening))
+            found.append(Text(closing))
+
+
 def _formulas(root: Element, classes: Set[str]) -> None:
     named = ", ".join(sorted(f".{name}" for name in _MATH_CLASSES & classes))
     done: set[Element] = set()
     for found in [*(root.select(named) if named else ()), *root.iter_elements(_MATH_TAGS)]:
         if found in done or (found.tag in ("img", "script") and not _is_formula(found)):
             continue
-        done.update(found.iter_elements())
+        done.update(found.iter_elements(include_self=True))
         tex, display = _tex(found)
         if not tex:
             continue
-        formula = Element(MATH)
-        formula.set_text(tex)
-        if display:
-            formula.attrs["class"] = "display"
-            found.replace_with(Element("div", children=(formula,)))
-        else:
-            found.replace_with(formula)
+        formula = Element("code")
+        formula.set_text(signs.formula(tex, display=display))
+        found.replace_with(Element("div", children=(formula,)) if display else formula)
 
 
 def _is_formula(found: Element) -> bool:
@@ -346,5 +389,5 @@ def _films(root: Element) -> int:
             continue
         link = Element("a", {"href": source})
         link.set_text(film.attr("title") or film.attr("aria-label") or _FILMS[film.tag])
-        film.replace_with(link)
+        film.replace_with(Element("div", children=(link,)))
     return len(films)

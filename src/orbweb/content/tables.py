@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from turbohtml import Element, Text
 
 from orbweb.content.code import outermost
+from orbweb.content.signs import BREAK
 
-BREAK = "\ufdd1"
-"""Stands for a line break inside a cell until the Markdown is written. Unicode has no such character."""
 GROWTH = 4
 SMALL = 10_000
 """Cells that any table may have after its spans are filled in."""

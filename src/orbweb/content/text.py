@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from turbohtml import Element, PlainText
 
-from orbweb.content.tables import BREAK
+from orbweb.content import signs
 
 _OPTIONS = PlainText(bullet="", table_cell_separator=" ", layout="strict")
 
@@ -16,5 +16,5 @@ def plain(element: Element) -> str:
     """The text of an element that Markdown was written from. It depends on the words alone, not on any URL."""
     for found in list(element.iter_elements("ol")):
         found.tag = "ul"
-    text = element.to_text(_OPTIONS).replace(BREAK, " ")
-    return "\n".join([line for raw in text.split("\n") if (line := raw.rstrip())])
+    lines = signs.speak(element.to_text(_OPTIONS)).replace("\xa0", " ").split("\n")
+    return "\n".join([" ".join(line.split()) if "  " in line else line for raw in lines if (line := raw.strip())])

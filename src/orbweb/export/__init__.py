@@ -94,7 +94,7 @@ def _streamed(source: Source, to: Format, out: Path | IO[bytes], *, raw: bool) -
     if isinstance(out, Path):
         with single.replacing(out) as stream:
             return _records(source, to, stream, raw=raw)
-    with single.named(Path("-")):
+    with single.named(Path("standard output")):
         size = _records(source, to, out, raw=raw)
         out.flush()
         return size

@@ -40,6 +40,15 @@ class Captured(NamedTuple):
     document: Document
 
 
+class Kept(NamedTuple):
+    """A document, the version of the extractor that made it, and the primary URL of its page."""
+
+    url: str
+    sha256: bytes
+    extractor: int
+    document: Document
+
+
 def pack(
     document: Document, extractor: int, sketch: bytes, compressor: zstandard.ZstdCompressor
 ) -> PackedDocument:
@@ -55,11 +64,21 @@ def pack(
         document.tokens,
         document.tokenizer,
         document.confidence,
-        (document.simhash ^ _SIGN) - _SIGN,
+        signed(document.simhash),
         sketch,
         len(record),
         compressor.compress(record),
     )
+
+
+def signed(simhash: int) -> int:
+    """The 64 bits as the database keeps them."""
+    return (simhash ^ _SIGN) - _SIGN
+
+
+def unsigned(stored: int) -> int:
+    """The 64 bits of what the database keeps."""
+    return stored & (2 * _SIGN - 1)
 
 
 def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
@@ -69,6 +88,15 @@ def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
     del fields["extractor"]
     headings = tuple(Heading(level, text) for level, text in fields.pop("headings"))
     return Document(headings=headings, **fields)
+
+
+def of_url(db: Database, run_id: int, url_id: int) -> Kept | None:
+    """The document of a page; for an alternate that of the page it belongs to. None where there is no page."""
+    row = db.one("document_of", run_id=run_id, url_id=url_id)
+    if row is None:
+        return None
+    url, sha256, extractor, size, frame = row
+    return Kept(url, sha256, extractor, unpack(sha256, size, frame, where=f"{db.path}: document of {url}"))
 
 
 def captured(db: Database, run_id: int, order: Iterable[int] | None = None) -> Iterator[Captured]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, shown
 from orbweb.model import Place, Reuse, Role, SkipReason
-from orbweb.store import QUEUED
+from orbweb.store import QUEUED, documents
 from orbweb.store.db import Database, moment
 from orbweb.store.outlinks import unpack
 from orbweb.store.runs import Crawl, Run, bases_of, crawls_of, named
@@ -121,7 +122,7 @@ def queue(db: Database, run: Run, *, alive: bool) -> Report:
 def pages(db: Database, run_id: int) -> list[Report]:
     """Unique pages in order, each with the other URLs that showed the same content."""
     found: dict[bytes, Report] = {}
-    for url, status, depth, title, content, body, size, kind, final, at, role in db.each(
+    for url, status, depth, title, content, body, size, kind, final, at, role, *read in db.each(
         "page_visits", run_id=run_id
     ):
         if role == Role.ALTERNATE and content in found:
@@ -139,8 +140,23 @@ def pages(db: Database, run_id: int) -> list[Report]:
             "content_type": kind,
             "final_url": final or url,
             "captured_at": moment(at),
+            **_summary(*read),
         }
     return list(found.values())
+
+
+def _summary(
+    language: str, words: int, tokens: int, confidence: float, simhash: int | None, extractor: int
+) -> Report:
+    """What lists show of a document."""
+    return {
+        "language": language,
+        "words": words,
+        "tokens": tokens,
+        "confidence": confidence,
+        "simhash": None if simhash is None else f"{documents.unsigned(simhash):016x}",
+        "extractor": extractor,
+    }
 
 
 def failures(db: Database, run_id: int) -> list[Report]:
@@ -210,7 +226,22 @@ def url_report(db: Database, run_id: int, key: str) -> Report | None:
         "referrer": referrer,
     }
     report.update(_visit_report(db, run_id, number))
+    report.update(_document_report(documents.of_url(db, run_id, number)))
     return report
+
+
+def _document_report(kept: documents.Kept | None) -> Report:
+    """What was read out of the page, its text left aside, and the primary URL of the page."""
+    if kept is None:
+        return {"primary": None, "document": None}
+    facts = asdict(kept.document)
+    del facts["markdown"], facts["text"]
+    facts["headings"] = [{"level": level, "text": text} for level, text in kept.document.headings]
+    facts["simhash"] = f"{kept.document.simhash:016x}"
+    return {
+        "primary": kept.url,
+        "document": {**facts, "extractor": kept.extractor, "sha256": kept.sha256.hex()},
+    }
 
 
 def _visit_report(db: Database, run_id: int, url_id: int) -> Report:

@@ -283,9 +283,10 @@ ON CONFLICT (sha256) DO NOTHING;
 
 -- name: document_of
 -- What `show` and the library read of a page, or of the page that a URL is an alternate of.
-SELECT documents.sha256, documents.size, documents.frame
+SELECT COALESCE(urls.url, urls.key), documents.sha256, documents.extractor, documents.size, documents.frame
 FROM visits JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 JOIN documents ON documents.sha256 = pages.document
+JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
 -- name: page_exists
@@ -374,9 +375,13 @@ WHERE visits.run_id = :run_id ORDER BY visits.number;
 
 -- name: page_visits
 -- Primaries and alternates, grouped by the reader.
-SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.title, visits.content_sha256,
-       visits.body_sha256, visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, visits.role
+SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth, COALESCE(NULLIF(documents.title, ''), visits.title),
+       visits.content_sha256, visits.body_sha256, visits.bytes, visits.content_type, visits.final_url, visits.fetched_at,
+       visits.role, documents.language, documents.words, documents.tokens, documents.confidence, documents.simhash,
+       documents.extractor
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.role <> '-' ORDER BY visits.number;
 
 -- name: page_documents
