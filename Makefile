@@ -46,7 +46,7 @@ check: $(VENV)/.dev ## format, lint, types and import contracts
 
 test: check ## check, and every test that is not marked long: side by side (JOBS), then those marked alone
 	@code=0; \
-	$(BIN)/pytest -m 'not long and not alone' --numprocesses $(JOBS) --dist loadgroup || code=$$?; \
+	$(BIN)/pytest -m 'not long and not alone' --numprocesses $(JOBS) || code=$$?; \
 	echo "Now the tests that are marked alone, one after the other."; \
 	$(BIN)/pytest -m 'alone and not long' || code=$$?; \
 	exit $$code
