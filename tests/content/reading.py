@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -31,7 +32,7 @@ def read(written: str) -> Seen:
     seen = Seen()
     depth = 0
     tokens = READER.parse(written)
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, following in zip_longest(tokens, tokens[1:]):
         if token.type == "fence":
             seen.code.append((token.info, token.content.removesuffix("\n")))
             seen.words += token.content.split()

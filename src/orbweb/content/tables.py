@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from turbohtml import Element, Text
 
 from orbweb.content.code import outermost
-from orbweb.content.signs import BREAK
+from orbweb.content.signs import BREAK, gap
 
 GROWTH = 4
 SMALL = 10_000
@@ -62,6 +62,7 @@ def _table(table: Element) -> bool:
             for cell in _cells(row):
                 _flatten(cell)
     if _fill(rows):
+        table.insert_after(gap())
         return True
     _take_apart(table, rows)
     return False
