@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
@@ -50,6 +52,17 @@ def read(written: str) -> Seen:
             seen.links += links(token)
         assert token.type != "html_block", written
     return seen
+
+
+def visible(written: str) -> Iterator[str]:
+    """The text of each block, also of markup that was left as it is."""
+    for token in READER.parse(written):
+        if token.type in ("fence", "code_block"):
+            yield token.content
+        elif token.type == "html_block":
+            yield re.sub("<[^>]*>", "", token.content)
+        elif token.type == "inline":
+            yield inline(token)
 
 
 def inline(token: Token | None) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from content.reading import body_of, markdown_of, read, text_of
+from content.reading import body_of, markdown_of, read, text_of, visible
 from orbweb.content import markdown, text
 
 NASTY = "*_`~#+-=|<>[](){}!\\&;:.\"'$^/ 1a\u00e9\u4e2d\U0001f600"
@@ -43,6 +43,10 @@ class Group(NamedTuple):
 
 
 Block = Heading | Code | Table | Paragraph | Group
+
+
+def letters(said: str) -> str:
+    return "".join(sign for sign in said if sign.isalnum())
 
 
 def joined(said: list[str]) -> str:
@@ -98,7 +102,7 @@ def flat(found: list[Block]) -> list[Block]:
     return [leaf for block in found for leaf in (flat(block.blocks) if isinstance(block, Group) else [block])]
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True, database=None)
 @given(blocks)
 @example([Heading(1, "a #"), Heading(2, "#"), Code("", "```\n~~~"), Table([["a|b", "`|`"], ["\\|", "-"]])])
 def test_headings_code_and_tables_read_back(found: list[Block]) -> None:
@@ -111,7 +115,7 @@ def test_headings_code_and_tables_read_back(found: list[Block]) -> None:
     assert seen.rows == [row for block in said if isinstance(block, Table) for row in block.rows]
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True, database=None)
 @given(blocks)
 def test_text_has_the_words_of_the_markdown(found: list[Block]) -> None:
     page = markup(found)
@@ -132,20 +136,19 @@ opened = st.builds(
     "<{} class='{}' {}>".format, st.sampled_from(TAGS.split()), st.sampled_from(CLASSES.split(" ")), attributes
 )
 closed = st.builds("</{}>".format, st.sampled_from(TAGS.split()))
-odd = st.sampled_from(["\n", " ", "\\\\(x\\\\)", "&#xfdd1;"])
+odd = st.sampled_from(["\n", " ", "\\\\(x\\\\)", "$", "&nbsp;"])
 soup = st.lists(st.one_of(opened, opened, closed, words.map(escape), odd), max_size=40)
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True, database=None)
 @given(soup.map("".join))
-def test_any_markup_is_written_and_read(page: str) -> None:
+def test_any_markup_is_written_and_has_the_same_words_as_text(page: str) -> None:
     body = body_of(page)
-    rendered = markdown.render(body, "https://docs.example/a/")
-    assert isinstance(rendered.markdown, str)
-    assert isinstance(text.plain(body), str)
+    written = markdown.render(body, "https://docs.example/a/").markdown
+    assert letters(text.plain(body)) == letters(" ".join(visible(written)))
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True, database=None)
 @given(st.text(max_size=80))
 def test_any_text_reads_back_as_text(said: str) -> None:
     kept = "".join(sign for sign in said if sign.isprintable() and not 0xFDD0 <= ord(sign) <= 0xFDEF)
