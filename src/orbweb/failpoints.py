@@ -18,6 +18,8 @@ POINTS = (
     "rows_written",
     "group_committed",
     "crawl_ended",
+    "documents_written",
+    "documents_committed",
 )
 
 
