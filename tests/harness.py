@@ -138,7 +138,7 @@ def assert_conserved(report: dict[str, Any]) -> None:
 
 
 def assert_books_balance(database: Path) -> None:
-    """Tallies equal the rows they count; every settled URL has exactly one visit, every page its body."""
+    """Tallies equal the rows they count; a settled URL has one visit, a page its body and its document."""
     with sqlite3.connect(database) as db:
         rows = set(
             db.execute(
@@ -157,6 +157,8 @@ def assert_books_balance(database: Path) -> None:
             SELECT COUNT(*) FROM visits LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
             WHERE visits.role <> '-' AND bodies.sha256 IS NULL"""
         assert db.execute(bodiless).fetchone() == (0,)
+        unread = "SELECT COUNT(*) FROM pages WHERE document NOT IN (SELECT sha256 FROM documents)"
+        assert db.execute(unread).fetchone() == (0,)
     db.close()
 
 

@@ -21,6 +21,8 @@ POINTS = (
     "crawl_ended",
     "export_written",
     "export_renamed",
+    "documents_written",
+    "documents_committed",
 )
 
 

@@ -7,14 +7,16 @@ import time
 from types import TracebackType
 
 from orbweb.cli.output import many, span
-from orbweb.events import Snapshot
+from orbweb.events import Reading, Snapshot
 
 LINE_S = 5.0
 LIVE_S = 0.2
 
 
-def describe(now: Snapshot) -> str:
-    """One line that says where a crawl stands."""
+def describe(now: Snapshot | Reading) -> str:
+    """One line that says where a crawl or an extraction stands."""
+    if isinstance(now, Reading):
+        return f"{now.done} of {many(now.total, 'page')} read, {now.failed} failed, {now.rate:.1f}/s"
     eta = f", about {span(now.eta_s)} left" if now.eta_s is not None and now.queued else ""
     state = " [held]" if now.held else " [stopping]" if now.stopping else ""
     reused = f", {now.reused} reused" if now.reused else ""
@@ -47,7 +49,7 @@ class Display:
         self._erase()
         sys.stderr.write(f"{text}\n")
 
-    def watch(self, now: Snapshot) -> None:
+    def watch(self, now: Snapshot | Reading) -> None:
         """Called several times a second."""
         if self._is_due():
             self._draw(describe(now))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 
 
 def of(text: str) -> int:
@@ -14,3 +15,17 @@ def of(text: str) -> int:
         for bit in range(64):
             sums[bit] += count if value >> bit & 1 else -count
     return sum(1 << bit for bit in range(64) if sums[bit] > 0)
+
+
+def groups(hashes: Sequence[int], within: int) -> list[list[int]]:
+    """Positions of fingerprints that are linked by steps of at most `within` bits, in order; only real groups."""
+    found: list[list[int]] = []
+    left = list(range(len(hashes)))
+    while left:
+        group, left = [left[0]], left[1:]
+        for member in group:
+            group += [each for each in left if (hashes[member] ^ hashes[each]).bit_count() <= within]
+            left = [each for each in left if each not in group]
+        if len(group) > 1:
+            found.append(sorted(group))
+    return found

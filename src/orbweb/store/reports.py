@@ -88,11 +88,22 @@ def run_report(db: Database, run: Run, *, alive: bool) -> Report:
         "ended_at": moment(run.ended_at),
         **counts(db, run.id),
         **tokens(db, run.id),
-        "bases": [
-            {"url": base.url, "scope": base.scope_key, "pages": base.pages} for base in bases_of(db, run.id)
-        ],
+        "bases": _bases(db, run.id),
         "crawls": [crawl_report(crawl, alive=alive) for crawl in crawls],
     }
+
+
+def _bases(db: Database, run_id: int) -> list[Report]:
+    alternates: dict[int, int] = dict(db.all("alternates_by_base", run_id=run_id))
+    return [
+        {
+            "url": base.url,
+            "scope": base.scope_key,
+            "pages": base.pages,
+            "alternates": alternates.get(base.number, 0),
+        }
+        for base in bases_of(db, run_id)
+    ]
 
 
 def queue(db: Database, run: Run, *, alive: bool) -> Report:
