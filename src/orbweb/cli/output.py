@@ -83,7 +83,7 @@ def _figures(report: Report) -> str:
 
 
 def _tokens(report: Report) -> str:
-    return f", {report['tokens']:,} tokens ({report['tokenizer']})" if report["tokenizer"] else ""
+    return f"{report['tokens']:,} tokens of Markdown ({report['tokenizer']})"
 
 
 def crawl_text(report: Report) -> str:
@@ -92,9 +92,10 @@ def crawl_text(report: Report) -> str:
     settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
     lines = [
         f"{word.replace('_', ' ')}: {_figures(report)}",
-        f"this crawl: {settled} in {span(report['seconds'])}",
-        f"kept in the run: {size(report['bytes'])}{_tokens(report)}",
+        f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
     ]
+    if report["tokenizer"]:
+        lines.append(_tokens(report))
     for base in report["bases"]:
         moved = (
             ""
@@ -144,7 +145,9 @@ def status_text(report: Report) -> str:
     if report["held"]:
         activity += ", held"
     last = report["crawls"][-1]
-    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}{_tokens(report)}"]
+    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
+    if report["tokenizer"]:
+        lines.append(f"  {_tokens(report)}")
     ended = f" ({last['ended_by']})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
     lines.append(f"  last crawl: {last['shown']}{ended}{error}")
