@@ -305,6 +305,21 @@ class Workspace:
         with self._opened() as opened:
             return opened.body(sha256)
 
+    def search(
+        self,
+        project: str,
+        query: str,
+        *,
+        run: int | None = None,
+        limit: int = 20,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> list[Report]:
+        """The pages that have every word of the query, the best first. `on_progress` is told what is indexed."""
+        if limit < 1:
+            raise UsageError(f"limit: {limit} is not a number of results")
+        with self._opened() as opened:
+            return opened.search(project, query, run, limit=limit, watch=on_progress or _uncounted)
+
     def explain(self, project: str, url: str, *, run: int | None = None) -> Report:
         """Why a URL was visited, refused or failed; for one never seen, what the rules would say now."""
         with self._opened() as opened:
@@ -321,6 +336,10 @@ class Workspace:
 
 
 def _unwatched(_now: Snapshot) -> None:
+    """Nobody looks at the progress."""
+
+
+def _uncounted(_done: int, _total: int) -> None:
     """Nobody looks at the progress."""
 
 

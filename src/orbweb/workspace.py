@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import FailKind
-from orbweb.store import doctor, documents, repair, reports, runs
+from orbweb.store import doctor, documents, repair, reports, runs, search
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database
 from orbweb.store.documents import Captured
@@ -141,6 +141,20 @@ class Workspace:
     def documents(self, project: str, number: int | None = None) -> Iterator[Captured]:
         """The pages of a run with their documents, in order."""
         return documents.captured(self.db, self.run(project, number).id)
+
+    def search(
+        self, project: str, query: str, number: int | None = None, *, limit: int, watch: Callable[[int, int], None]
+    ) -> list[Report]:
+        """The pages of a run that match, the best first; `watch` is told how many of how many are indexed."""
+        run, index = self.run(project, number), self.path / "search.db"
+        try:
+            _private(index)
+        except OSError as error:
+            raise StoreError(
+                f"{index}: the search index cannot be made ({error.strerror}). Search needs a workspace that may "
+                "be written to; copy it to one."
+            ) from error
+        return search.search(index, self.db, run.id, query, limit, watch)
 
     def failed(self, project: str, number: int | None = None) -> list[Report]:
         return reports.failures(self.db, self.run(project, number).id)

@@ -188,6 +188,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "show": workspace.show("site", server.url) or {},
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
+            "search": orbweb.open(cli.workspace).search("site", "gone")[0],
         }
         workspace.close()
     told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}

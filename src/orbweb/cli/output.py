@@ -195,6 +195,21 @@ def pages_text(found: list[Report]) -> str:
     return "\n".join(lines) or "no pages"
 
 
+def search_text(found: list[Report]) -> str:
+    return "\n".join(f"{row['title'] or row['url']}\n  {row['url']}\n  {_marked(row)}" for row in found) or (
+        "nothing found"
+    )
+
+
+def _marked(row: Report) -> str:
+    """The snippet with its matches between stars."""
+    text, shown, end = row["snippet"], [], 0
+    for first, last in row["marks"]:
+        shown += [text[end:first], "**", text[first:last], "**"]
+        end = last
+    return "".join([*shown, text[end:]])
+
+
 def failed_text(found: list[Report]) -> str:
     return "\n".join(f"{row['kind']}  {row['url']}  {row['reason']} (tries: {row['tries']})" for row in found) or (
         "nothing failed"

@@ -223,6 +223,14 @@ FROM visits JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 
 JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
+-- name: document_by_hash
+-- What the search index and its snippets read.
+SELECT size, frame FROM documents WHERE sha256 = :sha256;
+
+-- name: run_documents
+-- Which documents a search may find, and where; in the order in which the URLs were found.
+SELECT document, url_id FROM pages WHERE run_id = :run_id ORDER BY url_id;
+
 -- name: page_exists
 -- Later URLs with the same content become alternates.
 SELECT 1 FROM pages WHERE run_id = :run_id AND content_sha256 = :content_sha256;
