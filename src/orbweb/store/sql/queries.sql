@@ -292,7 +292,7 @@ SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
 -- name: run_tokens
 -- What the pages of a run cost a language model, by each tokenizer that counted; answered from the index alone.
 SELECT documents.tokenizer, SUM(documents.tokens)
-FROM pages JOIN documents ON documents.sha256 = pages.document
+FROM pages JOIN documents INDEXED BY documents_tokens ON documents.sha256 = pages.document
 WHERE pages.run_id = :run_id GROUP BY documents.tokenizer ORDER BY documents.tokenizer;
 
 -- name: queued_by_source
