@@ -24,6 +24,7 @@ from typing import IO, Any, Literal, TypedDict, Unpack
 from orbweb import app
 from orbweb import plan as planning
 from orbweb.app import Request
+from orbweb.content.simhash import WITHIN
 from orbweb.control import Command
 from orbweb.errors import UsageError
 from orbweb.events import Reading, Snapshot
@@ -41,7 +42,7 @@ from orbweb.workspace import Workspace as Directory
 Progress = Callable[[Snapshot], None]
 
 DEFAULT_WORKSPACE = "orbweb-data"
-NEAR = 3
+
 
 # Option -> section and key of the setting. `config`, `new_run` and `refresh` are no settings.
 _SETTINGS = {
@@ -385,7 +386,7 @@ class Workspace:
             kept = opened.document(project, url, run, app.url_rules(config))
             return kept.document if kept else None
 
-    def near_duplicates(self, project: str, *, run: int | None = None, within: int = NEAR) -> list[list[Report]]:
+    def near_duplicates(self, project: str, *, run: int | None = None, within: int = WITHIN) -> list[list[Report]]:
         """Groups of pages whose texts differ in few words: in `within` of 64 bits from one to the next."""
         with self._opened() as opened:
             return opened.near_duplicates(project, run, within=within)
@@ -417,6 +418,21 @@ class Workspace:
             rules, watch = app.url_rules(config), on_progress or _uncounted
             return opened.export(project, Format(to), place, run, rules=rules, raw=raw, watch=watch)
 
+    def search(
+        self,
+        project: str,
+        query: str,
+        *,
+        run: int | None = None,
+        limit: int = 20,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> list[Report]:
+        """The pages that have every word of the query, the best first. `on_progress` is told what is indexed."""
+        if limit < 1:
+            raise UsageError(f"limit: {limit} is not a number of results")
+        with self._opened() as opened:
+            return opened.search(project, query, run, limit=limit, watch=on_progress or _uncounted)
+
     def explain(self, project: str, url: str, *, run: int | None = None) -> Report:
         """Why a URL was visited, refused or failed; for one never seen, what the rules would say now."""
         with self._opened() as opened:
@@ -441,7 +457,7 @@ def _unwatched(_now: Snapshot) -> None:
 
 
 def _uncounted(_done: int, _total: int) -> None:
-    """Nobody counts."""
+    """Nobody looks at the progress."""
 
 
 def _result(report: Report) -> CrawlResult:

@@ -205,6 +205,22 @@ class Workspace:
         found = compare.Comparison(self.db, earlier, latest, keep_noise=keep_noise).report()
         return {"project": project, "old": earlier.number, "new": latest.number, **found}
 
+    def search(
+        self, project: str, query: str, number: int | None = None, *, limit: int, watch: Callable[[int, int], None]
+    ) -> list[Report]:
+        """The pages of a run that match, the best first; `watch` is told how many of how many are indexed."""
+        from orbweb.store import search
+
+        run, index = self.run(project, number), self.path / "search.db"
+        try:
+            _private(index)
+        except OSError as error:
+            raise StoreError(
+                f"{index}: the search index cannot be made ({error.strerror}). Search needs a workspace that may "
+                "be written to; copy it to one."
+            ) from error
+        return search.search(index, self.db, run.id, query, limit, watch)
+
     def failed(self, project: str, number: int | None = None) -> list[Report]:
         return reports.failures(self.db, self.run(project, number).id)
 

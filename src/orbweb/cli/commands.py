@@ -645,6 +645,33 @@ def explain(
 
 
 @app.command()
+def search(
+    project: ProjectName,
+    query: Annotated[
+        list[str], typer.Argument(metavar="QUERY...", help='Words, "a phrase", a beginning*, and -not these.')
+    ],
+    run: RunNumber = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Results at most.")] = 20,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Find pages by their words, the best first. The first search after a crawl indexes what is new.
+
+    Exit code 3 if nothing is found.
+    """
+    from orbweb.cli.progress import Steps
+    from orbweb.library import Workspace
+
+    with Steps("pages indexed", quiet=no_progress) as steps:
+        found = Workspace(workspace).search(
+            project, " ".join(query), run=run, limit=limit, on_progress=steps.watch
+        )
+    output.emit(found, output.search_text, as_json=as_json)
+    raise typer.Exit(0 if found else 3)
+
+
+@app.command()
 def failed(
     project: ProjectName,
     run: RunNumber = None,

@@ -100,7 +100,7 @@ def _reused(report: Report) -> str:
 
 
 def _tokens(report: Report) -> str:
-    return f", {report['tokens']:,} tokens ({report['tokenizer']})" if report["tokenizer"] else ""
+    return f"{report['tokens']:,} tokens of Markdown ({report['tokenizer']})"
 
 
 def crawl_text(report: Report) -> str:
@@ -109,9 +109,10 @@ def crawl_text(report: Report) -> str:
     settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
     lines = [
         f"{word.replace('_', ' ')}: {_figures(report)}",
-        f"this crawl: {settled} in {span(report['seconds'])}",
-        f"kept in the run: {size(report['bytes'])}{_tokens(report)}",
+        f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
     ]
+    if report["tokenizer"]:
+        lines.append(_tokens(report))
     for base in report["bases"]:
         moved = (
             ""
@@ -169,7 +170,9 @@ def status_text(report: Report) -> str:
     if report["held"]:
         activity += ", held"
     last = report["crawls"][-1]
-    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}{_tokens(report)}"]
+    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
+    if report["tokenizer"]:
+        lines.append(f"  {_tokens(report)}")
     ended = f" ({last['ended_by']})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
     lines.append(f"  last crawl: {last['shown']}{ended}{error}")
@@ -271,6 +274,21 @@ def _diff_summary(report: Report) -> str:
         reasons = ", ".join(f"{reason} {count}" for reason, count in report["left_out"].items())
         parts.append(f"not compared, because run {report['new']} skips them: {reasons}")
     return "; ".join(parts)
+
+
+def search_text(found: list[Report]) -> str:
+    return "\n".join(f"{row['title'] or row['url']}\n  {row['url']}\n  {_marked(row)}" for row in found) or (
+        "nothing found"
+    )
+
+
+def _marked(row: Report) -> str:
+    """The snippet with its matches between stars."""
+    text, shown, end = row["snippet"], [], 0
+    for first, last in row["marks"]:
+        shown += [text[end:first], "**", text[first:last], "**"]
+        end = last
+    return "".join([*shown, text[end:]])
 
 
 def failed_text(found: list[Report]) -> str:

@@ -26,6 +26,34 @@ def describe(now: Snapshot | Reading) -> str:
     )
 
 
+class Steps:
+    """How many of how many are done, on stderr; nothing if quiet or if it takes no time."""
+
+    def __init__(self, what: str, *, quiet: bool) -> None:
+        self._what, self._quiet = what, quiet
+        self._live = sys.stderr.isatty()
+        self._shown_at = time.monotonic()
+        self._drawn = False
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K" if self._live else "")
+
+    def watch(self, done: int, total: int) -> None:
+        moment = time.monotonic()
+        if self._quiet or moment - self._shown_at < (LIVE_S if self._live else LINE_S):
+            return
+        self._shown_at, self._drawn = moment, True
+        line = f"{done:,} of {total:,} {self._what}"
+        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
+        sys.stderr.flush()
+
+
 class Display:
     """Writes only to stderr, and nothing if quiet."""
 

@@ -289,6 +289,14 @@ JOIN documents ON documents.sha256 = pages.document
 JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
+-- name: document_by_hash
+-- What the search index and its snippets read.
+SELECT size, frame FROM documents WHERE sha256 = :sha256;
+
+-- name: run_documents
+-- Which documents a search may find, and where; in the order in which the URLs were found.
+SELECT document, url_id FROM pages WHERE run_id = :run_id ORDER BY url_id;
+
 -- name: page_exists
 -- Later URLs with the same content become alternates.
 SELECT 1 FROM pages WHERE run_id = :run_id AND content_sha256 = :content_sha256;
@@ -359,7 +367,7 @@ SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
 -- name: run_tokens
 -- What the pages of a run cost a language model, by each tokenizer that counted; answered from the index alone.
 SELECT documents.tokenizer, SUM(documents.tokens)
-FROM pages JOIN documents ON documents.sha256 = pages.document
+FROM pages JOIN documents INDEXED BY documents_tokens ON documents.sha256 = pages.document
 WHERE pages.run_id = :run_id GROUP BY documents.tokenizer ORDER BY documents.tokenizer;
 
 -- name: queued_by_source
