@@ -465,7 +465,7 @@ def pages(
     ] = False,
     within: Annotated[
         int, typer.Option(min=0, max=64, metavar="BITS", help="How much two may differ, of 64 bits.")
-    ] = 3,
+    ] = 6,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
