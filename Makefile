@@ -8,6 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SEED ?= 7
 PAGES ?= 2000
 PORT ?= 8000
+JOBS ?= $(shell expr 2 '*' $$(nproc))
 
 .DEFAULT_GOAL := help
 .PHONY: help dev demo check test crash bench site docs clean
@@ -43,8 +44,12 @@ check: $(VENV)/.dev ## format, lint, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-test: check ## check, and every test that is not marked long
-	$(BIN)/pytest -m 'not long'
+test: check ## check, and every test that is not marked long: side by side (JOBS), then those marked alone
+	@code=0; \
+	$(BIN)/pytest -m 'not long and not alone' --numprocesses $(JOBS) || code=$$?; \
+	echo "Now the tests that are marked alone, one after the other."; \
+	$(BIN)/pytest -m 'alone and not long' || code=$$?; \
+	exit $$code
 
 crash: $(VENV)/.dev ## the long proofs: many kills, many crawls
 	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults

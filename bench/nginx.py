@@ -8,6 +8,7 @@ nginx.
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGES = {"python": "python3.11-doc", "postgresql": "postgresql-doc-15", "cmake": "cmake-doc"}
+
+BACKLOG = 511
 
 CONFIG = """\
 daemon off;
@@ -107,12 +110,13 @@ def warm(trees: dict[str, Path]) -> None:
 def serving(trees: dict[str, Path], home: Path) -> Iterator[Site]:
     """A server for the trees under /NAME/, with a start page that links to each of them."""
     _lay_out(trees, home)
-    port = _free_port()
     config = home / "nginx.conf"
-    config.write_text(CONFIG.format(home=home, port=port, locations=_locations(trees)))
-    process = subprocess.Popen(["nginx", "-p", str(home), "-c", str(config)], stderr=subprocess.DEVNULL)
+    with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as listening:
+        port = listening.getsockname()[1]
+        config.write_text(CONFIG.format(home=home, port=port, locations=_locations(trees)))
+        process = _start(config, listening)
     try:
-        _await_port(process, port, home / "error.log")
+        _await(process, home)
         yield Site(f"http://127.0.0.1:{port}/", home / "access.log")
     finally:
         process.terminate()
@@ -140,21 +144,24 @@ def _locations(trees: dict[str, Path]) -> str:
     return "\n".join(f"    location /{name}/ {{ alias {path}/; }}" for name, path in trees.items())
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _start(config: Path, listening: socket.socket) -> subprocess.Popen[bytes]:
+    """nginx takes over the socket, as one does that replaces another: nobody can take the port in between."""
+    number = listening.fileno()
+    return subprocess.Popen(
+        ["nginx", "-p", str(config.parent), "-c", str(config)],
+        stderr=subprocess.DEVNULL,
+        pass_fds=[number],
+        env={**os.environ, "NGINX": f"{number};"},
+    )
 
 
-def _await_port(process: subprocess.Popen[bytes], port: int, error_log: Path) -> None:
-    for _ in range(200):
+def _await(process: subprocess.Popen[bytes], home: Path) -> None:
+    """Until it has written its number, which it does when its configuration is read."""
+    for _ in range(500):
         if process.poll() is not None:
             break
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.02)
-        else:
+        if (home / "nginx.pid").exists():
             return
-    raise RuntimeError(f"nginx did not start: {error_log.read_text() if error_log.exists() else ''}")
+        time.sleep(0.02)
+    log = home / "error.log"
+    raise RuntimeError(f"nginx did not start: {log.read_text() if log.exists() else ''}")

@@ -1,14 +1,46 @@
-"""Fixtures shared by all folders."""
+"""Fixtures shared by all folders, and how tests are spread over processes."""
 
 from __future__ import annotations
 
+import os
+import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from harness import Cli
+
+ROOT = Path(__file__).parents[1]
+
+# Hundreds of tests start orbweb. Where bytecode is not kept, each start would compile all of it again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path / "workspace")
+
+
+class Spreading(LoadScopeScheduling):
+    """Tests go one by one to where there is nothing to do, the largest modules first.
+
+    Those of a module with fixtures of its own go together, so that these are made once.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if _shares_fixtures(module) else nodeid
+
+
+@cache
+def _shares_fixtures(module: str) -> bool:
+    return 'scope="module"' in (ROOT / module).read_text(encoding="utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spreading:
+    return Spreading(config, log)

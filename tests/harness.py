@@ -1,19 +1,31 @@
-"""Driving orbweb as a user does: its command line, in a process of its own."""
+"""Driving orbweb as a user does: its command line.
+
+What crawls or changes something has a process of its own, as users start it. What only reports may be asked inside
+this process (`Cli.ask`), which costs a tenth; `edges/test_ask.py` proves that it says the same.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import io
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orbweb.cli import main
+
 ORBWEB = [sys.executable, "-m", "orbweb"]
+REPORTS = ("status", "runs", "queue", "pages", "show", "explain", "failed", "manifest")
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,13 @@ class Cli:
         )
         return Result(done.returncode, done.stdout, done.stderr)
 
+    def ask(self, *args: object) -> Result:
+        """A command that only reports, called in this process: the same words, the same exit code."""
+        assert args[0] in REPORTS, f"{args[0]} needs a process of its own"
+        with _standing_in(self.command(*args)[len(ORBWEB) :], self.workspace.parent) as (out, err):
+            code = _exit_code()
+        return Result(code, _text(out), _text(err))
+
     def crawl(self, *args: object, **options: Any) -> Result:
         return self("crawl", *args, "--json", "--no-progress", **options)
 
@@ -72,17 +91,45 @@ class Cli:
         )
 
     def manifest(self, project: str) -> list[list[str]]:
-        return [line.split("\t") for line in self("manifest", project).ok().out.splitlines()]
+        return [line.split("\t") for line in self.ask("manifest", project).ok().out.splitlines()]
 
     def manifest_hash(self, project: str) -> str:
-        return self("manifest", project, "--hash").ok().out.strip()
+        return self.ask("manifest", project, "--hash").ok().out.strip()
 
     def check(self, project: str) -> dict[str, Any]:
         """Conservation: every URL is in exactly one state, and the counters say so. The status."""
-        status = self("status", project, "--json").ok().json
+        status = self.ask("status", project, "--json").ok().json
         assert_conserved(status)
         assert_books_balance(self.workspace / "orbweb.db")
         return status
+
+
+@contextlib.contextmanager
+def _standing_in(arguments: list[str], home: Path) -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
+    """For a while this process has the arguments, the directory and the empty streams of a new one."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    before, collecting = sys.argv, gc.isenabled()
+    sys.argv = ["orbweb", *arguments]
+    try:
+        with contextlib.chdir(home), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            yield out, err
+    finally:
+        sys.argv = before
+        if collecting:
+            gc.enable()
+
+
+def _exit_code() -> int:
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 def assert_conserved(report: dict[str, Any]) -> None:
@@ -91,7 +138,7 @@ def assert_conserved(report: dict[str, Any]) -> None:
 
 
 def assert_books_balance(database: Path) -> None:
-    """Tallies equal the rows they count; every settled URL has exactly one visit, every page its body."""
+    """Tallies equal the rows they count; a settled URL has one visit, a page its body and its document."""
     with sqlite3.connect(database) as db:
         rows = set(
             db.execute(
@@ -110,6 +157,8 @@ def assert_books_balance(database: Path) -> None:
             SELECT COUNT(*) FROM visits LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
             WHERE visits.role <> '-' AND bodies.sha256 IS NULL"""
         assert db.execute(bodiless).fetchone() == (0,)
+        unread = "SELECT COUNT(*) FROM pages WHERE document NOT IN (SELECT sha256 FROM documents)"
+        assert db.execute(unread).fetchone() == (0,)
     db.close()
 
 
@@ -127,3 +176,11 @@ def kill(process: subprocess.Popen[str]) -> None:
     for stream in (process.stdout, process.stderr):
         if stream:
             stream.close()
+
+
+@contextlib.contextmanager
+def deaf_port() -> Iterator[int]:
+    """A port of 127.0.0.1 at which nobody listens, and at which nobody else can."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]

@@ -26,7 +26,8 @@ from orbweb import errors, failpoints, lifecycle
 from orbweb.cli import commands, output
 from orbweb.config import Config
 from orbweb.config import keys as settings_keys
-from orbweb.model import FailKind, Role, SkipReason, Source
+from orbweb.export import bodies, jsonl
+from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
 from orbweb.store import db
 
 HERE = Path(__file__).parent
@@ -341,6 +342,8 @@ def reasons_page() -> str:
             meaning_table("source", "sources", Source, MEANINGS["sources"]),
             "## What a visit gave\n",
             meaning_table("role", "roles", Role, MEANINGS["roles"]),
+            "## How a capture was reused\n",
+            meaning_table("reuse", "reuses", Reuse, MEANINGS["reuses"]),
         ]
     )
 
@@ -422,6 +425,10 @@ def columns_page() -> str:
         parts += [f"### {name}\n", about[name] + "\n", table(("column", "type", "meaning"), rows)]
     parts += ["## Manifest\n", PROSE["manifest"]]
     parts.append(meaning_table("column", "manifest", output.MANIFEST_FIELDS, MEANINGS["manifest"]))
+    parts += ["## Exports\n", PROSE["exports"]]
+    parts.append(meaning_table("field", "exports", jsonl.FIELDS, MEANINGS["exports"]))
+    parts += ["### Bodies\n", PROSE["exported_bodies"]]
+    parts.append(meaning_table("field", "exported_bodies", bodies.FIELDS, MEANINGS["exported_bodies"]))
     parts += ["## JSON\n", PROSE["json"]]
     for name, report in MEANINGS["json"].items():
         fields_of = ((code(field), text) for field, text in report["fields"].items())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from orbweb.events import Snapshot
-    from orbweb.library import BaseResult, CrawlResult, Workspace, crawl, open  # noqa: A004
+    from orbweb.library import BaseResult, CrawlResult, Exported, Workspace, crawl, open  # noqa: A004
 
 __version__ = "0.1.0"
 
@@ -31,6 +31,7 @@ __all__ = [
     "CorruptBody",
     "CrawlResult",
     "DiskFull",
+    "Exported",
     "NewerWorkspace",
     "NothingToDo",
     "OrbwebError",
@@ -44,7 +45,7 @@ __all__ = [
     "open",
 ]
 
-_IN_LIBRARY = ("BaseResult", "CrawlResult", "Workspace", "crawl", "open")
+_IN_LIBRARY = ("BaseResult", "CrawlResult", "Exported", "Workspace", "crawl", "open")
 
 
 if not TYPE_CHECKING:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from orbweb import urls
 from orbweb.digest import is_css, is_html
-from orbweb.model import Failed, FailKind, Fetched, Refused, Resources
+from orbweb.model import Capture, Failed, FailKind, Fetched, Refused, Resources
+from orbweb.reuse import NOT_MODIFIED, is_confirmed
 from orbweb.urls import Target, UrlRules
 
 REDIRECTS = (301, 302, 303, 307, 308)
 AGAIN = (408, 425)
 TOO_MANY, UNAVAILABLE = 429, 503
+CONDITION_FAILED = 412
 BUSY = (TOO_MANY, UNAVAILABLE)
 MAX_FOLLOWED = 10
 
@@ -45,6 +47,18 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class Reread:
+    """The server has what was captured before: digest that."""
+
+    capture: Capture
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """The server did not understand the conditions of the request: ask without any."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settle:
     """The place is done. A redirect to another key carries its target."""
 
@@ -52,7 +66,7 @@ class Settle:
     redirect: Target | None = None
 
 
-Step = Again | Wait | Follow | Read | Settle
+Step = Again | Wait | Follow | Read | Reread | Anew | Settle
 
 
 def next_step(
@@ -64,22 +78,28 @@ def next_step(
     waits_left: int,
     rules: UrlRules,
     resources: Resources = Resources.OFF,
+    capture: Capture | None = None,
 ) -> Step:
-    """`asked` are the URLs asked for in this place so far, the last one included."""
+    """`asked` are the URLs asked for in this place so far, the last one included.
+
+    `capture` is what the request named as known, if it named anything.
+    """
     if isinstance(answer, Failed):
         return Again() if answer.retriable and tries_left else Settle(answer)
     if answer.status == TOO_MANY or (answer.status == UNAVAILABLE and answer.retry_after is not None):
         return Wait() if waits_left else Settle(answer)
     if (answer.status in AGAIN or answer.status >= 500) and tries_left:
         return Again()
+    if capture is not None and answer.status in (NOT_MODIFIED, CONDITION_FAILED):
+        return Reread(capture) if is_confirmed(answer, capture) else Anew()
     if answer.status in REDIRECTS and answer.location is not None:
         return _redirected(answer, answer.location, key, asked, rules)
     if 200 <= answer.status < 300 and answer.body:
-        return _read(answer, answer.body, resources)
+        return to_read(answer, answer.body, resources)
     return Settle(answer)
 
 
-def _read(answer: Fetched, body: bytes, resources: Resources) -> Step:
+def to_read(answer: Fetched, body: bytes, resources: Resources) -> Read | Settle:
     """Pages are digested; what they load is if it is kept, or may load more."""
     if is_html(answer.content_type, body):
         return Read(body)

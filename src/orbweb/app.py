@@ -8,25 +8,29 @@ goes on.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import os
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+from orbweb import __version__, content, politeness, seeds, urls, wire
 from orbweb import config as configuration
-from orbweb import politeness, seeds, urls
 from orbweb.addresses import normal, not_public
 from orbweb.config import Config
+from orbweb.content.tokens import tokenizer
 from orbweb.control import signals
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
-from orbweb.events import Snapshot
+from orbweb.events import Reading, Snapshot
+from orbweb.extraction import Extraction
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, trusted_certificates
@@ -40,14 +44,15 @@ from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
-from orbweb.pool import InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.reuse import Shelf
 from orbweb.robots import Robots, product_token
 from orbweb.store import Ending, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.reports import Report
-from orbweb.store.runs import Base, Project, Run
+from orbweb.store.runs import Base, Manner, Project, Run
 from orbweb.survey import Survey, SurveySettings
 from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
 from orbweb.workspace import Workspace, now_us
@@ -70,6 +75,7 @@ class Request:
     settings: Mapping[str, Any] | None = None
     new_run: bool = False
     plan: Plan | None = None
+    refresh: bool = False
 
 
 @dataclass(slots=True)
@@ -86,6 +92,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
         known = runs.find_project(workspace.db, name)
         config, settings = configure(known, request)
         secrets = _secrets(config, os.environ)
+        tokenizer(config.content.tokens)
         rules = url_rules(config)
         bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
         if not bases:
@@ -99,7 +106,8 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             runs.finish(workspace.db, paused, "a new run was started", now_us())
             paused = None
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        return _hold(_Session(workspace, project, config, secrets, watch, note, request.plan), paused, bases)
+        session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
+        return _hold(session, paused, bases)
 
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -109,6 +117,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     with workspace.own(name):
         config, settings = configure(known, request)
         secrets = _secrets(config, os.environ)
+        tokenizer(config.content.tokens)
         paused = _paused_run(workspace, known, note)
         if paused is None:
             raise NothingToDo(
@@ -116,7 +125,59 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
                 f"`orbweb retry {name}` queues failed URLs again."
             )
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
-        return _hold(_Session(workspace, project, config, secrets, watch, note), paused, [])
+        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        return _hold(session, paused, [])
+
+
+def extract(
+    workspace: Workspace,
+    request: Request,
+    *,
+    number: int | None,
+    everything: bool,
+    watch: Callable[[Reading], None],
+    note: Note,
+) -> Report:
+    """Read the stored pages of a run again: those that another extractor read, or all of them."""
+    known = runs.project(workspace.db, _name(workspace, request))
+    with workspace.own(known.name):
+        config, _ = configure(known, request)
+        if runs.settle_crashed(workspace.db, known.id, now_us()):
+            note("the last crawl was killed; nothing it had committed is lost")
+        run = runs.run_of(workspace.db, known, number)
+        started = time.monotonic()
+        done = asyncio.run(_extract(workspace, config, run, everything=everything, watch=watch))
+        return {
+            "project": known.name,
+            "run": run.number,
+            "extractor": content.VERSION,
+            "pages": done.pages,
+            "extracted": done.extracted,
+            "failed": [{"url": url, "problem": problem} for url, problem in done.problems],
+            "left": done.left,
+            "seconds": round(time.monotonic() - started, 3),
+            "workspace": str(workspace.path),
+        }
+
+
+async def _extract(
+    workspace: Workspace, config: Config, run: Run, *, everything: bool, watch: Callable[[Reading], None]
+) -> Extraction:
+    with workspace.reader() as body:
+        extraction = Extraction(workspace.db, run.id, everything=everything, body=body, watch=watch)
+        settings = replace(digest_settings(config), resources=False)
+        pool = await _pool(config, settings, extraction.digested, extraction.broke)
+        try:
+            with signals(extraction.tell):
+                await extraction.run(pool)
+        finally:
+            pool.close()
+    return extraction
+
+
+def extract_code(report: Report) -> int:
+    """What the result of an extraction tells a script."""
+    return 4 if report["left"] else 3 if report["failed"] else 0
 
 
 def _name(workspace: Workspace, request: Request) -> str:
@@ -183,6 +244,7 @@ def policy_rules(config: Config) -> Rules:
         exclude=config.scope.exclude,
         obey_directives=config.robots.obey_directives,
         follow_nofollow_links=config.robots.follow_nofollow_links,
+        park_traps=config.scope.park_traps,
     )
 
 
@@ -194,7 +256,7 @@ def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None
 
 def digest_settings(config: Config) -> DigestSettings:
     resources = Resources(config.resources.mode) is not Resources.OFF
-    return DigestSettings(url_rules(config), product_token(config.user_agent), resources)
+    return DigestSettings(url_rules(config), product_token(config.user_agent), resources, config.content.tokens)
 
 
 def routes(config: Config) -> dict[str, tuple[str, str]]:
@@ -222,15 +284,58 @@ def _lane_of(config: Config) -> Callable[[str], str]:
 
 
 def _open_run(
-    workspace: Workspace, project: Project, config: Config, paused: Run | None, bases: Sequence[Target]
+    workspace: Workspace,
+    project: Project,
+    config: Config,
+    paused: Run | None,
+    bases: Sequence[Target],
+    manner: Manner,
 ) -> tuple[Run, int]:
     budget, lane_of = config.limits.budget, _lane_of(config)
     if paused is not None:
         runs.set_lanes(workspace.db, paused.id, lane_of if config.engine.order == "relaxed" else None)
-        return runs.continue_run(workspace.db, project, paused, budget, now_us())
+        return runs.continue_run(workspace.db, project, paused, budget, now_us(), manner)
     rows = [runs.initial_url(number, *base, lane_of(base.key)) for number, base in enumerate(bases)]
     started = [Base(number, base.url, base.key) for number, base in enumerate(bases)]
-    return runs.start_run(workspace.db, project, started, rows, budget, now_us())
+    return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner)
+
+
+def _manner(session: _Session) -> Manner:
+    config = session.config
+    settings = wire.encode_settings(digest_settings(config))
+    read_with = _fingerprint([__version__, content.VERSION, settings, config.resources.mode])
+    return Manner(asked_as(config, session.project.bases), read_with, session.refresh)
+
+
+def asked_as(config: Config, bases: Sequence[str]) -> str | None:
+    """Stands for all by which a server may answer one crawl otherwise than another. None where that is cookies or
+    a secret, of which nothing is written down."""
+    fetch = config.fetch
+    if fetch.cookies == "keep" or configuration.has_secrets(fetch):
+        return None
+    headers = {name: value for name, value in fetch.headers.items() if value is not None}
+    return _fingerprint(
+        [
+            product_token(config.user_agent),
+            headers,
+            sorted({origin_of(url) for url in bases}) if headers else [],
+            sorted(config.resolve),
+            sorted(config.proxy.urls),
+            sorted(fetch.dns_servers),
+        ]
+    )
+
+
+def _fingerprint(facts: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _shelf(workspace: Workspace, run: Run, config: Config, manner: Manner) -> Shelf:
+    """What the run may reuse. Ages are counted from the start of the run, so that one that goes on after a crash
+    takes what it would have taken."""
+    age = round(config.cache.max_age_s * politeness.SECOND)
+    fresh_since = run.started_at - age if age else None
+    return Shelf(workspace.captures(run, manner, content.VERSION), fresh_since=fresh_since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +387,7 @@ class _Session:
     watch: Watch
     note: Note
     plan: Plan | None = None
+    refresh: bool = False
 
 
 def _hold(session: _Session, paused: Run | None, bases: Sequence[Target]) -> Report:
@@ -289,10 +395,11 @@ def _hold(session: _Session, paused: Run | None, bases: Sequence[Target]) -> Rep
     workspace, note = session.workspace, session.note
     for stale in workspace.control(session.project.name).clear():
         note(f"removed {stale}, left over from an earlier crawl")
-    run, crawl_id = _open_run(workspace, session.project, session.config, paused, bases)
+    manner = _manner(session)
+    run, crawl_id = _open_run(workspace, session.project, session.config, paused, bases, manner)
     started = time.monotonic()
     try:
-        asyncio.run(_work(session, run, crawl_id))
+        asyncio.run(_work(session, run, crawl_id, manner))
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
@@ -309,15 +416,17 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
         error.add_note(f"the end of the crawl could not be recorded either: {second}")
 
 
-async def _work(session: _Session, run: Run, crawl_id: int) -> None:
+async def _work(session: _Session, run: Run, crawl_id: int, manner: Manner) -> None:
     workspace, config = session.workspace, session.config
     workspace.check_space(config.store.reserve_mb)
     _raise_file_limit(config.limits.workers)
     bodies = _bodies(workspace, session.project, config)
     limiter = workspace.limiter()
+    shelf = _shelf(workspace, run, config, manner)
     try:
-        await _crawl(session, run, crawl_id, bodies, limiter)
+        await _crawl(session, run, crawl_id, bodies, limiter, shelf)
     finally:
+        shelf.captures.close()
         bodies.close()
         limiter.close()
 
@@ -335,7 +444,9 @@ def _raise_file_limit(workers: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, limiter: Limiter) -> None:
+async def _crawl(
+    session: _Session, run: Run, crawl_id: int, bodies: BodyStore, limiter: Limiter, shelf: Shelf
+) -> None:
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
     policy = Policy(policy_rules(config), [base.scope_key for base in bases])
@@ -350,6 +461,7 @@ async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, 
         bodies=bodies,
         keeps_resources=Resources(config.resources.mode) is Resources.STORE,
         lane_of=_lane_of(config),
+        by_site=config.engine.order == "relaxed" and session.plan is None,
         clock=now_us,
     )
     dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)
@@ -360,6 +472,7 @@ async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, 
         dispatcher=dispatcher,
         gate=_gate(workspace, config, dispatcher, session.note),
         survey=_survey(session),
+        shelf=shelf,
         control=workspace.control(project.name),
         clock=now_us,
         check_disk=lambda: workspace.check_space(config.store.reserve_mb),
@@ -370,7 +483,7 @@ async def _crawl(session: _Session, run: Run, crawl_id: int, bodies: BodyStore, 
     names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     guard = Guard(names, consent(config, bases), routes(config), clock=clock)
     fetcher = HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
-    pool = await _pool(config, engine)
+    pool = await _pool(config, digest_settings(config), engine.digested, engine.broke)
     engine.attach(fetcher, pool)
     try:
         with signals(engine.tell):
@@ -428,11 +541,10 @@ def default_processes(cores: int) -> int:
     return 0 if cores <= 2 else min(cores - 1, MOST_PROCESSES)
 
 
-async def _pool(config: Config, engine: Engine) -> Pool:
+async def _pool(config: Config, settings: DigestSettings, digested: Done, broke: Broken) -> Pool:
     processes = config.engine.processes
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
-    settings, digested, broke = digest_settings(config), engine.digested, engine.broke
     heavy = ProcessPool(settings, digested, broke)
     if processes == 0:
         return InlinePool(settings, digested, heavy)
@@ -498,6 +610,9 @@ def _result(session: _Session, run: Run, seconds: float) -> Report:
     workspace, project = session.workspace, session.project
     report = reports.run_report(workspace.db, runs.run_of(workspace.db, project, run.number), alive=False)
     last = report.pop("crawls")[-1]
+    limit = session.config.limits.page_limit
+    for base in report["bases"]:
+        base.update(limit=limit, remaining=None if limit is None else max(0, limit - base["pages"]))
     return {
         "project": project.name,
         **report,

@@ -15,17 +15,20 @@ import inspect
 import re
 import reprlib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from orbweb import __version__
 from orbweb.errors import ConfigError
+
+if TYPE_CHECKING:
+    import yaml
 
 MAX_WORKERS = 1024
 PATTERN_BYTES = 1000
@@ -59,9 +62,13 @@ YamlOff = BeforeValidator(lambda value: "off" if value is False else value)
 
 
 class Section(BaseModel):
-    """A part of the configuration. Unknown keys are errors."""
+    """A part of the configuration. Unknown keys are errors.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    The checks of all parts are built once, with those of the whole, when settings are first checked: built part by
+    part, they would take a good share of the time a command needs to start.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Fetch(Section):
@@ -178,6 +185,8 @@ class Scope(Section):
     """RE2 patterns searched in the whole canonical URL; when given, a URL must match one."""
     exclude: tuple[Pattern, ...] = ()
     """RE2 patterns; a URL that matches one is skipped."""
+    park_traps: bool = True
+    """URLs that a site makes up for ever (calendars, session ids, repeated paths) are skipped until released."""
 
 
 class Urls(Section):
@@ -225,6 +234,22 @@ class Resources(Section):
     answer that is no page."""
 
 
+class Cache(Section):
+    """What earlier runs of the workspace captured, and a run may take over."""
+
+    max_age_s: float = Field(0.0, ge=0, le=3_153_600_000)
+    """A page captured at most so long before the run began is taken as it is, and nothing is sent. 0: every page
+    is asked for, and taken over if the server says that it is unchanged (304)."""
+
+
+class Content(Section):
+    """What is made of pages."""
+
+    tokens: str = Field("estimate", min_length=1, max_length=100)
+    """What counts tokens: `estimate`, which needs nothing, or an encoding of tiktoken such as `o200k_base`, which
+    needs `orbweb[tokens]` and its data on this machine. Nothing is downloaded."""
+
+
 class Engine(Section):
     """How the work is ordered and shared."""
 
@@ -269,16 +294,18 @@ class Config(Section):
     """`crawl` resumes a paused run; false finishes it and starts a new one."""
     resolve: tuple[str, ...] = ()
     """HOST:PORT:ADDR[:PORT] pins, for tests and staging."""
-    fetch: Fetch = Fetch()
-    proxy: ProxyList = ProxyList()
-    limits: Limits = Limits()
-    scope: Scope = Scope()
-    urls: Urls = Urls()
-    robots: Robots = Robots()
-    sitemap: Sitemap = Sitemap()
-    resources: Resources = Resources()
-    engine: Engine = Engine()
-    store: Store = Store()
+    fetch: Fetch = Fetch.model_construct()
+    proxy: ProxyList = ProxyList.model_construct()
+    limits: Limits = Limits.model_construct()
+    scope: Scope = Scope.model_construct()
+    urls: Urls = Urls.model_construct()
+    robots: Robots = Robots.model_construct()
+    sitemap: Sitemap = Sitemap.model_construct()
+    resources: Resources = Resources.model_construct()
+    content: Content = Content.model_construct()
+    cache: Cache = Cache.model_construct()
+    engine: Engine = Engine.model_construct()
+    store: Store = Store.model_construct()
 
     @field_validator("user_agent")
     @classmethod
@@ -365,6 +392,12 @@ def _is_header_value(value: str) -> bool:
     return bool(value.strip()) and all(character.isprintable() or character == "\t" for character in value)
 
 
+def has_secrets(fetch: Fetch) -> bool:
+    """Whether something is sent that only the environment knows."""
+    values = [value for value in fetch.headers.values() if value is not None]
+    return fetch.auth is not None or any(_VARIABLE.fullmatch(value) for value in values)
+
+
 def sent_headers(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:
     """The headers as they are sent, secrets and basic authentication included."""
     headers = {}
@@ -436,10 +469,7 @@ def read_file(path: Path) -> Settings:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot read the configuration: {_reason(error)}") from error
-    try:
-        loaded = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {_yaml_reason(error)}") from None
+    loaded = _read_yaml(text, source=str(path))
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
@@ -455,12 +485,19 @@ def read_environment(environ: Mapping[str, str]) -> Settings:
         if not name.startswith("ORBWEB_") or not (nested or section in Config.model_fields):
             continue
         source = f"environment variable {name}"
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from None
+        value = _read_yaml(text, source=source)
         settings = merge(settings, given({section: {key: value} if nested else value}, source=source))
     return settings
+
+
+def _read_yaml(text: str, *, source: str) -> Any:
+    """Imported when there is something to read: most crawls have neither file nor variables."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{source}: not valid YAML: {_yaml_reason(error)}") from None
 
 
 def given(settings: Mapping[str, Any], *, source: str) -> Settings:
@@ -499,6 +536,7 @@ def keys(section: type[Section] = Config, prefix: str = "") -> Iterator[tuple[st
             yield f"{prefix}{name}", meanings.get(name, ""), default
 
 
+@cache
 def _meanings(section: type[Section]) -> dict[str, str]:
     """The text under each field. Read from the source, because only the reference needs it."""
     body = cast("ast.ClassDef", ast.parse(inspect.getsource(section)).body[0]).body

@@ -2,12 +2,12 @@
 
 `orbweb pause PROJECT` writes `control/PROJECT.pause` in the workspace; the owner of the project looks for
 it several times a second. Files named `pause` and `stop` at the top of the workspace speak to every crawl
-in it. A `stop` left over from an earlier crawl is removed at the start, with a note.
+in it. A `stop` left over from an earlier crawl is removed at the start, with a note. Only a crawl imports the
+event loop: who merely writes a file should not wait for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -71,10 +71,12 @@ def signals(tell: Callable[[Command], None]) -> Iterator[None]:
 
     In another thread than the main one nothing is caught: there signals belong to the program around us.
     """
+    from asyncio import get_running_loop
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    loop = asyncio.get_running_loop()
+    loop = get_running_loop()
     told: list[int] = []
 
     def on_signal(number: int) -> None:

@@ -14,7 +14,8 @@ import resource
 import weakref
 from dataclasses import dataclass
 
-from orbweb import content, parse
+from orbweb import content, parse, traps
+from orbweb.content.tokens import ESTIMATE, tokenizer
 from orbweb.encodings import UNDECLARED, certain_encoding, media_type
 from orbweb.model import Digest, Document, Failed, FailKind, Parsed
 from orbweb.store import documents
@@ -29,8 +30,8 @@ ERROR_LENGTH = 500
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 MAX_NODES = 2_000_000
 """Elements, texts and comments of a page, reckoned from its bytes."""
-MEMORY_BYTES = 120_000_000
-MEMORY_PER_BYTE = 11
+MEMORY_BYTES = 200_000_000
+MEMORY_PER_BYTE = 15
 """What one digest may take: so many bytes, or so many for each byte of the body if that is more. Markup that a
 parser must repeat, such as formatting that is never closed, grows a thousandfold."""
 SHARED_BYTES = 96_000_000
@@ -105,12 +106,13 @@ def _start(body: bytes) -> bytes:
 class DigestSettings:
     """What a digester must know of its project: `agent` is the product token that pages may address.
 
-    With `resources` it takes any body, and finds what pages and style sheets load.
+    With `resources` it takes any body, and finds what pages and style sheets load. `tokenizer` counts the tokens.
     """
 
     rules: UrlRules
     agent: str
     resources: bool = False
+    tokenizer: str = ESTIMATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ class Digester:
         self._resolver = Resolver(settings.rules)
         self._compressor = new_compressor()
         self._memory = _Memory()
+        self._tokenizer = tokenizer(settings.tokenizer)
 
     def digest(self, job: Job) -> Digest | Failed:
         """What the page holds. A page that breaks a library fails by itself, with the library's words."""
@@ -193,7 +196,7 @@ class Digester:
             agent=self._settings.agent,
             resources=resources,
         )
-        return self._page(job, parsed, content.read(dom, job.url))
+        return self._page(job, parsed, content.read(dom, job.url, self._tokenizer))
 
     def _loaded(self, job: Job, parsed: Parsed) -> Digest:
         blob = pack(job.body, self._compressor)
@@ -204,7 +207,8 @@ class Digester:
         blob = pack(job.body, self._compressor)
         said = document.text.encode("utf-8", "surrogatepass")
         content_sha256 = hashlib.sha256(said).digest() if said else blob.sha256
-        return Digest(parsed, blob, content_sha256, documents.pack(document, content.VERSION, self._compressor))
+        packed = documents.pack(document, content.VERSION, traps.sketch(document.text), self._compressor)
+        return Digest(parsed, blob, content_sha256, packed)
 
 
 def cpu_limit_s(size: int) -> float:

@@ -18,20 +18,33 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from orbweb import politeness, urls
-from orbweb.answers import BUSY, Again, Follow, Read, Settle, Wait, next_step
+from orbweb.answers import BUSY, Again, Anew, Follow, Read, Reread, Settle, Wait, next_step, to_read
 from orbweb.control import Command, ControlFiles
 from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
 from orbweb.errands import Errands
-from orbweb.errors import OrbwebError
+from orbweb.errors import OrbwebError, StoreError
 from orbweb.events import Snapshot
-from orbweb.fetch import ANYTHING, PAGE, STYLE, Fetcher
+from orbweb.fetch import ANYTHING, PAGE, STYLE, Fetcher, Want
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Ask, Gate, Known
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy
-from orbweb.model import Digest, Failed, Fetched, Item, Outcome, Refused, Resources
+from orbweb.model import (
+    Capture,
+    Digest,
+    Failed,
+    Fetched,
+    Item,
+    Outcome,
+    Refused,
+    Resources,
+    Reuse,
+    Reused,
+    Role,
+)
 from orbweb.pool import Pool
+from orbweb.reuse import Shelf, confirmed, taken
 from orbweb.store import FAILED, VISITED, Ending
 from orbweb.survey import Survey
 from orbweb.urls import UrlRules
@@ -43,6 +56,7 @@ PROBES = 64
 WAIT_BASE_S = 1.0
 WAIT_CAP_S = 15.0
 SHOWN_WAIT_S = 1.0
+TAKEN_AT_ONCE = 32
 WANTED = {Resources.OFF: PAGE, Resources.CHECK: STYLE, Resources.STORE: ANYTHING}
 
 
@@ -80,6 +94,7 @@ class Engine:
         dispatcher: Dispatcher,
         gate: Gate,
         survey: Survey | None,
+        shelf: Shelf,
         control: ControlFiles,
         clock: Callable[[], int],
         check_disk: Callable[[], None],
@@ -91,6 +106,7 @@ class Engine:
         self._frontier = frontier
         self._dispatcher = dispatcher
         self._gate = gate
+        self._shelf = shelf
         self._control = control
         self._clock = clock
         self._check_disk = check_disk
@@ -103,6 +119,7 @@ class Engine:
         self._rotation: deque[str] = deque()
         self._head: tuple[int, float] | None = None
         self._stalled: dict[str, int] = {}
+        self._fresh: deque[Slot] = deque()
         self._slowed: set[str] = set()
         self._next_ticket = 0
         self._fetching = 0
@@ -146,8 +163,9 @@ class Engine:
                 self._on_progress(self.snapshot())
                 return ending
             if self._stop_at is None and not self._held:
-                self._errands.begin_survey()
+                self._errands.begin_surveys()
                 self._fill()
+                self._take_fresh()
             self._flush_if_due()
             await self._wait()
 
@@ -234,6 +252,7 @@ class Engine:
             waits_left=self._settings.waits - slot.waits,
             rules=self._settings.url_rules,
             resources=self._settings.resources,
+            capture=_asked_about(slot),
         )
         match step:
             case Again():
@@ -247,13 +266,20 @@ class Engine:
                 slot.tries = 0
                 self._pass_gate(slot)
             case Read(body, is_page) if isinstance(answer, Fetched):
-                slot.answer = answer
-                slot.is_page = is_page
-                self._digesting[slot.ticket] = len(body)
-                self._backlog += len(body)
-                self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags))
+                self._digest(slot, answer, body, is_page=is_page)
+            case Reread(capture) if isinstance(answer, Fetched):
+                self._reread(slot, confirmed(answer, capture), capture, Reuse.NOT_MODIFIED)
+            case Anew():
+                self._ask_anew(slot)
             case Settle():
                 self._finish(slot, step)
+
+    def _digest(self, slot: Slot, answer: Fetched, body: bytes, *, is_page: bool) -> None:
+        slot.answer = answer
+        slot.is_page = is_page
+        self._digesting[slot.ticket] = len(body)
+        self._backlog += len(body)
+        self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags))
 
     def _try_later(self, slot: Slot, times: int, base_s: float, cap_s: float) -> None:
         delay = politeness.backoff(times, base_s=base_s, cap_s=cap_s, jitter=random.random())  # noqa: S311
@@ -263,6 +289,60 @@ class Engine:
         slot.timer = None
         self._dispatcher.add(slot.ticket, urls.site(slot.asked[-1]), slot.item.place)
         self.wake()
+
+    # What earlier runs captured.
+
+    def _ask(self, slot: Slot) -> None:
+        """Queue the slot, unless an earlier run has captured it so lately that nothing has to be asked."""
+        if not slot.looked:
+            slot.looked = True
+            slot.offer = self._shelf.offer(slot.item.key)
+            if slot.offer is not None and slot.offer.is_fresh:
+                slot.under_way = True
+                self._fresh.append(slot)
+                return
+        self._queue(slot)
+
+    def _take_fresh(self) -> None:
+        """Take some of what is fresh; the rest has its turn when sockets and signals had theirs."""
+        for _ in range(min(TAKEN_AT_ONCE, len(self._fresh))):
+            slot = self._fresh.popleft()
+            if slot.offer is not None and self._window.get(slot.ticket) is slot:
+                capture = slot.offer.capture
+                slot.under_way, slot.fetched_at = False, capture.fetched_at
+                self._reread(slot, taken(capture), capture, Reuse.CACHED)
+
+    def _reread(self, slot: Slot, answer: Fetched, capture: Capture, how: Reuse) -> None:
+        """Settle the slot with what was read out of the captured body; where rules have changed, read it again."""
+        slot.reuse = how
+        known = answer.robots_tags == capture.robots_tags
+        try:
+            digest = self._shelf.captures.digest(capture) if known else None
+            body = self._shelf.captures.body(capture) if digest is None else None
+        except StoreError as error:
+            self._note(f"{slot.item.url} is fetched again: {error}; `orbweb doctor` tells more")
+            self._ask_anew(slot)
+            return
+        if body is not None:
+            self._reread_body(slot, answer, body)
+        elif known:
+            slot.is_page = capture.role is not Role.NONE
+            self._finish(slot, Settle(answer), digest)
+        else:
+            self._ask_anew(slot)
+
+    def _reread_body(self, slot: Slot, answer: Fetched, body: bytes) -> None:
+        step = to_read(answer, body, self._settings.resources)
+        if isinstance(step, Read):
+            self._digest(slot, answer, body, is_page=step.is_page)
+        else:
+            self._finish(slot, step)
+
+    def _ask_anew(self, slot: Slot) -> None:
+        """The capture is of no use after all: ask as if there were none."""
+        slot.offer = slot.reuse = None
+        slot.tries = 0
+        self._queue(slot)
 
     # robots.txt, asked for before the first page of an origin.
 
@@ -275,7 +355,7 @@ class Engine:
         elif isinstance(verdict, Ask):
             self._errands.act(verdict)
         elif verdict:
-            self._queue(slot)
+            self._ask(slot)
 
     def rules_known(self, known: Known) -> None:
         """The places that waited for the rules of an origin are judged, or fail with its server."""
@@ -291,17 +371,20 @@ class Engine:
         if isinstance(answer, Fetched) and answer.body is not None:
             answer = answer._replace(body=None)
         slot.answer = None
+        reused = Reused(slot.reuse, slot.offer.capture.run_id) if slot.reuse and slot.offer else None
         slot.outcome = Outcome(
-            max(slot.tries + slot.waits, 1), slot.fetched_at, answer, digest, slot.is_page, step.redirect
+            max(slot.tries + slot.waits, 1), slot.fetched_at, answer, digest, slot.is_page, step.redirect, reused
         )
-        self._window.bytes += slot.held_bytes()
+        self._window.hold(slot)
         self._unfinished[slot.item.lane] -= 1
         self._touched.add(slot.item.lane)
 
     # Commit.
 
     def _commit_ready(self) -> None:
-        while self._touched:
+        self._ledger.go_on()
+        self._touched |= self._ledger.freed()
+        while self._touched and self._group_has_room():
             lane = self._touched.pop()
             while (slot := self._ready_head(lane)) is not None and slot.outcome is not None:
                 self._window.pop(lane)
@@ -310,18 +393,26 @@ class Engine:
                     self._group_since = self._loop.time()
                 if self._ledger.unwritten >= self._settings.group_pages:
                     self._flush()
+                if not self._group_has_room():
+                    self._touched.add(lane)
+                    return
+
+    def _group_has_room(self) -> bool:
+        if self._ledger.is_large:
+            self._flush()
+        return not self._ledger.is_large
 
     def _ready_head(self, lane: str) -> Slot | None:
         """The head of the lane if its turn has come: a redirect may have put a place before it."""
         head = self._window.head(lane)
-        if head is None or head.outcome is None:
+        if head is None or head.outcome is None or self._ledger.settles(lane):
             return None
         earliest = self._frontier.earliest(lane)
         return None if earliest is not None and earliest < head.item.place else head
 
     def _flush(self) -> None:
-        if self._ledger.queued:
-            self._ledger.flush()
+        """Begin to write the group, if the one before is written and no page is in the middle of its commit."""
+        if self._ledger.queued and self._ledger.begin_flush():
             self._group_since = None
             self._check_disk()
 
@@ -334,7 +425,7 @@ class Engine:
             self._fill()
         if self._group_since is None:
             return
-        idle = not self._fetching and not self._digesting
+        idle = not self._fetching and not self._digesting and not self._fresh
         crowded = len(self._window) + self._ledger.unwritten >= self._settings.window
         if idle or crowded or self._loop.time() - self._group_since >= self._settings.group_s:
             self._flush()
@@ -347,7 +438,9 @@ class Engine:
         Places of that host that become the head meanwhile follow it at once. In relaxed order a host holds up
         nobody but itself.
         """
-        while not self._settings.relaxed and (slot := self._waiting_head()) is not None:
+        if self._settings.relaxed or self._ledger.is_settling:
+            return
+        while (slot := self._waiting_head()) is not None:
             site, now = urls.site(slot.asked[-1]), self._clock()
             due_at = self._stalled.get(site, 0)
             if due_at <= now:
@@ -392,7 +485,7 @@ class Engine:
         request = self._errands.request(ticket)
         if slot is not None:
             slot.under_way = True
-            request = slot.asked[-1], WANTED[self._settings.resources]
+            request = slot.asked[-1], _wanted(slot, self._settings.resources)
         if request is not None:
             self._fetching += 1
             self._fetcher.start(ticket, *request)
@@ -402,7 +495,7 @@ class Engine:
             return self._lease_from("")
         for _ in range(PROBES):
             if not self._rotation:
-                self._rotation.extend(self._frontier.lanes())
+                self._rotation.extend(self._open_lanes())
                 if not self._rotation:
                     return False
             if self._lease_from(self._rotation.popleft()):
@@ -411,7 +504,7 @@ class Engine:
 
     def _lease_from(self, lane: str) -> bool:
         item = self._frontier.next(lane)
-        if item is None or (item.depth and not self._ledger.surveyed):
+        if item is None or not self._ledger.is_ripe(item):
             return False
         head = self._window.head(lane)
         is_head = head is None or item.place < head.item.place
@@ -423,6 +516,14 @@ class Engine:
         self._unfinished[lane] += 1
         self._pass_gate(slot)
         return True
+
+    def _open_lanes(self) -> list[str]:
+        """The lanes worth a try: at the outset many wait for base URLs that are not settled."""
+        lanes = list(self._frontier.lanes())
+        if self._ledger.surveyed:
+            return lanes
+        heads = ((lane, self._frontier.next(lane)) for lane in lanes)
+        return [lane for lane, item in heads if item is not None and self._ledger.is_ripe(item)]
 
     def ticket(self) -> int:
         self._next_ticket += 1
@@ -487,7 +588,7 @@ class Engine:
 
     def _ending(self) -> Ending | None:
         ledger, budget = self._ledger, self._settings.budget
-        if not ledger.queued and ledger.surveyed:
+        if not ledger.queued and ledger.surveyed and not ledger.is_settling:
             return Ending(EndedBy.PAGE_LIMIT if ledger.every_limit_reached else EndedBy.EXHAUSTED)
         if budget is not None and ledger.crawl_settled >= budget and ledger.queued:
             return Ending(EndedBy.BUDGET)
@@ -523,7 +624,7 @@ class Engine:
         timer.cancel()
 
     def _wait_s(self) -> float:
-        if self._touched:
+        if self._touched or self._ledger.is_busy or (self._fresh and not self._held):
             return 0.0
         wait = POLL_S
         due = self._dispatcher.wait_s()
@@ -554,4 +655,20 @@ class Engine:
             budget=self._settings.budget,
             held=self._held,
             stopping=self._stop_at is not None,
+            reused=self._ledger.reused,
         )
+
+
+def _asked_about(slot: Slot) -> Capture | None:
+    """The capture that a request for the slot names as known: validators are for the very URL that gave them."""
+    offer = slot.offer
+    return (
+        offer.capture if offer is not None and offer.validators and offer.capture.url == slot.asked[-1] else None
+    )
+
+
+def _wanted(slot: Slot, resources: Resources) -> Want:
+    want = WANTED[resources]
+    return (
+        want if _asked_about(slot) is None or slot.offer is None else want._replace(unless=slot.offer.validators)
+    )

@@ -1,8 +1,8 @@
 """Requests that are no places: robots.txt before the first page of an origin, sitemaps before the first link.
 
 Owns the tickets of these requests and what is done with their answers; what is asked for is decided in `gate` and
-`survey`. Always holds: one request a robots.txt and one sitemap at a time; sitemaps are read when the scope is
-fixed and before anything beyond the base URLs is leased. They cost no budget and leave no visit.
+`survey`. Always holds: one request a robots.txt, and one sitemap of a reading at a time; the sitemaps of a scope
+are read when it is settled and before links to its site are followed. They cost no budget and leave no visit.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from orbweb.fetch import ROBOTS, SITEMAP, Want
 from orbweb.gate import Ask, AskLater, Gate, Known, origin_of
 from orbweb.ledger import Ledger
 from orbweb.model import Failed, Fetched, Place, Refused
+from orbweb.outset import Scope
 from orbweb.sitemaps import Entry, Sitemap
-from orbweb.survey import Closed, Open, Origin, Parse, Survey
+from orbweb.survey import Closed, Open, Origin, Parse, Reading, Survey
 from orbweb.urls import UrlRules
 
 BEFORE_ALL = Place(-1, 0)
@@ -60,26 +61,24 @@ class Errands:
         self._url_rules = url_rules
         self._loop = asyncio.get_running_loop()
         self._asks: dict[int, Ask] = {}
-        self._file: tuple[int, str] | None = None
-        self._surveying = False
+        self._files: dict[int, tuple[Reading, str]] = {}
+        self._scopes: dict[Reading, Sequence[Scope]] = {}
 
     def request(self, ticket: int) -> tuple[str, Want] | None:
         """What the ticket asks for; None if it is no errand."""
         ask = self._asks.get(ticket)
         if ask is not None:
             return ask.url, ROBOTS
-        if self._file is not None and self._file[0] == ticket:
-            return self._file[1], SITEMAP
-        return None
+        return (self._files[ticket][1], SITEMAP) if ticket in self._files else None
 
     def answered(self, ticket: int, answer: Fetched | Failed) -> None:
         """The fetcher is done with a ticket, which may be an errand."""
         ask = self._asks.pop(ticket, None)
         if ask is not None:
             self.act(self._gate.answered(ask, answer))
-        elif self._survey is not None and self._file is not None and self._file[0] == ticket:
-            self._file = None
-            self._explore(self._survey.answered(answer))
+        elif ticket in self._files:
+            reading, _ = self._files.pop(ticket)
+            self._explore(reading, reading.answered(answer))
 
     def act(self, step: Ask | AskLater | Known) -> None:
         """Do what the gate wants done about a robots.txt."""
@@ -91,8 +90,8 @@ class Errands:
             case AskLater(ask, delay_s):
                 self._loop.call_later(delay_s, self.act, ask)
             case Known():
-                if self._file is not None and self._file[0] in step.waiting:
-                    self._ask_for_file(*self._file, step.failed)
+                for ticket in self._files.keys() & set(step.waiting):
+                    self._ask_for_file(ticket, step.failed)
                 self._sender.rules_known(step)
 
     def _queue(self, ticket: int, url: str) -> None:
@@ -101,66 +100,68 @@ class Errands:
 
     # Sitemaps.
 
-    def begin_survey(self) -> None:
-        """Start to read the sitemaps, if it is time to."""
-        ledger = self._ledger
-        if ledger.surveyed or self._surveying or not ledger.scope_fixed:
-            return
-        if self._survey is None or ledger.every_limit_reached:
-            ledger.end_survey()
-            return
-        self._surveying = True
-        self._explore(self._survey.start(self._origins()))
+    def begin_surveys(self) -> None:
+        """Start to read the sitemaps of the scopes that have come to be settled."""
+        for scopes in self._ledger.unsurveyed():
+            if self._survey is None or self._ledger.every_limit_reached:
+                self._ledger.end_survey(scopes)
+                continue
+            reading = Reading(self._survey)
+            self._scopes[reading] = scopes
+            self._explore(reading, reading.start(self._origins(scopes)))
 
-    def _origins(self) -> list[Origin]:
+    def _origins(self, scopes: Sequence[Scope]) -> list[Origin]:
         """Where the scopes lie, each server once; one that gave no rules was not there and is not asked."""
         found: dict[str, Origin] = {}
-        for base, key in self._ledger.scopes():
+        for base, key in scopes:
             name = origin_of(key)
             listed = self._gate.sitemaps(name)
             if name not in found and listed is not None:
                 found[name] = Origin(base, name, listed)
         return list(found.values())
 
-    def _explore(self, step: survey.Step) -> None:
+    def _explore(self, reading: Reading, step: survey.Step) -> None:
         match step:
             case Open(url, delay_s):
-                self._file = (self._sender.ticket(), url)
-                self._loop.call_later(delay_s, self._ask_for_file, *self._file)
+                ticket = self._sender.ticket()
+                self._files[ticket] = (reading, url)
+                self._loop.call_later(delay_s, self._ask_for_file, ticket)
             case Parse(url, body):
-                reading = self._loop.run_in_executor(None, sitemaps.parse, body, url)
-                reading.add_done_callback(self._read)
+                parsing = self._loop.run_in_executor(None, sitemaps.parse, body, url)
+                parsing.add_done_callback(partial(self._read, reading))
             case Closed():
-                self._ledger.end_survey()
-                self._surveying = False
+                self._ledger.end_survey(self._scopes.pop(reading))
+                if self._survey is not None and self._ledger.surveyed:
+                    self._survey.close()
                 self._sender.wake()
 
-    def _ask_for_file(self, ticket: int, url: str, failed: Failed | None = None) -> None:
+    def _ask_for_file(self, ticket: int, failed: Failed | None = None) -> None:
         """Queue the file if robots.txt lets us; if its server is not there at all, that is the answer."""
-        if self._survey is None:
-            return
+        reading, url = self._files[ticket]
         verdict = failed or self._gate.judge(ticket, url)
         if isinstance(verdict, Failed):
-            self._explore(self._survey.answered(verdict))
+            del self._files[ticket]
+            self._explore(reading, reading.answered(verdict))
         elif isinstance(verdict, Refused):
-            self._explore(self._survey.refused(verdict.rule))
+            del self._files[ticket]
+            self._explore(reading, reading.refused(verdict.rule))
         elif isinstance(verdict, Ask):
             self.act(verdict)
         elif verdict:
             self._queue(ticket, url)
 
-    def _read(self, reading: asyncio.Future[Sitemap]) -> None:
-        if self._survey is not None and not reading.cancelled():
-            base = self._survey.base
-            entries, step = self._survey.read(reading.result())
-            self._chart(base, entries, step)
+    def _read(self, reading: Reading, parsing: asyncio.Future[Sitemap]) -> None:
+        if not parsing.cancelled():
+            base = reading.base
+            entries, step = reading.read(parsing.result())
+            self._chart(reading, base, entries, step)
 
-    def _chart(self, base: int, entries: Sequence[Entry], step: survey.Step) -> None:
+    def _chart(self, reading: Reading, base: int, entries: Sequence[Entry], step: survey.Step) -> None:
         """Write down what a file lists, in portions between which the loop does other things."""
         targets = [(urls.target(entry.url, rules=self._url_rules), entry.lastmod) for entry in entries[:CHARTED]]
         self._ledger.chart(base, [(target, lastmod) for target, lastmod in targets if target is not None])
-        self._ledger.flush()
+        self._ledger.begin_flush()
         if len(entries) > CHARTED:
-            self._loop.call_soon(partial(self._chart, base, entries[CHARTED:], step))
+            self._loop.call_soon(partial(self._chart, reading, base, entries[CHARTED:], step))
         else:
-            self._explore(step)
+            self._explore(reading, step)

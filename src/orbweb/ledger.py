@@ -2,13 +2,15 @@
 
 Owns the run's counters (ids, ranks, visits), its pages and limits, and the group of changes that is not
 yet written. Always holds: `settle` is called in the order of places, so everything it decides is a
-function of the site's answers; after `flush` all of it is durable. Never waits and never fetches.
+function of the site's answers; after `flush` all of it is durable. What takes long, a page with very many links or
+a group with very many URLs, is only begun, and done in portions by `go_on`; a group that is written never holds a
+part of a page. Never waits and never fetches.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from orbweb.failpoints import failpoint
@@ -30,9 +32,11 @@ from orbweb.model import (
     Source,
     Verdict,
 )
+from orbweb.outset import Outset, Scope
 from orbweb.policy import Candidate, Policy
 from orbweb.store import (
     FAILED,
+    PORTION,
     QUEUED,
     VISITED,
     BaseRow,
@@ -49,6 +53,7 @@ from orbweb.store import (
     Tally,
     UrlRow,
     commit,
+    commit_in_portions,
     outlinks,
     skipped,
     visits,
@@ -57,15 +62,23 @@ from orbweb.store.blobs import BodyStore
 from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
 from orbweb.store.runs import Base, Run
+from orbweb.traps import Traps, family
 from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
+WRITTEN_AT_ONCE = 4_000
+"""Rows of a group that are not worth a pause."""
+LARGE = 20_000
+"""URLs of a group that is written before anything else is settled."""
 
 # What a link is refused for, and a sitemap that lists it or a page that loads it is not.
 NOT_FOR = {
-    Source.SITEMAP: (SkipReason.SITEMAP_ONLY,),
+    Source.SITEMAP: (SkipReason.SITEMAP_ONLY, SkipReason.TRAP),
     Source.RESOURCE: (SkipReason.SITEMAP_ONLY, SkipReason.OUT_OF_SCOPE, SkipReason.MAX_DEPTH),
 }
+
+
+_MAY_TRAP = (Source.SPIDER, Source.REDIRECT)
 
 
 class _Found(NamedTuple):
@@ -96,6 +109,7 @@ class Ledger:
         bodies: BodyStore,
         keeps_resources: bool,
         lane_of: Callable[[str], str],
+        by_site: bool,
         clock: Callable[[], int],
     ) -> None:
         self._db = db
@@ -111,16 +125,21 @@ class Ledger:
         self._next_rank = run.next_rank
         self._next_visit = run.next_visit
         self._bases = {base.number: base for base in bases}
-        self._open_bases = int(db.value("queued_at_depth_zero", run_id=run.id))
         self._queued_by_base: Counter[int] = Counter(dict(db.all("queued_by_base", run_id=run.id)))
         self.scope_fixed = run.scope_fixed
         self.surveyed = run.surveyed
+        self._outset = Outset(
+            [Scope(base.number, base.scope_key) for base in bases],
+            {} if run.scope_fixed else dict(db.all("open_base_places", run_id=run.id)),
+            by_site=by_site,
+        )
         self.counts: Counter[Tally] = Counter(
             {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run.id)}
         )
         roles: dict[str, int] = dict(db.all("count_roles", run_id=run.id))
         self.pages = roles.get(Role.PRIMARY, 0)
         self.alternates = roles.get(Role.ALTERNATE, 0)
+        self.reused = sum(count for reuse, count, _ in db.all("count_reuses", run_id=run.id) if reuse)
         self.crawl_visited = 0
         self.crawl_failed = 0
         self._crawl_pages = 0
@@ -133,10 +152,17 @@ class Ledger:
             [sha for (sha,) in db.each("body_hashes", most=REMEMBERED + 1)],
             lambda sha: db.one("body_exists", sha256=sha) is not None,
         )
+        self._traps = Traps(
+            run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None
+        )
+        self._settling: dict[str, Iterator[None]] = {}
+        self._freed: set[str] = set()
+        self._writing = 0
+        self._old_redirects: dict[int, int] = {}
         self._begin_group()
         for base in bases:
             self._check_limit(base.number)
-        if not self.scope_fixed and not self._open_bases:
+        if not self.scope_fixed and self._outset.is_settled:
             self._fix_scope()
 
     def _begin_group(self) -> None:
@@ -156,7 +182,26 @@ class Ledger:
     @property
     def unwritten(self) -> int:
         """Settled places that a crash would lose."""
-        return len(self._group.settled)
+        return len(self._group.settled) + self._writing
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the group takes so much memory that it should be written first."""
+        return len(self._group.urls) >= LARGE
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is something for `go_on` to do."""
+        return bool(self._settling) or self._db.is_writing
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether a page is only begun."""
+        return bool(self._settling)
+
+    def settles(self, lane: str) -> bool:
+        """Whether the place of the lane that was settled last is only begun."""
+        return lane in self._settling
 
     @property
     def every_limit_reached(self) -> bool:
@@ -167,11 +212,29 @@ class Ledger:
         limit = self._policy.rules.page_limit
         return None if limit is None else limit - self._bases[base].pages
 
-    def scope_of(self, base: int) -> str:
-        return self._bases[base].scope_key
-
     def settle(self, item: Item, outcome: Outcome) -> None:
-        """Commit the outcome of the place whose turn it is."""
+        """Commit the outcome of the place whose turn it is. A page with very many links is only begun."""
+        self._advance(item.lane, self._settle(item, outcome))
+
+    def go_on(self) -> None:
+        """Do a portion of what is begun."""
+        self._db.go_on()
+        lane = next(iter(self._settling), None)
+        if lane is not None:
+            self._advance(lane, self._settling.pop(lane))
+            if lane not in self._settling:
+                self._freed.add(lane)
+
+    def freed(self) -> set[str]:
+        """The lanes whose page is done with since the last call, and which can settle their next."""
+        freed, self._freed = self._freed, set()
+        return freed
+
+    def _advance(self, lane: str, steps: Iterator[None]) -> None:
+        if next(steps, self) is None:
+            self._settling[lane] = steps
+
+    def _settle(self, item: Item, outcome: Outcome) -> Iterator[None]:
         failpoint("page_settled")
         item = item._replace(hops=self._hops_now(item))
         answer = outcome.answer
@@ -185,13 +248,13 @@ class Ledger:
         elif outcome.redirect is not None:
             self._redirect(item, outcome, *outcome.redirect)
         elif outcome.digest is not None and outcome.is_page:
-            self._page(item, outcome, outcome.digest)
+            yield from self._page(item, outcome, outcome.digest)
         elif outcome.digest is not None:
-            self._resource(item, outcome, outcome.digest)
+            yield from self._resource(item, outcome, outcome.digest)
         else:
             self._visit(item, outcome)
-        if item.depth == 0:
-            self._close_base()
+        if item.depth == 0 and not self.scope_fixed:
+            self._close_base(item.base)
 
     def defer(self, item: Item, due_at: int) -> None:
         """Put a place that holds up the order at the end of its depth; it has no turn before `due_at`."""
@@ -202,10 +265,45 @@ class Ledger:
 
     def flush(self, ending: Ending | None = None) -> None:
         """Make everything settled so far durable; with an ending, this is the crawl's last group."""
-        if not self._group.settled and not self._group.changes and ending is None:
+        while self.is_busy:
+            self.go_on()
+        if self._is_empty() and ending is None:
             return
         self._bodies.sync()
-        progress = Progress(
+        self._group.families.extend(self._traps.take_changes())
+        commit(self._db, self._run_id, self._crawl_id, self._group, self._progress(), ending, self._clock())
+        self._begin_group()
+        self._written()
+
+    def begin_flush(self) -> bool:
+        """Begin to make everything settled so far durable; False where something has to end first."""
+        if self.is_busy:
+            return False
+        group = self._group
+        if len(group.urls) + len(group.changes) <= WRITTEN_AT_ONCE:
+            self.flush()
+            return True
+        self._bodies.sync()
+        group.families.extend(self._traps.take_changes())
+        progress, self._writing, self._old_redirects = self._progress(), len(group.settled), self._new_redirects
+        self._begin_group()
+        commit_in_portions(self._db, self._run_id, self._crawl_id, group, progress, self._clock(), self._written)
+        return True
+
+    def _is_empty(self) -> bool:
+        return not self._group.settled and not self._group.changes and not self._group.urls
+
+    def _written(self) -> None:
+        """What was being written is durable; unless more came in meanwhile, memory may rely on the database."""
+        self._writing = 0
+        self._old_redirects = {}
+        if self._is_empty():
+            self._pages_seen.written()
+            self._bodies_seen.written()
+            self._frontier.refill()
+
+    def _progress(self) -> Progress:
+        return Progress(
             self._next_url,
             self._next_rank,
             self._next_visit,
@@ -216,15 +314,18 @@ class Ledger:
             self._crawl_pages,
             self._crawl_bytes,
         )
-        commit(self._db, self._run_id, self._crawl_id, self._group, progress, ending, self._clock())
-        self._begin_group()
-        self._pages_seen.written()
-        self._bodies_seen.written()
-        self._frontier.refill()
 
-    def scopes(self) -> list[tuple[int, str]]:
-        """The number of each base URL and where its scope lies."""
-        return [(base.number, base.scope_key) for base in self._bases.values()]
+    def is_ripe(self, item: Item) -> bool:
+        """Whether the place may be asked for: a base URL, or what lies in the scope however others still move."""
+        if not item.depth or self.surveyed:
+            return True
+        if item.hops or not self._outset.is_free(item.key):
+            return False
+        return not self._policy.judge(Candidate(item.key, item.depth, 0, item.base, item.source)).hops
+
+    def unsurveyed(self) -> list[tuple[Scope, ...]]:
+        """The scopes whose sitemaps may be read from now on, each named once."""
+        return [] if self.surveyed else self._outset.due()
 
     def chart(self, base: int, entries: Iterable[tuple[Target, str | None]]) -> None:
         """Find what a sitemap lists, in its order, as if the base URL linked to it."""
@@ -237,9 +338,10 @@ class Ledger:
             if known is not None and lastmod is not None:
                 self._group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
 
-    def end_survey(self) -> None:
-        """Every sitemap is read, or none is to be: from now on links are followed."""
-        self.surveyed = True
+    def end_survey(self, scopes: Iterable[Scope]) -> None:
+        """Their sitemaps are read, or none are to be; after the last of them all links are followed."""
+        self._outset.read(scopes)
+        self.surveyed = self._outset.is_over
 
     def _hops_now(self, item: Item) -> int:
         """A shorter path may have been found since the item was leased."""
@@ -296,6 +398,7 @@ class Ledger:
         )
         self._next_visit += 1
         self._crawl_bytes += row.bytes
+        self.reused += row.reuse is not None
 
     def _redirect(self, item: Item, outcome: Outcome, key: str, url: str) -> None:
         if item.redirects >= MAX_REDIRECTS:
@@ -321,28 +424,44 @@ class Ledger:
         for _ in range(2 * MAX_REDIRECTS):
             if target is None or target == start:
                 break
-            target = self._new_redirects.get(target) or self._db.value(
-                "redirect_of", run_id=self._run_id, url_id=target
+            target = (
+                self._new_redirects.get(target)
+                or self._old_redirects.get(target)
+                or self._db.value("redirect_of", run_id=self._run_id, url_id=target)
             )
         return target == start
 
-    def _page(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+    def _page(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
         said = digest.parsed.directives
         rule = self._policy.noindex_rule(said)
+        repeats = False
         if rule is None:
-            self._keep(item, outcome, digest)
+            repeats = self._keep(item, outcome, digest) is Role.ALTERNATE
         else:
             self._leave_out(item, rule)
-        self._follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
+        if self._policy.rules.park_traps and (item.kin or family(item.key) is not None):
+            elsewhere = self._leads_elsewhere(item, digest.parsed.links)
+            sketch = digest.document.sketch if digest.document else b""
+            self._traps.settled(item.key, kin=item.kin, repeats=repeats, elsewhere=elsewhere, summary=sketch)
+        return self._follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
 
-    def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+    def _leads_elsewhere(self, item: Item, links: Sequence[Link]) -> bool:
+        """Whether a page leads to a new URL that may be visited and is not of the page's own family."""
+        for link in links:
+            if self._frontier.known(link.key) is None and not self._traps.is_kin(link.key, item.key):
+                candidate = Candidate(link.key, item.depth + 1, item.hops, item.base, Source.SPIDER)
+                if self._policy.judge(candidate).reason is None:
+                    return True
+        return False
+
+    def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
         """Something a page loads. Its body is kept if they are; a style sheet may load more."""
         if self._keeps_resources:
             self._keep_body(digest)
         else:
             outcome = outcome._replace(digest=None)
         self._visit(item, outcome)
-        self._follow(item, (), digest.parsed.resources, digest.parsed.directives)
+        return self._follow(item, (), digest.parsed.resources, digest.parsed.directives)
 
     def _leave_out(self, item: Item, rule: str) -> None:
         """The page was fetched and asks not to be kept. That is final: no better path can change it."""
@@ -350,18 +469,21 @@ class Ledger:
         self._close(item, ItemState.SKIPPED, skipped(reason), reason=reason, rule=rule)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
 
-    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> Role:
         is_new = digest.content_sha256 not in self._pages_seen
         self._keep_body(digest)
-        self._visit(item, outcome, role=Role.PRIMARY if is_new else Role.ALTERNATE)
+        role = Role.PRIMARY if is_new else Role.ALTERNATE
+        self._visit(item, outcome, role=role)
         if is_new and digest.document is not None:
             self._add_page(item, digest.content_sha256, digest.document)
         else:
             self.alternates += 1
+        return role
 
     def _add_page(self, item: Item, content_sha256: bytes, document: PackedDocument) -> None:
         self._pages_seen.add(content_sha256)
-        self._group.documents.append(document)
+        if document.frame:
+            self._group.documents.append(document)
         self._group.pages.append((self._run_id, content_sha256, item.id, item.base, document.sha256))
         self.pages += 1
         self._crawl_pages += 1
@@ -379,6 +501,7 @@ class Ledger:
             return
         rule = self._policy.page_limit_rule()
         self._policy.fill(base)
+        self._outset.drop(base)
         self._frontier.drop(base)
         self._group.limited[base] = rule
         self._count(QUEUED, skipped(SkipReason.PAGE_LIMIT.value), self._queued_by_base[base])
@@ -394,12 +517,30 @@ class Ledger:
         if at.segment is not None and at.offset is not None:
             self._group.segments[at.segment] = at.offset + at.length
 
-    def _follow(self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives) -> None:
-        """Find every link of a page, in document order, then what it loads. The hottest loop there is."""
+    def _follow(
+        self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives
+    ) -> Iterator[None]:
+        """Find every link of a page, in document order, then what it loads, with a pause after each portion."""
         if not links and not resources:
             return
         page_rule = self._policy.nofollow_rule(said, item.url)
         rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
+        targets: list[int] = []
+        for start in range(0, len(links), PORTION):
+            if start:
+                yield
+            targets += self._find_links(item, links[start : start + PORTION], page_rule, rel_rule)
+        for start in range(0, len(resources), PORTION):
+            if start:
+                yield
+            targets += self._find_resources(item, resources[start : start + PORTION])
+        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in (*links, *resources)])
+        self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
+
+    def _find_links(
+        self, item: Item, links: Sequence[Link], page_rule: str | None, rel_rule: str | None
+    ) -> list[int]:
+        """The ids of what a page links to. The hottest loop there is."""
         recall, targets = self._frontier.known, []
         for link in links:
             known = recall(link.key)
@@ -409,12 +550,12 @@ class Ledger:
                 nofollow = rel_rule if link.nofollow else page_rule
                 found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self._find(found, known))
-        for link in resources:
-            depth = item.depth + (item.source is not Source.RESOURCE)
-            loaded = _Found(link.key, link.url, Source.RESOURCE, depth, 0, item)
-            targets.append(self._find(loaded, recall(link.key)))
-        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in (*links, *resources)])
-        self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
+        return targets
+
+    def _find_resources(self, item: Item, resources: Sequence[Link]) -> list[int]:
+        depth = item.depth + (item.source is not Source.RESOURCE)
+        loaded = [_Found(link.key, link.url, Source.RESOURCE, depth, 0, item) for link in resources]
+        return [self._find(found, self._frontier.known(found.key)) for found in loaded]
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
@@ -437,6 +578,11 @@ class Ledger:
         verdict = self._policy.judge(candidate)
         if found.nofollow is not None:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
+        if verdict.reason is None and self._policy.rules.park_traps and found.source in _MAY_TRAP:
+            pattern, kin = self._traps.judge(found.key, parent.key)
+            if pattern is not None:
+                return verdict._replace(reason=SkipReason.TRAP, rule=f"scope.park_traps: {pattern}")
+            return verdict._replace(kin=kin)
         return verdict
 
     def _add(self, found: _Found, verdict: Verdict) -> int:
@@ -461,6 +607,7 @@ class Ledger:
                 verdict.base,
                 found.parent.id,
                 found.lastmod,
+                verdict.kin,
             )
         )
         reason = verdict.reason.value if verdict.reason else None
@@ -473,8 +620,8 @@ class Ledger:
         rank = self._next_rank
         self._next_rank += 1
         self._queued_by_base[verdict.base] += 1
-        if found.depth == 0:
-            self._open_bases += 1
+        if found.depth == 0 and not self.scope_fixed:
+            self._outset.admit(verdict.base)
         self._frontier.admit(
             Item(
                 number,
@@ -487,8 +634,10 @@ class Ledger:
                 verdict.hops,
                 found.redirects,
                 verdict.base,
+                verdict.kin,
             )
         )
+        self._traps.admitted(found.key)
         return rank
 
     def _reconsider(self, found: _Found, number: int, old_reason: str, verdict: Verdict) -> None:
@@ -516,6 +665,7 @@ class Ledger:
                     found.redirects,
                     verdict.base,
                     found.parent.id,
+                    verdict.kin,
                     self._run_id,
                     number,
                 ),
@@ -526,29 +676,36 @@ class Ledger:
 
     def _move_scope(self, base: int, key: str) -> None:
         self._policy.move_scope(base, key)
+        self._outset.move(base, key)
         moved = self._bases[base]
         self._save_base(Base(base, moved.url, key, moved.pages))
 
-    def _close_base(self) -> None:
+    def _close_base(self, base: int) -> None:
         """When the last base URL and what it redirects to are settled, the scope is fixed."""
-        self._open_bases -= 1
-        if not self._open_bases and not self.scope_fixed:
+        self._outset.settle(base)
+        if self._outset.is_settled:
             self._fix_scope()
 
     def _fix_scope(self) -> None:
         if len(self._bases) > 1:
             self.flush()
-            self._judge_again()
+            if self._db.value("moved_base", run_id=self._run_id) is not None:
+                self._judge_again()
             self.scope_fixed = True
             self.flush()
             self._frontier.reload()
         self.scope_fixed = True
 
     def _judge_again(self) -> None:
-        """With several base URLs, a page may have been judged before another one's scope moved."""
-        for number, key, source, reason, rule, depth, rank, hops, base, parent_base in self._db.all(
+        """With several base URLs, a page may have been judged before another one's scope moved.
+
+        What is leased or visited by now is in the scope whoever moved, and keeps its owner.
+        """
+        for number, key, source, reason, rule, depth, rank, hops, base, parent_base in self._db.each(
             "urls_beyond_bases", run_id=self._run_id
         ):
+            if self._frontier.is_leased(number):
+                continue
             verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, Source(source)))
             if reason == SkipReason.NOFOLLOW:
                 verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
@@ -565,7 +722,15 @@ class Ledger:
             self._count(_tally(reason), _tally(new_reason))
             state = ItemState.SKIPPED if new_reason else ItemState.QUEUED
             row = RejudgeRow(
-                state.value, new_reason, verdict.rule, new_rank, verdict.hops, verdict.base, self._run_id, number
+                state.value,
+                new_reason,
+                verdict.rule,
+                new_rank,
+                self._lane_of(key),
+                verdict.hops,
+                verdict.base,
+                self._run_id,
+                number,
             )
             self._group.changes.append(("rejudge_url", row))
             self._frontier.remember(key, Known(number, depth, verdict.hops, new_reason))
@@ -575,7 +740,7 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
     """Whether this path to a skipped URL may lead to another verdict than the one it has."""
     if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
         return False
-    if forced or known.reason == SkipReason.NOFOLLOW:
+    if forced or known.reason in (SkipReason.NOFOLLOW, SkipReason.TRAP):
         return True
     if known.reason in NOT_FOR.get(found.source, ()):
         return True

@@ -19,17 +19,21 @@ from os import PathLike
 from pathlib import Path
 from threading import Event
 from types import NoneType
-from typing import Any, Literal, TypedDict, Unpack
+from typing import IO, Any, Literal, TypedDict, Unpack
 
 from orbweb import app
 from orbweb import plan as planning
 from orbweb.app import Request
+from orbweb.content.simhash import WITHIN
 from orbweb.control import Command
 from orbweb.errors import UsageError
-from orbweb.events import Snapshot
-from orbweb.model import SkipReason, Verdict
+from orbweb.events import Reading, Snapshot
+from orbweb.export import Exported as Exported
+from orbweb.export import Format
+from orbweb.model import Document, SkipReason, Verdict
 from orbweb.policy import Candidate, Policy
 from orbweb.store import explain, runs
+from orbweb.store.documents import Captured
 from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Project, Run
 from orbweb.urls import target
@@ -39,7 +43,8 @@ Progress = Callable[[Snapshot], None]
 
 DEFAULT_WORKSPACE = "orbweb-data"
 
-# Option -> section and key of the setting. `config` and `new_run` are no settings.
+
+# Option -> section and key of the setting. `config`, `new_run` and `refresh` are no settings.
 _SETTINGS = {
     "user_agent": ("", "user_agent"),
     "resolve": ("", "resolve"),
@@ -73,10 +78,11 @@ class ResumeOptions(TypedDict, total=False):
     budget: int | None
     rate: float | Literal["max"]
     config: str | PathLike[str]
+    refresh: bool
 
 
 class CrawlOptions(ResumeOptions, total=False):
-    """What `orbweb crawl` can be given. Everything but `config` and `new_run` sticks to the project."""
+    """What `orbweb crawl` can be given. Everything but `config`, `new_run` and `refresh` sticks to the project."""
 
     page_limit: int | None
     max_depth: int | None
@@ -97,11 +103,17 @@ class CrawlOptions(ResumeOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class BaseResult:
-    """A base URL of a run, where its scope lies, and how many pages it gave."""
+    """A base URL of a run, where its scope lies, and what it gave.
+
+    `limit` is the page limit and `remaining` what it leaves, both None without one.
+    """
 
     url: str
     scope: str
     pages: int
+    alternates: int
+    limit: int | None
+    remaining: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +132,12 @@ class CrawlResult:
     skipped: Mapping[str, int]
     pages: int
     alternates: int
+    reused: int
+    not_modified: int
     bytes: int
+    transferred: int
+    tokens: int
+    tokenizer: str | None
     bases: tuple[BaseResult, ...]
     crawl: int
     run_state: str
@@ -133,6 +150,21 @@ class CrawlResult:
     window: int
     workspace: str
     exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractResult:
+    """What an extraction did: of `pages`, so many are `extracted` or `left`; `failed` has URL and problem."""
+
+    project: str
+    run: int
+    extractor: int
+    pages: int
+    extracted: int
+    failed: Mapping[str, str]
+    left: int
+    seconds: float
+    workspace: str
 
 
 def crawl(
@@ -175,7 +207,14 @@ class Workspace:
         given = dict(options)
         _check_names(given, CrawlOptions.__optional_keys__)
         bases = (urls,) if isinstance(urls, str) else tuple(urls)
-        request = Request(bases, project, _config_file(given), _settings(given), bool(given.get("new_run")))
+        request = Request(
+            bases,
+            project,
+            _config_file(given),
+            _settings(given),
+            bool(given.get("new_run")),
+            refresh=bool(given.get("refresh")),
+        )
         with self._opened(create=True) as opened:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
@@ -218,7 +257,8 @@ class Workspace:
         _check_thread()
         given = dict(options)
         _check_names(given, ResumeOptions.__optional_keys__)
-        request = Request((), project, _config_file(given), _settings(given))
+        refresh = bool(given.get("refresh"))
+        request = Request((), project, _config_file(given), _settings(given), refresh=refresh)
         with self._opened() as opened:
             return _result(app.resume(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
@@ -262,10 +302,22 @@ class Workspace:
         with self._opened() as opened:
             return opened.queue(project)
 
+    def release(self, project: str, pattern: str) -> int:
+        """Queue the parked URLs of a family, or those in which the RE2 pattern is found. How many URLs."""
+        with self._opened() as opened:
+            return opened.release(project, pattern)
+
     def clear_queue(self, project: str) -> int:
         """Give up what is queued, which completes the run. How many URLs."""
         with self._opened() as opened:
             return opened.clear_queue(project)
+
+    def diff(
+        self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
+    ) -> Report:
+        """What differs between two runs: the latest and the one before it, unless others are named."""
+        with self._opened() as opened:
+            return opened.diff(project, old, new, keep_noise=keep_noise)
 
     def pages(self, project: str, *, run: int | None = None) -> list[Report]:
         """The unique pages of a run, with their alternates."""
@@ -298,10 +350,88 @@ class Workspace:
             config, _ = app.configure(runs.project(opened.db, project), Request())
             return opened.show(project, url, run, app.url_rules(config))
 
+    def extract(
+        self,
+        project: str,
+        *,
+        run: int | None = None,
+        everything: bool = False,
+        processes: int | None = None,
+        on_progress: Callable[[Reading], None] | None = None,
+    ) -> ExtractResult:
+        """Read stored pages again with the extractor of this version; only documents change."""
+        _check_thread()
+        request = Request((), project, None, _settings({} if processes is None else {"processes": processes}))
+        with self._opened() as opened:
+            report = app.extract(
+                opened,
+                request,
+                number=run,
+                everything=everything,
+                watch=on_progress or _unread,
+                note=_log.info,
+            )
+        failed = {row["url"]: row["problem"] for row in report.pop("failed")}
+        return ExtractResult(**report, failed=failed)
+
+    def documents(self, project: str, *, run: int | None = None) -> Iterator[Captured]:
+        """The pages of a run with their documents, in order; each is read when its turn comes."""
+        with self._opened() as opened:
+            yield from opened.documents(project, run)
+
+    def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
+        """What was read out of a page; of an alternate, that of its page. None where there is no page."""
+        with self._opened() as opened:
+            config, _ = app.configure(runs.project(opened.db, project), Request())
+            kept = opened.document(project, url, run, app.url_rules(config))
+            return kept.document if kept else None
+
+    def near_duplicates(self, project: str, *, run: int | None = None, within: int = WITHIN) -> list[list[Report]]:
+        """Groups of pages whose texts differ in few words: in `within` of 64 bits from one to the next."""
+        with self._opened() as opened:
+            return opened.near_duplicates(project, run, within=within)
+
     def body(self, sha256: str) -> bytes:
         """A stored body by its `body_sha256`, verified."""
         with self._opened() as opened:
             return opened.body(sha256)
+
+    def export(
+        self,
+        project: str,
+        *,
+        to: Literal["markdown", "jsonl", "csv", "zip", "llms", "files"],
+        out: str | PathLike[str] | IO[bytes],
+        run: int | None = None,
+        raw: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Exported:
+        """Write the pages of a run to a folder, a file or, as JSON lines or CSV, a binary stream.
+
+        `on_progress` is called after each page with the pages done and the pages in all.
+        """
+        if to not in list(Format):
+            raise UsageError(f"to: {to!r} is no format; use one of {', '.join(Format)}")
+        place = Path(out) if isinstance(out, str | PathLike) else out
+        with self._opened() as opened:
+            config, _ = app.configure(runs.project(opened.db, project), Request())
+            rules, watch = app.url_rules(config), on_progress or _uncounted
+            return opened.export(project, Format(to), place, run, rules=rules, raw=raw, watch=watch)
+
+    def search(
+        self,
+        project: str,
+        query: str,
+        *,
+        run: int | None = None,
+        limit: int = 20,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> list[Report]:
+        """The pages that have every word of the query, the best first. `on_progress` is told what is indexed."""
+        if limit < 1:
+            raise UsageError(f"limit: {limit} is not a number of results")
+        with self._opened() as opened:
+            return opened.search(project, query, run, limit=limit, watch=on_progress or _uncounted)
 
     def explain(self, project: str, url: str, *, run: int | None = None) -> Report:
         """Why a URL was visited, refused or failed; for one never seen, what the rules would say now."""
@@ -318,7 +448,15 @@ class Workspace:
             opened.close()
 
 
+def _unread(_now: Reading) -> None:
+    """Nobody looks at the progress."""
+
+
 def _unwatched(_now: Snapshot) -> None:
+    """Nobody looks at the progress."""
+
+
+def _uncounted(_done: int, _total: int) -> None:
     """Nobody looks at the progress."""
 
 

@@ -39,6 +39,7 @@ class SkipReason(StrEnum):
     MAX_DEPTH = "max_depth"
     ROBOTS = "robots"
     ROBOTS_UNAVAILABLE = "robots_unavailable"
+    TRAP = "trap"
     NOFOLLOW = "nofollow"
     NOINDEX = "noindex"
     SITEMAP_ONLY = "sitemap_only"
@@ -79,6 +80,13 @@ class Role(StrEnum):
     NONE = "-"
 
 
+class Reuse(StrEnum):
+    """How a visit came to what an earlier run had captured."""
+
+    CACHED = "cached"
+    NOT_MODIFIED = "not_modified"
+
+
 class Place(NamedTuple):
     """A position in the order of a run. Never reused; smaller is earlier."""
 
@@ -90,7 +98,7 @@ class Place(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A URL with its turn: what the frontier holds and leases."""
+    """A URL with its turn: what the frontier holds and leases. `kin`: found on a page of its own family."""
 
     id: int
     key: str
@@ -102,6 +110,7 @@ class Item(NamedTuple):
     hops: int
     redirects: int
     base: int
+    kin: bool = False
 
     @property
     def place(self) -> Place:
@@ -124,6 +133,7 @@ class Verdict(NamedTuple):
     rule: str | None
     base: int
     hops: int
+    kin: bool = False
 
 
 class Link(NamedTuple):
@@ -171,9 +181,10 @@ class Document:
     """What people and language models read of a page. A function of its body, its URL and the extractor alone.
 
     `title`, `description`, `language`, `author` and `published` are what the page states, empty where it does not.
-    `words` and `tokens` count the text and the Markdown. `hidden` counts the characters that a reader would not
-    see and that were therefore left out. `confidence` says from 0 to 1 how sure it is that `markdown` is the main
-    content, `generator` which documentation generator made the page, if one was recognised.
+    `words` and `tokens` count the text and the Markdown, the latter as `tokenizer` does. `hidden` counts the
+    characters that a reader would not see and that were therefore left out. `confidence` says from 0 to 1 how sure
+    it is that `markdown` is the main content, `generator` which documentation generator made the page, if one was
+    recognised.
     """
 
     markdown: str
@@ -190,10 +201,14 @@ class Document:
     confidence: float
     generator: str
     simhash: int
+    tokenizer: str = "estimate"
 
 
 class PackedDocument(NamedTuple):
-    """A document as the store keeps it: `frame` is one zstd frame, and what lists show of it is beside it."""
+    """A document as the store keeps it: `frame` is one zstd frame, and what lists show of it is beside it.
+
+    An empty frame stands for one that the store has.
+    """
 
     sha256: bytes
     extractor: int
@@ -201,8 +216,10 @@ class PackedDocument(NamedTuple):
     language: str
     words: int
     tokens: int
+    tokenizer: str
     confidence: float
     simhash: int
+    sketch: bytes
     size: int
     frame: bytes
 
@@ -224,6 +241,35 @@ class Fetched(NamedTuple):
     proxy: str | None = None
 
 
+class Capture(NamedTuple):
+    """What an earlier run captured of a key: the answer without its body, and where the body lies.
+
+    `url` is the one that was answered. `location` is that of `store.blobs`: segment, offset, length and size. What
+    is no page, and was not kept, has no body.
+    """
+
+    run_id: int
+    url_id: int
+    crawl_id: int
+    url: str
+    status: int
+    content_type: str | None
+    encoding: str | None
+    etag: str | None
+    last_modified: str | None
+    robots_tags: tuple[str, ...]
+    title: str | None
+    canonical: str | None
+    noindex: bool
+    nofollow: bool
+    truncated: bool
+    body_sha256: bytes | None
+    content_sha256: bytes | None
+    role: Role
+    fetched_at: int
+    location: tuple[int | None, int | None, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
     """No usable answer."""
@@ -243,7 +289,7 @@ class Refused:
 
 
 class Blob(NamedTuple):
-    """A body as the store keeps it: `frame` is one zstd frame of `size` decoded bytes."""
+    """A body as the store keeps it: `frame` is one zstd frame of `size` decoded bytes. Empty: the store has it."""
 
     sha256: bytes
     frame: bytes
@@ -259,6 +305,13 @@ class Digest(NamedTuple):
     document: PackedDocument | None = None
 
 
+class Reused(NamedTuple):
+    """That a place took what an earlier run had captured, how, and from which run."""
+
+    how: Reuse
+    run_id: int
+
+
 class Outcome(NamedTuple):
     """How a place ended, ready to be committed in its turn."""
 
@@ -268,3 +321,4 @@ class Outcome(NamedTuple):
     digest: Digest | None = None
     is_page: bool = True
     redirect: tuple[str, str] | None = None
+    reused: Reused | None = None

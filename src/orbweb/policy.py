@@ -7,7 +7,7 @@ a refusal names the very rule that decided. Never asks the network, the database
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,6 +40,7 @@ class Rules:
     exclude: tuple[str, ...] = ()
     obey_directives: bool = True
     follow_nofollow_links: bool = True
+    park_traps: bool = True
 
 
 class Candidate(NamedTuple):
@@ -62,6 +63,12 @@ def scope_path(key: str) -> str:
     path = urls.split(key).path
     last = path.rpartition("/")
     return (last[0] or "/") if PAGE_FILE.search(last[2]) else path
+
+
+def finder(option: str, pattern: str) -> Callable[[str], bool]:
+    """Whether the RE2 pattern is found in a URL. A pattern that is none names the option."""
+    compiled = _compiled(option, pattern)
+    return lambda url: compiled.search(url) is not None
 
 
 def _compile(option: str, patterns: Iterable[str]) -> list[tuple[str, re2._Regexp]]:
@@ -142,7 +149,7 @@ class Policy:
         areas = self._areas.get(urls.scope_site(key))
         if areas is None:
             return None
-        path = urls.split(key).path
+        path = urls.path(key)
         for area in areas:
             if self._covers(area.path, path):
                 return area.number

@@ -1,9 +1,9 @@
 """Which sitemaps are asked for, in which order, and what they gave.
 
-Owns the list of files still to be read and what has to be told about them. Always holds: files are read one at a
-time, in the order in which robots.txt and the indexes name them, so what they give has one order; no more files
-and URLs are read than allowed, and an index leads no deeper than two levels. Decides, never sends: what it wants
-asked, the engine asks.
+Owns the lists of files still to be read and what has to be told about them. Always holds: the files of a reading
+are read one at a time, in the order in which robots.txt and the indexes name them, so what they give has one
+order; all readings together read no file twice and no more files and URLs than allowed, and an index leads no
+deeper than two levels. Decides, never sends: what it wants asked, the engine asks.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ Step = Open | Parse | Closed
 
 
 class Survey:
-    """The reading of all sitemaps of a run."""
+    """All sitemaps of a run: the limits its readings share, and what is told about them."""
 
     def __init__(
         self,
@@ -87,14 +87,65 @@ class Survey:
         note: Callable[[str], None],
         on_file: Callable[[tuple[str, int]], None] | None = None,
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._note = note
         self._on_file = on_file
-        self._left: deque[_File] = deque()
         self._listed: set[str] = set()
         self._problems = 0
         self._files = 0
         self._urls = 0
+        self._cut = False
+
+    def close(self) -> None:
+        """Tell what all readings gave."""
+        if self._files:
+            self._note(f"sitemaps: {self._urls} URLs, {self._files} files read")
+        elif self.settings.needed:
+            self._note("no sitemap was found, and with --sitemap only no links are followed")
+
+    def tell(self, url: str, problem: str) -> None:
+        """Something is wrong with a file that somebody named."""
+        self._problems += 1
+        if self._problems <= SHOWN_PROBLEMS:
+            self._note(f"sitemap {url}: {problem}")
+
+    def take(self, url: str, sitemap: Sitemap) -> Sequence[Entry]:
+        """The entries of a file, as many as may still be read."""
+        entries = sitemap.entries[: self.settings.max_urls - self._urls]
+        self._urls += len(entries)
+        if sitemap.entries or sitemap.children:
+            self._files += 1
+            if self._on_file is not None:
+                self._on_file((url, len(sitemap.entries)))
+        return entries
+
+    def lists(self, url: str) -> bool:
+        """Whether the file is to be read: it was not named before, and is not one too many."""
+        if url in self._listed or len(self._listed) > self.settings.max_files:
+            return False
+        self._listed.add(url)
+        if len(self._listed) > self.settings.max_files:
+            self._note(f"sitemaps: only {self.settings.max_files} files are read (sitemap.max_files)")
+            return False
+        return True
+
+    def is_full(self) -> bool:
+        """Whether no more URLs may be read, though there are files; told once."""
+        if self._urls < self.settings.max_urls:
+            return False
+        if not self._cut:
+            self._note(f"sitemaps: only {self.settings.max_urls} URLs are read (sitemap.max_urls)")
+        self._cut = True
+        return True
+
+
+class Reading:
+    """The sitemaps of some origins, one file after another."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+        self._settings = survey.settings
+        self._left: deque[_File] = deque()
         self._asked = 0
 
     def start(self, origins: Sequence[Origin]) -> Step:
@@ -135,12 +186,7 @@ class Survey:
         """What the file gave: its entries, and what to do after they are written down."""
         if sitemap.problem and not self._file.guessed:
             self._tell(sitemap.problem)
-        entries = sitemap.entries[: self._settings.max_urls - self._urls]
-        self._urls += len(entries)
-        if sitemap.entries or sitemap.children:
-            self._files += 1
-            if self._on_file is not None:
-                self._on_file((self._url, len(sitemap.entries)))
+        entries = self._survey.take(self._url, sitemap)
         file = self._file
         if sitemap.children and file.level >= MAX_LEVEL:
             self._tell(f"an index below {MAX_LEVEL} others is not followed")
@@ -153,23 +199,11 @@ class Survey:
 
     def _list(self, url: str | None, base: int, level: int, *, guessed: bool) -> None:
         target = None if url is None else urls.target(url)
-        if target is None or target.url in self._listed or len(self._listed) > self._settings.max_files:
-            return
-        self._listed.add(target.url)
-        if len(self._listed) > self._settings.max_files:
-            self._note(f"sitemaps: only {self._settings.max_files} files are read (sitemap.max_files)")
-        else:
+        if target is not None and self._survey.lists(target.url):
             self._left.append(_File(target.url, base, level, guessed))
 
     def _next(self) -> Step:
-        if self._urls >= self._settings.max_urls and self._left:
-            self._note(f"sitemaps: only {self._settings.max_urls} URLs are read (sitemap.max_urls)")
-            self._left.clear()
-        if not self._left:
-            if self._files:
-                self._note(f"sitemaps: {self._urls} URLs, {self._files} files read")
-            elif self._settings.needed:
-                self._note("no sitemap was found, and with --sitemap only no links are followed")
+        if not self._left or self._survey.is_full():
             return Closed()
         self._file = self._left.popleft()
         self._url = self._file.url
@@ -196,8 +230,4 @@ class Survey:
         return self._next()
 
     def _tell(self, problem: str) -> None:
-        self._problems += 1
-        if self._problems <= SHOWN_PROBLEMS:
-            self._note(f"sitemap {self._url}: {problem}")
-        elif self._problems == SHOWN_PROBLEMS + 1:
-            self._note("sitemaps: further problems are not shown")
+        self._survey.tell(self._url, problem)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from orbweb.digest import DigestSettings, Job
 from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, PackedDocument, Parsed
@@ -20,12 +20,13 @@ _RESULT = struct.Struct("<IIIIIIIQ32s32s")
 
 def encode_settings(settings: DigestSettings) -> str:
     rules = settings.rules
-    return json.dumps([sorted(rules.drop_params), rules.keep_params, settings.agent, settings.resources])
+    params = sorted(rules.drop_params), rules.keep_params
+    return json.dumps([*params, settings.agent, settings.resources, settings.tokenizer])
 
 
 def decode_settings(text: str) -> DigestSettings:
-    drop, keep, agent, resources = json.loads(text)
-    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), agent, resources)
+    drop, keep, *rest = json.loads(text)
+    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), *rest)
 
 
 def encode_job(job: Job) -> list[bytes]:
@@ -66,7 +67,7 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         parsed.encoding,
         parsed.truncated,
         len(parsed.links),
-        document and [document.sha256.hex(), *document[1:-1]],
+        document and [document.sha256.hex(), *document[1:-3], document.sketch.hex(), document.size],
     ]
     meta = json.dumps(facts).encode()
     links = parsed.links + parsed.resources
@@ -103,7 +104,7 @@ def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
     parsed = Parsed(
         links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, truncated
     )
-    document = PackedDocument._make((bytes.fromhex(listed[0]), *listed[1:], document_frame)) if listed else None
+    document = _decode_document(listed, document_frame) if listed else None
     return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256, document)
 
 
@@ -114,3 +115,8 @@ def _decode_links(keys: str, urls: str, flags: bytes) -> tuple[Link, ...]:
         Link(key, url or key, KINDS[flag & ~NOFOLLOW], flag >= NOFOLLOW)
         for key, url, flag in zip(keys.split("\n"), urls.split("\n"), flags, strict=True)
     )
+
+
+def _decode_document(listed: list[Any], frame: bytes) -> PackedDocument:
+    sha256, *columns, sketch, size = listed
+    return PackedDocument._make((bytes.fromhex(sha256), *columns, bytes.fromhex(sketch), size, frame))

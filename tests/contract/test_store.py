@@ -158,7 +158,7 @@ def test_a_group_is_written_whole(site: Site) -> None:
     site.settle(1, body=BODY, role="primary")
     site.settle(a, body=BODY, role="alternate")
     site.settle(b, kind="http_4xx")
-    site.group.pages.append((site.run.id, BODY, 1, 0))
+    site.group.pages.append((site.run.id, BODY, 1, 0, OTHER))
     site.group.bodies.append((BODY, None, None, 10, 5))
     flags = bytes([outlinks.FLAGS["a", False], outlinks.FLAGS["a", True]])
     site.group.outlinks.append((site.run.id, 1, outlinks.pack([a, c], flags)))
@@ -173,7 +173,10 @@ def test_a_group_is_written_whole(site: Site) -> None:
         "skipped": {"out_of_scope": 2},
         "pages": 1,
         "alternates": 1,
+        "reused": 0,
+        "not_modified": 0,
         "bytes": 10,
+        "transferred": 9,
     }
     assert runs.bases_of(site.db, site.run.id) == [Base(0, "https://h/", "https://h/moved", 1)]
     assert site.now().next_url == 7
@@ -201,7 +204,7 @@ def test_a_group_with_one_bad_row_leaves_nothing(site: Site, culprit: str) -> No
     elif culprit == "visit twice":
         site.group.visits.append(site.visit(2, None, None, "-"))
     elif culprit == "page twice":
-        site.group.pages += [(site.run.id, BODY, 1, 0)] * 2
+        site.group.pages += [(site.run.id, BODY, 1, 0, OTHER)] * 2
     elif culprit == "url twice":
         site.group.urls.append(site.group.urls[0]._replace(id=50))
     else:
@@ -229,10 +232,12 @@ def test_changes_follow_inserts_in_the_order_they_came(site: Site) -> None:
     site.group.changes += [
         (
             "readmit_url",
-            ReadmitRow("https://h/a/", "queued", None, None, "redirect", 0, 7, "lane", 2, 1, 0, 1, run_id, number),
+            ReadmitRow(
+                "https://h/a/", "queued", None, None, "redirect", 0, 7, "lane", 2, 1, 0, 1, False, run_id, number
+            ),
         ),
         ("shorten_path", ShortenRow(1, run_id, number)),
-        ("rejudge_url", RejudgeRow("queued", None, None, 8, 0, 0, run_id, number)),
+        ("rejudge_url", RejudgeRow("queued", None, None, 8, "", 0, 0, run_id, number)),
     ]
     site.group.tallies[skipped("max_depth")] -= 1
     site.group.tallies[QUEUED] += 1
@@ -647,7 +652,7 @@ def test_a_row_has_the_fields_of_its_query_in_order(row: Any, query: str) -> Non
 @pytest.mark.parametrize(
     ("query", "fields"),
     [
-        ("add_page", "run_id content_sha256 url_id base"),
+        ("add_page", "run_id content_sha256 url_id base document"),
         ("add_outlinks", "run_id url_id packed"),
         ("add_body", "sha256 segment offset length size"),
         ("add_base", "run_id number url scope_key"),

@@ -9,18 +9,21 @@ import shlex
 import sqlite3
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 import orbweb
 from harness import Cli
 from orbweb import config, failpoints, lifecycle
 from orbweb.cli.output import MANIFEST_FIELDS
-from orbweb.model import FailKind, Role, SkipReason, Source
+from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
 from orbweb.workspace import Workspace
 from servers.site import StaticSite, html, serve
 
@@ -77,7 +80,7 @@ NAMES = {
     "commands": [f"orbweb {command.name}" for command in generate.command_list()],
     "options": [flag for command in generate.command_list() for each in command.options for flag in each.flags],
     "states": [*lifecycle.RunState, *lifecycle.CrawlState, *lifecycle.ItemState, *lifecycle.EndedBy],
-    "reasons": [*SkipReason, *FailKind, *Source, *Role],
+    "reasons": [*SkipReason, *FailKind, *Source, *Role, *Reuse],
     "failpoints": list(failpoints.POINTS),
     "columns": [column for columns in generate.all_columns().values() for column, _ in columns],
     "tables": list(generate.all_columns()),
@@ -94,8 +97,13 @@ def test_every_name_is_in_the_documentation(kind: str) -> None:
 # Links.
 
 
+@cache
+def parsed(path: Path) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8"))
+
+
 def links(path: Path) -> Iterator[str]:
-    for token in MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8")):
+    for token in parsed(path):
         for child in token.children or ():
             target = child.attrGet("href" if child.type == "link_open" else "src")
             if isinstance(target, str):
@@ -104,7 +112,7 @@ def links(path: Path) -> Iterator[str]:
 
 def anchors(path: Path) -> set[str]:
     """The fragments that a heading of the page gets on a code host."""
-    tokens = MarkdownIt("commonmark").parse(path.read_text(encoding="utf-8"))
+    tokens = parsed(path)
     heads = [tokens[at + 1].content for at, token in enumerate(tokens) if token.type == "heading_open"]
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
@@ -139,7 +147,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 
 def shell_lines(path: Path) -> Iterator[str]:
     """What a reader is told to type: the lines of fenced blocks, up to a comment or a pipe."""
-    for token in MarkdownIt("commonmark").parse(path.read_text(encoding="utf-8")):
+    for token in parsed(path):
         if token.type == "fence" and token.info in ("", "sh", "console"):
             for line in token.content.splitlines():
                 yield re.split(r"\s#|\s[|>&;]+\s|\s\[OPTIONS\]", line.removeprefix("$ "))[0].strip()
@@ -185,9 +193,12 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "queue": workspace.queue("site"),
             "pages": workspace.pages("site")[0],
             "failed": workspace.failed("site")[0],
+            "diff": workspace.diff("site", 1, 1),
             "show": workspace.show("site", server.url) or {},
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
+            "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
+            "search": orbweb.open(cli.workspace).search("site", "gone")[0],
         }
         workspace.close()
     told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}

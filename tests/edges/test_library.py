@@ -158,7 +158,7 @@ def test_a_crawl_in_a_thread_is_paused_stopped_and_finished_from_another(tmp_pat
         space.unpause("site")
         wait_until(lambda: len(server.log) > 5)
         assert space.stop("site")
-        stopped = crawl.result(timeout=10)
+        stopped = crawl.result(timeout=30)
         assert (stopped.ended_by, stopped.run_state, stopped.exit_code) == ("cancelled", "paused", 4)
         assert snapshots[-1].visited == stopped.visited
         assert space.finish("site")["state"] == "completed"
@@ -167,7 +167,7 @@ def test_a_crawl_in_a_thread_is_paused_stopped_and_finished_from_another(tmp_pat
 def test_start_passes_errors_on(tmp_path: Path) -> None:
     crawl = orbweb.open(tmp_path / "w").start("ftp://example.org/")
     with pytest.raises(orbweb.UsageError, match="http"):
-        crawl.result(timeout=10)
+        crawl.result(timeout=30)
 
 
 def test_worker_processes_under_a_thread(tmp_path: Path) -> None:

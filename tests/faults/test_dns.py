@@ -104,6 +104,7 @@ def test_a_name_server_that_is_not_there() -> None:
     assert found.retriable
 
 
+@pytest.mark.alone
 def test_the_loop_is_never_blocked() -> None:
     """Everything at once: silence, failure, 500 and 4,000 addresses. A busy machine may need a second look."""
     hosts = [*ZONE, "many.test", "localhost", *(f"n{number}.test" for number in range(200))]
@@ -179,7 +180,8 @@ def test_the_failed_list_has_the_reason(cli: Cli) -> None:
             done = cli.crawl(server.url, *FAST, "--external-hops", 1, env={**QUICK, **names.env}).ok(3)
     assert done.json["visited"] == 2
     told = {
-        failure["url"].split("/")[2].partition(":")[0]: failure for failure in cli("failed", "site", "--json").json
+        failure["url"].split("/")[2].partition(":")[0]: failure
+        for failure in cli.ask("failed", "site", "--json").json
     }
     assert {host: (told[host]["kind"], told[host]["tries"]) for host in hosts} == {
         "none.test": ("dns_nxdomain", 1),
@@ -187,7 +189,7 @@ def test_the_failed_list_has_the_reason(cli: Cli) -> None:
         "silent.test": ("dns_timeout", 3),
         "broken.test": ("dns_servfail", 3),
     }
-    text = cli("failed", "site").ok().out
+    text = cli.ask("failed", "site").ok().out
     assert all(f"{host}: " in text for host in hosts)
     cli.check("site")
 

@@ -97,8 +97,9 @@ def test_one_coding_at_most_is_fine(coding: str) -> None:
     assert found.body == b"hello"
 
 
-@pytest.mark.parametrize("body", [gzip.compress(bytes(50 * MEGABYTE)), b"this is not gzip"])
-def test_the_body_of_a_redirect_is_never_decoded(body: bytes) -> None:
+@pytest.mark.parametrize("packed", [True, False])
+def test_the_body_of_a_redirect_is_never_decoded(packed: bool) -> None:
+    body = gzip.compress(bytes(50 * MEGABYTE)) if packed else b"this is not gzip"
     found = ask(coded(body, "gzip", status=301, location="/next"))
     assert isinstance(found, Fetched)
     assert (found.status, found.location, found.body) == (301, "/next", None)
@@ -130,7 +131,7 @@ def test_no_password_of_a_redirect_is_sent_or_kept(cli: Cli, location: str) -> N
     kept = b"".join(path.read_bytes() for path in cli.workspace.rglob("*") if path.is_file())
     assert b"s3cret" not in kept
     assert not any("authorization" in request.lower() or "s3cret" in request for request in seen)
-    assert "s3cret" not in cli("failed", "site").out
+    assert "s3cret" not in cli.ask("failed", "site").out
 
 
 # Heads.

@@ -59,7 +59,7 @@ def answers(port: int, *, hosts: tuple[str, ...] = HOSTS) -> dict[str, Answer]:
 
 
 def failures(cli: Cli) -> dict[str, dict[str, str]]:
-    return {failure["url"]: failure for failure in cli("failed", "site", "--json").ok().json}
+    return {failure["url"]: failure for failure in cli.ask("failed", "site", "--json").ok().json}
 
 
 def crawl_all(cli: Cli, server: Server, *options: object, env: dict[str, str]) -> None:

@@ -1,6 +1,7 @@
 """The sites of `servers.site` over TLS, with HTTP/2 where the client speaks it: hypercorn in a process of its own.
 
-Run as `python -m servers.secure PORT CERT KEY`; every path answers a page that names the HTTP version.
+Run as `python -m servers.secure SOCKET CERT KEY` with the number of a socket that listens; every path answers a
+page that names the HTTP version.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,9 @@ async def _app(scope: dict[str, Any], _receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _run(port: str, certificate: str, key: str) -> None:
+def _run(listening: str, certificate: str, key: str) -> None:
     config = Config()
-    config.bind = [f"127.0.0.1:{port}"]
+    config.bind = [f"fd://{listening}"]
     config.certfile, config.keyfile = certificate, key
     asyncio.run(serve(_app, config))  # type: ignore[arg-type]
 
@@ -47,13 +47,22 @@ def secure_site(home: Path) -> Iterator[tuple[str, Path]]:
     issued.private_key_pem.write_to_path(home / "key.pem")
     issued.cert_chain_pems[0].write_to_path(home / "cert.pem")
     authority.cert_pem.write_to_path(home / "ca.pem")
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "servers.secure", str(port), str(home / "cert.pem"), str(home / "key.pem")]
     tests = Path(__file__).parents[1]
-    with subprocess.Popen(command, cwd=tests, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        number, port = listening.fileno(), listening.getsockname()[1]
+        command = [
+            sys.executable,
+            "-m",
+            "servers.secure",
+            str(number),
+            str(home / "cert.pem"),
+            str(home / "key.pem"),
+        ]
+        process = subprocess.Popen(
+            command, cwd=tests, pass_fds=[number], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+    with process:
         try:
-            _await_port(port)
             yield f"https://localhost:{port}/", home / "ca.pem"
         finally:
             process.kill()
@@ -66,15 +75,6 @@ def certificate(home: Path, *names: str) -> tuple[ssl.SSLContext, Path]:
     authority.issue_cert(*names).configure_cert(context)
     authority.cert_pem.write_to_path(home / "authority.pem")
     return context, home / "authority.pem"
-
-
-def _await_port(port: int) -> None:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), contextlib.closing(socket.create_connection(("127.0.0.1", port), 1)):
-            return
-        time.sleep(0.05)
-    raise TimeoutError(f"no server on port {port}")
 
 
 if __name__ == "__main__":

@@ -209,11 +209,11 @@ def test_a_noindex_page_is_not_kept_and_its_links_are_followed(cli: Cli) -> None
         "skipped", "nofollow", f"X-Robots-Tag: nofollow on {root}shut (robots.obey_directives)",
     )  # fmt: skip
     assert told(cli, f"{root}lost")[2] == f"X-Robots-Tag: none on {root}both (robots.obey_directives)"
-    assert cli("show", "site", f"{root}list", "--as", "html").code == 3
+    assert cli.ask("show", "site", f"{root}list", "--as", "html").code == 3
     behind = explained(cli, f"{root}behind")
     assert [step["url"].removeprefix(root) for step in behind["chain"]] == ["", "list", "behind"]
     assert [row["url"] for row in behind["referrers"]] == [f"{root}list"]
-    assert cli("show", "site", f"{root}shut", "--json").ok().json["nofollow"] is True
+    assert cli.ask("show", "site", f"{root}shut", "--json").ok().json["nofollow"] is True
     check(cli)
 
 
@@ -222,7 +222,7 @@ def test_directives_can_be_set_aside_and_are_recorded(cli: Cli) -> None:
         done = cli.crawl(server.url, *FAST, env=DISOBEY).ok(0)
         assert set(asked(server)) == LISTING.keys()
     assert (done.json["visited"], done.json["skipped"]) == (8, {})
-    found = {name: cli("show", "site", f"{server.url}{name}", "--json").ok().json for name in ("list", "both")}
+    found = {name: cli.ask("show", "site", f"{server.url}{name}", "--json").ok().json for name in ("list", "both")}
     assert [(row["noindex"], row["nofollow"]) for row in found.values()] == [(True, False), (True, True)]
     check(cli)
 

@@ -219,7 +219,7 @@ def test_the_settings_of_the_project_judge_what_was_never_seen(cli: Cli, tmp_pat
         cli.crawl(server.url, *FAST, "--config", config).ok(0)
     asked = Crawled(cli, server.url.rstrip("/"))
     assert asked.ask("/a?theme=dark")["state"] == "visited"
-    assert cli("show", "site", f"{server.url}a?theme=dark", "--json").ok().json["url"] == f"{server.url}a"
+    assert cli.ask("show", "site", f"{server.url}a?theme=dark", "--json").ok().json["url"] == f"{server.url}a"
     assert asked.ask("/y")["rule"] == "scope.include: /a"
     assert asked.ask("/a/new")["rule"] == "limits.page_limit: 2"
 

@@ -86,6 +86,6 @@ def test_bad_options_of_a_plan_are_named(cli: Cli) -> None:
 def test_explaining_an_unknown_url_asks_the_robots_txt_that_is_known(cli: Cli) -> None:
     with serve(StaticSite({"/": page("x"), "/robots.txt": text("User-agent: *\nDisallow: /private")})) as server:
         cli.crawl(server.url, "--project", "site", "--rate", "max").ok(0)
-    told = cli("explain", "site", f"{server.url}private/never-seen", "--json").ok(3).json
+    told = cli.ask("explain", "site", f"{server.url}private/never-seen", "--json").ok(3).json
     assert (told["state"], told["reason"]) == ("unknown", "robots")
     assert "Disallow: /private" in told["rule"]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import Cli
+from harness import Cli, deaf_port
 from servers.dns import at, serve_names
 from servers.pages import chain, page
 from servers.proxy import serve_proxy
@@ -27,13 +26,7 @@ def by(*proxies: str, allow: bool = True, **more: str) -> dict[str, str]:
 
 
 def used(cli: Cli, *urls: str) -> list[Any]:
-    return [cli("show", "site", url, "--as", "meta", "--json").ok().json["proxy"] for url in urls]
-
-
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
+    return [cli.ask("show", "site", url, "--as", "meta", "--json").ok().json["proxy"] for url in urls]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +47,8 @@ def test_a_proxy_is_told_the_checked_address_and_no_name(cli: Cli, scheme: str, 
         assert server.stats["connections"] == len(proxy.log)
         named = f"1 127.0.0.1:{proxy.port}"
         assert used(cli, url, f"{url}3") == [named, named]
-        assert f"by proxy {named}" in cli("explain", "site", url).ok().out
-        assert cli("explain", "site", url, "--json").ok().json["proxy"] == named
+        assert f"by proxy {named}" in cli.ask("explain", "site", url).ok().out
+        assert cli.ask("explain", "site", url, "--json").ok().json["proxy"] == named
     cli.check("site")
 
 
@@ -64,7 +57,7 @@ def test_without_a_proxy_there_is_none_to_show(cli: Cli) -> None:
         env = {name: proxy.url() for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")}
         cli.crawl(server.url, *FAST, env=env).ok(0)
         assert used(cli, server.url) == [None]
-        assert "proxy" not in cli("explain", "site", server.url).ok().out
+        assert "proxy" not in cli.ask("explain", "site", server.url).ok().out
         assert not proxy.connections
 
 
@@ -84,7 +77,7 @@ def test_a_secure_site_with_a_bad_certificate_is_not_the_proxys_fault(cli: Cli, 
         pin = ("--resolve", f"docs.test:443:127.0.0.1:{server.port}")
         env = by(proxy.url(), SSL_CERT_FILE=str(authority))
         cli.crawl("https://docs.test/", *FAST, *pin, env=env).ok(3)
-        assert [failure["kind"] for failure in cli("failed", "site", "--json").ok().json] == ["tls"]
+        assert [failure["kind"] for failure in cli.ask("failed", "site", "--json").ok().json] == ["tls"]
 
 
 def test_a_secure_proxy(cli: Cli, tmp_path: Path) -> None:
@@ -94,7 +87,7 @@ def test_a_secure_proxy(cli: Cli, tmp_path: Path) -> None:
         assert cli.crawl(server.url, *FAST, env=env).ok(0).json["visited"] == 4
         assert {asked.how for asked in proxy.log} == {"CONNECT"}
         cli.crawl(server.url, "--rate", "max", "--project", "unknown", env=by(proxy.url("https"))).ok(3)
-        assert [failure["kind"] for failure in cli("failed", "unknown", "--json").ok().json] == ["proxy"]
+        assert [failure["kind"] for failure in cli.ask("failed", "unknown", "--json").ok().json] == ["proxy"]
 
 
 def test_each_in_turn(cli: Cli) -> None:
@@ -111,19 +104,19 @@ def test_each_in_turn(cli: Cli) -> None:
 
 
 def test_one_that_is_dead_is_left_out(cli: Cli) -> None:
-    with serve(StaticSite(chain(10))) as server, serve_proxy() as alive:
-        env = by(f"http://127.0.0.1:{closed_port()}", alive.url())
+    with serve(StaticSite(chain(10))) as server, serve_proxy() as alive, deaf_port() as dead:
+        env = by(f"http://127.0.0.1:{dead}", alive.url())
         assert cli.crawl(server.url, *FAST, env=env).ok(0).json["visited"] == 11
         assert set(used(cli, f"{server.url}1", f"{server.url}10")) == {f"2 127.0.0.1:{alive.port}"}
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks4", "socks5"])
 def test_when_all_are_dead_nothing_goes_direct(cli: Cli, scheme: str) -> None:
-    with serve(StaticSite(chain(1))) as server:
-        env = by(*(f"{scheme}://127.0.0.1:{closed_port()}" for _ in range(2)))
+    with serve(StaticSite(chain(1))) as server, deaf_port() as one, deaf_port() as two:
+        env = by(*(f"{scheme}://127.0.0.1:{dead}" for dead in (one, two)))
         cli.crawl(server.url, *FAST, env=env).ok(3)
         assert not server.whole_log
-    (failure,) = cli("failed", "site", "--json").ok().json
+    (failure,) = cli.ask("failed", "site", "--json").ok().json
     assert (failure["kind"], failure["tries"]) == ("proxy", 3)
     assert failure["reason"].startswith(("proxy 1 127.0.0.1:", "proxy 2 127.0.0.1:"))
 
@@ -134,7 +127,7 @@ def test_one_that_refuses_to_connect(cli: Cli, status: int) -> None:
         cli.crawl(server.url, *FAST, env=by(proxy.url())).ok(3)
         assert len(proxy.log) == 3
         assert not server.whole_log
-    (failure,) = cli("failed", "site", "--json").ok().json
+    (failure,) = cli.ask("failed", "site", "--json").ok().json
     assert failure["kind"] == "proxy"
     assert str(status) in failure["reason"]
 
@@ -187,7 +180,7 @@ def test_what_may_not_be_asked_directly_may_not_be_asked_by_a_proxy(cli: Cli) ->
             cli.crawl(server.url, *FAST, "--external-hops", 1, env=by(proxy.url())).ok(3)
             assert {asked.target for asked in proxy.log} == {f"127.0.0.1:{server.port}"}
         assert not private.whole_log
-    kinds = [failure["kind"] for failure in cli("failed", "site", "--json").ok().json]
+    kinds = [failure["kind"] for failure in cli.ask("failed", "site", "--json").ok().json]
     assert kinds == ["blocked_address"] * 3
 
 
@@ -208,7 +201,7 @@ def test_a_proxy_whose_name_leads_to_a_private_address_is_refused(cli: Cli) -> N
         named = f"http://proxy.test:{proxy.port}"
         cli.crawl(server.url, *FAST, env={**by(named, allow=False), **names.env}).ok(3)
         assert not proxy.connections
-        (failure,) = cli("failed", "site", "--json").ok().json
+        (failure,) = cli.ask("failed", "site", "--json").ok().json
         assert failure["kind"] == "proxy"
         assert (
             "is at 127.0.0.1, which is not public (loopback); proxy.allow_private allows it" in failure["reason"]
@@ -221,7 +214,7 @@ def test_a_proxy_whose_name_is_unknown(cli: Cli) -> None:
     with serve(StaticSite(chain(1))) as server, serve_names({}) as names:
         cli.crawl(server.url, *FAST, env={**by("http://proxy.test:1"), **names.env}).ok(3)
         assert not server.whole_log
-    (failure,) = cli("failed", "site", "--json").ok().json
+    (failure,) = cli.ask("failed", "site", "--json").ok().json
     assert failure["kind"] == "proxy"
     assert "there is no such name" in failure["reason"]
 

@@ -63,13 +63,13 @@ def test_what_pages_load_is_visited_too(cli: Cli, mode: str, processes: int) -> 
     assert kept == (6 if mode == "store" else 0)
     sources = dict(rows(cli, "SELECT source, COUNT(*) FROM urls GROUP BY source"))
     assert sources == {"initial": 1, "spider": 1, "resource": 10}
-    told = cli("explain", "site", f"{server.url}static/fonts/a.woff2", "--json").ok().json
+    told = cli.ask("explain", "site", f"{server.url}static/fonts/a.woff2", "--json").ok().json
     assert [step["how"] for step in told["chain"]] == ["initial", "resource", "resource"]
     assert told["referrers"] == [{"url": f"{server.url}static/site.css", "kind": "font", "nofollow": False}]
     cli.check("site")
     assert cli("doctor", "--json").ok(0).json["healthy"]
     if mode == "store":
-        shown = cli("show", "site", f"{server.url}static/app.js", "--as", "html").ok()
+        shown = cli.ask("show", "site", f"{server.url}static/app.js", "--as", "html").ok()
         assert shown.out == "let x = '<a href=/docs/never>'"
 
 

@@ -39,7 +39,7 @@ def test_disallowed_paths_are_never_asked_for(cli: Cli) -> None:
     assert not {"/private/x", "/private/y"} & set(asked)
     assert "/private/ok" in asked
     assert done.json["skipped"] == {"robots": 2}
-    shown = cli("show", "site", f"{server.url}private/x", "--json").ok().json
+    shown = cli.ask("show", "site", f"{server.url}private/x", "--json").ok().json
     assert (shown["state"], shown["reason"]) == ("skipped", "robots")
     assert "Disallow: /private/" in shown["rule"]
     cli.check("site")

@@ -57,7 +57,7 @@ def test_same_key_redirect_is_followed_in_place(cli: Cli) -> None:
         done = cli.crawl(server.url, *FAST).ok(0)
     assert visited(cli) == ["/", "/dir", "/dir/x"]
     assert done.json["visited"] == 3
-    meta = cli("show", "site", f"{server.url}dir", "--json").ok().json
+    meta = cli.ask("show", "site", f"{server.url}dir", "--json").ok().json
     assert meta["final_url"].endswith("/dir/")
 
 
@@ -126,7 +126,7 @@ def test_redirect_chains_end(cli: Cli) -> None:
     answers |= {"/p": redirect("/q"), "/q": redirect("/p")}
     with serve(StaticSite(answers)) as server:
         cli.crawl(server.url, *FAST).ok(3)
-    failed = {row["url"].rpartition("/")[2]: row["kind"] for row in cli("failed", "site", "--json").ok().json}
+    failed = {row["url"].rpartition("/")[2]: row["kind"] for row in cli.ask("failed", "site", "--json").ok().json}
     assert failed == {"r10": "too_many_redirects", "q": "redirect_loop"}
     cli.check("site")
 

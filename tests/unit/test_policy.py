@@ -217,6 +217,6 @@ def test_no_pattern_is_slow_on_a_long_url(pattern: str, unit: str) -> None:
 
 
 def _seconds(found: Policy, key: str) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     judge(found, key)
-    return time.perf_counter() - start
+    return time.process_time() - start

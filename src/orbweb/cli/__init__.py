@@ -7,6 +7,7 @@ goes to stdout; progress, notes and errors go to stderr.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from orbweb.errors import OrbwebError
@@ -25,12 +26,15 @@ def main() -> None:
     """Run a command and exit with the code that tells the truth.
 
     Modules are not garbage: the collector stays off while they load, and `settle_memory` leaves them out later.
+    Pydantic would look through every installed package for plugins; this process has no use for any.
     """
     gc.disable()
-    from orbweb.cli.commands import app
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    from orbweb.cli.commands import only
 
     try:
-        app(prog_name="orbweb")
+        with only(sys.argv[1:2]) as app:
+            app(prog_name="orbweb")
     except OrbwebError as error:
         notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
         sys.stderr.write(f"orbweb: {error}{notes}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -9,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.main import get_command_name
+from typer.models import CommandInfo
 
 from orbweb import __version__
 from orbweb.cli import output, settle_memory
 from orbweb.errors import UsageError
 
 if TYPE_CHECKING:
+    from orbweb.model import Document
     from orbweb.workspace import Workspace
 
 app = typer.Typer(
@@ -59,8 +63,21 @@ class ResourceMode(StrEnum):
 class ShowAs(StrEnum):
     """The choices of show --as."""
 
+    MARKDOWN = "markdown"
+    TEXT = "text"
     HTML = "html"
     META = "meta"
+
+
+class ExportTo(StrEnum):
+    """The choices of export --to."""
+
+    MARKDOWN = "markdown"
+    JSONL = "jsonl"
+    CSV = "csv"
+    ZIP = "zip"
+    LLMS = "llms"
+    FILES = "files"
 
 
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project of the workspace.")]
@@ -126,7 +143,28 @@ SitemapOption = Annotated[
     SitemapMode | None, typer.Option(help="auto: read sitemaps too [default]. only: follow no links. off: none.")
 ]
 Store = Annotated[Layout | None, typer.Option(help="How bodies are kept [segments].")]
+Refresh = Annotated[
+    bool, typer.Option("--refresh", help="Reuse nothing that earlier runs captured: fetch every page anew.")
+]
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
+
+
+@contextmanager
+def only(names: list[str]) -> Iterator[typer.Typer]:
+    """The app with the named command alone, or with all of them if there is none of that name.
+
+    Options are read from signatures, which for all commands takes longer than many a command itself.
+    """
+    every = app.registered_commands
+    app.registered_commands = [each for each in every if _name(each) in names] or every
+    try:
+        yield app
+    finally:
+        app.registered_commands = every
+
+
+def _name(command: CommandInfo) -> str | None:
+    return command.name or (get_command_name(command.callback.__name__) if command.callback else None)
 
 
 @contextmanager
@@ -218,6 +256,7 @@ def crawl(
     allow_private: AllowPrivate = None,
     order: OrderOption = None,
     store: Store = None,
+    refresh: Refresh = False,
     new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -249,7 +288,7 @@ def crawl(
     )
     from orbweb.app import Request
 
-    request = Request(urls or (), project, config, settings, new_run)
+    request = Request(urls or (), project, config, settings, new_run, refresh=refresh)
     _run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress)
 
 
@@ -305,6 +344,7 @@ def resume(
     processes: Processes = None,
     rate: Rate = None,
     config: ConfigFile = None,
+    refresh: Refresh = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -318,7 +358,7 @@ def resume(
     )
     from orbweb.app import Request
 
-    request = Request((), project, config, settings)
+    request = Request((), project, config, settings, refresh=refresh)
     _run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress)
 
 
@@ -395,11 +435,22 @@ def runs(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir 
 def queue(
     project: ProjectName,
     clear: Annotated[bool, typer.Option("--clear", help="Give up what is queued; completes the run.")] = False,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Queue parked URLs: the family with this pattern, or those in which this RE2 pattern is found.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show what is queued, by source, and what is next."""
+    """Show what is queued, by source, what is next, and what is parked as a trap."""
+    if clear and release is not None:
+        raise UsageError("--clear gives up what --release queues: use one of them")
     with _open(workspace) as opened:
+        if release is not None:
+            typer.echo(f"{opened.release(project, release)} parked URLs queued", err=True)
         if clear:
             typer.echo(f"{opened.clear_queue(project)} queued URLs given up", err=True)
         output.emit(opened.queue(project), output.queue_text, as_json=as_json)
@@ -409,12 +460,46 @@ def queue(
 def pages(
     project: ProjectName,
     run: RunNumber = None,
+    near: Annotated[
+        bool, typer.Option("--near-duplicates", help="Only pages that say nearly the same, in groups.")
+    ] = False,
+    within: Annotated[
+        int, typer.Option(min=0, max=64, metavar="BITS", help="How much two may differ, of 64 bits.")
+    ] = 3,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """List the unique pages of a run, with their alternates."""
+    """List the unique pages of a run, with their alternates, words and tokens."""
     with _open(workspace) as opened:
-        output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)
+        if near:
+            output.emit(opened.near_duplicates(project, run, within=within), output.near_text, as_json=as_json)
+        else:
+            output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)
+
+
+@app.command()
+def diff(
+    project: ProjectName,
+    old: Annotated[int | None, typer.Argument(metavar="RUN", help="The earlier run.")] = None,
+    new: Annotated[int | None, typer.Argument(metavar="RUN", help="The later run; the latest.")] = None,
+    stat: Annotated[bool, typer.Option("--stat", help="How many lines of each page changed, not which.")] = False,
+    noise: Annotated[
+        bool, typer.Option("--noise", help="Dates, counters and tokens count as changes too.")
+    ] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if there are differences.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Show what changed between two runs: the latest and the one before it, unless others are named."""
+    from orbweb.store.compare import differs
+
+    with _open(workspace) as opened:
+        report = opened.diff(project, old, new, keep_noise=noise)
+    if stat:
+        report["changed"] = [{name: page[name] for name in page if name != "diff"} for page in report["changed"]]
+    output.emit(report, output.diff_text, as_json=as_json)
+    if exit_code and differs(report):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -422,15 +507,25 @@ def show(
     project: ProjectName,
     url: Annotated[str, typer.Argument(metavar="URL")],
     show_as: Annotated[
-        ShowAs, typer.Option("--as", help="html: the stored body. meta: what is known.")
+        ShowAs,
+        typer.Option(
+            "--as",
+            help="markdown, text: what was read out of the page. html: the stored body. meta: what is known.",
+        ),
     ] = ShowAs.META,
     run: RunNumber = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show one URL: its stored body, or everything known about it. Exit code 3 if the run never saw it."""
+    """Show one URL: its Markdown, text or stored body, or everything known about it.
+
+    A pipe gets exactly what is kept, a terminal no control characters. An alternate shows the page it belongs to.
+    Exit code 3 if the run never saw the URL or kept no page of it.
+    """
     from orbweb.library import Workspace
 
+    if as_json and show_as is not ShowAs.META:
+        raise UsageError(f"--json goes with --as meta, not with --as {show_as.value}")
     opened = Workspace(workspace)
     report = opened.show(project, url, run=run)
     if report is None:
@@ -438,11 +533,94 @@ def show(
         raise typer.Exit(3)
     if show_as is ShowAs.META:
         output.emit(report, output.url_text, as_json=as_json)
-    elif not report.get("body_sha256"):
-        typer.echo(f"orbweb: no body is stored for {url} (state {report['state']})", err=True)
-        raise typer.Exit(3)
+    elif show_as is ShowAs.HTML and report.get("body_sha256"):
+        output.write(opened.body(report["body_sha256"]), report["encoding"] or "utf-8")
     else:
-        output.write_bytes(opened.body(report["body_sha256"]))
+        _write_document(opened.document(project, url, run=run), report, show_as)
+
+
+def _write_document(document: Document | None, report: dict[str, Any], show_as: ShowAs) -> None:
+    """The text of a page on stdout; where there is none, why, and exit code 3."""
+    if document is None or show_as is ShowAs.HTML:
+        what = "body" if show_as is ShowAs.HTML else "page"
+        typer.echo(f"orbweb: no {what} is kept of {report['url']}: {output.why_no_page(report)}", err=True)
+        raise typer.Exit(3)
+    if report["role"] == "alternate":
+        typer.echo(f"an alternate of {report['primary']}", err=True)
+    text = document.markdown if show_as is ShowAs.MARKDOWN else document.text
+    output.write(text.encode("utf-8", "replace"))
+
+
+@app.command()
+def extract(
+    project: ProjectName,
+    run: RunNumber = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what this extractor has read already.")] = False,
+    processes: Processes = None,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Read stored pages again with the extractor of this version, without any request.
+
+    Markdown, text and figures of the pages change; pages, alternates and the manifest stay as they are.
+    Exit codes: 0 all read, 3 some could not be and keep what they had, 4 stopped with pages left, 5 busy.
+    """
+    from orbweb import app as application
+    from orbweb.cli.progress import Display
+
+    settle_memory()
+    request = application.Request((), project, None, _given(engine__processes=processes))
+    with _open(workspace) as opened, Display(quiet=no_progress) as display:
+        report = application.extract(
+            opened, request, number=run, everything=everything, watch=display.watch, note=display.note
+        )
+    output.emit(report, output.extract_text, as_json=as_json)
+    raise typer.Exit(application.extract_code(report))
+
+
+@app.command()
+def export(
+    project: ProjectName,
+    to: Annotated[ExportTo, typer.Option("--to", help="markdown, llms and files: a folder. Others: one file.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="PATH", help="The folder or the file; - writes jsonl and csv to stdout."),
+    ],
+    run: RunNumber = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="csv: cells as they are, also those that a spreadsheet would compute.")
+    ] = False,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Write the pages of a run to files: Markdown with links between the files, JSON lines, CSV, bodies.
+
+    Needs no network. Interrupted, it goes on when it is repeated; repeated later, it writes what has changed.
+    """
+    from dataclasses import asdict
+
+    from orbweb.cli.progress import Display
+    from orbweb.library import Workspace
+
+    standard = str(out) == "-"
+    if standard and as_json:
+        raise UsageError("--json and --out - both write to standard output; leave one of them out")
+    settle_memory()
+    with Display(quiet=no_progress) as display:
+        done = Workspace(workspace).export(
+            project,
+            to=to.value,
+            out=sys.stdout.buffer if standard else out,
+            run=run,
+            raw=raw,
+            on_progress=display.count,
+        )
+        if standard and not no_progress:
+            display.note(output.export_text(asdict(done)))
+    if not standard:
+        output.emit(asdict(done), output.export_text, as_json=as_json)
 
 
 @app.command()
@@ -464,6 +642,33 @@ def explain(
     if report["state"] == "unknown":
         typer.echo(f"orbweb: {url} is not known in run {report['run']} of {project}", err=True)
         raise typer.Exit(3)
+
+
+@app.command()
+def search(
+    project: ProjectName,
+    query: Annotated[
+        list[str], typer.Argument(metavar="QUERY...", help='Words, "a phrase", a beginning*, and -not these.')
+    ],
+    run: RunNumber = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Results at most.")] = 20,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Find pages by their words, the best first. The first search after a crawl indexes what is new.
+
+    Exit code 3 if nothing is found.
+    """
+    from orbweb.cli.progress import Steps
+    from orbweb.library import Workspace
+
+    with Steps("pages indexed", quiet=no_progress) as steps:
+        found = Workspace(workspace).search(
+            project, " ".join(query), run=run, limit=limit, on_progress=steps.watch
+        )
+    output.emit(found, output.search_text, as_json=as_json)
+    raise typer.Exit(0 if found else 3)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -28,10 +29,18 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() or character == "\n" else "\ufffd" for character in text)
 
 
-def write_bytes(body: bytes) -> None:
-    """A stored body, as it is."""
+def write(body: bytes, encoding: str = "utf-8") -> None:
+    """What is kept, byte by byte; to a terminal as text, without what could drive it."""
+    if sys.stdout.isatty():
+        typer.echo(harmless(body.decode(encoding, "replace")), nl=not body.endswith(b"\n"))
+        return
     sys.stdout.buffer.write(body)
     sys.stdout.buffer.flush()
+
+
+def harmless(text: str) -> str:
+    """As `printable`, with its tabs."""
+    return "\t".join(printable(part) for part in text.replace("\r\n", "\n").split("\t"))
 
 
 def manifest(lines: Iterable[str], *, as_json: bool) -> None:
@@ -76,10 +85,22 @@ def _skips(report: Report) -> str:
 
 def _figures(report: Report) -> str:
     return (
-        f"{report['visited']} visited, {many(report['pages'], 'page')}, "
+        f"{report['visited']} visited{_reused(report)}, {many(report['pages'], 'page')}, "
         f"{many(report['alternates'], 'alternate')}, {report['failed']} failed, "
         f"{report['queued']} queued{_skips(report)}"
     )
+
+
+def _reused(report: Report) -> str:
+    cached = report["reused"] - report["not_modified"]
+    words = [f"{report['not_modified']} unchanged"] * bool(report["not_modified"]) + [f"{cached} cached"] * bool(
+        cached
+    )
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _tokens(report: Report) -> str:
+    return f"{report['tokens']:,} tokens of Markdown ({report['tokenizer']})"
 
 
 def crawl_text(report: Report) -> str:
@@ -90,13 +111,15 @@ def crawl_text(report: Report) -> str:
         f"{word.replace('_', ' ')}: {_figures(report)}",
         f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
     ]
+    if report["tokenizer"]:
+        lines.append(_tokens(report))
     for base in report["bases"]:
         moved = (
             ""
             if base["scope"] == base["url"].rstrip("/") or base["scope"] == base["url"]
             else f" -> {base['scope']}"
         )
-        lines.append(f"  {base['url']}{moved}: {many(base['pages'], 'page')}")
+        lines.append(f"  {base['url']}{moved}: {_base_figures(base)}")
     lines.append(f"workspace {report['workspace']}, project {report['project']}, run {report['run']}")
     project = report["project"]
     if report["queued"]:
@@ -104,6 +127,14 @@ def crawl_text(report: Report) -> str:
     if report["failed"]:
         lines.append(f"what failed: orbweb failed {project}")
     return "\n".join(lines)
+
+
+def _base_figures(base: Report) -> str:
+    given = f"{many(base['pages'], 'page')}, {many(base['alternates'], 'alternate')}"
+    if base["limit"] is None:
+        return given
+    left = f"{base['remaining']} left" if base["remaining"] else "reached"
+    return f"{given}, page limit {base['limit']}: {left}"
 
 
 def plan_text(report: Report) -> str:
@@ -140,6 +171,8 @@ def status_text(report: Report) -> str:
         activity += ", held"
     last = report["crawls"][-1]
     lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
+    if report["tokenizer"]:
+        lines.append(f"  {_tokens(report)}")
     ended = f" ({last['ended_by']})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
     lines.append(f"  last crawl: {last['shown']}{ended}{error}")
@@ -182,9 +215,80 @@ def queue_text(report: Report) -> str:
 def pages_text(found: list[Report]) -> str:
     lines = []
     for page in found:
-        lines.append(f"{page['url']}  {size(page['bytes'])}  {page['title'] or ''}".rstrip())
+        lines.append(_page_line(page))
         lines.extend(f"    also {url}" for url in page["alternates"])
     return "\n".join(lines) or "no pages"
+
+
+def _page_line(page: Report) -> str:
+    read = "" if page["tokens"] is None else f"  {many(page['words'], 'word')}, {many(page['tokens'], 'token')}"
+    return f"{page['url']}  {size(page['bytes'])}{read}  {page['title'] or ''}".rstrip()
+
+
+def near_text(found: list[list[Report]]) -> str:
+    """Groups of pages that say nearly the same."""
+    groups = [
+        "\n".join([many(len(group), "page"), *(f"  {_page_line(page)}" for page in group)]) for group in found
+    ]
+    return "\n".join(groups) or "no near-duplicates"
+
+
+_DIFFERENCES = ("added", "removed", "moved", "redirected", "failing", "changed")
+_MARKS = {"added": "+", "removed": "-", "moved": ">", "redirected": ">", "failing": "!", "changed": "~"}
+
+
+def diff_text(report: Report) -> str:
+    """Lists first, then the lines of each changed page."""
+    lines: list[str] = []
+    for kind in _DIFFERENCES:
+        lines.extend(f"{_MARKS[kind]} {kind:<10}  {_difference(item)}" for item in report[kind])
+    for page in report["changed"]:
+        lines.extend(("", *page["diff"]) if "diff" in page else ())
+    if lines:
+        lines.append("")
+    lines.append(_diff_summary(report))
+    return "\n".join(lines)
+
+
+def _difference(item: Report) -> str:
+    if "lines_added" in item:
+        return f"{item['url']}  +{item['lines_added']} -{item['lines_removed']}"
+    if "from" in item:
+        return f"{item['url']}  from {item['from']}"
+    if "to" in item:
+        return f"{item['url']}  to {item['to']}"
+    why = item.get("why") or item.get("kind")
+    return f"{item['url']}  ({why})" if why else str(item["url"])
+
+
+def _diff_summary(report: Report) -> str:
+    counted = ", ".join(f"{len(report[kind])} {kind}" for kind in _DIFFERENCES)
+    noise = Counter(kind for page in report["noise"] for kind in page["noise"])
+    volatile = ", ".join(f"{kind} on {many(pages, 'page')}" for kind, pages in noise.items())
+    parts = [f"run {report['old']} to run {report['new']}: {counted}; {report['unchanged']} unchanged"]
+    if report["noise"]:
+        parts.append(f"{many(len(report['noise']), 'page')} with nothing but noise ({volatile}; --noise shows it)")
+    if report["pending"]:
+        parts.append(f"{report['pending']} not visited yet")
+    if report["left_out"]:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in report["left_out"].items())
+        parts.append(f"not compared, because run {report['new']} skips them: {reasons}")
+    return "; ".join(parts)
+
+
+def search_text(found: list[Report]) -> str:
+    return "\n".join(f"{row['title'] or row['url']}\n  {row['url']}\n  {_marked(row)}" for row in found) or (
+        "nothing found"
+    )
+
+
+def _marked(row: Report) -> str:
+    """The snippet with its matches between stars."""
+    text, shown, end = row["snippet"], [], 0
+    for first, last in row["marks"]:
+        shown += [text[end:first], "**", text[first:last], "**"]
+        end = last
+    return "".join([*shown, text[end:]])
 
 
 def failed_text(found: list[Report]) -> str:
@@ -199,12 +303,55 @@ def retry_text(report: Report) -> str:
     return f"{many(report['queued'], 'URL')} queued again: orbweb resume {report['project']}"
 
 
+def export_text(report: Report) -> str:
+    """What an export did, in a sentence or two."""
+    place = report["out"] or "standard output"
+    text = f"{many(report['pages'], 'page')} of run {report['run']} as {report['to']}: {place}"
+    changes = [f"{report[name]} {name}" for name in ("written", "unchanged", "removed") if report[name]]
+    text += f" ({size(report['bytes'])}" + (f", {', '.join(changes)})" if report["files"] > 1 else ")")
+    if report["kept"]:
+        text += f"\n{many(report['kept'], 'former file')} left there, because somebody has changed them"
+    return text
+
+
 def url_text(report: Report) -> str:
-    lines = [f"{name}: {value}" for name, value in report.items() if value is not None and name != "links"]
+    nested = ("links", "document")
+    lines = [f"{name}: {value}" for name, value in report.items() if value is not None and name not in nested]
+    if report["document"]:
+        lines.append("document:")
+        facts = report["document"].items()
+        lines += [f"  {name}: {value}" for name, value in facts if value != "" and name != "headings"]
+        lines += [f"  {'#' * heading['level']} {heading['text']}" for heading in report["document"]["headings"]]
     if report.get("links"):
         lines.append("links:")
         lines.extend(f"  {link['url']}" for link in report["links"])
     return "\n".join(lines)
+
+
+def extract_text(report: Report) -> str:
+    """What a person reads at the end of an extraction."""
+    lines = [f"failed: {row['url']}: {row['problem']}" for row in report["failed"]]
+    if not report["pages"]:
+        return f"run {report['run']}: every page was read by extractor {report['extractor']} already"
+    lines.append(
+        f"run {report['run']}: {report['extracted']} of {many(report['pages'], 'page')} read by extractor "
+        f"{report['extractor']} in {span(report['seconds'])}"
+    )
+    if report["left"]:
+        lines.append(f"{many(report['left'], 'page')} left: orbweb extract {report['project']}")
+    return "\n".join(lines)
+
+
+def why_no_page(report: Report) -> str:
+    """What became of a URL of which nothing is kept."""
+    state: str = report["state"]
+    if state == "skipped":
+        return f"skipped ({report['reason']}): {report['rule']}"
+    if state == "failed":
+        return f"failed ({report['kind']}): {report['error']}"
+    if state == "visited":
+        return f"it answered HTTP {report['status']}, {report['content_type'] or 'of no declared type'}"
+    return state
 
 
 def explain_text(report: Report) -> str:
@@ -213,6 +360,8 @@ def explain_text(report: Report) -> str:
     if report["asked"] != report["url"]:
         lines.append(f"  the same as {report['url']}, the first spelling found of the key {report['key']}")
     lines.append(f"  rule: {report['rule']}")
+    if report["reuse"]:
+        lines.append(f"  {_reuse_text(report)}")
     if report["proxy"]:
         lines.append(f"  by proxy {report['proxy']}")
     if report["chain"]:
@@ -248,6 +397,13 @@ def _visit_text(report: Report) -> str:
         return f"HTTP {report['status']}, an alternate: the same content as {report['primary']}"
     page = "a page" if report["role"] == "primary" else "no page"
     return f"HTTP {report['status']}, {page}"
+
+
+def _reuse_text(report: Report) -> str:
+    source = report["reused_from"]
+    shown = f"run {source['run']} of {source['project']}" if source else "a run that is gone"
+    asked = "not asked for: fresh enough" if report["reuse"] == "cached" else "unchanged, says the server"
+    return f"{asked}; page, text and links are those of {shown}"
 
 
 def _referrer_lines(found: list[Report]) -> list[str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from turbohtml import Document as Dom
 
 from orbweb import parse
-from orbweb.content import main, markdown, meta, simhash, text, tokens
+from orbweb.content import main, markdown, meta, simhash, text
+from orbweb.content.tokens import ESTIMATOR, Tokenizer
 from orbweb.model import Document
 
 VERSION = 1
@@ -23,9 +24,9 @@ def extract(html: str | bytes, url: str) -> Document:
     return read(parse.dom(body, "text/html; charset=utf-8" if isinstance(html, str) else None), url)
 
 
-def read(dom: Dom, url: str) -> Document:
+def read(dom: Dom, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
     """The document of a DOM, which is changed on the way: nothing else may use it afterwards."""
-    about = meta.read(dom)
+    about = meta.read(dom, url)
     chosen = main.choose(dom)
     rendered = markdown.render(chosen.element, url)
     plain = text.plain(chosen.element)
@@ -39,9 +40,10 @@ def read(dom: Dom, url: str) -> Document:
         published=about.published,
         headings=rendered.headings,
         words=len(plain.split()),
-        tokens=tokens.count(rendered.markdown),
+        tokens=tokenizer.count(rendered.markdown),
         hidden=chosen.hidden,
         confidence=chosen.confidence,
         generator=chosen.generator,
         simhash=simhash.of(plain),
+        tokenizer=tokenizer.name,
     )

@@ -11,6 +11,9 @@ from turbohtml import Element, Node, NodeIterator, Text
 
 SENTENCE = 25
 """Characters of a block that may be a sentence; shorter ones are labels."""
+MAX_CHARACTERS = 4_000_000
+MAX_TEXTS = 50_000
+"""Of a page that is weighed. No page that people write is longer."""
 MAX_INLINE = 32
 """Inline elements around a text that are looked at."""
 MAX_CARD = 4
@@ -89,10 +92,14 @@ class Block:
         return len(" ".join(self.element.text.split())) <= 1.3 * self.size + 20
 
 
-def read(root: Element) -> list[Block]:
-    """The blocks of an element."""
+def read(root: Element) -> list[Block] | None:
+    """The blocks of an element; None where it has too much text to be weighed."""
+    if len(root.text) > MAX_CHARACTERS:
+        return None
     found: dict[Element, Block] = {}
-    for node in NodeIterator(root, _SHOW_TEXT):
+    for count, node in enumerate(NodeIterator(root, _SHOW_TEXT)):
+        if count == MAX_TEXTS:
+            return None
         text = node.data.strip() if isinstance(node, Text) else ""
         if not text:
             continue

@@ -38,7 +38,7 @@ class Main:
 
 def choose(dom: Dom) -> Main:
     """The main element of a page. What is left in it is content."""
-    body = dom.select_one("body") or dom.select_one("html")
+    body = dom.select_one("body")
     if body is None:
         return Main(Element("body"), 0.0, "", 0)
     found = generators.find(dom)
@@ -61,6 +61,8 @@ def _general(body: Element, *, stated: bool, shell: bool) -> tuple[Element, floa
     """The content of a page of unknown make, and how sure that is."""
     chrome.drop_places(body, shell=shell)
     found = blocks.read(body)
+    if found is None:
+        return body, 0.2
     prose, text = scoring.weigh(found, body)
     chrome.drop_named(body, prose, text, article=stated)
     found = _inside(found, body)

@@ -1,11 +1,18 @@
-"""The main element becomes Markdown."""
+"""The main element becomes Markdown.
+
+Always: what is written reads back, by a CommonMark reader with tables, as the same headings, code, tables and
+words; text that looks like Markdown is escaped. The element is used up: it has then the shape for text.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from turbohtml import Element, Markdown
 
+from orbweb.content import signs
+from orbweb.content.shape import shape
 from orbweb.model import Heading
 
 
@@ -18,10 +25,21 @@ class Rendered:
 
 
 def render(element: Element, url: str) -> Rendered:
-    """The Markdown of an element; its links are made absolute against `url`."""
-    element.resolve_links(url)
+    """The Markdown of an element; its links are made absolute against `url`, or the `<base>` of its page."""
+    shape(element, url)
     headings = tuple(
         Heading(int(found.tag[1]), " ".join(found.text.split()))
-        for found in element.select("h1, h2, h3, h4, h5, h6")
+        for found in element.iter_elements(("h1", "h2", "h3", "h4", "h5", "h6"))
     )
-    return Rendered(element.to_markdown(Markdown()), headings)
+    return Rendered(_tidy(element.to_markdown(_OPTIONS), element), headings)
+
+
+_OPTIONS = Markdown(tables=Markdown.Tables(header="detect", cell_blocks="text"))
+_inner_underscores = re.compile(r"\\_(?<=[^\W_]\\_)(?=[^\W_])")
+
+
+def _tidy(markdown: str, element: Element) -> str:
+    markdown = signs.write(markdown)
+    if "\\_" in markdown and "\\_" not in element.text:
+        markdown = _inner_underscores.sub("_", markdown)
+    return markdown

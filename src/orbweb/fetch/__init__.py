@@ -11,15 +11,23 @@ from typing import NamedTuple, Protocol
 from orbweb.model import Failed, Fetched
 
 
+class Validators(NamedTuple):
+    """What tells a body that we have from a newer one: an entity tag, a date, or both."""
+
+    etag: str | None
+    last_modified: str | None
+
+
 class Want(NamedTuple):
     """What of a body is read: only what may be a page, styles too, or any; how much of it; and whether more is cut
-    or fails. Without `most`, the fetcher's own limit counts.
+    or fails. Without `most`, the fetcher's own limit counts. With `unless`, nothing if it is still that one.
     """
 
     any_type: bool = False
     styles: bool = False
     most: int | None = None
     cut: bool = False
+    unless: Validators | None = None
 
 
 PAGE = Want()

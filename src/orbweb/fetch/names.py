@@ -2,7 +2,8 @@
 
 Owns the answers that are remembered and the questions under way. Always holds: the event loop never waits (c-ares
 works in a thread of its own); a name that is being asked for is not asked for twice; whoever asks is told
-exactly once, later and in the loop's thread, unless `close` came first. Never judges an address.
+exactly once, later and in the loop's thread, unless `close` came first. Never judges an address. c-ares is loaded
+for the first name: a site that is given by its address needs none.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import contextlib
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import pycares
+from typing import TYPE_CHECKING
 
 from orbweb.model import Failed, FailKind
+
+if TYPE_CHECKING:
+    import pycares
 
 LEAST_S = 5.0
 MOST_S = 300.0
@@ -28,10 +31,10 @@ SHARE = 4
 _NO_SORT = 1 << 7
 
 _KINDS = {
-    pycares.errno.ARES_ENOTFOUND: FailKind.DNS_NXDOMAIN,
-    pycares.errno.ARES_EBADNAME: FailKind.DNS_NXDOMAIN,
-    pycares.errno.ARES_ENODATA: FailKind.DNS_NO_ADDRESS,
-    pycares.errno.ARES_ETIMEOUT: FailKind.DNS_TIMEOUT,
+    "ARES_ENOTFOUND": FailKind.DNS_NXDOMAIN,
+    "ARES_EBADNAME": FailKind.DNS_NXDOMAIN,
+    "ARES_ENODATA": FailKind.DNS_NO_ADDRESS,
+    "ARES_ETIMEOUT": FailKind.DNS_TIMEOUT,
 }
 _WORDS = {
     FailKind.DNS_NXDOMAIN: "there is no such name",
@@ -63,7 +66,8 @@ class Names:
         self._asked: dict[str, list[Told]] = {}
         self._closed = False
         self._deadlines: dict[str, asyncio.TimerHandle] = {}
-        self._channel = pycares.Channel(servers=servers or None, timeout=timeout_s / SHARE, tries=TRIES)
+        self._servers = servers
+        self._channel: pycares.Channel | None = None
 
     def ask(self, name: str, told: Told) -> None:
         """`told` is called with the answer."""
@@ -88,7 +92,8 @@ class Names:
             deadline.cancel()
         self._asked.clear()
         self._closed = True
-        self._channel.close()
+        if self._channel is not None:
+            self._channel.close()
 
     def _tell(self, told: Told, answer: Found | Failed) -> None:
         if not self._closed:
@@ -101,16 +106,18 @@ class Names:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._answered, name, addresses, ttl, error)
 
+        if self._channel is None:
+            self._channel = _open_channel(self._servers, self._timeout_s)
         self._channel.getaddrinfo(name, None, type=socket.SOCK_STREAM, flags=_NO_SORT, callback=answered)
 
     def _answered(self, name: str, addresses: tuple[str, ...], ttl: int, error: int | None) -> None:
-        if error is None and not addresses:
-            error = pycares.errno.ARES_ENODATA
-        if error is None:
+        if error is not None:
+            self._settle(name, _refused(name, error))
+        elif addresses:
             until = self._clock() + min(max(float(ttl), LEAST_S), MOST_S)
             self._settle(name, Found(addresses, until))
         else:
-            self._settle(name, _failed(name, _KINDS.get(error, FailKind.DNS_SERVFAIL), error))
+            self._settle(name, _failed(name, FailKind.DNS_NO_ADDRESS))
 
     def _settle(self, name: str, answer: Found | Failed) -> None:
         deadline = self._deadlines.pop(name, None)
@@ -141,6 +148,18 @@ def _read(result: pycares.AddrInfoResult) -> tuple[tuple[str, ...], int]:
     return tuple(ordered), min((node.ttl for node in result.nodes), default=0)
 
 
-def _failed(name: str, kind: FailKind, error: int | None = None) -> Failed:
-    words = _WORDS.get(kind) or f"the name server failed: {pycares.errno.strerror(error or 0)!s}"
-    return Failed(kind, f"{name}: {words}", retriable=kind not in _LASTING)
+def _open_channel(servers: Sequence[str], timeout_s: float) -> pycares.Channel:
+    import pycares
+
+    return pycares.Channel(servers=servers or None, timeout=timeout_s / SHARE, tries=TRIES)
+
+
+def _refused(name: str, error: int) -> Failed:
+    from pycares import errno
+
+    kind = _KINDS.get(errno.errorcode.get(error, ""), FailKind.DNS_SERVFAIL)
+    return _failed(name, kind, f"the name server failed: {errno.strerror(error)!s}")
+
+
+def _failed(name: str, kind: FailKind, words: str = "") -> Failed:
+    return Failed(kind, f"{name}: {_WORDS.get(kind, words)}", retriable=kind not in _LASTING)

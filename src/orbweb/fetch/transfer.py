@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pycurl
 
 from orbweb.encodings import UNDECLARED, media_type
-from orbweb.fetch import Listener, Want
+from orbweb.fetch import Listener, Validators, Want
 from orbweb.fetch.guard import Guard, Pin
 from orbweb.fetch.identity import Identity, Lines
 from orbweb.fetch.proxies import Proxies, Proxy, no_proxy
@@ -151,6 +151,8 @@ class Transfer:
             self.curl.setopt(pycurl.PIPEWAIT, is_secure)
             self._is_secure = is_secure
         said = self._egress.identity.lines(url)
+        if want.unless is not None:
+            said = (*said, *_conditions(want.unless))
         if said != self._said:
             self.curl.setopt(pycurl.HTTPHEADER, list(said))
             self._said = said
@@ -263,6 +265,11 @@ class Transfer:
 
     def latency_ms(self) -> int:
         return round((time.monotonic() - self.started_at) * 1000)
+
+
+def _conditions(unless: Validators) -> Lines:
+    tag = (f"If-None-Match: {unless.etag}",) if unless.etag else ()
+    return (*tag, f"If-Modified-Since: {unless.last_modified}") if unless.last_modified else tag
 
 
 def _status(line: bytes) -> int:

@@ -60,8 +60,7 @@ class SqliteFrontier:
         self.reload()
 
     def reload(self) -> None:
-        """Read the queue anew; nothing is leased and every admitted row is written."""
-        self._leased.clear()
+        """Read the queue anew; what is leased stays so, and every admitted row is written."""
         self._deferred.clear()
         lanes = self._db.all("queued_lanes", run_id=self._run_id)
         self._lanes = {lane: _Lane(horizon=Place(0, 0)) for (lane,) in lanes}
@@ -91,6 +90,10 @@ class SqliteFrontier:
         item = heapq.heappop(self._lanes[lane].heap)[2]
         self._leased.add(item.id)
         return item
+
+    def is_leased(self, number: int) -> bool:
+        """Whether the URL with this id is leased."""
+        return number in self._leased
 
     def settled(self, item: Item) -> None:
         """A lease that ended in a visit."""
@@ -171,7 +174,7 @@ class SqliteFrontier:
             rank=start.rank,
             count=CHUNK + 1,
         )
-        items = [(_item(row), row[10]) for row in rows]
+        items = [(_item(row), row[11]) for row in rows]
         lane.horizon = items[CHUNK][0].place if len(items) > CHUNK else None
         now = self._clock()
         for item, due_at in items[:CHUNK]:
@@ -185,4 +188,4 @@ class SqliteFrontier:
 
 
 def _item(row: Row) -> Item:
-    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:10])
+    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:10])._replace(kin=bool(row[10]))

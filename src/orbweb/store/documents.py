@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import zstandard
 
+from orbweb.errors import CorruptBody
 from orbweb.model import Document, Heading, PackedDocument
 from orbweb.store import blobs
 from orbweb.store.db import Database
 
 _SIGN = 1 << 63
+_REPEATED = ("extractor", "title", "language", "words", "tokens", "confidence", "simhash")
 
 
 class Captured(NamedTuple):
@@ -40,8 +42,19 @@ class Captured(NamedTuple):
     document: Document
 
 
-def pack(document: Document, extractor: int, compressor: zstandard.ZstdCompressor) -> PackedDocument:
-    """The document as rows have it."""
+class Kept(NamedTuple):
+    """A document, the version of the extractor that made it, and the primary URL of its page."""
+
+    url: str
+    sha256: bytes
+    extractor: int
+    document: Document
+
+
+def pack(
+    document: Document, extractor: int, sketch: bytes, compressor: zstandard.ZstdCompressor
+) -> PackedDocument:
+    """The document as rows have it, with the sketch of its text (see traps)."""
     fields = {**asdict(document), "extractor": extractor}
     record = json.dumps(fields, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
     return PackedDocument(
@@ -51,30 +64,69 @@ def pack(document: Document, extractor: int, compressor: zstandard.ZstdCompresso
         document.language,
         document.words,
         document.tokens,
+        document.tokenizer,
         document.confidence,
-        (document.simhash ^ _SIGN) - _SIGN,
+        signed(document.simhash),
+        sketch,
         len(record),
         compressor.compress(record),
     )
 
 
-def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
-    """The document of a row, or `CorruptBody` saying what is wrong at `where`."""
+def signed(simhash: int) -> int:
+    """The 64 bits as the database keeps them."""
+    return (simhash ^ _SIGN) - _SIGN
+
+
+def unsigned(stored: int) -> int:
+    """The 64 bits of what the database keeps."""
+    return stored & (2 * _SIGN - 1)
+
+
+def _fields(sha256: bytes, size: int, frame: bytes, where: str) -> dict[str, Any]:
     record = blobs.unpack(frame, size, sha256, where=where)
     fields: dict[str, Any] = json.loads(record.decode("utf-8", "surrogatepass"))
+    return fields
+
+
+def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
+    """The document of a row, or `CorruptBody` saying what is wrong at `where`."""
+    fields = _fields(sha256, size, frame, where)
     del fields["extractor"]
     headings = tuple(Heading(level, text) for level, text in fields.pop("headings"))
     return Document(headings=headings, **fields)
 
 
-def captured(db: Database, run_id: int) -> Iterator[Captured]:
-    """The pages of a run in the order of commits, each read when its turn comes."""
+def problem(row: PackedDocument) -> str | None:
+    """What is wrong with a row: its frame, or a column that its record has otherwise. None if all is well."""
+    try:
+        fields = _fields(row.sha256, row.size, row.frame, f"document {row.sha256.hex()}")
+    except CorruptBody as error:
+        return str(error)
+    fields["simhash"] = signed(fields["simhash"])
+    other = [name for name in _REPEATED if getattr(row, name) != fields[name]]
+    return f"its column {other[0]} is not what its record says" if other else None
+
+
+def of_url(db: Database, run_id: int, url_id: int) -> Kept | None:
+    """The document of a page; for an alternate that of the page it belongs to. None where there is no page."""
+    row = db.one("document_of", run_id=run_id, url_id=url_id)
+    if row is None:
+        return None
+    url, sha256, extractor, size, frame = row
+    return Kept(url, sha256, extractor, unpack(sha256, size, frame, where=f"{db.path}: document of {url}"))
+
+
+def captured(db: Database, run_id: int, order: Iterable[int] | None = None) -> Iterator[Captured]:
+    """The pages of a run in the order of commits, or of the given ids of URLs, each read when its turn comes."""
     alternates: defaultdict[bytes, list[tuple[str, str]]] = defaultdict(list)
     for content, key, url in db.each("alternates_of", run_id=run_id):
         alternates[content].append((key, url))
-    for key, url, status, depth, content, body, size, kind, final, at, sha256, length, frame in db.each(
-        "page_documents", run_id=run_id
-    ):
+    if order is None:
+        rows = db.each("page_documents", run_id=run_id)
+    else:
+        rows = (row for url_id in order for row in db.all("page_document", run_id=run_id, url_id=url_id))
+    for key, url, status, depth, content, body, size, kind, final, at, sha256, length, frame in rows:
         document = unpack(sha256, length, frame, where=f"{db.path}: document of {url}")
         others = tuple(alternates.get(content, ()))
         yield Captured(

@@ -15,7 +15,7 @@ from orbweb.lifecycle import ItemState
 from orbweb.model import Place, Role, Source, Verdict
 from orbweb.store.db import Database, moment
 from orbweb.store.outlinks import FLAGS, VERSION, Outlink, pack
-from orbweb.store.runs import Base
+from orbweb.store.runs import Base, named
 
 Report = dict[str, Any]
 
@@ -25,7 +25,7 @@ REFUSED = "skipped"
 
 _FIELDS = (
     "url key state verdict reason rule source depth hops place before due base status kind error tries role "
-    "proxy primary redirects_to chain referrers"
+    "proxy reuse reused_from primary redirects_to chain referrers"
 )
 _HEAD = len(pack([], b""))
 _EDGES = {flag: edge for edge, flag in FLAGS.items()}
@@ -134,7 +134,7 @@ def _outcome(db: Database, run_id: int, url_id: int) -> Report:
     row = db.one("outcome_of", run_id=run_id, url_id=url_id)
     if row is None:
         return {}
-    status, kind, error, tries, role, target, content, proxy = row
+    status, kind, error, tries, role, target, content, proxy, reuse, reused_run = row
     outcome: Report = {
         "status": status,
         "kind": kind,
@@ -142,6 +142,8 @@ def _outcome(db: Database, run_id: int, url_id: int) -> Report:
         "tries": tries,
         "role": role,
         "proxy": proxy,
+        "reuse": reuse,
+        "reused_from": named(db, reused_run),
     }
     if role == Role.ALTERNATE:
         outcome["primary"] = db.value("primary_of", run_id=run_id, content_sha256=content)

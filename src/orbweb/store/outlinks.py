@@ -20,11 +20,12 @@ KINDS = (
     *("script", "style", "image", "font", "media", "other"),
 )
 """Links, then resources. A kind's number is stored: new ones go to the end, and there may be 128."""
+LOADED = frozenset(KINDS[KINDS.index("script") :])
 NOFOLLOW = 0x80
 FLAGS = {(kind, nofollow): code | (NOFOLLOW if nofollow else 0)
          for code, kind in enumerate(KINDS) for nofollow in (False, True)}  # fmt: skip
 
-_EDGES = {flag: edge for edge, flag in FLAGS.items()}
+EDGES = {flag: edge for edge, flag in FLAGS.items()}
 _HEAD = struct.Struct("<BI")
 
 
@@ -46,14 +47,19 @@ def pack(targets: Sequence[int], flags: bytes) -> bytes:
 
 def unpack(packed: bytes) -> Iterator[Outlink]:
     """The edges in document order; StoreError for what `pack` cannot have written."""
+    for target, flag in edges(packed):
+        yield Outlink(target, *EDGES[flag])
+
+
+def edges(packed: bytes) -> list[tuple[int, int]]:
+    """As `unpack`, each as its target and its flag."""
     if len(packed) < _HEAD.size:
         raise StoreError(f"damaged outlink record of {len(packed)} bytes")
     version, count = _HEAD.unpack_from(packed)
     flags = packed[_HEAD.size + 4 * count :]
-    if version != VERSION or len(flags) != count or not _EDGES.keys() >= set(flags):
+    if version != VERSION or len(flags) != count or not EDGES.keys() >= set(flags):
         raise StoreError(f"damaged outlink record of {len(packed)} bytes, version {version}, count {count}")
     ids = array("I", packed[_HEAD.size : _HEAD.size + 4 * count])
     if sys.byteorder == "big":
         ids.byteswap()
-    for target, flag in zip(ids, flags, strict=True):
-        yield Outlink(target, *_EDGES[flag])
+    return list(zip(ids, flags, strict=True))

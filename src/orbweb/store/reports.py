@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, shown
-from orbweb.model import Place, Role, SkipReason
-from orbweb.store import QUEUED
+from orbweb.model import Place, Reuse, Role, SkipReason
+from orbweb.store import QUEUED, documents
 from orbweb.store.db import Database, moment
 from orbweb.store.outlinks import unpack
-from orbweb.store.runs import Crawl, Run, bases_of, crawls_of
+from orbweb.store.runs import Crawl, Run, bases_of, crawls_of, named
 
 Report = dict[str, Any]
 
@@ -29,6 +30,8 @@ def counts(db: Database, run_id: int) -> Report:
     """The states of a run's URLs: discovered is the sum of all the others."""
     tallies = {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run_id)}
     roles: dict[str, int] = dict(db.all("count_roles", run_id=run_id))
+    reuses = {how: (count, wire) for how, count, wire in db.all("count_reuses", run_id=run_id)}
+    not_modified, cached = (reuses.get(how, (0, 0))[0] for how in (Reuse.NOT_MODIFIED, Reuse.CACHED))
     skips = {reason: count for (state, reason), count in tallies.items() if state == ItemState.SKIPPED}
     return {
         "discovered": sum(tallies.values()),
@@ -38,8 +41,17 @@ def counts(db: Database, run_id: int) -> Report:
         "skipped": skips,
         "pages": roles.get(Role.PRIMARY, 0),
         "alternates": roles.get(Role.ALTERNATE, 0),
+        "reused": not_modified + cached,
+        "not_modified": not_modified,
         "bytes": db.value("run_bytes", run_id=run_id),
+        "transferred": sum(wire for _, wire in reuses.values()),
     }
+
+
+def tokens(db: Database, run_id: int) -> Report:
+    """Tokens of a run's pages, and what counted them: more than one name if that was changed meanwhile."""
+    found: dict[str, int] = dict(db.all("run_tokens", run_id=run_id))
+    return {"tokens": sum(found.values()), "tokenizer": ", ".join(found) or None}
 
 
 def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
@@ -75,11 +87,23 @@ def run_report(db: Database, run: Run, *, alive: bool) -> Report:
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
         **counts(db, run.id),
-        "bases": [
-            {"url": base.url, "scope": base.scope_key, "pages": base.pages} for base in bases_of(db, run.id)
-        ],
+        **tokens(db, run.id),
+        "bases": _bases(db, run.id),
         "crawls": [crawl_report(crawl, alive=alive) for crawl in crawls],
     }
+
+
+def _bases(db: Database, run_id: int) -> list[Report]:
+    alternates: dict[int, int] = dict(db.all("alternates_by_base", run_id=run_id))
+    return [
+        {
+            "url": base.url,
+            "scope": base.scope_key,
+            "pages": base.pages,
+            "alternates": alternates.get(base.number, 0),
+        }
+        for base in bases_of(db, run_id)
+    ]
 
 
 def queue(db: Database, run: Run, *, alive: bool) -> Report:
@@ -95,6 +119,10 @@ def queue(db: Database, run: Run, *, alive: bool) -> Report:
         "can_resume": not alive and found["queued"] > 0,
         "crawls": [crawl.number for crawl in crawls_of(db, run.id)],
         "by_source": dict(db.all("queued_by_source", run_id=run.id)),
+        "traps": [
+            {"pattern": rule.partition(": ")[2], "parked": count}
+            for rule, count in db.all("traps_of", run_id=run.id)
+        ],
         "next": [
             {"url": url, "source": source, "place": str(Place(depth, rank)), "hops": hops}
             for url, source, depth, rank, hops in db.all("queue_head", run_id=run.id, count=QUEUE_HEAD)
@@ -105,7 +133,7 @@ def queue(db: Database, run: Run, *, alive: bool) -> Report:
 def pages(db: Database, run_id: int) -> list[Report]:
     """Unique pages in order, each with the other URLs that showed the same content."""
     found: dict[bytes, Report] = {}
-    for url, status, depth, title, content, body, size, kind, final, at, role in db.each(
+    for url, status, depth, title, content, body, size, kind, final, at, role, *read in db.each(
         "page_visits", run_id=run_id
     ):
         if role == Role.ALTERNATE and content in found:
@@ -123,8 +151,23 @@ def pages(db: Database, run_id: int) -> list[Report]:
             "content_type": kind,
             "final_url": final or url,
             "captured_at": moment(at),
+            **_summary(*read),
         }
     return list(found.values())
+
+
+def _summary(
+    language: str, words: int, tokens: int, confidence: float, simhash: int | None, extractor: int
+) -> Report:
+    """What lists show of a document."""
+    return {
+        "language": language,
+        "words": words,
+        "tokens": tokens,
+        "confidence": confidence,
+        "simhash": None if simhash is None else f"{documents.unsigned(simhash):016x}",
+        "extractor": extractor,
+    }
 
 
 def failures(db: Database, run_id: int) -> list[Report]:
@@ -161,8 +204,10 @@ def _unfollowed(db: Database, run_id: int) -> dict[int, tuple[str, int]]:
 
 def manifest(db: Database, run_id: int) -> Iterator[str]:
     """One line a visit, in order, without any time in it."""
-    for depth, rank, url, status, kind, body, content, role in db.each("manifest", run_id=run_id):
+    for depth, rank, url, status, kind, reuse, body, content, role in db.each("manifest", run_id=run_id):
         answer = kind if kind and not kind.startswith("http_") else status
+        if reuse == Reuse.CACHED:
+            answer = reuse
         yield "\t".join((str(Place(depth, rank)), url, str(answer), _hex(body) or "-", _hex(content) or "-", role))
 
 
@@ -192,7 +237,22 @@ def url_report(db: Database, run_id: int, key: str) -> Report | None:
         "referrer": referrer,
     }
     report.update(_visit_report(db, run_id, number))
+    report.update(_document_report(documents.of_url(db, run_id, number)))
     return report
+
+
+def _document_report(kept: documents.Kept | None) -> Report:
+    """What was read out of the page, its text left aside, and the primary URL of the page."""
+    if kept is None:
+        return {"primary": None, "document": None}
+    facts = asdict(kept.document)
+    del facts["markdown"], facts["text"]
+    facts["headings"] = [{"level": level, "text": text} for level, text in kept.document.headings]
+    facts["simhash"] = f"{kept.document.simhash:016x}"
+    return {
+        "primary": kept.url,
+        "document": {**facts, "extractor": kept.extractor, "sha256": kept.sha256.hex()},
+    }
 
 
 def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
@@ -201,7 +261,8 @@ def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
         return {}
     names = (
         "status kind error tries final_url content_type encoding etag last_modified title canonical noindex "
-        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at proxy"
+        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at proxy "
+        "robots_tags reuse reused_from"
     )
     report: Report = dict(zip(names.split(), row, strict=False))
     report.update(
@@ -211,6 +272,7 @@ def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
         body_sha256=_hex(report["body_sha256"]),
         content_sha256=_hex(report["content_sha256"]),
         fetched_at=moment(report["fetched_at"]),
+        reused_from=named(db, report["reused_from"]),
     )
     packed = db.value("outlinks_of", run_id=run_id, url_id=url_id)
     report["links"] = [

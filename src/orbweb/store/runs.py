@@ -7,7 +7,7 @@ project has at most one crawl in progress. The caller holds the project's lock (
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from orbweb.errors import NothingToDo, UnknownProject
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import SkipReason, Source
-from orbweb.store import QUEUED, Ending, UrlRow, end, skipped
+from orbweb.store import QUEUED, Ending, Tally, UrlRow, end, skipped
 from orbweb.store.db import Database, Row
 
 
@@ -45,6 +45,23 @@ class Run:
     next_visit: int
     scope_fixed: bool
     surveyed: bool
+    horizon: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a crawl works, as far as it decides whose captures it may reuse, and who its own.
+
+    Captures are shared by crawls with the same `asked_as`; None shares nothing. What was read out of a body holds
+    for the same `read_with`. With `refresh` a run reuses nothing.
+    """
+
+    asked_as: str | None = None
+    read_with: str | None = None
+    refresh: bool = False
+
+
+ALONE = Manner()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +157,12 @@ def run_of(db: Database, owner: Project, number: int | None) -> Run:
     return found
 
 
+def named(db: Database, run_id: int | None) -> dict[str, Any] | None:
+    """Project and number of a run by its id, for reports; None without one, or if it is gone."""
+    row = db.one("run_named", run_id=run_id) if run_id is not None else None
+    return {"project": row[0], "run": row[1]} if row else None
+
+
 def runs_of(db: Database, project_id: int) -> list[Run]:
     return [_run(row) for row in db.all("runs_of", project_id=project_id)]
 
@@ -153,13 +176,19 @@ def bases_of(db: Database, run_id: int) -> list[Base]:
 
 
 def start_run(
-    db: Database, owner: Project, bases: Sequence[Base], urls: Sequence[UrlRow], budget: int | None, now: int
+    db: Database,
+    owner: Project,
+    bases: Sequence[Base],
+    urls: Sequence[UrlRow],
+    budget: int | None,
+    now: int,
+    manner: Manner = ALONE,
 ) -> tuple[Run, int]:
     """A new run with its base URLs queued, and its first crawl. `urls` have a run id of 0."""
     previous = latest_run(db, owner.id)
     with db.transaction():
         number = previous.number + 1 if previous else 1
-        run_id = db.value("add_run", project_id=owner.id, number=number, started_at=now)
+        run_id = db.value("add_run", project_id=owner.id, number=number, started_at=now, refresh=manner.refresh)
         db.many("add_base", [(run_id, base.number, base.url, base.scope_key) for base in bases])
         db.many("add_url", [row._replace(run_id=run_id) for row in urls])
         db.run("add_tally", run_id=run_id, state=QUEUED[0], reason=QUEUED[1], change=len(urls))
@@ -172,17 +201,33 @@ def start_run(
             scope_fixed=False,
             surveyed=False,
         )
-        crawl_id = db.value("add_crawl", run_id=run_id, budget=budget, now=now)
+        crawl_id = _add_crawl(db, run_id, budget, now, manner)
     failpoint("run_created")
     return run_of(db, owner, number), crawl_id
 
 
-def continue_run(db: Database, owner: Project, run: Run, budget: int | None, now: int) -> tuple[Run, int]:
+def continue_run(
+    db: Database, owner: Project, run: Run, budget: int | None, now: int, manner: Manner = ALONE
+) -> tuple[Run, int]:
     """A further crawl under a paused run."""
     with db.transaction():
         move_run(db, run.id, RunState.PAUSED, RunState.IN_PROGRESS, now)
-        crawl_id = db.value("add_crawl", run_id=run.id, budget=budget, now=now)
+        if manner.refresh:
+            db.run("forget_captures", run_id=run.id)
+        crawl_id = _add_crawl(db, run.id, budget, now, manner)
     return run_of(db, owner, run.number), crawl_id
+
+
+def _add_crawl(db: Database, run_id: int, budget: int | None, now: int, manner: Manner) -> int:
+    crawl_id = db.value(
+        "add_crawl",
+        run_id=run_id,
+        budget=budget,
+        now=now,
+        asked_as=manner.asked_as,
+        read_with=manner.read_with,
+    )
+    return int(crawl_id)
 
 
 def move_run(db: Database, run_id: int, old: RunState, new: RunState, now: int) -> None:
@@ -231,25 +276,46 @@ def retry(db: Database, run: Run, kind: str | None, now: int) -> int:
     """Queue failed URLs again, each with a new rank; a completed run is reopened. How many there were."""
     with db.transaction():
         ids = [row[0] for row in db.all("failed_ids", run_id=run.id, kind=kind)]
-        if not ids:
-            return 0
-        for rank, url_id in enumerate(ids, start=run.next_rank):
-            db.moved("requeue_url", run_id=run.id, id=url_id, rank=rank)
+        for url_id in ids:
             db.run("forget_visit", run_id=run.id, url_id=url_id)
-        _tally(db, run.id, (ItemState.FAILED.value, ""), -len(ids))
-        _tally(db, run.id, QUEUED, len(ids))
-        db.run(
-            "advance_run",
-            run_id=run.id,
-            next_url=run.next_url,
-            next_rank=run.next_rank + len(ids),
-            next_visit=run.next_visit,
-            scope_fixed=run.scope_fixed,
-            surveyed=run.surveyed,
-        )
-        if run.state is RunState.COMPLETED:
-            move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)
+        _queue_again(db, run, ids, ItemState.FAILED, (ItemState.FAILED.value, ""), now)
     return len(ids)
+
+
+def trapped(db: Database, run_id: int) -> list[tuple[int, str, str]]:
+    """The id, the URL and the rule of each parked URL, in the order of finding."""
+    return [(number, url, rule) for number, url, rule in db.all("trapped", run_id=run_id)]
+
+
+def release(db: Database, run: Run, ids: Sequence[int], patterns: Collection[str], now: int) -> None:
+    """Queue parked URLs, each with a new rank, and follow their families from now on."""
+    with db.transaction():
+        for pattern in patterns:
+            db.run("release_family", run_id=run.id, pattern=pattern)
+        _queue_again(db, run, ids, ItemState.SKIPPED, skipped(SkipReason.TRAP.value), now)
+
+
+def _queue_again(
+    db: Database, run: Run, ids: Sequence[int], from_state: ItemState, tally: Tally, now: int
+) -> None:
+    """Give settled URLs a new place at the end; a completed run is reopened. Runs inside a transaction."""
+    if not ids:
+        return
+    for rank, url_id in enumerate(ids, start=run.next_rank):
+        db.moved("requeue_url", run_id=run.id, id=url_id, rank=rank, from_state=from_state.value)
+    _tally(db, run.id, tally, -len(ids))
+    _tally(db, run.id, QUEUED, len(ids))
+    db.run(
+        "advance_run",
+        run_id=run.id,
+        next_url=run.next_url,
+        next_rank=run.next_rank + len(ids),
+        next_visit=run.next_visit,
+        scope_fixed=run.scope_fixed,
+        surveyed=run.surveyed,
+    )
+    if run.state is RunState.COMPLETED:
+        move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)
 
 
 def _tally(db: Database, run_id: int, of: tuple[str, str], change: int) -> None:

@@ -29,7 +29,7 @@ _LOG_HEAD = struct.Struct(">8I")
 _FRAME_HEAD = struct.Struct(">6I")
 _LOG_MAGIC = (0x377F0682, 0x377F0683)
 _PAGE_COUNT, _FREE_PAGES = slice(28, 32), slice(32, 40)
-_KINDS: Mapping[str, type] = {"INTEGER": int, "TEXT": str, "BLOB": bytes}
+_KINDS: Mapping[str, type] = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
 
 # Where an index repeats a column, a row that the index does not know is not to be trusted.
 _CROSS_CHECKS = {"urls": "urls_unlike_index", "visits": "visits_unlike_index"}

@@ -20,6 +20,7 @@ def visit_row(
     digest = outcome.digest if kind is None else None
     parsed = digest.parsed if digest else None
     blob = digest.blob if digest else None
+    reused = outcome.reused if kind is None else None
     return VisitRow(
         run_id=0,
         number=0,
@@ -50,4 +51,7 @@ def visit_row(
         latency_ms=answer.latency_ms if answer else 0,
         fetched_at=outcome.fetched_at,
         proxy=None if isinstance(outcome.answer, Refused) else outcome.answer.proxy,
+        robots_tags="\n".join(answer.robots_tags) if answer and answer.robots_tags else None,
+        reuse=reused.how.value if reused else None,
+        reused_run=reused.run_id if reused else None,
     )

@@ -21,6 +21,9 @@ SELECT urls.run_id, urls.id, COALESCE(urls.url, urls.key), CASE
     WHEN visits.kind IS NULL AND COALESCE(visits.status, 0) NOT BETWEEN 200 AND 399 THEN 'its status is no success'
     WHEN visits.redirect_to IS NOT NULL AND visits.status < 300 THEN 'its status is no redirect'
     WHEN visits.redirect_to IS NOT NULL AND targets.id IS NULL THEN 'the URL it redirects to is missing'
+    WHEN (visits.reuse IS NULL) <> (visits.reused_run IS NULL) THEN 'it was reused, and the run or the way is missing'
+    WHEN visits.kind IS NULL AND (visits.reuse IS 'not_modified') > (visits.status = 304) THEN 'its status is not 304'
+    WHEN visits.role <> '-' AND visits.status = 304 AND visits.reuse IS NULL THEN 'it was not modified since no capture'
     WHEN visits.role <> '-' AND visits.body_sha256 IS NULL THEN 'its role needs a body'
     WHEN (visits.role = '-') <> (visits.content_sha256 IS NULL) THEN 'its role needs another content'
     WHEN visits.body_sha256 IS NOT NULL AND bodies.sha256 IS NULL THEN 'its body is not in the store'
@@ -28,7 +31,8 @@ SELECT urls.run_id, urls.id, COALESCE(urls.url, urls.key), CASE
     WHEN visits.role <> '-' AND pages.url_id IS NULL THEN 'its page is missing'
     WHEN visits.role <> '-' AND (visits.role = 'primary') <> (pages.url_id = urls.id) THEN 'its page has another primary'
     WHEN visits.role = 'primary' AND pages.base <> urls.base THEN 'its page counts for another base URL'
-    WHEN abs(visits.fetched_at - crawls.started_at) > :slack AND abs(visits.fetched_at - crawls.updated_at) > :slack
+    WHEN visits.reuse IS NOT 'cached'
+        AND abs(visits.fetched_at - crawls.started_at) > :slack AND abs(visits.fetched_at - crawls.updated_at) > :slack
         AND visits.fetched_at NOT BETWEEN crawls.started_at AND crawls.updated_at THEN 'it was not visited in its crawl'
     END AS problem
 FROM urls
@@ -67,6 +71,30 @@ SELECT sha256, segment, offset, length, size FROM bodies ORDER BY segment, offse
 SELECT visits.run_id, visits.url_id, COALESCE(urls.url, urls.key), visits.body_sha256
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.body_sha256 IS NOT NULL ORDER BY visits.run_id, visits.number;
+
+-- name: all_documents
+-- `doctor` unpacks every document.
+SELECT sha256, extractor, title, language, words, tokens, confidence, simhash, size, frame FROM documents;
+
+-- name: document_pages
+-- Which page each document belongs to, and how its page was captured, so that it can be read again.
+SELECT pages.document, pages.run_id, pages.content_sha256, pages.url_id, COALESCE(urls.url, urls.key), visits.final_url,
+       visits.content_type, visits.body_sha256
+FROM pages JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
+JOIN visits ON visits.run_id = pages.run_id AND visits.url_id = pages.url_id
+WHERE visits.body_sha256 IS NOT NULL ORDER BY pages.run_id, visits.number;
+
+-- name: frame_of
+-- What goes to the quarantine of a document.
+SELECT frame FROM documents WHERE sha256 = :sha256;
+
+-- name: forget_document
+-- A document that is not what was kept is as good as not there.
+DELETE FROM documents WHERE sha256 = :sha256;
+
+-- name: put_document
+-- A page whose document was lost gets the one that was read again.
+UPDATE pages SET document = :document WHERE run_id = :run_id AND content_sha256 = :content_sha256;
 
 -- name: open_segments
 -- A segment that may be written again must be whole up to what is committed; 0 means closed.

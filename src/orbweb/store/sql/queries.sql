@@ -19,25 +19,33 @@ UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 
 -- name: latest_run
 -- Reports without --run speak of the latest run.
-SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
+       horizon
 FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
 
 -- name: run_by_number
 -- Reports with --run N.
-SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
+       horizon
 FROM runs WHERE project_id = :project_id AND number = :number;
 
 -- name: runs_of
 -- `runs` shows the history of a project.
-SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
+       horizon
 FROM runs WHERE project_id = :project_id ORDER BY number;
 
 -- name: add_run
--- A run begins with an empty queue.
+-- A run begins with an empty queue, and may reuse what crawls captured that have ended by now.
 INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed,
-                  surveyed)
-VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0, 0)
+                  surveyed, horizon)
+VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0, 0,
+        (SELECT COALESCE(MAX(ended), 0) FROM crawls WHERE :refresh = 0))
 RETURNING id;
+
+-- name: forget_captures
+-- `--refresh` on a resumed run: from now on nothing is reused.
+UPDATE runs SET horizon = 0 WHERE id = :run_id;
 
 -- name: move_run
 -- The one guarded state change of a run.
@@ -63,8 +71,9 @@ UPDATE bases SET scope_key = :scope_key, pages = :pages WHERE run_id = :run_id A
 
 -- name: add_crawl
 -- One session of work.
-INSERT INTO crawls (run_id, number, state, budget, started_at, updated_at)
-VALUES (:run_id, (SELECT COUNT(*) + 1 FROM crawls WHERE run_id = :run_id), 'in_progress', :budget, :now, :now)
+INSERT INTO crawls (run_id, number, state, budget, started_at, updated_at, asked_as, read_with)
+VALUES (:run_id, (SELECT COUNT(*) + 1 FROM crawls WHERE run_id = :run_id), 'in_progress', :budget, :now, :now, :asked_as,
+        :read_with)
 RETURNING id;
 
 -- name: crawls_of
@@ -84,19 +93,21 @@ WHERE id = :crawl_id;
 
 -- name: end_crawl
 -- The one guarded state change of a crawl.
-UPDATE crawls SET state = :to_state, ended_by = :ended_by, error = :error, updated_at = :now
+UPDATE crawls SET state = :to_state, ended_by = :ended_by, error = :error, updated_at = :now,
+                  ended = (SELECT COALESCE(MAX(ended), 0) + 1 FROM crawls)
 WHERE id = :crawl_id AND state = 'in_progress';
 
 -- name: crash_crawl
 -- A crawl found in progress by the next owner was killed; its last group tells when.
-UPDATE crawls SET state = 'failed', ended_by = 'crashed' WHERE id = :crawl_id AND state = 'in_progress';
+UPDATE crawls SET state = 'failed', ended_by = 'crashed', ended = (SELECT COALESCE(MAX(ended), 0) + 1 FROM crawls)
+WHERE id = :crawl_id AND state = 'in_progress';
 
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
 INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
-                  lastmod)
+                  lastmod, kin)
 VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank, :lane, :hops, :redirects, :base,
-        :referrer, :lastmod);
+        :referrer, :lastmod, :kin);
 
 -- name: settle_url
 -- Guarded: only the owner settles, and only what is queued.
@@ -105,12 +116,13 @@ UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :r
 -- name: readmit_url
 -- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
 UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
-                rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer
+                rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer,
+                kin = :kin
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
 -- The scope was moved by a redirecting base URL, so what was found before is judged again.
-UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, hops = :hops, base = :base
+UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, lane = :lane, hops = :hops, base = :base
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
 -- name: refuse_url
@@ -121,6 +133,17 @@ WHERE run_id = :run_id AND id = :id AND state = 'queued';
 -- name: defer_url
 -- A place that held up the order for too long goes back to the queue, and has no turn before `due_at`.
 UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :id AND state = 'queued';
+
+-- name: families_of
+-- What a run has learned of URLs without end.
+SELECT pattern, kind, barren, released, sketch FROM families WHERE run_id = :run_id;
+
+-- name: save_family
+-- Each page of a family may change what is known of it.
+INSERT INTO families (run_id, pattern, kind, barren, released, sketch)
+VALUES (:run_id, :pattern, :kind, :barren, :released, :sketch)
+ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, released = excluded.released,
+                                            sketch = excluded.sketch;
 
 -- name: robots_of
 -- Rules are kept for a day, whichever project asked.
@@ -162,7 +185,7 @@ SELECT id, key FROM urls WHERE run_id = :run_id AND lane = :lane AND state = 'qu
 
 -- name: queued_in_order
 -- The next places of a lane; the partial index serves it without a sort.
-SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, due_at FROM urls
+SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, kin, due_at FROM urls
 WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) >= (:depth, :rank)
 ORDER BY depth, rank LIMIT :count;
 
@@ -182,24 +205,64 @@ SELECT key, id, depth, hops, reason FROM urls WHERE run_id = :run_id;
 -- The queue of each base URL, for page limits.
 SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY base;
 
--- name: queued_at_depth_zero
--- While base URLs are queued the scope is not fixed.
-SELECT COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth = 0;
+-- name: open_base_places
+-- While base URLs, or what they redirect to, are queued the scope is not fixed.
+SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth = 0 GROUP BY base;
+
+-- name: moved_base
+-- Without one, nothing that was judged would be judged otherwise when the scope is fixed.
+SELECT bases.number FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
+WHERE bases.run_id = :run_id AND bases.scope_key <> urls.key LIMIT 1;
 
 -- name: urls_beyond_bases
--- Judged again, in the order of their finding, when the scope is fixed.
+-- Judged again, in the order of their finding, when the scope is fixed; not what was asked for, or refused for what it is.
 SELECT urls.id, urls.key, urls.source, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
 FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
-WHERE urls.run_id = :run_id AND urls.depth > 0 ORDER BY urls.id;
+WHERE urls.run_id = :run_id AND urls.depth > 0 AND urls.state IN ('queued', 'skipped')
+AND (urls.reason IS NULL OR urls.reason NOT IN ('noindex', 'robots', 'robots_unavailable')) ORDER BY urls.id;
 
 -- name: add_visit
 -- One row a settled URL.
 INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
                     content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, truncated,
-                    body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy)
+                    body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, robots_tags,
+                    reuse, reused_run)
 VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :error, :tries, :final_url, :redirect_to,
         :content_type, :encoding, :etag, :last_modified, :title, :canonical, :noindex, :nofollow, :truncated,
-        :body_sha256, :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at, :proxy);
+        :body_sha256, :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at, :proxy, :robots_tags,
+        :reuse, :reused_run);
+
+-- name: reusable_crawls
+-- Whose captures a crawl may reuse: they had ended when its run began, and asked as it does.
+SELECT id, read_with FROM crawls WHERE ended <= :horizon AND asked_as = :asked_as;
+
+-- name: runs_that_know
+-- Runs with such a crawl that know any URL of an origin, the latest first; asked once an origin.
+SELECT id FROM runs WHERE id IN (SELECT run_id FROM crawls WHERE ended <= :horizon AND asked_as = :asked_as)
+AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.key >= :first AND urls.key < :beyond)
+ORDER BY id DESC;
+
+-- name: capture_of
+-- What a run captured of a key, with the place of the body if one was kept; nothing where it has been lost.
+SELECT visits.run_id, visits.url_id, visits.crawl_id, COALESCE(visits.final_url, urls.url, urls.key), visits.status,
+       visits.content_type, visits.encoding, visits.etag, visits.last_modified, visits.robots_tags, visits.title,
+       visits.canonical, visits.noindex, visits.nofollow, visits.truncated, visits.body_sha256, visits.content_sha256,
+       visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size
+FROM urls JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
+WHERE urls.run_id = :run_id AND urls.key = :key AND visits.kind IS NULL
+AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL) AND visits.body_sha256 IS bodies.sha256;
+
+-- name: captured_document
+-- What was read out of a captured page, without its frame.
+SELECT documents.sha256, documents.extractor, documents.title, documents.language, documents.words, documents.tokens,
+       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size
+FROM pages JOIN documents ON documents.sha256 = pages.document
+WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
+
+-- name: urls_between
+-- The names of the targets of captured links, many at once.
+SELECT id, key, url FROM urls WHERE run_id = :run_id AND id BETWEEN :first AND :last;
 
 -- name: redirect_of
 -- Redirect loops are found by following the targets of earlier visits.
@@ -212,16 +275,27 @@ VALUES (:run_id, :content_sha256, :url_id, :base, :document);
 
 -- name: add_document
 -- An earlier run or another process may have stored the same document; the first row stays.
-INSERT INTO documents (sha256, extractor, title, language, words, tokens, confidence, simhash, size, frame)
-VALUES (:sha256, :extractor, :title, :language, :words, :tokens, :confidence, :simhash, :size, :frame)
+INSERT INTO documents (sha256, extractor, title, language, words, tokens, tokenizer, confidence, simhash, sketch, size,
+                       frame)
+VALUES (:sha256, :extractor, :title, :language, :words, :tokens, :tokenizer, :confidence, :simhash, :sketch, :size,
+        :frame)
 ON CONFLICT (sha256) DO NOTHING;
 
 -- name: document_of
 -- What `show` and the library read of a page, or of the page that a URL is an alternate of.
-SELECT documents.sha256, documents.size, documents.frame
+SELECT COALESCE(urls.url, urls.key), documents.sha256, documents.extractor, documents.size, documents.frame
 FROM visits JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 JOIN documents ON documents.sha256 = pages.document
+JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
+
+-- name: document_by_hash
+-- What the search index and its snippets read.
+SELECT size, frame FROM documents WHERE sha256 = :sha256;
+
+-- name: run_documents
+-- Which documents a search may find, and where; in the order in which the URLs were found.
+SELECT document, url_id FROM pages WHERE run_id = :run_id ORDER BY url_id;
 
 -- name: page_exists
 -- Later URLs with the same content become alternates.
@@ -277,9 +351,24 @@ SELECT state, reason, count FROM tallies WHERE run_id = :run_id AND count <> 0 O
 -- Pages and alternates of a run.
 SELECT role, COUNT(*) FROM visits WHERE run_id = :run_id GROUP BY role;
 
+-- name: count_reuses
+-- What was reused in a run, by how it was; the sum is what was transferred.
+SELECT reuse, COUNT(*), SUM(wire_bytes) FROM visits WHERE run_id = :run_id GROUP BY reuse;
+
+-- name: alternates_by_base
+-- A crawl tells at its end what each base URL gave.
+SELECT urls.base, COUNT(*) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' GROUP BY urls.base;
+
 -- name: run_bytes
 -- Decoded bytes captured in a run.
 SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
+
+-- name: run_tokens
+-- What the pages of a run cost a language model, by each tokenizer that counted; answered from the index alone.
+SELECT documents.tokenizer, SUM(documents.tokens)
+FROM pages JOIN documents INDEXED BY documents_tokens ON documents.sha256 = pages.document
+WHERE pages.run_id = :run_id GROUP BY documents.tokenizer ORDER BY documents.tokenizer;
 
 -- name: queued_by_source
 -- `queue` shows where the waiting URLs came from.
@@ -292,16 +381,20 @@ WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank LIMIT :count;
 
 -- name: manifest
 -- One line a visit, in the order of commits.
-SELECT visits.depth, visits.rank, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.body_sha256,
-       visits.content_sha256, visits.role
+SELECT visits.depth, visits.rank, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.reuse,
+       visits.body_sha256, visits.content_sha256, visits.role
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id ORDER BY visits.number;
 
 -- name: page_visits
 -- Primaries and alternates, grouped by the reader.
-SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.title, visits.content_sha256,
-       visits.body_sha256, visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, visits.role
+SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth, COALESCE(NULLIF(documents.title, ''), visits.title),
+       visits.content_sha256, visits.body_sha256, visits.bytes, visits.content_type, visits.final_url, visits.fetched_at,
+       visits.role, documents.language, documents.words, documents.tokens, documents.confidence, documents.simhash,
+       documents.extractor
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.role <> '-' ORDER BY visits.number;
 
 -- name: page_documents
@@ -314,11 +407,90 @@ JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.con
 JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
 
+-- name: pages_to_read
+-- What `extract` reads again: pages whose document another extractor made, or all, in the order of commits.
+SELECT visits.number, pages.content_sha256, pages.document, COALESCE(urls.url, urls.key), visits.final_url,
+       visits.content_type, visits.body_sha256
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.url_id = visits.url_id
+JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.number > :after AND visits.role = 'primary'
+AND (:everything OR documents.extractor <> :extractor)
+ORDER BY visits.number LIMIT :count;
+
+-- name: count_pages_to_read
+-- How far an extraction has to go.
+SELECT COUNT(*) FROM pages JOIN documents ON documents.sha256 = pages.document
+WHERE pages.run_id = :run_id AND (:everything OR documents.extractor <> :extractor);
+
+-- name: change_document
+-- The page keeps everything else: its content hash says what it was when it was captured.
+UPDATE pages SET document = :document
+WHERE run_id = :run_id AND content_sha256 = :content_sha256 AND document = :replaced;
+
+-- name: forget_documents
+-- A document that no page of the workspace names any more is of no use.
+DELETE FROM documents WHERE sha256 NOT IN (SELECT document FROM pages);
+
 -- name: alternates_of
 -- The URLs that showed the content of a page again, in the order of commits.
 SELECT visits.content_sha256, urls.key, COALESCE(urls.url, urls.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
+
+-- name: page_document
+-- One of `page_documents`, for those who want another order.
+SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
+       visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, documents.sha256, documents.size,
+       documents.frame
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.url_id = :url_id AND visits.role = 'primary';
+
+-- name: outline_pages
+-- What an export must know of all pages before it writes the first: which there are, and where they were answered.
+SELECT urls.id, urls.key, COALESCE(visits.final_url, urls.url, urls.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
+
+-- name: outline_alternates
+-- Which page a link to an alternate leads to.
+SELECT urls.id, urls.key, pages.url_id
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
+
+-- name: outline_redirects
+-- Which page a link to a URL that redirects leads to.
+SELECT urls.id, urls.key, visits.redirect_to
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.redirect_to IS NOT NULL ORDER BY visits.number;
+
+-- name: outline_bodies
+-- Bodies of a run with what their visits say.
+SELECT COALESCE(urls.url, urls.key), COALESCE(visits.final_url, urls.url, urls.key), visits.role, visits.status,
+       visits.depth, visits.content_type, visits.encoding, visits.bytes, visits.fetched_at, visits.body_sha256,
+       visits.content_sha256
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.body_sha256 IS NOT NULL ORDER BY visits.number;
+
+-- name: count_bodies_of_run
+-- For the progress of an export.
+SELECT COUNT(*) FROM visits WHERE run_id = :run_id AND body_sha256 IS NOT NULL;
+
+-- name: compared_urls
+-- `diff` reads two runs side by side; the index on keys serves the order.
+SELECT urls.key, COALESCE(urls.url, urls.key), urls.state, urls.reason, visits.status, visits.kind, visits.role,
+       visits.body_sha256, visits.content_sha256, pages.document, targets.key
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+LEFT JOIN pages ON pages.run_id = urls.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN urls AS targets ON targets.run_id = urls.run_id AND targets.id = visits.redirect_to
+WHERE urls.run_id = :run_id ORDER BY urls.key;
+
+-- name: document_by_hash
+-- `diff` reads the documents of pages that differ.
+SELECT sha256, size, frame FROM documents WHERE sha256 = :sha256;
 
 -- name: base_visits
 -- What became of the base URLs and of what they redirect to.
@@ -368,8 +540,22 @@ SELECT visits.url_id FROM visits WHERE visits.run_id = :run_id AND visits.kind I
 AND (:kind IS NULL OR visits.kind = :kind) ORDER BY visits.number;
 
 -- name: requeue_url
--- A failed URL gets a new rank at the end of its depth.
-UPDATE urls SET state = 'queued', rank = :rank WHERE run_id = :run_id AND id = :id AND state = 'failed';
+-- A failed or released URL gets a new rank at the end of its depth.
+UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank
+WHERE run_id = :run_id AND id = :id AND state = :from_state;
+
+-- name: trapped
+-- `queue --release` looks among them, in the order of their finding.
+SELECT id, COALESCE(url, key), rule FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' ORDER BY id;
+
+-- name: traps_of
+-- `queue` shows what is parked, by family.
+SELECT rule, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' GROUP BY rule ORDER BY rule;
+
+-- name: release_family
+-- A person wants this family followed, whatever it has shown.
+INSERT INTO families (run_id, pattern, kind, barren, released, sketch) VALUES (:run_id, :pattern, 'released', 0, 1, x'')
+ON CONFLICT (run_id, pattern) DO UPDATE SET released = 1;
 
 -- name: forget_visit
 -- A retried URL will be visited again, so its old row goes.
@@ -385,8 +571,8 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- name: visit_of
 -- Everything recorded about one visit.
 SELECT status, kind, error, tries, final_url, content_type, encoding, etag, last_modified, title, canonical, noindex,
-       nofollow, truncated, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, crawl_id, depth,
-       rank
+       nofollow, truncated, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, robots_tags,
+       reuse, reused_run, crawl_id, depth, rank
 FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: outlinks_of
@@ -428,7 +614,7 @@ WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) <
 
 -- name: outcome_of
 -- What a visit came to.
-SELECT status, kind, error, tries, role, redirect_to, content_sha256, proxy FROM visits
+SELECT status, kind, error, tries, role, redirect_to, content_sha256, proxy, reuse, reused_run FROM visits
 WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: primary_of
@@ -436,6 +622,10 @@ WHERE run_id = :run_id AND url_id = :url_id;
 SELECT COALESCE(urls.url, urls.key)
 FROM pages JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
+
+-- name: run_named
+-- From which run a visit took its page.
+SELECT projects.name, runs.number FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id;
 
 -- name: url_of
 -- Where a redirect leads.

@@ -9,6 +9,8 @@ CREATE TABLE projects (
     created_at  INTEGER NOT NULL
 );
 
+-- `horizon`: captures of crawls that had ended as the horizon-th of the workspace, or before, may be reused. It is fixed
+-- at the start of the run, so that a run goes on after a crash as if there had been none.
 CREATE TABLE runs (
     id          INTEGER PRIMARY KEY,
     project_id  INTEGER NOT NULL REFERENCES projects (id),
@@ -21,6 +23,7 @@ CREATE TABLE runs (
     next_visit  INTEGER NOT NULL,
     scope_fixed INTEGER NOT NULL CHECK (scope_fixed IN (0, 1)),
     surveyed    INTEGER NOT NULL CHECK (surveyed IN (0, 1)),
+    horizon     INTEGER NOT NULL,
     UNIQUE (project_id, number)
 );
 
@@ -33,6 +36,8 @@ CREATE TABLE bases (
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
+-- `ended` counts the crawls of the workspace in the order of their ending. `asked_as` stands for all that a server may
+-- have told us by, and is NULL where that is a secret; `read_with` for all that decides what is read out of a body.
 CREATE TABLE crawls (
     id          INTEGER PRIMARY KEY,
     run_id      INTEGER NOT NULL REFERENCES runs (id),
@@ -47,6 +52,9 @@ CREATE TABLE crawls (
     failed      INTEGER NOT NULL DEFAULT 0,
     pages       INTEGER NOT NULL DEFAULT 0,
     bytes       INTEGER NOT NULL DEFAULT 0,
+    ended       INTEGER,
+    asked_as    TEXT,
+    read_with   TEXT,
     UNIQUE (run_id, number)
 );
 
@@ -71,13 +79,27 @@ CREATE TABLE urls (
     referrer    INTEGER,
     lastmod     TEXT,
     due_at      INTEGER,
+    kin         INTEGER NOT NULL DEFAULT 0 CHECK (kin IN (0, 1)),
     PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 
 CREATE UNIQUE INDEX urls_by_key ON urls (run_id, key);
 CREATE INDEX urls_in_order ON urls (run_id, lane, depth, rank) WHERE state = 'queued';
 
--- One row a settled URL, in the order of commits. A retried URL loses its row when it is queued again.
+-- Families of URLs that may be without end (see traps): `barren` pages in a row brought nothing new, `sketch` sums up
+-- the words of the last one, `released` says that a person wants them followed.
+CREATE TABLE families (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    pattern     TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    barren      INTEGER NOT NULL,
+    released    INTEGER NOT NULL CHECK (released IN (0, 1)),
+    sketch      BLOB NOT NULL,
+    PRIMARY KEY (run_id, pattern)
+) WITHOUT ROWID;
+
+-- One row a settled URL, in the order of commits. A retried URL loses its row when it is queued again. Where `reuse` is
+-- set, body, text and links are those that run `reused_run` captured of the same key.
 CREATE TABLE visits (
     run_id        INTEGER NOT NULL REFERENCES runs (id),
     number        INTEGER NOT NULL,
@@ -108,6 +130,9 @@ CREATE TABLE visits (
     latency_ms    INTEGER NOT NULL,
     fetched_at    INTEGER NOT NULL,
     proxy         TEXT,
+    robots_tags   TEXT,
+    reuse         TEXT CHECK (reuse IN (<reuses>)),
+    reused_run    INTEGER,
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
@@ -132,11 +157,15 @@ CREATE TABLE documents (
     language    TEXT NOT NULL,
     words       INTEGER NOT NULL,
     tokens      INTEGER NOT NULL,
+    tokenizer   TEXT NOT NULL,
     confidence  REAL NOT NULL,
     simhash     INTEGER NOT NULL,
+    sketch      BLOB NOT NULL,
     size        INTEGER NOT NULL,
     frame       BLOB NOT NULL
 );
+
+CREATE INDEX documents_tokens ON documents (sha256, tokenizer, tokens);
 
 -- The links of a page as one packed record (see store.outlinks), not a row an edge.
 CREATE TABLE outlinks (

@@ -1,0 +1,395 @@
+"""The DOM of a main element is brought into the shape from which Markdown and text are written.
+
+Owns what a reader sees of what Markdown does not have: permalinks, admonitions, formulas, lazy pictures, films.
+Always: words stay, in their order; time is linear in the number of nodes for any page a person wrote. Never: looks
+outside the element, except for the language of a code block and the base URL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from urllib.parse import urlsplit
+
+from turbohtml import Element, Text
+
+from orbweb.content import code, lists, signs, tables
+from orbweb.content.code import outermost
+
+MAX_RESOLVED = 64_000_000
+"""Characters that the base URL may add to all references of a page together; beyond that they stay relative."""
+MAX_BASE = 4_000
+MAX_NOTES = 2_000
+"""Admonitions of a page that are told apart from its text."""
+
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_DROPPED_TAGS = ("script", "style", "template", "link", "meta", "rp", "svg")
+_DROPPED = frozenset(
+    (
+        *("headerlink", "mw-editsection", "anchorjs-link", "permalink", "MathJax_Preview", "katex-html"),
+        *("MathJax", "MathJax_Display", "MJX-TEX"),
+    )
+)
+_NOTES = frozenset(
+    (
+        *("admonition", "theme-admonition", "markdown-alert", "custom-block", "notecard", "admonitionblock"),
+        *("callout", "alert", "note", "tip", "warning", "important", "caution", "danger", "hint", "attention"),
+        *("remark", "todo", "deprecated"),
+    )
+)
+_NOTE_TAGS = frozenset(("div", "section", "aside", "dl", "details", "blockquote"))
+_TITLE = ", ".join(
+    (
+        ".admonition-title, .admonition-heading, .markdown-alert-title, .custom-block-title, .alert-title",
+        '.callout-title, [class*="admonitionHeading"], .alert-heading, td.icon, p.title, div.title',
+    )
+)
+_MATH_CLASSES = frozenset(("math", "katex-display", "katex", "mwe-math-element"))
+_MATH_TAGS = ("math", "mjx-container", "script", "img")
+_FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
+_LAZY = ("data-src", "data-original", "data-lazy-src", "data-srcset", "srcset")
+_CODE = ("code", "samp", "kbd")
+_PARAGRAPHS = frozenset(("p", "div", "body", "li", "dd", "blockquote", "center", "article", "section", "main"))
+_CARD_DEPTH = 4
+"""How far above a heading a link may begin."""
+_SHORT = 5
+_SCHEME = 16
+"""Characters: as long as a permalink sign is at most, and within which a scheme ends."""
+_CODE_DEPTH = 3
+"""How far above a link its code span may begin."""
+_INLINE = frozenset((*_CODE, "span", "em", "i", "b", "strong", "var", "font", "u", "sup", "sub"))
+_RARE = (
+    *(*_DROPPED_TAGS, *_MATH_TAGS, *_FILMS, "table", "dl", "ol", "summary"),
+    *("hr", "sup", "sub", "button", "clipboard-copy", "xmp", "listing", "textarea", "tt", "br"),
+)
+"""What is looked for if it occurs at all."""
+_SEEN = ("img", "picture", "video", "iframe")
+"""What a reader sees though it is no text."""
+_SIGNS = frozenset(("¶", "#", "§", "\uf0c1", "🔗", "⚓", "◆", "◊", "∞", "†", "[#]", "[¶]", "★"))
+_BLANK = " \t\r\n\f\v\xa0\u200b\u200c\u2060\ufeff\u00ad\ufe0e\ufe0f"
+_TEX_SIGNS = (("\\[", "\\]", True), ("\\(", "\\)", False), ("$$", "$$", True), ("$", "$", False))
+_no_target = re.compile(r"\s*(?:javascript|vbscript|data|about|file|blob):", re.IGNORECASE).match
+_is_permalink = re.compile(
+    r"(?:permalink|permanent link|direct link|anchor|link|copy link|heading self-link)(?: (?:to|for) .*)?",
+    re.IGNORECASE,
+).fullmatch
+_is_spacer = re.compile(
+    r"(?:spacer|blank|pixel|transparent|1x1|clear)\.(?:gif|png)(?:\?.*)?$", re.IGNORECASE
+).search
+
+
+def shape(root: Element, url: str) -> None:
+    """Prepare the element for Markdown and text. References are made absolute against `url` or `<base>`."""
+    classes = _classes(root)
+    rare = {found.tag for found in root.iter_elements(_RARE)}
+    _drop(root, classes, rare)
+    if "br" in rare:
+        _paragraphs(root)
+    code.shape(root, classes, rare)
+    references = _links(root)
+    _headings(root)
+    if notes := _NOTES & classes:
+        _admonitions(root, notes)
+    if "table" in rare:
+        tables.shape(root)
+    if not rare.isdisjoint(("dl", "ol")):
+        lists.shape(root)
+    if not rare.isdisjoint(("summary", "hr")):
+        _details(root)
+    if not rare.isdisjoint(signs.RAISED):
+        _raised(root)
+    if not rare.isdisjoint(("img", *_FILMS)):
+        references += _pictures(root) + _films(root)
+    _resolve(root, url, references)
+
+
+def _drop(root: Element, classes: Set[str], rare: Set[str]) -> None:
+    """Take out what no reader sees. Formulas first: some hide in what is taken out."""
+    if not rare.isdisjoint(_MATH_TAGS) or not classes.isdisjoint(_MATH_CLASSES):
+        _formulas(root, classes)
+    if not rare.isdisjoint(_DROPPED_TAGS):
+        for found in list(root.iter_elements(_DROPPED_TAGS)):
+            found.decompose()
+    if dropped := _DROPPED & classes:
+        root.remove(", ".join(sorted(f".{name}" for name in dropped)))
+
+
+def _classes(root: Element) -> Set[str]:
+    stated = root.xpath("descendant::*/@class")
+    values = {value for value in stated if isinstance(value, str)} if isinstance(stated, list) else set()
+    return set(" ".join(values).split())
+
+
+def _resolve(root: Element, url: str, references: int) -> None:
+    base = url
+    stated = root.xpath_one("/html/head/base/@href")
+    if isinstance(stated, str) and len(stated) <= MAX_BASE:
+        base = _joined(stated, url)
+    if len(base) * references <= MAX_RESOLVED:
+        root.resolve_links(base)
+
+
+def _joined(stated: str, url: str) -> str:
+    probe = Element("a", {"href": stated})
+    probe.resolve_links(url)
+    joined = probe.attr("href") or url
+    return joined if urlsplit(joined).scheme in ("http", "https") else url
+
+
+def _paragraphs(root: Element) -> None:
+    """Two line breaks in a row part paragraphs."""
+    for first in list(root.iter_elements("br")):
+        around = first.parent
+        if (
+            isinstance(around, Element)
+            and around.tag in _PARAGRAPHS
+            and (second := _next_break(first)) is not None
+        ):
+            while second is not None:
+                second.decompose()
+                second = _next_break(first)
+            first.replace_with(Element("div"))
+
+
+def _next_break(first: Element) -> Element | None:
+    second = first.next_sibling
+    while isinstance(second, Text) and not second.data.strip():
+        second = second.next_sibling
+    return second if isinstance(second, Element) and second.tag == "br" else None
+
+
+def _links(root: Element) -> int:
+    """Links that lead nowhere become their text, those that say nothing disappear. How many there were."""
+    links = list(root.iter_elements("a"))
+    for link in links:
+        href = link.attr("href")
+        if href is None:
+            continue
+        text = link.text
+        if (len(text) < _SHORT or text.isspace()) and _says_nothing(link, href, text):
+            link.decompose()
+        elif not href or (":" in href[:_SCHEME] and _no_target(href)):
+            link.unwrap()
+        else:
+            if href[0] in _BLANK or href[-1] in _BLANK:
+                link.attrs["href"] = href.strip()
+            if link.attr("title") is not None:
+                del link.attrs["title"]
+            _out_of_code(link)
+    return len(links)
+
+
+def _says_nothing(link: Element, href: str, text: str) -> bool:
+    text = text.strip(_BLANK)
+    return (
+        (text in _SIGNS and text != "#" and "#" in href) if text else next(link.iter_elements(_SEEN), None) is None
+    )
+
+
+def _out_of_code(link: Element) -> None:
+    """A code span holds no links, so it is written inside the link."""
+    around = link.parent
+    for _ in range(_CODE_DEPTH):
+        if not isinstance(around, Element) or around.tag not in _INLINE:
+            return
+        if around.tag in _CODE:
+            break
+        around = around.parent
+    else:
+        return
+    if next(link.iter_elements((*_CODE, *_SEEN)), None) is None:
+        link.wrap_children(Element("code"))
+    around.tag = "span"
+
+
+def _headings(root: Element) -> None:
+    for heading in outermost(root, _HEADINGS):
+        _out_of_link(heading)
+        for link in list(heading.iter_elements("a")):
+            text = link.text.strip(_BLANK)
+            if _is_permalink(text):
+                link.decompose()
+            elif text == heading.text.strip(_BLANK) and _is_own(link, heading):
+                link.unwrap()
+            elif text in _SIGNS:
+                link.decompose()
+        if not heading.text.strip(_BLANK) and next(heading.iter_elements(_SEEN), None) is None:
+            heading.decompose()
+
+
+def _out_of_link(heading: Element) -> None:
+    """A link holds no headings, so it is written inside the heading, and inside the paragraphs beside it."""
+    link = heading.parent
+    for _ in range(_CARD_DEPTH):
+        if not isinstance(link, Element) or link.tag == "a":
+            break
+        link = link.parent
+    if not isinstance(link, Element) or link.tag != "a" or (href := link.attr("href")) is None:
+        return
+    for block in list(link.iter_elements((*_HEADINGS, "p"))):
+        if block.text.strip(_BLANK) and next(block.iter_elements(_HEADINGS), None) is None:
+            block.wrap_children(Element("a", {"href": href}))
+    link.unwrap()
+
+
+def _is_own(link: Element, heading: Element) -> bool:
+    """Whether a link leads to the heading that it stands in."""
+    above = heading.parent
+    names = (heading.attr("id"), link.attr("id"), above.attr("id") if isinstance(above, Element) else None)
+    target = link.attr("href") or ""
+    return target.startswith("#") and target[1:] in names
+
+
+def _admonitions(root: Element, notes: Set[str]) -> None:
+    """A note is a quotation with a bold title."""
+    for found in root.select(", ".join(sorted(f".{name}" for name in notes)))[:MAX_NOTES]:
+        if found.tag not in _NOTE_TAGS:
+            continue
+        for child in found.children:
+            if isinstance(child, Element) and child.tag == "table":
+                child.attrs["role"] = "presentation"
+        title = found.select_one(_TITLE)
+        if title is not None and title.tag not in _HEADINGS and title.text.strip():
+            _embolden(title)
+        if found.tag == "dl":
+            _note_of_terms(found)
+        if found.tag != "details":
+            found.tag = "blockquote"
+
+
+def _embolden(title: Element) -> None:
+    if next(title.iter_elements((*_HEADINGS, "strong", "pre", "table")), None) is None:
+        title.strip_tags("p, div, b")
+        title.wrap_children(Element("strong"))
+
+
+def _note_of_terms(found: Element) -> None:
+    for child in found.children:
+        if isinstance(child, Element) and child.tag in ("dt", "dd"):
+            if child.tag == "dt" and child.text.strip():
+                _embolden(child)
+            child.tag = "div"
+
+
+def _details(root: Element) -> None:
+    for found in list(root.iter_elements(("summary", "hr"))):
+        if found.tag == "hr":
+            found.insert_before(signs.gap())
+        elif found.text.strip():
+            _embolden(found)
+
+
+def _raised(root: Element) -> None:
+    """Exponents and indices stay told apart from what they belong to, except inside code."""
+    for found in list(root.iter_elements(tuple(signs.RAISED))):
+        around = found.parent
+        for _ in range(_CODE_DEPTH):
+            if not isinstance(around, Element) or around.tag in _CODE:
+                break
+            around = around.parent
+        if not isinstance(around, Element) or around.tag not in _CODE:
+            opening, closing = signs.RAISED[found.tag]
+            found.insert(0, Text(opening))
+            found.append(Text(closing))
+
+
+def _formulas(root: Element, classes: Set[str]) -> None:
+    named = ", ".join(sorted(f".{name}" for name in _MATH_CLASSES & classes))
+    done: set[Element] = set()
+    for found in [*(root.select(named) if named else ()), *root.iter_elements(_MATH_TAGS)]:
+        if found in done or (found.tag in ("img", "script") and not _is_formula(found)):
+            continue
+        done.update(found.iter_elements(include_self=True))
+        tex, display = _tex(found)
+        if not tex:
+            continue
+        formula = Element("code")
+        formula.set_text(signs.formula(tex, display=display))
+        found.replace_with(Element("div", children=(formula,)) if display else formula)
+
+
+def _is_formula(found: Element) -> bool:
+    if found.tag == "script":
+        return (found.attr("type") or "").startswith("math/")
+    return found.has_class("math") or "mwe-math-fallback" in (found.attr("class") or "")
+
+
+def _tex(found: Element) -> tuple[str, bool]:
+    """The formula in TeX, and whether it stands by itself; empty where the page has no TeX of it."""
+    if found.tag == "img":
+        return _bare(found.attr("alt") or "")
+    if found.tag == "script":
+        return found.text.strip(), "display" in (found.attr("type") or "")
+    stated = found.select_one('annotation[encoding="application/x-tex"], annotation[encoding="TeX"]')
+    display = (
+        found.has_class("katex-display") or found.select_one('math[display="block"], .katex-display') is not None
+    )
+    display = display or found.attr("display") in ("block", "true")
+    if stated is not None:
+        return _bare(stated.text)[0], display
+    math = found if found.tag == "math" else found.select_one("math[alttext]")
+    if math is not None and (alt := math.attr("alttext")):
+        return _bare(alt)[0], display
+    picture = found.select_one("img[alt]")
+    if picture is not None:
+        return _bare(picture.attr("alt") or "")[0], found.tag == "div"
+    text = found.text.strip()
+    return _bare(text) if text.startswith(("\\(", "\\[", "$")) else ("", False)
+
+
+def _bare(tex: str) -> tuple[str, bool]:
+    """A formula without the signs around it."""
+    tex = tex.strip()
+    for opening, closing, display in (
+        ("\\[", "\\]", True),
+        ("\\(", "\\)", False),
+        ("$$", "$$", True),
+        ("$", "$", False),
+    ):
+        if tex.startswith(opening) and tex.endswith(closing) and len(tex) >= len(opening) + len(closing):
+            return tex[len(opening) : -len(closing)].strip(), display
+    if tex.startswith("{\\displaystyle") and tex.endswith("}"):
+        return tex[len("{\\displaystyle") : -1].strip(), False
+    return tex, False
+
+
+def _pictures(root: Element) -> int:
+    pictures = list(root.iter_elements("img"))
+    for picture in pictures:
+        source = picture.attr("src") or ""
+        if not source or source.startswith("data:"):
+            source = next((found for name in _LAZY if (found := _first_source(picture.attr(name)))), "")
+            if source:
+                picture.attrs["src"] = source
+        if picture.has_class("emoji") and (sign := picture.attr("alt")):
+            picture.replace_with(Text(sign))
+        elif not source or source.startswith("data:") or _is_spacer(source) or _is_dot(picture):
+            picture.decompose()
+    return len(pictures)
+
+
+def _first_source(value: str | None) -> str:
+    words = value.split(None, 1) if value else []
+    return words[0].rstrip(",") if words and not words[0].startswith("data:") else ""
+
+
+def _is_dot(picture: Element) -> bool:
+    return any(
+        (picture.attr(name) or "").strip().removesuffix("px") in ("0", "1", "2") for name in ("width", "height")
+    )
+
+
+def _films(root: Element) -> int:
+    """What plays or embeds becomes a link to it."""
+    films = list(root.iter_elements(tuple(_FILMS)))
+    for film in films:
+        source = film.attr("src")
+        if source is None and (inner := film.select_one("source[src]")) is not None:
+            source = inner.attr("src")
+        if not source or _no_target(source):
+            film.decompose()
+            continue
+        link = Element("a", {"href": source})
+        link.set_text(film.attr("title") or film.attr("aria-label") or _FILMS[film.tag])
+        film.replace_with(Element("div", children=(link,)))
+    return len(films)

@@ -1,0 +1,104 @@
+"""A run becomes files that other tools read: one module a format, and what they share.
+
+Owns the choice of the format. Always: the pages of a run come from the store alone, in one order, one at a time;
+no file is ever half written, and an export that was interrupted is finished by repeating it. Never: asks a server,
+or changes anything in the workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import IO
+
+from orbweb.errors import UsageError
+from orbweb.export import archive, bodies, jsonl, llms, markdown, sheet, single
+from orbweb.export.folder import Tally
+from orbweb.export.source import Source, Watch
+
+__all__ = ["Exported", "Format", "Source", "Watch", "export"]
+
+
+class Format(StrEnum):
+    """What a run can be exported to."""
+
+    MARKDOWN = "markdown"
+    JSONL = "jsonl"
+    CSV = "csv"
+    ZIP = "zip"
+    LLMS = "llms"
+    FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export did: the fields of `orbweb export --json`. `out` is None where it went to a stream."""
+
+    project: str
+    run: int
+    to: str
+    out: str | None
+    pages: int
+    files: int
+    written: int
+    unchanged: int
+    removed: int
+    kept: int
+    bytes: int
+
+
+_FOLDERS: dict[Format, Callable[[Source, Path], Tally]] = {
+    Format.MARKDOWN: markdown.write,
+    Format.LLMS: llms.write,
+    Format.FILES: bodies.write,
+}
+
+
+def export(source: Source, to: Format, out: Path | IO[bytes], *, raw: bool = False) -> Exported:
+    """Write the run to `out`: a folder or a file, by the format; JSON lines and CSV may go to a stream.
+
+    `raw`: cells of a CSV as they are, also those that a spreadsheet would compute.
+    """
+    if raw and to is not Format.CSV:
+        raise UsageError(f"--raw is for --to csv, not for {to}")
+    if to in _FOLDERS:
+        tally = _FOLDERS[to](source, _place(to, out))
+    elif to is Format.ZIP:
+        tally = Tally(written=1, bytes=archive.write(source, _place(to, out)))
+    else:
+        tally = Tally(written=1, bytes=_streamed(source, to, out, raw=raw))
+    return Exported(
+        project=source.project,
+        run=source.run_number,
+        to=to.value,
+        out=str(out) if isinstance(out, Path) else None,
+        pages=len(source.outline),
+        files=tally.files,
+        written=tally.written,
+        unchanged=tally.unchanged,
+        removed=tally.removed,
+        kept=tally.kept,
+        bytes=tally.bytes,
+    )
+
+
+def _place(to: Format, out: Path | IO[bytes]) -> Path:
+    if not isinstance(out, Path):
+        raise UsageError(f"--to {to} cannot go to a stream: name a place with --out")
+    return out
+
+
+def _streamed(source: Source, to: Format, out: Path | IO[bytes], *, raw: bool) -> int:
+    if isinstance(out, Path):
+        with single.replacing(out) as stream:
+            return _records(source, to, stream, raw=raw)
+    with single.named(Path("standard output")):
+        size = _records(source, to, out, raw=raw)
+        out.flush()
+        return size
+
+
+def _records(source: Source, to: Format, stream: IO[bytes], *, raw: bool) -> int:
+    return jsonl.write(source, stream) if to is Format.JSONL else sheet.write(source, stream, raw=raw)

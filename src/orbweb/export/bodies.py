@@ -1,0 +1,67 @@
+"""The stored bodies of a run as plain files, `html/aa/bb/<sha256>.html`, and `index.jsonl` that lists them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orbweb.export.fields import json_line
+from orbweb.export.folder import Folder, Tally
+from orbweb.export.source import Source
+from orbweb.store import outline
+from orbweb.store.db import moment
+from orbweb.store.outline import StoredBody
+
+INDEX = "index.jsonl"
+FIELDS = (
+    "url",
+    "final_url",
+    "file",
+    "role",
+    "status",
+    "depth",
+    "content_type",
+    "encoding",
+    "bytes",
+    "captured_at",
+    "body_sha256",
+    "content_sha256",
+)
+
+
+def write(source: Source, out: Path) -> Tally:
+    """Write the bodies that are not there yet, then the index."""
+    done: set[bytes] = set()
+    total = outline.count_bodies(source.db, source.run_id)
+    with Folder(out, {"project": source.project, "to": "files"}) as folder:
+        for number, body in enumerate(outline.bodies(source.db, source.run_id), 1):
+            if body.sha256 not in done and not folder.has(_file(body), body.sha256):
+                folder.put(_file(body), source.body(body.sha256.hex()))
+            done.add(body.sha256)
+            source.watch(number, total)
+        with folder.stream(INDEX) as index:
+            for body in outline.bodies(source.db, source.run_id):
+                if body.sha256 in done:
+                    index.write(json_line(_record(body)))
+        return folder.finish()
+
+
+def _file(body: StoredBody) -> str:
+    name = body.sha256.hex()
+    return f"html/{name[:2]}/{name[2:4]}/{name}.html"
+
+
+def _record(body: StoredBody) -> dict[str, object]:
+    return {
+        "url": body.url,
+        "final_url": body.final_url,
+        "file": _file(body),
+        "role": body.role,
+        "status": body.status,
+        "depth": body.depth,
+        "content_type": body.content_type,
+        "encoding": body.encoding,
+        "bytes": body.size,
+        "captured_at": moment(body.captured_at),
+        "body_sha256": body.sha256.hex(),
+        "content_sha256": body.content_sha256.hex() if body.content_sha256 else None,
+    }

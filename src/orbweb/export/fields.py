@@ -1,0 +1,114 @@
+"""What an export tells of a page, and how text becomes bytes.
+
+Owns the names of the fields in every format. Always: a record is a function of the captured page alone; bytes are
+UTF-8, whatever a page put into its text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from orbweb.store.db import moment
+from orbweb.store.documents import Captured
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# What YAML wants escaped inside double quotes, besides what JSON escapes: controls, breaks, marks, halves.
+_UNQUOTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+def utf8(text: str) -> bytes:
+    """The text in UTF-8; half a surrogate pair becomes the replacement character."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text).encode("utf-8")
+
+
+def json_line(record: dict[str, Any]) -> bytes:
+    """One line of JSON, with no other character in it that some reader takes for the end of a line."""
+    text = json.dumps(record, ensure_ascii=False)
+    text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")
+    return utf8(text + "\n")
+
+
+METADATA = (
+    "url",
+    "final_url",
+    "alternates",
+    "status",
+    "depth",
+    "title",
+    "description",
+    "language",
+    "author",
+    "published",
+    "captured_at",
+    "content_type",
+    "bytes",
+    "words",
+    "tokens",
+    "generator",
+    "confidence",
+    "content_sha256",
+    "body_sha256",
+)
+
+
+def metadata(page: Captured) -> dict[str, Any]:
+    """Everything but the text itself, in the order in which it is shown."""
+    document = page.document
+    return {
+        "url": page.url,
+        "final_url": page.final_url,
+        "alternates": [url for _, url in page.alternates],
+        "status": page.status,
+        "depth": page.depth,
+        "title": document.title,
+        "description": document.description,
+        "language": document.language,
+        "author": document.author,
+        "published": document.published,
+        "captured_at": moment(page.captured_at),
+        "content_type": page.content_type,
+        "bytes": page.size,
+        "words": document.words,
+        "tokens": document.tokens,
+        "generator": document.generator,
+        "confidence": document.confidence,
+        "content_sha256": page.content_sha256.hex(),
+        "body_sha256": page.body_sha256.hex(),
+    }
+
+
+FRONT_MATTER = (
+    "url",
+    "title",
+    "description",
+    "language",
+    "author",
+    "published",
+    "captured_at",
+    "words",
+    "tokens",
+    "content_sha256",
+    "body_sha256",
+    "alternates",
+)
+
+
+def front_matter(page: Captured) -> str:
+    """YAML between two lines of hyphens. Statements that the page does not make are left out."""
+    known = metadata(page)
+    lines = [f"{name}:{_yaml(known[name])}" for name in FRONT_MATTER if known[name] not in ("", [], None)]
+    return "\n".join(["---", *lines, "---", "", ""])
+
+
+def _yaml(value: object) -> str:
+    """A number, a text or a list of texts as YAML, with what parts it from its name. JSON strings are YAML."""
+    if isinstance(value, list):
+        return "".join(f"\n  -{_yaml(each)}" for each in value)
+    text = json.dumps(value, ensure_ascii=False)
+    return " " + _UNQUOTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

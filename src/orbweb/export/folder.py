@@ -1,0 +1,336 @@
+"""A folder of exported files, and the manifest that says which of them are ours.
+
+Owns `.orbweb-export.jsonl` in the folder: a first line that names project and format, then a line a file with the
+SHA-256 of its bytes. A line is written before the file gets its name: after a kill every file of ours is listed.
+
+Always: a file is whole under its name, because it is written aside and renamed; everything lies below the folder,
+and no symbolic link inside it is followed; an export that is repeated writes only what differs. Never: changes or
+removes a file that is not listed, or that is no longer what was written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BufferedRandom
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn
+
+from orbweb.errors import OrbwebError, StoreError, UsageError
+from orbweb.export import single
+from orbweb.export.names import fold, is_safe
+from orbweb.failpoints import failpoint
+from orbweb.store.blobs import write_all
+
+MANIFEST = ".orbweb-export.jsonl"
+PART = ".orbweb-export.part"
+VERSION = 1
+AGAIN = "Free some space, then repeat the export: it goes on where it was."
+
+_OPEN_DIRECTORIES = 64
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the files of a folder. `kept`: former ones that somebody has changed, and that stay."""
+
+    written: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    kept: int = 0
+    bytes: int = 0
+
+    @property
+    def files(self) -> int:
+        return self.written + self.unchanged
+
+
+class Folder:
+    """A folder that one export writes to. Files of an earlier export that are not written again go at `finish`."""
+
+    def __init__(self, path: Path, header: Mapping[str, object]) -> None:
+        """`header` says whose folder it is; one with another header, or with files and none, is refused."""
+        self.path = path
+        self.tally = Tally()
+        self._header = {"orbweb_export": VERSION, **header}
+        self._current: dict[str, bytes] = {}
+        self._directories: dict[str, int] = {}
+        with contextlib.ExitStack() as opened:
+            with self._named(path):
+                path.mkdir(parents=True, exist_ok=True)
+                self._root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            opened.callback(os.close, self._root)
+            self._journal = self._open()
+            opened.callback(os.close, self._journal)
+            single.lock(self._journal, path)
+            self._known = self._read()
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up what is open. The folder stays as it is."""
+        self._close_directories()
+        self._opened.close()
+
+    def put(self, name: str, data: bytes) -> None:
+        """A file with these bytes; it is left alone if it has them already."""
+        digest = hashlib.sha256(data).digest()
+        if self.has(name, digest):
+            return
+        with self._part(name) as stream:
+            stream.write(data)
+        self._place(name, digest, len(data))
+
+    def has(self, name: str, digest: bytes) -> bool:
+        """Whether the file is there with bytes of this SHA-256, and so needs not be written."""
+        found = self._look(name)
+        if found is None or found[0] != digest:
+            return False
+        self._list(name, digest)
+        self._current[name] = digest
+        self.tally.unchanged += 1
+        self.tally.bytes += found[1]
+        return True
+
+    @contextlib.contextmanager
+    def stream(self, name: str) -> Iterator[BufferedRandom]:
+        """A file that is too long to be held. It gets its name when the block ends without an error."""
+        with self._part(name) as part:
+            yield part
+            part.flush()
+            part.seek(0)
+            digest = hashlib.file_digest(part, "sha256").digest()
+            size = part.tell()
+        if self.has(name, digest):
+            os.unlink(PART, dir_fd=self._root)
+        else:
+            self._place(name, digest, size)
+
+    def finish(self) -> Tally:
+        """Remove the files of an earlier export that this one did not write, and settle the manifest."""
+        for name in self._stale():
+            self._remove(name)
+        with self._part(MANIFEST) as stream:
+            stream.write(_line(self._header))
+            for name, digest in self._current.items():
+                stream.write(_entry(name, digest))
+        with self._named(self.path / MANIFEST):
+            os.rename(PART, MANIFEST, src_dir_fd=self._root, dst_dir_fd=self._root)
+        return self.tally
+
+    # The manifest.
+
+    def _open(self) -> int:
+        with self._named(self.path):
+            names = {entry.name for entry in self.path.iterdir()}
+        if MANIFEST not in names and names - {PART}:
+            raise UsageError(
+                f"--out {self.path} is not empty, and no export of orbweb. Choose a new folder: nothing that "
+                "orbweb did not write is changed."
+            )
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with self._named(self.path / MANIFEST):
+            return os.open(MANIFEST, flags, 0o666, dir_fd=self._root)
+
+    def _read(self) -> dict[str, set[bytes]]:
+        """What the manifest lists: for each file the hashes it may have. A line cut off by a crash is dropped."""
+        known: dict[str, set[bytes]] = {}
+        whole = 0
+        with os.fdopen(self._journal, "rb", closefd=False) as lines:
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    break
+                if whole:
+                    name, digest = self._parsed(line)
+                    known.setdefault(name, set()).add(digest)
+                else:
+                    self._check_header(line)
+                whole += len(line)
+        with self._named(self.path / MANIFEST):
+            os.ftruncate(self._journal, whole)
+        self._end = whole
+        if not whole:
+            self._note(_line(self._header))
+        return known
+
+    def _check_header(self, line: bytes) -> None:
+        try:
+            header = json.loads(line)
+        except ValueError:
+            header = None
+        if header == self._header:
+            return
+        if not isinstance(header, dict) or header.get("orbweb_export") != VERSION:
+            self._damaged("its first line is none of ours")
+        project, form = header.get("project"), header.get("to")
+        raise UsageError(f"--out {self.path} holds project {project!r} as {form}. Choose another folder.")
+
+    def _parsed(self, line: bytes) -> tuple[str, bytes]:
+        try:
+            entry = json.loads(line)
+            name, digest = entry["file"], bytes.fromhex(entry["sha256"])
+        except (ValueError, KeyError, TypeError):
+            self._damaged("a line of it cannot be read")
+        if not isinstance(name, str) or not is_safe(name):
+            self._damaged(f"it lists {name!r}, which is no name of ours")
+        return name, digest
+
+    def _damaged(self, problem: str) -> NoReturn:
+        raise StoreError(f"{self.path / MANIFEST}: {problem}. Nothing was changed; export to a new folder.")
+
+    def _list(self, name: str, digest: bytes) -> None:
+        """Note in the manifest that a file of this name and hash is ours."""
+        if digest not in self._known.get(name, ()):
+            self._note(_entry(name, digest))
+
+    def _note(self, line: bytes) -> None:
+        with self._named(self.path / MANIFEST):
+            write_all(self._journal, line, self._end)
+        self._end += len(line)
+
+    # Files.
+
+    def _named(self, path: Path) -> contextlib.AbstractContextManager[None]:
+        return single.named(path, again=AGAIN)
+
+    @contextlib.contextmanager
+    def _part(self, name: str) -> Iterator[BufferedRandom]:
+        """The file aside, empty. An error removes it."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with self._named(self.path / name):
+            fd = os.open(PART, flags, 0o666, dir_fd=self._root)
+            try:
+                with os.fdopen(fd, "r+b") as stream:
+                    yield stream
+            except BaseException:
+                os.unlink(PART, dir_fd=self._root)
+                raise
+
+    def _place(self, name: str, digest: bytes, size: int) -> None:
+        """Give the part its name, unless a file that is not ours has it."""
+        found = self._look(name)
+        if found is not None and found[0] not in self._known.get(name, ()):
+            os.unlink(PART, dir_fd=self._root)
+            raise UsageError(
+                f"{self.path / name} is not what orbweb wrote there. Move it away, or export to a new folder."
+            )
+        self._list(name, digest)
+        failpoint("export_written")
+        with self._named(self.path / name):
+            directory, last = self._home(name)
+            os.rename(PART, last, src_dir_fd=self._root, dst_dir_fd=directory)
+        failpoint("export_renamed")
+        self._current[name] = digest
+        self.tally.written += 1
+        self.tally.bytes += size
+
+    def _look(self, name: str) -> tuple[bytes, int] | None:
+        """Hash and length of the file of that name, None if there is none."""
+        with self._named(self.path / name):
+            try:
+                directory, last = self._home(name, make=False)
+                fd = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+            except FileNotFoundError:
+                return None
+            with os.fdopen(fd, "rb") as stream:
+                if not stat.S_ISREG(os.fstat(fd).st_mode):
+                    raise UsageError(f"{self.path / name} is no plain file. Move it away, or export elsewhere.")
+                return hashlib.file_digest(stream, "sha256").digest(), stream.tell()
+
+    def _home(self, name: str, *, make: bool = True) -> tuple[int, str]:
+        """The open directory of a file, and its name there."""
+        if not is_safe(name):
+            raise StoreError(f"{name!r} is no name for a file of an export")
+        directory, _, last = name.rpartition("/")
+        return (self._directory(directory, make=make) if directory else self._root), last
+
+    def _directory(self, name: str, *, make: bool) -> int:
+        known = self._directories.get(name)
+        if known is not None:
+            return known
+        parent, _, last = name.rpartition("/")
+        above = self._directory(parent, make=make) if parent else self._root
+        if make:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(last, dir_fd=above)
+        opened = os.open(last, _DIRECTORY, dir_fd=above)
+        if len(self._directories) >= _OPEN_DIRECTORIES:
+            self._close_directories()
+        self._directories[name] = opened
+        return opened
+
+    def _close_directories(self) -> None:
+        for directory in self._directories.values():
+            os.close(directory)
+        self._directories.clear()
+
+    # What an earlier export left.
+
+    def _stale(self) -> list[str]:
+        """Listed files that were not written now. One that a file system takes for a new one is not stale."""
+        stale = [name for name in self._known if name not in self._current]
+        folded = {fold(name): name for name in stale}
+        for name in self._current if stale else ():
+            twin = folded.get(fold(name))
+            if twin is not None and self._same(name, twin):
+                stale.remove(twin)
+        return stale
+
+    def _same(self, name: str, twin: str) -> bool:
+        try:
+            return os.path.samestat(self._stat(name), self._stat(twin))
+        except FileNotFoundError:
+            return False
+
+    def _stat(self, name: str) -> os.stat_result:
+        directory, last = self._home(name, make=False)
+        return os.stat(last, dir_fd=directory, follow_symlinks=False)
+
+    def _remove(self, name: str) -> None:
+        try:
+            found = self._look(name)
+        except OrbwebError:
+            found = b"", 0
+        if found is None:
+            return
+        if found[0] not in self._known[name]:
+            self.tally.kept += 1
+            return
+        with self._named(self.path / name):
+            directory, last = self._home(name, make=False)
+            os.unlink(last, dir_fd=directory)
+        self.tally.removed += 1
+        self._remove_empty(name.rpartition("/")[0])
+
+    def _remove_empty(self, directory: str) -> None:
+        """Directories that held nothing but removed files go too."""
+        self._close_directories()
+        while directory:
+            parent, _, last = directory.rpartition("/")
+            try:
+                os.rmdir(last, dir_fd=self._directory(parent, make=False) if parent else self._root)
+            except OSError:
+                return
+            directory = parent
+
+
+def _line(entry: Mapping[str, object]) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
+
+
+def _entry(name: str, digest: bytes) -> bytes:
+    return _line({"file": name, "sha256": digest.hex()})

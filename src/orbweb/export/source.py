@@ -1,0 +1,90 @@
+"""What is exported: the pages of a run, the file that each would have, and who is told how far it is.
+
+Always: the pages are those that were committed when the export began; one that comes later is left for the next.
+Pages are read one at a time. Never: reads settings or asks a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from orbweb import urls
+from orbweb.export.names import Names
+from orbweb.store import documents, outline
+from orbweb.store.db import Database
+from orbweb.store.documents import Captured
+from orbweb.urls import UrlRules
+
+Watch = Callable[[int, int], None]
+
+_REDIRECTS = 10
+
+
+class Files(NamedTuple):
+    """Where pages go: the file of each key that leads to a page, and the pages, by id, in order."""
+
+    by_key: dict[str, str]
+    pages: list[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run, to be exported. `body` reads a stored body by its hash; `watch` is told how many pages are done."""
+
+    db: Database
+    project: str
+    run_id: int
+    run_number: int
+    rules: UrlRules
+    body: Callable[[str], bytes]
+    watch: Watch
+
+    @cached_property
+    def outline(self) -> list[outline.Outlined]:
+        """The pages in order."""
+        return list(outline.pages(self.db, self.run_id))
+
+    @cached_property
+    def several_sites(self) -> bool:
+        return len({urls.scope_site(page.key) for page in self.outline}) > 1
+
+    def files(self) -> Files:
+        """Names for all pages. Alternates and redirects lead to the page that they show."""
+        names = Names(hosts=self.several_sites)
+        of_id: dict[int, str] = {}
+        by_key: dict[str, str] = {}
+        for page in self.outline:
+            path = page.url.partition("?")[0]
+            file = names.take(page.key, directory=path.endswith("/"))
+            of_id[page.id] = by_key[page.key] = file
+        for alternate, key, primary in outline.alternates(self.db, self.run_id):
+            if primary in of_id:
+                of_id[alternate] = by_key[key] = of_id[primary]
+        by_key.update(_redirected(list(outline.redirects(self.db, self.run_id)), of_id))
+        return Files(by_key, [(page.id, of_id[page.id]) for page in self.outline])
+
+    def pages(self, order: Iterable[int] | None = None) -> Iterator[Captured]:
+        """The pages one by one, in order or in the given order of ids."""
+        known = {page.key for page in self.outline}
+        total = len(known)
+        done = 0
+        for page in documents.captured(self.db, self.run_id, order):
+            if page.key in known:
+                yield page
+                done += 1
+                self.watch(done, total)
+
+
+def _redirected(steps: list[tuple[int, str, int]], of_id: dict[int, str]) -> Iterator[tuple[str, str]]:
+    """The key of each URL that redirects to a page, and the file of that page."""
+    target = {step: leads_to for step, _, leads_to in steps}
+    for step, key, _ in steps:
+        at: int | None = step
+        for _ in range(_REDIRECTS):
+            at = target.get(at) if at is not None else None
+            if at in of_id:
+                yield key, of_id[at]
+                break
