@@ -117,14 +117,12 @@ def _drop(root: Element, classes: Set[str], rare: Set[str]) -> None:
 
 
 def _classes(root: Element) -> Set[str]:
-    stated = root.xpath("descendant::*/@class")
-    values = {value for value in stated if isinstance(value, str)} if isinstance(stated, list) else set()
-    return set(" ".join(values).split())
+    return set(" ".join({found.attr("class") or "" for found in root.select("[class]")}).split())
 
 
 def _resolve(root: Element, url: str, references: int) -> None:
     base = url
-    stated = root.xpath_one("/html/head/base/@href")
+    stated = root.xpath_one("/html/head/base/@href | /html/body/base/@href")
     if isinstance(stated, str) and len(stated) <= MAX_BASE:
         base = _joined(stated, url)
     if len(base) * references <= MAX_RESOLVED:
