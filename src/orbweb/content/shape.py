@@ -17,7 +17,7 @@ from turbohtml import Element, Text
 from orbweb.content import code, lists, signs, tables
 from orbweb.content.code import outermost
 
-MAX_RESOLVED = 64_000_000
+MAX_RESOLVED = 32_000_000
 """Characters that the base URL may add to all references of a page together; beyond that they stay relative."""
 MAX_BASE = 4_000
 
