@@ -91,7 +91,7 @@ def _read(answer: Fetched, body: bytes, resources: Resources) -> Step:
 def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...], rules: UrlRules) -> Step:
     target = urls.target(location, answer.url, rules=rules)
     if target is None:
-        shown = urls.without_userinfo(location)[:200]
+        shown = urls.shown(location)[:200]
         return Settle(
             Failed(
                 FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL", proxy=answer.proxy

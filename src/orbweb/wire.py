@@ -20,12 +20,14 @@ _RESULT = struct.Struct("<IIIIIIQ32s32s")
 
 def encode_settings(settings: DigestSettings) -> str:
     rules = settings.rules
-    return json.dumps([sorted(rules.drop_params), rules.keep_params, settings.agent, settings.resources])
+    params = sorted(rules.drop_params), rules.keep_params, sorted(rules.secret_params)
+    return json.dumps([*params, settings.agent, settings.resources])
 
 
 def decode_settings(text: str) -> DigestSettings:
-    drop, keep, agent, resources = json.loads(text)
-    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), agent, resources)
+    drop, keep, secret, agent, resources = json.loads(text)
+    rules = UrlRules(frozenset(drop), None if keep is None else tuple(keep), frozenset(secret))
+    return DigestSettings(rules, agent, resources)
 
 
 def encode_job(job: Job) -> list[bytes]:
