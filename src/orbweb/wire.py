@@ -26,7 +26,9 @@ def encode_settings(settings: DigestSettings) -> str:
 
 def decode_settings(text: str) -> DigestSettings:
     drop, keep, secret, *rest = json.loads(text)
-    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep), frozenset(secret)), *rest)
+    return DigestSettings(
+        UrlRules(frozenset(drop), None if keep is None else tuple(keep), frozenset(secret)), *rest
+    )
 
 
 def encode_job(job: Job) -> list[bytes]:
