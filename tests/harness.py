@@ -158,6 +158,8 @@ NEVER = {
     "a page without its body": """
         SELECT visits.run_id, visits.url_id FROM visits LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
         WHERE visits.role <> '-' AND bodies.sha256 IS NULL""",
+    "a page without its document": """
+        SELECT run_id, url_id FROM pages WHERE document NOT IN (SELECT sha256 FROM documents)""",
     "a crawl beyond its budget": "SELECT run_id, number, budget FROM crawls WHERE visited + failed > budget",
     "a crawl that counts fewer visits than it has": """
         SELECT crawls.run_id, crawls.number FROM crawls WHERE crawls.visited + crawls.failed

@@ -14,7 +14,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,8 @@ from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
-from orbweb.events import Snapshot
+from orbweb.events import Reading, Snapshot
+from orbweb.extraction import Extraction
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, trusted_certificates
@@ -43,7 +44,7 @@ from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
-from orbweb.pool import InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.reuse import Shelf
 from orbweb.robots import Robots, product_token
 from orbweb.store import Ending, reports, runs
@@ -128,6 +129,57 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
         return _hold(session, paused, [])
+
+
+def extract(
+    workspace: Workspace,
+    request: Request,
+    *,
+    number: int | None,
+    everything: bool,
+    watch: Callable[[Reading], None],
+    note: Note,
+) -> Report:
+    """Read the stored pages of a run again: those that another extractor read, or all of them."""
+    known = runs.project(workspace.db, _name(workspace, request))
+    with workspace.own(known.name):
+        config, _ = configure(known, request)
+        if runs.settle_crashed(workspace.db, known.id, now_us()):
+            note("the last crawl was killed; nothing it had committed is lost")
+        run = runs.run_of(workspace.db, known, number)
+        started = time.monotonic()
+        done = asyncio.run(_extract(workspace, config, run, everything=everything, watch=watch))
+        return {
+            "project": known.name,
+            "run": run.number,
+            "extractor": content.VERSION,
+            "pages": done.pages,
+            "extracted": done.extracted,
+            "failed": [{"url": url, "problem": problem} for url, problem in done.problems],
+            "left": done.left,
+            "seconds": round(time.monotonic() - started, 3),
+            "workspace": str(workspace.path),
+        }
+
+
+async def _extract(
+    workspace: Workspace, config: Config, run: Run, *, everything: bool, watch: Callable[[Reading], None]
+) -> Extraction:
+    with workspace.reader() as body:
+        extraction = Extraction(workspace.db, run.id, everything=everything, body=body, watch=watch)
+        settings = replace(digest_settings(config), resources=False)
+        pool = await _pool(config, settings, extraction.digested, extraction.broke)
+        try:
+            with signals(extraction.tell):
+                await extraction.run(pool)
+        finally:
+            pool.close()
+    return extraction
+
+
+def extract_code(report: Report) -> int:
+    """What the result of an extraction tells a script."""
+    return 4 if report["left"] else 3 if report["failed"] else 0
 
 
 def _name(workspace: Workspace, request: Request) -> str:
@@ -438,7 +490,7 @@ async def _crawl(
     names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     guard = Guard(names, consent(config, bases), routes(config), clock=clock)
     fetcher = HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
-    pool = await _pool(config, engine)
+    pool = await _pool(config, digest_settings(config), engine.digested, engine.broke)
     engine.attach(fetcher, pool)
     try:
         with signals(engine.tell):
@@ -496,11 +548,10 @@ def default_processes(cores: int) -> int:
     return 0 if cores <= 2 else min(cores - 1, MOST_PROCESSES)
 
 
-async def _pool(config: Config, engine: Engine) -> Pool:
+async def _pool(config: Config, settings: DigestSettings, digested: Done, broke: Broken) -> Pool:
     processes = config.engine.processes
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
-    settings, digested, broke = digest_settings(config), engine.digested, engine.broke
     heavy = ProcessPool(settings, digested, broke)
     if processes == 0:
         return InlinePool(settings, digested, heavy)
@@ -566,6 +617,9 @@ def _result(session: _Session, run: Run, seconds: float) -> Report:
     workspace, project = session.workspace, session.project
     report = reports.run_report(workspace.db, runs.run_of(workspace.db, project, run.number), alive=False)
     last = report.pop("crawls")[-1]
+    limit = session.config.limits.page_limit
+    for base in report["bases"]:
+        base.update(limit=limit, remaining=None if limit is None else max(0, limit - base["pages"]))
     return {
         "project": project.name,
         **report,
@@ -584,7 +638,7 @@ def _result(session: _Session, run: Run, seconds: float) -> Report:
 
 
 def exit_code(report: Report) -> int:
-    """What the result of a crawl tells a script. Stopped before sitemaps were read, a run may have nothing queued."""
+    """What the result of a crawl tells a script. A run that waits for its sitemaps may have nothing queued."""
     if report["queued"] or report["run_state"] == RunState.PAUSED:
         return 4
     return 3 if report["failed"] or SkipReason.ROBOTS_UNAVAILABLE in report["skipped"] else 0

@@ -58,8 +58,9 @@ class Outset:
         self._open_more(base, 1)
 
     def settle(self, base: int) -> None:
-        """A place of the chain is settled."""
-        self._open_more(base, -1)
+        """A place of the chain is settled; it may be the one whose page dropped the rest of them."""
+        if self._open[base]:
+            self._open_more(base, -1)
 
     def drop(self, base: int) -> None:
         """No place of the chain has a turn any more."""

@@ -135,6 +135,11 @@ def split(key: str) -> Parts:
     return Parts(scheme, host, int(port) if port else _PORTS[scheme], "/" + path, query)
 
 
+def path(key: str) -> str:
+    """The path of a key, as in its parts; the only one that is needed for every link."""
+    return "/" + key.partition("://")[2].partition("/")[2].partition("?")[0]
+
+
 def site(key: str) -> str:
     """The `host:port` whose server answers for this key: the unit of politeness."""
     scheme, _, rest = key.partition("://")

@@ -205,7 +205,7 @@ class FrontierMachine(RuleBasedStateMachine):
         books.next_rank += 1
         url = None if item.url == key else item.url
         row = ReadmitRow(
-            url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None,
+            url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None, False,
             books.run.id, item.id,
         )  # fmt: skip
         books.group.changes.append(("readmit_url", row))
@@ -394,6 +394,12 @@ def plan(db: Database, name: str) -> str:
         ("shorten_path", "urls USING PRIMARY KEY (run_id=? AND id=?)"),
         ("key_of", "urls USING PRIMARY KEY (run_id=? AND id=?)"),
         ("outlinks_of", "outlinks USING PRIMARY KEY (run_id=? AND url_id=?)"),
+        ("capture_of", "urls USING INDEX urls_by_key (run_id=? AND key=?)"),
+        ("capture_of", "visits USING INDEX visits_by_url (run_id=? AND url_id=?)"),
+        ("capture_of", "bodies USING PRIMARY KEY (sha256=?)"),
+        ("captured_document", "pages USING PRIMARY KEY (run_id=? AND content_sha256=?)"),
+        ("captured_document", "documents USING INDEX sqlite_autoindex_documents_1 (sha256=?)"),
+        ("urls_between", "urls USING PRIMARY KEY (run_id=? AND id>? AND id<?)"),
         ("queued_lanes", "urls USING INDEX urls_in_order (run_id=?)"),
         ("tallies_of", "tallies USING PRIMARY KEY (run_id=?)"),
         ("manifest", "visits USING PRIMARY KEY (run_id=?)"),

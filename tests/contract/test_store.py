@@ -173,7 +173,10 @@ def test_a_group_is_written_whole(site: Site) -> None:
         "skipped": {"out_of_scope": 2},
         "pages": 1,
         "alternates": 1,
+        "reused": 0,
+        "not_modified": 0,
         "bytes": 10,
+        "transferred": 9,
     }
     assert runs.bases_of(site.db, site.run.id) == [Base(0, "https://h/", "https://h/moved", 1)]
     assert site.now().next_url == 7

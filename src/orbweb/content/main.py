@@ -20,7 +20,7 @@ class Main:
 
 def choose(dom: Dom) -> Main:
     """The main element of a page. What is left in it is content."""
-    found = dom.select_one("main, [role=main], article, body") or dom.select_one("html")
+    found = next((each for tag in ("main", "article", "body", "html") if (each := dom.select_one(tag))), None)
     if found is None:
         found = Element("body")
     found.remove("script, style, template, noscript")

@@ -60,7 +60,7 @@ _CODE_DEPTH = 3
 _INLINE = frozenset((*_CODE, "span", "em", "i", "b", "strong", "var", "font", "u", "sup", "sub"))
 _RARE = (
     *(*_DROPPED_TAGS, *_MATH_TAGS, *_FILMS, "table", "dl", "ol", "summary"),
-    *("sup", "sub", "button", "clipboard-copy", "xmp", "listing", "textarea", "tt", "br"),
+    *("hr", "sup", "sub", "button", "clipboard-copy", "xmp", "listing", "textarea", "tt", "br"),
 )
 """What is looked for if it occurs at all."""
 _SEEN = ("img", "picture", "video", "iframe")
@@ -94,7 +94,7 @@ def shape(root: Element, url: str) -> None:
         tables.shape(root)
     if not rare.isdisjoint(("dl", "ol")):
         lists.shape(root)
-    if "summary" in rare:
+    if not rare.isdisjoint(("summary", "hr")):
         _details(root)
     if not rare.isdisjoint(signs.RAISED):
         _raised(root)
@@ -272,9 +272,11 @@ def _note_of_terms(found: Element) -> None:
 
 
 def _details(root: Element) -> None:
-    for summary in list(root.iter_elements("summary")):
-        if summary.text.strip():
-            _embolden(summary)
+    for found in list(root.iter_elements(("summary", "hr"))):
+        if found.tag == "hr":
+            found.insert_before(signs.gap())
+        elif found.text.strip():
+            _embolden(found)
 
 
 def _raised(root: Element) -> None:

@@ -87,15 +87,26 @@ def run_report(db: Database, run: Run, *, alive: bool) -> Report:
         "seconds": round(sum(crawl.updated_at - crawl.started_at for crawl in crawls) / 1_000_000, 3),
         **counts(db, run.id),
         **tokens(db, run.id),
-        "bases": [
-            {"url": base.url, "scope": base.scope_key, "pages": base.pages} for base in bases_of(db, run.id)
-        ],
+        "bases": _bases(db, run.id),
         "crawls": [crawl_report(crawl, alive=alive) for crawl in crawls],
     }
 
 
+def _bases(db: Database, run_id: int) -> list[Report]:
+    alternates: dict[int, int] = dict(db.all("alternates_by_base", run_id=run_id))
+    return [
+        {
+            "url": base.url,
+            "scope": base.scope_key,
+            "pages": base.pages,
+            "alternates": alternates.get(base.number, 0),
+        }
+        for base in bases_of(db, run_id)
+    ]
+
+
 def queue(db: Database, run: Run, *, alive: bool) -> Report:
-    """The queue of a run and what is next in it. A paused run with sitemaps to read has work, even with none queued."""
+    """The queue of a run and what is next in it. A paused run with sitemaps to read can go on with none queued."""
     found = counts(db, run.id)
     state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
     return {

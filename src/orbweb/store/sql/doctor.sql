@@ -72,6 +72,30 @@ SELECT visits.run_id, visits.url_id, COALESCE(urls.url, urls.key), visits.body_s
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.body_sha256 IS NOT NULL ORDER BY visits.run_id, visits.number;
 
+-- name: all_documents
+-- `doctor` unpacks every document.
+SELECT sha256, extractor, title, language, words, tokens, confidence, simhash, size, frame FROM documents;
+
+-- name: document_pages
+-- Which page each document belongs to, and how its page was captured, so that it can be read again.
+SELECT pages.document, pages.run_id, pages.content_sha256, pages.url_id, COALESCE(urls.url, urls.key), visits.final_url,
+       visits.content_type, visits.body_sha256
+FROM pages JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
+JOIN visits ON visits.run_id = pages.run_id AND visits.url_id = pages.url_id
+WHERE visits.body_sha256 IS NOT NULL ORDER BY pages.run_id, visits.number;
+
+-- name: frame_of
+-- What goes to the quarantine of a document.
+SELECT frame FROM documents WHERE sha256 = :sha256;
+
+-- name: forget_document
+-- A document that is not what was kept is as good as not there.
+DELETE FROM documents WHERE sha256 = :sha256;
+
+-- name: put_document
+-- A page whose document was lost gets the one that was read again.
+UPDATE pages SET document = :document WHERE run_id = :run_id AND content_sha256 = :content_sha256;
+
 -- name: open_segments
 -- A segment that may be written again must be whole up to what is committed; 0 means closed.
 SELECT segments.id, segments.committed, COALESCE(MAX(bodies.offset + bodies.length), 0)
