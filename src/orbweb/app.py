@@ -104,7 +104,8 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             _same_bases(workspace, paused, bases, name)
             note(f"resuming run {paused.number} of {name}, {_queued(workspace, paused)} URLs queued")
         elif paused is not None:
-            runs.finish(workspace.db, paused, "a new run was started", now_us())
+            given_up = runs.finish(workspace.db, paused, "a new run was started", now_us())
+            note(f"run {paused.number} of {name} is finished, {given_up} URLs given up; starting a new run")
             paused = None
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
         session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
@@ -123,7 +124,8 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
         paused = _paused_run(workspace, known, note)
         if paused is None:
             raise NothingToDo(
-                f"project {name!r} has no paused run to resume. `orbweb crawl --project {name}` starts a new one, "
+                f"project {name!r} has no paused run to resume: {_why_not(workspace, known)}. "
+                f"`orbweb crawl --project {name}` starts a new one, "
                 f"`orbweb retry {name}` queues failed URLs again."
             )
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
@@ -221,6 +223,11 @@ def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run 
         note("the last crawl was killed; nothing it had committed is lost")
     latest = runs.latest_run(workspace.db, known.id)
     return latest if latest is not None and latest.state is RunState.PAUSED else None
+
+
+def _why_not(workspace: Workspace, known: Project) -> str:
+    latest = runs.latest_run(workspace.db, known.id)
+    return f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
 
 
 def _queued(workspace: Workspace, run: Run) -> int:
@@ -646,7 +653,7 @@ def _result(session: _Session, run: Run, seconds: float) -> Report:
 
 
 def exit_code(report: Report) -> int:
-    """What the result of a crawl tells a script."""
-    if report["queued"]:
+    """What the result of a crawl tells a script. A run that waits for its sitemaps may have nothing queued."""
+    if report["queued"] or report["run_state"] == RunState.PAUSED:
         return 4
     return 3 if report["failed"] or SkipReason.ROBOTS_UNAVAILABLE in report["skipped"] else 0

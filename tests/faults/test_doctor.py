@@ -260,6 +260,8 @@ def test_a_damaged_body_is_named_set_aside_and_fetched_again(
         ("UPDATE runs SET next_url = 2", "next id"),
         ("UPDATE runs SET state = 'in_progress'", "in_progress"),
         ("UPDATE crawls SET ended_by = 'crashed'", "ended by crashed"),
+        ("UPDATE crawls SET visited = visited - 1", "counts fewer visits"),
+        ("UPDATE runs SET state = 'paused', ended_at = NULL", "it is paused"),
         ("DELETE FROM crawls", "a crawl of the run is missing"),
         ("DELETE FROM bases", "base URLs are missing"),
         ("DELETE FROM runs", "the run"),

@@ -56,6 +56,8 @@ _CONTRADICTIONS = (
     "wrong_counters",
     "wrong_run_states",
     "wrong_crawl_states",
+    "wrong_crawl_counts",
+    "visited_twice",
 )
 
 

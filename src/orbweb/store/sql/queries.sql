@@ -374,6 +374,10 @@ WHERE pages.run_id = :run_id GROUP BY documents.tokenizer ORDER BY documents.tok
 -- `queue` shows where the waiting URLs came from.
 SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY source ORDER BY source;
 
+-- name: settled_by_source
+-- `queue` shows where the URLs came from that were visited or failed.
+SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state IN ('visited', 'failed') GROUP BY source ORDER BY source;
+
 -- name: queue_head
 -- The next URLs, whatever their lane.
 SELECT COALESCE(url, key), source, depth, rank, hops FROM urls
