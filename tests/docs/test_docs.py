@@ -187,6 +187,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "failed": workspace.failed("site")[0],
             "show": workspace.show("site", server.url) or {},
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
+            "extract": cli("extract", "site", "--json").ok().json,
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
         }
         workspace.close()
