@@ -87,6 +87,7 @@ class Plan:
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run, or go on with the paused one."""
+    note = _discreet(note)
     name = _name(workspace, request)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
@@ -113,6 +114,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Go on with the paused run; an error if there is none."""
+    note = _discreet(note)
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
@@ -182,13 +184,18 @@ def extract_code(report: Report) -> int:
     return 4 if report["left"] else 3 if report["failed"] else 0
 
 
+def _discreet(note: Note) -> Note:
+    """What is told in passing, without what looks like a secret in a URL."""
+    return lambda text: note(urls.shown(text))
+
+
 def _name(workspace: Workspace, request: Request) -> str:
     """The name given, or one made from the first URL; `-2` and so on if other base URLs have that name."""
     if request.project is not None:
         return seeds.check_project_name(request.project)
     if not request.urls:
         raise UsageError("give a URL to crawl, or --project NAME for one that exists")
-    bases = seeds.base_urls(request.urls, UrlRules())
+    bases = seeds.base_urls(request.urls, url_rules(configure(None, request)[0]))
     stem = seeds.project_name(bases[0].key)
     wanted = tuple(base.url for base in bases)
     for name in chain([stem], (f"{stem}-{number}" for number in count(2))):
@@ -237,7 +244,8 @@ def _same_bases(workspace: Workspace, run: Run, bases: Sequence[Target], name: s
 
 
 def url_rules(config: Config) -> UrlRules:
-    return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params)
+    secret = frozenset(name.lower() for name, value in config.fetch.params.items() if value is not None)
+    return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params, secret)
 
 
 def policy_rules(config: Config) -> Rules:
@@ -350,11 +358,17 @@ class _Secrets:
     """What the environment holds for this crawl; in memory only."""
 
     headers: Mapping[str, str] = field(repr=False)
+    params: Mapping[str, str] = field(repr=False)
     proxies: Sequence[Proxy]
 
 
 def _secrets(config: Config, environ: Mapping[str, str]) -> _Secrets:
-    return _Secrets(configuration.sent_headers(config.fetch, environ), proxies_of(config, environ))
+    fetch = config.fetch
+    return _Secrets(
+        configuration.sent_headers(fetch, environ),
+        configuration.sent_params(fetch, environ),
+        proxies_of(config, environ),
+    )
 
 
 def proxies_of(config: Config, environ: Mapping[str, str]) -> list[Proxy]:
@@ -534,6 +548,7 @@ def _survey(session: _Session) -> Survey | None:
         waits=config.fetch.busy_retries,
         backoff_s=config.fetch.backoff_s,
         needed=config.sitemap.mode == "only",
+        url_rules=url_rules(config),
     )
     on_file = session.plan.sitemaps.append if session.plan else None
     return Survey(settings, session.note, on_file)
@@ -585,7 +600,7 @@ def _egress(session: _Session, bases: Sequence[Base], names: Names) -> Egress:
     jar = Jar() if config.fetch.cookies == "keep" else None
     proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
     return Egress(
-        Identity(origins, secrets.headers, jar, clock=time.time),
+        Identity(origins, secrets.headers, jar, params=secrets.params, clock=time.time),
         proxies,
         Guard(names, Consent(everything=_private_proxies(config)), {}, clock=clock),
     )

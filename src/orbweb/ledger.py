@@ -161,7 +161,8 @@ class Ledger:
         self._old_redirects: dict[int, int] = {}
         self._begin_group()
         for base in bases:
-            self._check_limit(base.number)
+            if self._check_limit(base.number):
+                self._outset.drop(base.number)
         if not self.scope_fixed and self._outset.is_settled:
             self._fix_scope()
 
@@ -495,17 +496,18 @@ class Ledger:
         self._bases[base.number] = base
         self._group.bases[base.number] = BaseRow(base.scope_key, base.pages, self._run_id, base.number)
 
-    def _check_limit(self, base: int) -> None:
+    def _check_limit(self, base: int) -> bool:
+        """Skip what the base URL has queued if its page limit is reached; whether it is."""
         room = self.page_room(base)
         if room is None or room > 0:
-            return
+            return False
         rule = self._policy.page_limit_rule()
         self._policy.fill(base)
-        self._outset.drop(base)
         self._frontier.drop(base)
         self._group.limited[base] = rule
         self._count(QUEUED, skipped(SkipReason.PAGE_LIMIT.value), self._queued_by_base[base])
         self._queued_by_base[base] = 0
+        return True
 
     def _keep_body(self, digest: Digest) -> None:
         blob = digest.blob

@@ -80,6 +80,14 @@ class ExportTo(StrEnum):
     FILES = "files"
 
 
+class FetchAs(StrEnum):
+    """The choices of fetch --as."""
+
+    MARKDOWN = "markdown"
+    HTML = "html"
+    TEXT = "text"
+
+
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project of the workspace.")]
 WorkspaceDir = Annotated[
     Path, typer.Option("--workspace", envvar="ORBWEB_WORKSPACE", help="The directory that holds everything.")
@@ -337,6 +345,44 @@ def plan(
 
 
 @app.command()
+def fetch(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page.")],
+    fetch_as: Annotated[FetchAs, typer.Option("--as", help="What to print.")] = FetchAs.MARKDOWN,
+    rate: Rate = None,
+    config: ConfigFile = None,
+    user_agent: UserAgent = None,
+    headers: Headers = None,
+    resolve: Resolve = None,
+    allow_private: AllowPrivate = None,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Print one page as Markdown, text or HTML; nothing is kept.
+
+    Asked for as by a crawl: robots.txt, the rate of the host and the guard hold. Exit code 3 if there is no page.
+    """
+    settings = _given(
+        user_agent=user_agent,
+        resolve=resolve,
+        fetch__allow_private=allow_private,
+        fetch__headers=_headers(headers),
+        limits__rate=_rate(rate),
+    )
+    from orbweb import plan as planning
+    from orbweb.app import Request
+
+    request = Request([url], None, config, settings)
+    got = planning.fetch(request, beside=workspace)
+    if got.document is None:
+        typer.echo(f"orbweb: {url} gives no page: {got.problem}", err=True)
+        raise typer.Exit(3)
+    if fetch_as is FetchAs.HTML:
+        output.write(got.body)
+    else:
+        text = got.document.markdown if fetch_as is FetchAs.MARKDOWN else got.document.text
+        output.write(text.encode("utf-8", "replace"))
+
+
+@app.command()
 def resume(
     project: ProjectName,
     budget: Budget = None,
@@ -465,7 +511,7 @@ def pages(
     ] = False,
     within: Annotated[
         int, typer.Option(min=0, max=64, metavar="BITS", help="How much two may differ, of 64 bits.")
-    ] = 3,
+    ] = 6,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:

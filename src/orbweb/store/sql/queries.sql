@@ -290,7 +290,7 @@ JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
 -- name: document_by_hash
--- What the search index and its snippets read.
+-- What the search index, its snippets and `diff` read.
 SELECT size, frame FROM documents WHERE sha256 = :sha256;
 
 -- name: run_documents
@@ -491,10 +491,6 @@ FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = ur
 LEFT JOIN pages ON pages.run_id = urls.run_id AND pages.content_sha256 = visits.content_sha256
 LEFT JOIN urls AS targets ON targets.run_id = urls.run_id AND targets.id = visits.redirect_to
 WHERE urls.run_id = :run_id ORDER BY urls.key;
-
--- name: document_by_hash
--- `diff` reads the documents of pages that differ.
-SELECT sha256, size, frame FROM documents WHERE sha256 = :sha256;
 
 -- name: base_visits
 -- What became of the base URLs and of what they redirect to.
