@@ -14,8 +14,14 @@ from servers.traps import REAL, TrapSite, is_trap
 
 def test_filters_that_fail_or_bring_something_new_are_all_followed(tmp_path: Path) -> None:
     cli = Cli(tmp_path)
-    names = ("brand", "colour", "price", "size")
-    found = {f"/new?{name}=1&sort=one": page(f"A list by {name} and nothing else") for name in names}
+    texts = {
+        "brand": "Kettles of every maker",
+        "colour": "Red, green and blue spoons",
+        "price": "What a pan costs today",
+        "size": "Large pots for soup",
+    }
+    names = list(texts)
+    found = {f"/new?{name}=1&sort=one": page(text) for name, text in texts.items()}
     found["/new?sort=one"] = page("All of them", *found)
     gone = [f"/gone?{name}=1&sort=one" for name in names]
     site = {"/": page("start", "/new?sort=one", "/gone?sort=one"), "/gone?sort=one": page("Gone", *gone), **found}
