@@ -136,6 +136,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
 
 def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run that visits what the latest one knew first, in its order; an error if that one is paused."""
+    note = _discreet(note)
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
@@ -151,7 +152,8 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
                 f"it: `orbweb resume {name}`; or end it first: `orbweb finish {name}`."
             )
         if paused is not None:
-            runs.finish(workspace.db, paused, "a recrawl was started", now_us())
+            given_up = runs.finish(workspace.db, paused, "a recrawl was started", now_us())
+            note(f"run {paused.number} of {name} is finished, {given_up} URLs left to the recrawl")
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)

@@ -82,6 +82,7 @@ class FamilyRow(NamedTuple):
     pattern: str
     kind: str
     barren: int
+    tried: int
     released: bool
     sketch: bytes
 
