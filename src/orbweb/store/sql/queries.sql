@@ -220,7 +220,7 @@ SELECT bases.number FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.
 WHERE bases.run_id = :run_id AND bases.scope_key <> urls.key LIMIT 1;
 
 -- name: moved_since
--- A recrawl judged what it knew by the scope of the run before; has a base URL led elsewhere this time?
+-- A recrawl judged what it knew by the scope of the run before; unless a base URL led elsewhere, that holds.
 SELECT bases.number FROM bases JOIN runs ON runs.id = bases.run_id
 LEFT JOIN bases AS before ON before.run_id = runs.recalls AND before.url = bases.url
 JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
@@ -235,8 +235,7 @@ WHERE urls.run_id = :run_id AND urls.depth > 0 AND urls.state IN ('queued', 'ski
 AND (urls.reason IS NULL OR urls.reason NOT IN ('noindex', 'robots', 'robots_unavailable')) ORDER BY urls.id;
 
 -- name: recalled_urls
--- What a recrawl visits first: what the run asked for, in that order, then what it left queued. Not what is gone, and
--- not what a base URL redirects to: that is found again by asking the base URL.
+-- What a recrawl visits first, but for base URLs and their redirects: what was asked for, in that order, then the queue.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.hops, urls.redirects, urls.base, urls.referrer,
        urls.kin, referrers.hops, referrers.base
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
@@ -334,10 +333,11 @@ WHERE urls.run_id = :run_id AND urls.key = :key AND visits.kind IS NULL
 AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL) AND visits.body_sha256 IS bodies.sha256;
 
 -- name: captured_document
--- What was read out of a captured page, without its frame.
+-- What was read out of a captured page, without its frame, and its links.
 SELECT documents.sha256, documents.extractor, documents.title, documents.language, documents.words, documents.tokens,
-       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size
+       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size, outlinks.packed
 FROM pages JOIN documents ON documents.sha256 = pages.document
+LEFT JOIN outlinks ON outlinks.run_id = pages.run_id AND outlinks.url_id = pages.url_id
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
 -- name: urls_between
