@@ -20,27 +20,27 @@ UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 -- name: latest_run
 -- Reports without --run speak of the latest run.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon, recalls
+       horizon, recalls, due_only
 FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
 
 -- name: run_by_number
 -- Reports with --run N.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon, recalls
+       horizon, recalls, due_only
 FROM runs WHERE project_id = :project_id AND number = :number;
 
 -- name: runs_of
 -- `runs` shows the history of a project.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon, recalls
+       horizon, recalls, due_only
 FROM runs WHERE project_id = :project_id ORDER BY number;
 
 -- name: add_run
 -- A run begins with an empty queue, or with what another knew, and may reuse what crawls captured that have ended by now.
 INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed,
-                  surveyed, horizon, recalls)
+                  surveyed, horizon, recalls, due_only)
 VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0, 0,
-        (SELECT COALESCE(MAX(ended), 0) FROM crawls WHERE :refresh = 0), :recalls)
+        (SELECT COALESCE(MAX(ended), 0) FROM crawls WHERE :refresh = 0), :recalls, :due_only)
 RETURNING id;
 
 -- name: forget_captures
@@ -244,6 +244,18 @@ WHERE urls.run_id = :run_id AND urls.depth > 0
 AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason = 'finished')
 AND urls.carried IS NOT 'unlinked' AND COALESCE(visits.status, 0) NOT IN (404, 410)
 ORDER BY visits.number IS NULL, visits.number, urls.depth, urls.rank;
+
+-- name: looks_at
+-- When the pages of earlier runs were last asked for, and what they said; one taken over unasked is the same look again.
+SELECT DISTINCT visits.fetched_at, COALESCE(visits.content_sha256, visits.body_sha256)
+FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
+JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE runs.project_id = :project_id AND runs.number < :number AND visits.kind IS NULL AND visits.body_sha256 IS NOT NULL
+ORDER BY visits.fetched_at DESC LIMIT :most;
+
+-- name: lastmod_of
+-- When a sitemap of this run says that a page was changed.
+SELECT lastmod FROM urls WHERE run_id = :run_id AND key = :key;
 
 -- name: keep_released
 -- A person wanted these families followed, and has not said otherwise since.
