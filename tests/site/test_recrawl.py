@@ -365,3 +365,4 @@ def test_a_run_of_what_is_due_goes_on_with_what_is_due(
     recrawl(copy, due=True, budget=40)
     assert orbweb.open(copy).resume("site", budget=None).queued == 0
     assert manifest(copy) == manifest(whole)
+    assert {"cached", "304"} <= {line[2] for line in manifest(copy)}
