@@ -26,8 +26,10 @@ def cli(tmp_path: Path) -> Cli:
 
 
 class Spreading(LoadScopeScheduling):
-    """Tests go one by one to where there is nothing to do; those of a module with fixtures of its own go together, so
-    these are made once. The largest modules go first."""
+    """Tests go one by one to where there is nothing to do, the largest modules first.
+
+    Those of a module with fixtures of its own go together, so that these are made once.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]

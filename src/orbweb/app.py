@@ -14,7 +14,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,8 @@ from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
-from orbweb.events import Snapshot
+from orbweb.events import Reading, Snapshot
+from orbweb.extraction import Extraction
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, trusted_certificates
@@ -43,7 +44,7 @@ from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
-from orbweb.pool import InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.reuse import Shelf
 from orbweb.robots import Robots, product_token
 from orbweb.store import Ending, reports, runs
@@ -86,6 +87,7 @@ class Plan:
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run, or go on with the paused one."""
+    note = _discreet(note)
     name = _name(workspace, request)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
@@ -102,7 +104,8 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             _same_bases(workspace, paused, bases, name)
             note(f"resuming run {paused.number} of {name}, {_queued(workspace, paused)} URLs queued")
         elif paused is not None:
-            runs.finish(workspace.db, paused, "a new run was started", now_us())
+            given_up = runs.finish(workspace.db, paused, "a new run was started", now_us())
+            note(f"run {paused.number} of {name} is finished, {given_up} URLs given up; starting a new run")
             paused = None
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
         session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
@@ -111,6 +114,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Go on with the paused run; an error if there is none."""
+    note = _discreet(note)
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
@@ -120,12 +124,69 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
         paused = _paused_run(workspace, known, note)
         if paused is None:
             raise NothingToDo(
-                f"project {name!r} has no paused run to resume. `orbweb crawl --project {name}` starts a new one, "
+                f"project {name!r} has no paused run to resume: {_why_not(workspace, known)}. "
+                f"`orbweb crawl --project {name}` starts a new one, "
                 f"`orbweb retry {name}` queues failed URLs again."
             )
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
         return _hold(session, paused, [])
+
+
+def extract(
+    workspace: Workspace,
+    request: Request,
+    *,
+    number: int | None,
+    everything: bool,
+    watch: Callable[[Reading], None],
+    note: Note,
+) -> Report:
+    """Read the stored pages of a run again: those that another extractor read, or all of them."""
+    known = runs.project(workspace.db, _name(workspace, request))
+    with workspace.own(known.name):
+        config, _ = configure(known, request)
+        if runs.settle_crashed(workspace.db, known.id, now_us()):
+            note("the last crawl was killed; nothing it had committed is lost")
+        run = runs.run_of(workspace.db, known, number)
+        started = time.monotonic()
+        done = asyncio.run(_extract(workspace, config, run, everything=everything, watch=watch))
+        return {
+            "project": known.name,
+            "run": run.number,
+            "extractor": content.VERSION,
+            "pages": done.pages,
+            "extracted": done.extracted,
+            "failed": [{"url": url, "problem": problem} for url, problem in done.problems],
+            "left": done.left,
+            "seconds": round(time.monotonic() - started, 3),
+            "workspace": str(workspace.path),
+        }
+
+
+async def _extract(
+    workspace: Workspace, config: Config, run: Run, *, everything: bool, watch: Callable[[Reading], None]
+) -> Extraction:
+    with workspace.reader() as body:
+        extraction = Extraction(workspace.db, run.id, everything=everything, body=body, watch=watch)
+        settings = replace(digest_settings(config), resources=False)
+        pool = await _pool(config, settings, extraction.digested, extraction.broke)
+        try:
+            with signals(extraction.tell):
+                await extraction.run(pool)
+        finally:
+            pool.close()
+    return extraction
+
+
+def extract_code(report: Report) -> int:
+    """What the result of an extraction tells a script."""
+    return 4 if report["left"] else 3 if report["failed"] else 0
+
+
+def _discreet(note: Note) -> Note:
+    """What is told in passing, without what looks like a secret in a URL."""
+    return lambda text: note(urls.shown(text))
 
 
 def _name(workspace: Workspace, request: Request) -> str:
@@ -134,7 +195,7 @@ def _name(workspace: Workspace, request: Request) -> str:
         return seeds.check_project_name(request.project)
     if not request.urls:
         raise UsageError("give a URL to crawl, or --project NAME for one that exists")
-    bases = seeds.base_urls(request.urls, UrlRules())
+    bases = seeds.base_urls(request.urls, url_rules(configure(None, request)[0]))
     stem = seeds.project_name(bases[0].key)
     wanted = tuple(base.url for base in bases)
     for name in chain([stem], (f"{stem}-{number}" for number in count(2))):
@@ -164,6 +225,11 @@ def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run 
     return latest if latest is not None and latest.state is RunState.PAUSED else None
 
 
+def _why_not(workspace: Workspace, known: Project) -> str:
+    latest = runs.latest_run(workspace.db, known.id)
+    return f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
+
+
 def _queued(workspace: Workspace, run: Run) -> int:
     return int(reports.counts(workspace.db, run.id)["queued"])
 
@@ -178,7 +244,8 @@ def _same_bases(workspace: Workspace, run: Run, bases: Sequence[Target], name: s
 
 
 def url_rules(config: Config) -> UrlRules:
-    return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params)
+    secret = frozenset(name.lower() for name, value in config.fetch.params.items() if value is not None)
+    return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params, secret)
 
 
 def policy_rules(config: Config) -> Rules:
@@ -291,11 +358,17 @@ class _Secrets:
     """What the environment holds for this crawl; in memory only."""
 
     headers: Mapping[str, str] = field(repr=False)
+    params: Mapping[str, str] = field(repr=False)
     proxies: Sequence[Proxy]
 
 
 def _secrets(config: Config, environ: Mapping[str, str]) -> _Secrets:
-    return _Secrets(configuration.sent_headers(config.fetch, environ), proxies_of(config, environ))
+    fetch = config.fetch
+    return _Secrets(
+        configuration.sent_headers(fetch, environ),
+        configuration.sent_params(fetch, environ),
+        proxies_of(config, environ),
+    )
 
 
 def proxies_of(config: Config, environ: Mapping[str, str]) -> list[Proxy]:
@@ -431,7 +504,7 @@ async def _crawl(
     names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     guard = Guard(names, consent(config, bases), routes(config), clock=clock)
     fetcher = HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
-    pool = await _pool(config, engine)
+    pool = await _pool(config, digest_settings(config), engine.digested, engine.broke)
     engine.attach(fetcher, pool)
     try:
         with signals(engine.tell):
@@ -475,6 +548,7 @@ def _survey(session: _Session) -> Survey | None:
         waits=config.fetch.busy_retries,
         backoff_s=config.fetch.backoff_s,
         needed=config.sitemap.mode == "only",
+        url_rules=url_rules(config),
     )
     on_file = session.plan.sitemaps.append if session.plan else None
     return Survey(settings, session.note, on_file)
@@ -489,11 +563,10 @@ def default_processes(cores: int) -> int:
     return 0 if cores <= 2 else min(cores - 1, MOST_PROCESSES)
 
 
-async def _pool(config: Config, engine: Engine) -> Pool:
+async def _pool(config: Config, settings: DigestSettings, digested: Done, broke: Broken) -> Pool:
     processes = config.engine.processes
     if processes is None:
         processes = default_processes(os.cpu_count() or 1)
-    settings, digested, broke = digest_settings(config), engine.digested, engine.broke
     heavy = ProcessPool(settings, digested, broke)
     if processes == 0:
         return InlinePool(settings, digested, heavy)
@@ -527,7 +600,7 @@ def _egress(session: _Session, bases: Sequence[Base], names: Names) -> Egress:
     jar = Jar() if config.fetch.cookies == "keep" else None
     proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
     return Egress(
-        Identity(origins, secrets.headers, jar, clock=time.time),
+        Identity(origins, secrets.headers, jar, params=secrets.params, clock=time.time),
         proxies,
         Guard(names, Consent(everything=_private_proxies(config)), {}, clock=clock),
     )
@@ -559,6 +632,9 @@ def _result(session: _Session, run: Run, seconds: float) -> Report:
     workspace, project = session.workspace, session.project
     report = reports.run_report(workspace.db, runs.run_of(workspace.db, project, run.number), alive=False)
     last = report.pop("crawls")[-1]
+    limit = session.config.limits.page_limit
+    for base in report["bases"]:
+        base.update(limit=limit, remaining=None if limit is None else max(0, limit - base["pages"]))
     return {
         "project": project.name,
         **report,
@@ -577,7 +653,7 @@ def _result(session: _Session, run: Run, seconds: float) -> Report:
 
 
 def exit_code(report: Report) -> int:
-    """What the result of a crawl tells a script."""
-    if report["queued"]:
+    """What the result of a crawl tells a script. A run that waits for its sitemaps may have nothing queued."""
+    if report["queued"] or report["run_state"] == RunState.PAUSED:
         return 4
     return 3 if report["failed"] or SkipReason.ROBOTS_UNAVAILABLE in report["skipped"] else 0

@@ -375,14 +375,16 @@ class Engine:
         slot.outcome = Outcome(
             max(slot.tries + slot.waits, 1), slot.fetched_at, answer, digest, slot.is_page, step.redirect, reused
         )
-        self._window.bytes += slot.held_bytes()
+        self._window.hold(slot)
         self._unfinished[slot.item.lane] -= 1
         self._touched.add(slot.item.lane)
 
     # Commit.
 
     def _commit_ready(self) -> None:
-        while self._touched:
+        self._ledger.go_on()
+        self._touched |= self._ledger.freed()
+        while self._touched and self._group_has_room():
             lane = self._touched.pop()
             while (slot := self._ready_head(lane)) is not None and slot.outcome is not None:
                 self._window.pop(lane)
@@ -391,18 +393,26 @@ class Engine:
                     self._group_since = self._loop.time()
                 if self._ledger.unwritten >= self._settings.group_pages:
                     self._flush()
+                if not self._group_has_room():
+                    self._touched.add(lane)
+                    return
+
+    def _group_has_room(self) -> bool:
+        if self._ledger.is_large:
+            self._flush()
+        return not self._ledger.is_large
 
     def _ready_head(self, lane: str) -> Slot | None:
         """The head of the lane if its turn has come: a redirect may have put a place before it."""
         head = self._window.head(lane)
-        if head is None or head.outcome is None:
+        if head is None or head.outcome is None or self._ledger.settles(lane):
             return None
         earliest = self._frontier.earliest(lane)
         return None if earliest is not None and earliest < head.item.place else head
 
     def _flush(self) -> None:
-        if self._ledger.queued:
-            self._ledger.flush()
+        """Begin to write the group, if the one before is written and no page is in the middle of its commit."""
+        if self._ledger.queued and self._ledger.begin_flush():
             self._group_since = None
             self._check_disk()
 
@@ -428,7 +438,9 @@ class Engine:
         Places of that host that become the head meanwhile follow it at once. In relaxed order a host holds up
         nobody but itself.
         """
-        while not self._settings.relaxed and (slot := self._waiting_head()) is not None:
+        if self._settings.relaxed or self._ledger.is_settling:
+            return
+        while (slot := self._waiting_head()) is not None:
             site, now = urls.site(slot.asked[-1]), self._clock()
             due_at = self._stalled.get(site, 0)
             if due_at <= now:
@@ -576,7 +588,7 @@ class Engine:
 
     def _ending(self) -> Ending | None:
         ledger, budget = self._ledger, self._settings.budget
-        if not ledger.queued and ledger.surveyed:
+        if not ledger.queued and ledger.surveyed and not ledger.is_settling:
             return Ending(EndedBy.PAGE_LIMIT if ledger.every_limit_reached else EndedBy.EXHAUSTED)
         if budget is not None and ledger.crawl_settled >= budget and ledger.queued:
             return Ending(EndedBy.BUDGET)
@@ -612,7 +624,7 @@ class Engine:
         timer.cancel()
 
     def _wait_s(self) -> float:
-        if self._touched or (self._fresh and not self._held):
+        if self._touched or self._ledger.is_busy or (self._fresh and not self._held):
             return 0.0
         wait = POLL_S
         due = self._dispatcher.wait_s()

@@ -160,7 +160,7 @@ class Errands:
         """Write down what a file lists, in portions between which the loop does other things."""
         targets = [(urls.target(entry.url, rules=self._url_rules), entry.lastmod) for entry in entries[:CHARTED]]
         self._ledger.chart(base, [(target, lastmod) for target, lastmod in targets if target is not None])
-        self._ledger.flush()
+        self._ledger.begin_flush()
         if len(entries) > CHARTED:
             self._loop.call_soon(partial(self._chart, reading, base, entries[CHARTED:], step))
         else:

@@ -1,4 +1,4 @@
-"""What a crawl tells those who watch it."""
+"""What a crawl, or an extraction, tells those who watch it."""
 
 from __future__ import annotations
 
@@ -32,3 +32,18 @@ class Snapshot:
         """Seconds to the end of what is known, or of the budget; unknown while nothing is settled."""
         left = self.queued if self.budget is None else min(self.queued, self.budget - self.settled)
         return left / self.rate if self.rate else None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Where an extraction stands: pages read again, pages that could not be, and all that are to be."""
+
+    done: int
+    failed: int
+    total: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Pages read per second."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0

@@ -15,11 +15,14 @@ POINTS = (
     "blob_written",
     "blob_synced",
     "blob_renamed",
+    "portion_written",
     "rows_written",
     "group_committed",
     "crawl_ended",
     "export_written",
     "export_renamed",
+    "documents_written",
+    "documents_committed",
 )
 
 

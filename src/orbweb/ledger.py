@@ -2,13 +2,15 @@
 
 Owns the run's counters (ids, ranks, visits), its pages and limits, and the group of changes that is not
 yet written. Always holds: `settle` is called in the order of places, so everything it decides is a
-function of the site's answers; after `flush` all of it is durable. Never waits and never fetches.
+function of the site's answers; after `flush` all of it is durable. What takes long, a page with very many links or
+a group with very many URLs, is only begun, and done in portions by `go_on`; a group that is written never holds a
+part of a page. Never waits and never fetches.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from orbweb.failpoints import failpoint
@@ -34,6 +36,7 @@ from orbweb.outset import Outset, Scope
 from orbweb.policy import Candidate, Policy
 from orbweb.store import (
     FAILED,
+    PORTION,
     QUEUED,
     VISITED,
     BaseRow,
@@ -50,6 +53,7 @@ from orbweb.store import (
     Tally,
     UrlRow,
     commit,
+    commit_in_portions,
     outlinks,
     skipped,
     visits,
@@ -62,6 +66,10 @@ from orbweb.traps import Traps, family
 from orbweb.urls import Target
 
 MAX_REDIRECTS = 10
+WRITTEN_AT_ONCE = 4_000
+"""Rows of a group that are not worth a pause."""
+LARGE = 20_000
+"""URLs of a group that is written before anything else is settled."""
 
 # What a link is refused for, and a sitemap that lists it or a page that loads it is not.
 NOT_FOR = {
@@ -147,9 +155,14 @@ class Ledger:
         self._traps = Traps(
             run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None
         )
+        self._settling: dict[str, Iterator[None]] = {}
+        self._freed: set[str] = set()
+        self._writing = 0
+        self._old_redirects: dict[int, int] = {}
         self._begin_group()
         for base in bases:
-            self._check_limit(base.number)
+            if self._check_limit(base.number):
+                self._outset.drop(base.number)
         if not self.scope_fixed and self._outset.is_settled:
             self._fix_scope()
 
@@ -170,7 +183,26 @@ class Ledger:
     @property
     def unwritten(self) -> int:
         """Settled places that a crash would lose."""
-        return len(self._group.settled)
+        return len(self._group.settled) + self._writing
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the group takes so much memory that it should be written first."""
+        return len(self._group.urls) >= LARGE
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is something for `go_on` to do."""
+        return bool(self._settling) or self._db.is_writing
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether a page is only begun."""
+        return bool(self._settling)
+
+    def settles(self, lane: str) -> bool:
+        """Whether the place of the lane that was settled last is only begun."""
+        return lane in self._settling
 
     @property
     def every_limit_reached(self) -> bool:
@@ -182,7 +214,28 @@ class Ledger:
         return None if limit is None else limit - self._bases[base].pages
 
     def settle(self, item: Item, outcome: Outcome) -> None:
-        """Commit the outcome of the place whose turn it is."""
+        """Commit the outcome of the place whose turn it is. A page with very many links is only begun."""
+        self._advance(item.lane, self._settle(item, outcome))
+
+    def go_on(self) -> None:
+        """Do a portion of what is begun."""
+        self._db.go_on()
+        lane = next(iter(self._settling), None)
+        if lane is not None:
+            self._advance(lane, self._settling.pop(lane))
+            if lane not in self._settling:
+                self._freed.add(lane)
+
+    def freed(self) -> set[str]:
+        """The lanes whose page is done with since the last call, and which can settle their next."""
+        freed, self._freed = self._freed, set()
+        return freed
+
+    def _advance(self, lane: str, steps: Iterator[None]) -> None:
+        if next(steps, self) is None:
+            self._settling[lane] = steps
+
+    def _settle(self, item: Item, outcome: Outcome) -> Iterator[None]:
         failpoint("page_settled")
         item = item._replace(hops=self._hops_now(item))
         answer = outcome.answer
@@ -196,9 +249,9 @@ class Ledger:
         elif outcome.redirect is not None:
             self._redirect(item, outcome, *outcome.redirect)
         elif outcome.digest is not None and outcome.is_page:
-            self._page(item, outcome, outcome.digest)
+            yield from self._page(item, outcome, outcome.digest)
         elif outcome.digest is not None:
-            self._resource(item, outcome, outcome.digest)
+            yield from self._resource(item, outcome, outcome.digest)
         else:
             self._visit(item, outcome)
         if item.depth == 0 and not self.scope_fixed:
@@ -213,11 +266,45 @@ class Ledger:
 
     def flush(self, ending: Ending | None = None) -> None:
         """Make everything settled so far durable; with an ending, this is the crawl's last group."""
-        if not self._group.settled and not self._group.changes and ending is None:
+        while self.is_busy:
+            self.go_on()
+        if self._is_empty() and ending is None:
             return
         self._bodies.sync()
         self._group.families.extend(self._traps.take_changes())
-        progress = Progress(
+        commit(self._db, self._run_id, self._crawl_id, self._group, self._progress(), ending, self._clock())
+        self._begin_group()
+        self._written()
+
+    def begin_flush(self) -> bool:
+        """Begin to make everything settled so far durable; False where something has to end first."""
+        if self.is_busy:
+            return False
+        group = self._group
+        if len(group.urls) + len(group.changes) <= WRITTEN_AT_ONCE:
+            self.flush()
+            return True
+        self._bodies.sync()
+        group.families.extend(self._traps.take_changes())
+        progress, self._writing, self._old_redirects = self._progress(), len(group.settled), self._new_redirects
+        self._begin_group()
+        commit_in_portions(self._db, self._run_id, self._crawl_id, group, progress, self._clock(), self._written)
+        return True
+
+    def _is_empty(self) -> bool:
+        return not self._group.settled and not self._group.changes and not self._group.urls
+
+    def _written(self) -> None:
+        """What was being written is durable; unless more came in meanwhile, memory may rely on the database."""
+        self._writing = 0
+        self._old_redirects = {}
+        if self._is_empty():
+            self._pages_seen.written()
+            self._bodies_seen.written()
+            self._frontier.refill()
+
+    def _progress(self) -> Progress:
+        return Progress(
             self._next_url,
             self._next_rank,
             self._next_visit,
@@ -228,11 +315,6 @@ class Ledger:
             self._crawl_pages,
             self._crawl_bytes,
         )
-        commit(self._db, self._run_id, self._crawl_id, self._group, progress, ending, self._clock())
-        self._begin_group()
-        self._pages_seen.written()
-        self._bodies_seen.written()
-        self._frontier.refill()
 
     def is_ripe(self, item: Item) -> bool:
         """Whether the place may be asked for: a base URL, or what lies in the scope however others still move."""
@@ -343,12 +425,14 @@ class Ledger:
         for _ in range(2 * MAX_REDIRECTS):
             if target is None or target == start:
                 break
-            target = self._new_redirects.get(target) or self._db.value(
-                "redirect_of", run_id=self._run_id, url_id=target
+            target = (
+                self._new_redirects.get(target)
+                or self._old_redirects.get(target)
+                or self._db.value("redirect_of", run_id=self._run_id, url_id=target)
             )
         return target == start
 
-    def _page(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+    def _page(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
         said = digest.parsed.directives
         rule = self._policy.noindex_rule(said)
         repeats = False
@@ -360,7 +444,7 @@ class Ledger:
             elsewhere = self._leads_elsewhere(item, digest.parsed.links)
             sketch = digest.document.sketch if digest.document else b""
             self._traps.settled(item.key, kin=item.kin, repeats=repeats, elsewhere=elsewhere, summary=sketch)
-        self._follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
+        return self._follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
 
     def _leads_elsewhere(self, item: Item, links: Sequence[Link]) -> bool:
         """Whether a page leads to a new URL that may be visited and is not of the page's own family."""
@@ -371,14 +455,14 @@ class Ledger:
                     return True
         return False
 
-    def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> None:
+    def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
         """Something a page loads. Its body is kept if they are; a style sheet may load more."""
         if self._keeps_resources:
             self._keep_body(digest)
         else:
             outcome = outcome._replace(digest=None)
         self._visit(item, outcome)
-        self._follow(item, (), digest.parsed.resources, digest.parsed.directives)
+        return self._follow(item, (), digest.parsed.resources, digest.parsed.directives)
 
     def _leave_out(self, item: Item, rule: str) -> None:
         """The page was fetched and asks not to be kept. That is final: no better path can change it."""
@@ -412,17 +496,18 @@ class Ledger:
         self._bases[base.number] = base
         self._group.bases[base.number] = BaseRow(base.scope_key, base.pages, self._run_id, base.number)
 
-    def _check_limit(self, base: int) -> None:
+    def _check_limit(self, base: int) -> bool:
+        """Skip what the base URL has queued if its page limit is reached; whether it is."""
         room = self.page_room(base)
         if room is None or room > 0:
-            return
+            return False
         rule = self._policy.page_limit_rule()
         self._policy.fill(base)
-        self._outset.drop(base)
         self._frontier.drop(base)
         self._group.limited[base] = rule
         self._count(QUEUED, skipped(SkipReason.PAGE_LIMIT.value), self._queued_by_base[base])
         self._queued_by_base[base] = 0
+        return True
 
     def _keep_body(self, digest: Digest) -> None:
         blob = digest.blob
@@ -434,12 +519,30 @@ class Ledger:
         if at.segment is not None and at.offset is not None:
             self._group.segments[at.segment] = at.offset + at.length
 
-    def _follow(self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives) -> None:
-        """Find every link of a page, in document order, then what it loads. The hottest loop there is."""
+    def _follow(
+        self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives
+    ) -> Iterator[None]:
+        """Find every link of a page, in document order, then what it loads, with a pause after each portion."""
         if not links and not resources:
             return
         page_rule = self._policy.nofollow_rule(said, item.url)
         rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
+        targets: list[int] = []
+        for start in range(0, len(links), PORTION):
+            if start:
+                yield
+            targets += self._find_links(item, links[start : start + PORTION], page_rule, rel_rule)
+        for start in range(0, len(resources), PORTION):
+            if start:
+                yield
+            targets += self._find_resources(item, resources[start : start + PORTION])
+        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in (*links, *resources)])
+        self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
+
+    def _find_links(
+        self, item: Item, links: Sequence[Link], page_rule: str | None, rel_rule: str | None
+    ) -> list[int]:
+        """The ids of what a page links to. The hottest loop there is."""
         recall, targets = self._frontier.known, []
         for link in links:
             known = recall(link.key)
@@ -449,12 +552,12 @@ class Ledger:
                 nofollow = rel_rule if link.nofollow else page_rule
                 found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self._find(found, known))
-        for link in resources:
-            depth = item.depth + (item.source is not Source.RESOURCE)
-            loaded = _Found(link.key, link.url, Source.RESOURCE, depth, 0, item)
-            targets.append(self._find(loaded, recall(link.key)))
-        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in (*links, *resources)])
-        self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
+        return targets
+
+    def _find_resources(self, item: Item, resources: Sequence[Link]) -> list[int]:
+        depth = item.depth + (item.source is not Source.RESOURCE)
+        loaded = [_Found(link.key, link.url, Source.RESOURCE, depth, 0, item) for link in resources]
+        return [self._find(found, self._frontier.known(found.key)) for found in loaded]
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""

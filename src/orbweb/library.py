@@ -24,14 +24,16 @@ from typing import IO, Any, Literal, TypedDict, Unpack
 from orbweb import app
 from orbweb import plan as planning
 from orbweb.app import Request
+from orbweb.content.simhash import WITHIN
 from orbweb.control import Command
 from orbweb.errors import UsageError
-from orbweb.events import Snapshot
+from orbweb.events import Reading, Snapshot
 from orbweb.export import Exported as Exported
 from orbweb.export import Format
-from orbweb.model import SkipReason, Verdict
+from orbweb.model import Document, SkipReason, Verdict
 from orbweb.policy import Candidate, Policy
 from orbweb.store import explain, runs
+from orbweb.store.documents import Captured
 from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Project, Run
 from orbweb.urls import target
@@ -40,6 +42,7 @@ from orbweb.workspace import Workspace as Directory
 Progress = Callable[[Snapshot], None]
 
 DEFAULT_WORKSPACE = "orbweb-data"
+
 
 # Option -> section and key of the setting. `config`, `new_run` and `refresh` are no settings.
 _SETTINGS = {
@@ -100,11 +103,17 @@ class CrawlOptions(ResumeOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class BaseResult:
-    """A base URL of a run, where its scope lies, and how many pages it gave."""
+    """A base URL of a run, where its scope lies, and what it gave.
+
+    `limit` is the page limit and `remaining` what it leaves, both None without one.
+    """
 
     url: str
     scope: str
     pages: int
+    alternates: int
+    limit: int | None
+    remaining: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,21 @@ class CrawlResult:
     window: int
     workspace: str
     exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractResult:
+    """What an extraction did: of `pages`, so many are `extracted` or `left`; `failed` has URL and problem."""
+
+    project: str
+    run: int
+    extractor: int
+    pages: int
+    extracted: int
+    failed: Mapping[str, str]
+    left: int
+    seconds: float
+    workspace: str
 
 
 def crawl(
@@ -326,6 +350,47 @@ class Workspace:
             config, _ = app.configure(runs.project(opened.db, project), Request())
             return opened.show(project, url, run, app.url_rules(config))
 
+    def extract(
+        self,
+        project: str,
+        *,
+        run: int | None = None,
+        everything: bool = False,
+        processes: int | None = None,
+        on_progress: Callable[[Reading], None] | None = None,
+    ) -> ExtractResult:
+        """Read stored pages again with the extractor of this version; only documents change."""
+        _check_thread()
+        request = Request((), project, None, _settings({} if processes is None else {"processes": processes}))
+        with self._opened() as opened:
+            report = app.extract(
+                opened,
+                request,
+                number=run,
+                everything=everything,
+                watch=on_progress or _unread,
+                note=_log.info,
+            )
+        failed = {row["url"]: row["problem"] for row in report.pop("failed")}
+        return ExtractResult(**report, failed=failed)
+
+    def documents(self, project: str, *, run: int | None = None) -> Iterator[Captured]:
+        """The pages of a run with their documents, in order; each is read when its turn comes."""
+        with self._opened() as opened:
+            yield from opened.documents(project, run)
+
+    def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
+        """What was read out of a page; of an alternate, that of its page. None where there is no page."""
+        with self._opened() as opened:
+            config, _ = app.configure(runs.project(opened.db, project), Request())
+            kept = opened.document(project, url, run, app.url_rules(config))
+            return kept.document if kept else None
+
+    def near_duplicates(self, project: str, *, run: int | None = None, within: int = WITHIN) -> list[list[Report]]:
+        """Groups of pages whose texts differ in few words: in `within` of 64 bits from one to the next."""
+        with self._opened() as opened:
+            return opened.near_duplicates(project, run, within=within)
+
     def body(self, sha256: str) -> bytes:
         """A stored body by its `body_sha256`, verified."""
         with self._opened() as opened:
@@ -353,6 +418,21 @@ class Workspace:
             rules, watch = app.url_rules(config), on_progress or _uncounted
             return opened.export(project, Format(to), place, run, rules=rules, raw=raw, watch=watch)
 
+    def search(
+        self,
+        project: str,
+        query: str,
+        *,
+        run: int | None = None,
+        limit: int = 20,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> list[Report]:
+        """The pages that have every word of the query, the best first. `on_progress` is told what is indexed."""
+        if limit < 1:
+            raise UsageError(f"limit: {limit} is not a number of results")
+        with self._opened() as opened:
+            return opened.search(project, query, run, limit=limit, watch=on_progress or _uncounted)
+
     def explain(self, project: str, url: str, *, run: int | None = None) -> Report:
         """Why a URL was visited, refused or failed; for one never seen, what the rules would say now."""
         with self._opened() as opened:
@@ -368,12 +448,16 @@ class Workspace:
             opened.close()
 
 
+def _unread(_now: Reading) -> None:
+    """Nobody looks at the progress."""
+
+
 def _unwatched(_now: Snapshot) -> None:
     """Nobody looks at the progress."""
 
 
 def _uncounted(_done: int, _total: int) -> None:
-    """Nobody counts."""
+    """Nobody looks at the progress."""
 
 
 def _result(report: Report) -> CrawlResult:

@@ -58,7 +58,7 @@ class Outset:
         self._open_more(base, 1)
 
     def settle(self, base: int) -> None:
-        """A place of the chain is settled. One whose page fills the limit has been dropped with the others."""
+        """A place of the chain is settled; it may be the one whose page dropped the rest of them."""
         if self._open[base]:
             self._open_more(base, -1)
 

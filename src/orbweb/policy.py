@@ -149,7 +149,7 @@ class Policy:
         areas = self._areas.get(urls.scope_site(key))
         if areas is None:
             return None
-        path = urls.split(key).path
+        path = urls.path(key)
         for area in areas:
             if self._covers(area.path, path):
                 return area.number

@@ -30,6 +30,8 @@ SMALL_BYTES = 65_536
 LIGHT_BYTES = 300_000
 HEAVY_BYTES = 4_000_000
 HEAVY_DENSITY = 8
+HEAVY_ATTRIBUTES = 30_000
+"""Each link has at least one."""
 
 Done = Callable[[int, "Digest | Failed"], None]
 Broken = Callable[[OrbwebError], None]
@@ -80,9 +82,11 @@ class SplitPool:
 
 
 def is_heavy(body: bytes) -> bool:
-    """Whether the page may take a good part of a second: it is very large, or large and little but tags."""
+    """Whether the page may take a good part of a second: very large, or large and all tags or full of links."""
     size = len(body)
-    return size > HEAVY_BYTES or (size > LIGHT_BYTES and body.count(b"<") * HEAVY_DENSITY > size)
+    if not LIGHT_BYTES < size <= HEAVY_BYTES:
+        return size > HEAVY_BYTES
+    return body.count(b"<") * HEAVY_DENSITY > size or body.count(b"=") > HEAVY_ATTRIBUTES
 
 
 class ProcessPool:

@@ -10,10 +10,12 @@ import asyncio
 import heapq
 from collections import Counter
 
-from orbweb.model import Fetched, Item, Outcome, Place, Reuse
+from orbweb.model import Digest, Fetched, Item, Outcome, Place, Reuse
 from orbweb.reuse import Offer
 
-LINK_BYTES = 300
+LINK_BYTES = 88
+TEXT_BYTES = 49
+"""What a link takes besides its texts, and what a text takes besides its characters."""
 
 
 class Slot:
@@ -23,6 +25,7 @@ class Slot:
         "answer",
         "asked",
         "fetched_at",
+        "held_bytes",
         "is_page",
         "item",
         "looked",
@@ -45,6 +48,7 @@ class Slot:
         self.under_way = False
         self.is_page = True
         self.fetched_at = 0
+        self.held_bytes = 0
         self.timer: asyncio.TimerHandle | None = None
         self.answer: Fetched | None = None
         self.looked = False
@@ -52,10 +56,12 @@ class Slot:
         self.reuse: Reuse | None = None
         self.outcome: Outcome | None = None
 
-    def held_bytes(self) -> int:
-        """What the result takes in memory while it waits for its turn."""
-        digest = self.outcome.digest if self.outcome else None
-        return len(digest.blob.frame) + LINK_BYTES * len(digest.parsed.links) if digest else 0
+
+def bytes_of(digest: Digest) -> int:
+    """What a result takes in memory while it waits for its turn."""
+    links = (*digest.parsed.links, *digest.parsed.resources)
+    texts = [link.key for link in links] + [link.url for link in links if link.url is not link.key]
+    return len(digest.blob.frame) + LINK_BYTES * len(links) + TEXT_BYTES * len(texts) + sum(map(len, texts))
 
 
 class Window:
@@ -84,6 +90,12 @@ class Window:
         self.by_base[slot.item.base] += 1
         heapq.heappush(self._lanes.setdefault(slot.item.lane, []), (slot.item.place, slot.ticket))
 
+    def hold(self, slot: Slot) -> None:
+        """The slot has its outcome, which takes memory until it is committed."""
+        if slot.outcome is not None and slot.outcome.digest is not None:
+            slot.held_bytes = bytes_of(slot.outcome.digest)
+            self.bytes += slot.held_bytes
+
     def head(self, lane: str) -> Slot | None:
         places = self._lanes.get(lane)
         return self._slots[places[0][1]] if places else None
@@ -106,7 +118,7 @@ class Window:
     def _forget(self, ticket: int, lane: str) -> Slot:
         slot = self._slots.pop(ticket)
         self.by_base[slot.item.base] -= 1
-        self.bytes -= slot.held_bytes()
+        self.bytes -= slot.held_bytes
         if not self._lanes[lane]:
             del self._lanes[lane]
         return slot

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -18,12 +18,12 @@ from orbweb import policy, urls
 from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
-from orbweb.model import FailKind
+from orbweb.model import Digest, FailKind, PackedDocument
 from orbweb.store import documents, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.captures import Captures
 from orbweb.store.db import Database
-from orbweb.store.documents import Captured
+from orbweb.store.documents import Captured, Kept
 from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
@@ -46,6 +46,14 @@ def now_us() -> int:
 def _private(path: Path) -> None:
     """Make the file, for its owner only, before a library makes it for everyone."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _read_again(url: str, content_type: str | None, body: bytes) -> PackedDocument | None:
+    """The document of a stored page; None if it cannot be read any more."""
+    from orbweb.digest import Digester, DigestSettings, Job
+
+    digest = Digester(DigestSettings(DEFAULT_RULES, "")).digest(Job(0, url, content_type, body))
+    return digest.document if isinstance(digest, Digest) else None
 
 
 class Workspace:
@@ -154,6 +162,14 @@ class Workspace:
     def pages(self, project: str, number: int | None = None) -> list[Report]:
         return reports.pages(self.db, self.run(project, number).id)
 
+    def near_duplicates(self, project: str, number: int | None = None, *, within: int) -> list[list[Report]]:
+        """Pages with words whose fingerprints are linked by steps of at most `within` bits, in groups."""
+        from orbweb.content import simhash
+
+        said = [page for page in self.pages(project, number) if page["words"]]
+        groups = simhash.groups([int(page["simhash"], 16) for page in said], within)
+        return [[said[at] for at in group] for group in groups if len(group) > 1]
+
     def documents(self, project: str, number: int | None = None) -> Iterator[Captured]:
         """The pages of a run with their documents, in order."""
         return documents.captured(self.db, self.run(project, number).id)
@@ -189,6 +205,22 @@ class Workspace:
         found = compare.Comparison(self.db, earlier, latest, keep_noise=keep_noise).report()
         return {"project": project, "old": earlier.number, "new": latest.number, **found}
 
+    def search(
+        self, project: str, query: str, number: int | None = None, *, limit: int, watch: Callable[[int, int], None]
+    ) -> list[Report]:
+        """The pages of a run that match, the best first; `watch` is told how many of how many are indexed."""
+        from orbweb.store import search
+
+        run, index = self.run(project, number), self.path / "search.db"
+        try:
+            _private(index)
+        except OSError as error:
+            raise StoreError(
+                f"{index}: the search index cannot be made ({error.strerror}). Search needs a workspace that may "
+                "be written to; copy it to one."
+            ) from error
+        return search.search(index, self.db, run.id, query, limit, watch)
+
     def failed(self, project: str, number: int | None = None) -> list[Report]:
         return reports.failures(self.db, self.run(project, number).id)
 
@@ -207,19 +239,35 @@ class Workspace:
             raise UsageError(f"{url!r} is not an http(s) URL")
         return reports.url_report(self.db, self.run(project, number).id, target.key)
 
+    def document(
+        self, project: str, url: str, number: int | None = None, rules: UrlRules = DEFAULT_RULES
+    ) -> Kept | None:
+        """The document of a page; of an alternate, that of its page. None where there is no page."""
+        run = self.run(project, number)
+        target = urls.target(url, rules=rules)
+        row = self.db.one("url_by_key", run_id=run.id, key=target.key) if target else None
+        return documents.of_url(self.db, run.id, row[0]) if row else None
+
     def body(self, sha256: str) -> bytes:
         """A stored body, verified."""
-        digest = bytes.fromhex(sha256)
-        row = self.db.one("body_location", sha256=digest)
-        if row is None:
-            raise StoreError(f"body {sha256} is not in {self.path}")
-        location = Location(*row)
-        layout = FileStore if location.segment is None else SegmentStore
-        store: BodyStore = layout(self.path / "store")
-        try:
-            return store.read(digest, location)
-        finally:
-            store.close()
+        with self.reader() as read:
+            return read(bytes.fromhex(sha256))
+
+    @contextmanager
+    def reader(self) -> Iterator[Callable[[bytes], bytes]]:
+        """Reads bodies by their hash, verified, whichever layout they are in."""
+        segments, files = SegmentStore(self.path / "store"), FileStore(self.path / "store")
+
+        def read(sha256: bytes) -> bytes:
+            row = self.db.one("body_location", sha256=sha256)
+            if row is None:
+                raise StoreError(f"body {sha256.hex()} is not in {self.path}")
+            location = Location(*row)
+            store: BodyStore = files if location.segment is None else segments
+            return store.read(sha256, location)
+
+        with closing(segments), closing(files):
+            yield read
 
     # What can be changed.
 
@@ -241,7 +289,7 @@ class Workspace:
         with ExitStack() as owned:
             for name in doctor.project_names(path):
                 owned.enter_context(OwnerLock(path / "locks", name))
-            done = repair.repair(path, now_us()) if mend else repair.looked_at(doctor.examine(path))
+            done = repair.repair(path, _read_again, now_us()) if mend else repair.looked_at(doctor.examine(path))
         return {
             "workspace": str(path),
             "healthy": not done.left,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -31,7 +34,7 @@ def read(written: str) -> Seen:
     seen = Seen()
     depth = 0
     tokens = READER.parse(written)
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, following in zip_longest(tokens, tokens[1:]):
         if token.type == "fence":
             seen.code.append((token.info, token.content.removesuffix("\n")))
             seen.words += token.content.split()
@@ -49,6 +52,17 @@ def read(written: str) -> Seen:
             seen.links += links(token)
         assert token.type != "html_block", written
     return seen
+
+
+def visible(written: str) -> Iterator[str]:
+    """The text of each block, also of markup that was left as it is."""
+    for token in READER.parse(written):
+        if token.type in ("fence", "code_block"):
+            yield token.content
+        elif token.type == "html_block":
+            yield re.sub("<[^>]*>", "", token.content)
+        elif token.type == "inline":
+            yield inline(token)
 
 
 def inline(token: Token | None) -> str:

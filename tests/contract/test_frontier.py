@@ -205,7 +205,7 @@ class FrontierMachine(RuleBasedStateMachine):
         books.next_rank += 1
         url = None if item.url == key else item.url
         row = ReadmitRow(
-            url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None,
+            url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None, False,
             books.run.id, item.id,
         )  # fmt: skip
         books.group.changes.append(("readmit_url", row))
@@ -417,4 +417,4 @@ def test_no_query_scans_a_table_that_grows_with_the_crawl(db: Database) -> None:
     scans = {
         name for name in load_queries("queries.sql") if any(f"SCAN {table}" in plan(db, name) for table in growing)
     }
-    assert scans == {"body_hashes"}
+    assert scans == {"body_hashes", "forget_documents"}

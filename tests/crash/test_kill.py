@@ -107,7 +107,8 @@ def _layouts(point: str) -> tuple[str, ...]:
     }.get(point, ("segments",))
 
 
-CASES = [(point, layout) for point in POINTS if not point.startswith("export_") for layout in _layouts(point)]
+CRAWL_POINTS = [point for point in POINTS if not point.startswith(("documents_", "export_"))]
+CASES = [(point, layout) for point in CRAWL_POINTS for layout in _layouts(point)]
 
 
 def _kill_at_point(cli: Cli, reference: Reference, point: str, layout: str, hit: int) -> bool:
@@ -135,3 +136,28 @@ def test_killed_at_later_hits_of_every_point(
 ) -> None:
     reached = _kill_at_point(cli, small, point, layout, hit)
     assert reached or point in ("run_created", "crawl_ended")
+
+
+LIMIT = 60
+
+
+@pytest.fixture(scope="module")
+def limited(small: Reference, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The manifest of the run with a page limit that was never killed."""
+    cli = Cli(tmp_path_factory.mktemp("limited") / "whole")
+    done = cli(*small.crawl("--page-limit", LIMIT), "--json", "--no-progress").ok(0, 3)
+    assert (done.json["ended_by"], done.json["pages"]) == ("page_limit", LIMIT)
+    assert done.json["alternates"] > 0
+    return cli.manifest_hash("graph")
+
+
+@pytest.mark.parametrize("fault", ["page_settled:30", "rows_written:2", "group_committed:3"])
+def test_killed_with_a_page_limit(small: Reference, limited: str, cli: Cli, fault: str) -> None:
+    crawl = small.crawl("--page-limit", LIMIT, "--processes", 0)
+    small.remote.reset()
+    assert cli(*crawl, "--no-progress", env={"ORBWEB_FAULT": fault}).code == -signal.SIGKILL
+    done = cli.resume("graph").ok(0, 3)
+    assert (done.json["ended_by"], done.json["pages"]) == ("page_limit", LIMIT)
+    assert done.json["bases"][0]["remaining"] == 0
+    cli.check("graph")
+    assert cli.manifest_hash("graph") == limited

@@ -198,6 +198,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
             "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
+            "search": orbweb.open(cli.workspace).search("site", "gone")[0],
         }
         workspace.close()
     told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}

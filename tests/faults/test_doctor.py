@@ -221,7 +221,12 @@ def test_a_damaged_body_is_named_set_aside_and_fetched_again(
 ) -> None:
     whole: Sound = request.getfixturevalue(layout)
     path = whole.copy(tmp_path / "workspace")
-    shared = next(row for row in whole.known.pages if row["alternates"])
+    bodies = {line[1]: line[3] for line in whole.known.manifest}
+    shared = next(
+        row
+        for row in whole.known.pages
+        if row["alternates"] and {bodies[url] for url in row["alternates"]} == {row["body_sha256"]}
+    )
     file, at = body_byte(whole, path, shared["body_sha256"])
     data = bytearray(file.read_bytes())
     data[at] ^= 0x55
@@ -255,6 +260,8 @@ def test_a_damaged_body_is_named_set_aside_and_fetched_again(
         ("UPDATE runs SET next_url = 2", "next id"),
         ("UPDATE runs SET state = 'in_progress'", "in_progress"),
         ("UPDATE crawls SET ended_by = 'crashed'", "ended by crashed"),
+        ("UPDATE crawls SET visited = visited - 1", "counts fewer visits"),
+        ("UPDATE runs SET state = 'paused', ended_at = NULL", "it is paused"),
         ("DELETE FROM crawls", "a crawl of the run is missing"),
         ("DELETE FROM bases", "base URLs are missing"),
         ("DELETE FROM runs", "the run"),
@@ -275,6 +282,14 @@ def test_a_damaged_body_is_named_set_aside_and_fetched_again(
         ("UPDATE visits SET content_sha256 = zeroblob(32) WHERE number = 1", "page is missing"),
         ("UPDATE visits SET body_sha256 = zeroblob(31) WHERE number = 1", "no SHA-256"),
         ("DELETE FROM pages", "page is missing"),
+        ("DELETE FROM documents", "it is missing"),
+        ("UPDATE documents SET frame = substr(frame, 1, 40)", "document"),
+        ("UPDATE documents SET size = size + 1", "does not hold"),
+        ("UPDATE documents SET title = title || '!'", "its column title"),
+        ("UPDATE documents SET extractor = 9", "its column extractor"),
+        ("UPDATE documents SET confidence = confidence / 3", "its column confidence"),
+        ("UPDATE documents SET simhash = ~simhash", "its column simhash"),
+        ("UPDATE pages SET document = zeroblob(32)", "it is missing"),
         ("DELETE FROM bodies", "not in the store"),
         ("UPDATE bodies SET length = 1 << 50", "ends inside"),
         ("UPDATE bodies SET offset = offset + 1", "record header"),
@@ -299,6 +314,30 @@ def test_a_contradiction_is_named_and_put_right(
     assert Workspace.doctor(path, mend=True)["left"] == []
     segments.server.reset()
     assert_restored(path, segments.known)
+
+
+def test_a_lost_document_is_read_again_from_its_body_and_fetched_only_without_one(
+    segments: Sound, tmp_path: Path
+) -> None:
+    path = segments.copy(tmp_path / "workspace")
+    lost = next(page for page in segments.known.pages if not page["alternates"])["body_sha256"]
+    with sqlite3.connect(path / "orbweb.db") as db:
+        before = db.execute("SELECT * FROM pages ORDER BY 1, 2").fetchall()
+        db.execute("UPDATE documents SET frame = substr(frame, 1, 40)")
+    db.close()
+    done = Workspace.doctor(path, mend=True)
+    assert (done["left"], done["requeued"]) == ([], 0)
+    assert known(path).pages == segments.known.pages
+    with sqlite3.connect(path / "orbweb.db") as db:
+        assert db.execute("SELECT * FROM pages ORDER BY 1, 2").fetchall() == before
+        db.execute("DELETE FROM documents")
+        db.execute("DELETE FROM bodies WHERE sha256 = ?", [bytes.fromhex(lost)])
+    db.close()
+    assert (done := Workspace.doctor(path, mend=True))["left"] == []
+    assert done["requeued"] == 1
+    segments.server.reset()
+    assert_restored(path, segments.known)
+    assert {hit.path for hit in segments.server.log} - {"/robots.txt"} != set()
 
 
 def test_a_key_that_differs_from_its_index_is_not_trusted(segments: Sound, tmp_path: Path) -> None:

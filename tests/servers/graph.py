@@ -13,6 +13,7 @@ What the reference takes from the design:
   item that closes it fail. A target that was also linked is not part of a chain, so no such graph is made.
 - Links that are not http or https are no URLs: they appear nowhere, not even as skipped.
 - 5xx is tried three times, 4xx once.
+- Pages are the same where their main text is, whatever stands around it; the links of all of them count.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ FILES = (("txt", "text/plain; charset=utf-8"), ("pdf", "application/pdf"), ("png
 @dataclass(frozen=True, slots=True)
 class Node:
     """One URL of the graph. `path` is its canonical path and query, `proper` the spelling that the server
-    answers (any other use of slashes is redirected to it), `links` the hrefs as written."""
+    answers (any other use of slashes is redirected to it), `links` the hrefs as written. A copy with `chrome` has
+    the main text of the page `body_of`, and around it a menu of its own with that link."""
 
     number: int
     kind: Kind
@@ -92,6 +94,7 @@ class Node:
     body_of: int = -1
     base: str = ""
     links: tuple[str, ...] = ()
+    chrome: str = ""
 
     @property
     def is_page(self) -> bool:
@@ -414,12 +417,14 @@ class _Draftsman:
         if node.kind is not Kind.COPY:
             return node
         original = nodes[self._rng.choice(originals)]
+        chrome = f"http://{ELSEWHERE}/menu/{node.number}" if node.number % 3 else ""
         return replace(
             node,
             content_type=original.content_type,
             body_of=original.number,
             base=original.base,
-            links=original.links,
+            links=(chrome, *original.links) if chrome else original.links,
+            chrome=chrome,
         )
 
 
@@ -478,6 +483,11 @@ def _opening(name: str, node: Node) -> str:
         + (script if node.content_type != XHTML else "")
         + f"<main>\n<h1>{name}</h1>\n"
     )
+
+
+def _framed(body: bytes, node: Node) -> bytes:
+    menu = f'<header><nav><ul><li><a href="{node.chrome}">Menu {node.number}</a></li></ul></nav></header>\n<main>'
+    return body.replace(b"<main>", menu.encode(), 1).replace(b"The end of", b"Copied from", 1)
 
 
 def _section(rng: random.Random, name: str, number: int, links: list[str]) -> str:
@@ -601,7 +611,8 @@ class GraphSite:
             if len(self._bodies) >= CACHED_BODIES:
                 self._bodies.clear()
             self._bodies[number] = render(self.seed, self.nodes[number])
-        return self._bodies[number].replace(HOST_MARK.encode(), host.encode())
+        body = self._bodies[number].replace(HOST_MARK.encode(), host.encode())
+        return _framed(body, node) if node.chrome else body
 
     def warm(self) -> None:
         """Render the bodies now, as many as are kept, so that no request pays for it."""
@@ -753,7 +764,7 @@ class _ReferenceCrawl:
         self._levels: list[list[_Item]] = [[]]
         self._known: set[str] = set()
         self._skipped: dict[str, str] = {}
-        self._bodies: set[str] = set()
+        self._contents: set[int] = set()
         self._visits: list[Visit] = []
 
     def run(self) -> Expected:
@@ -819,7 +830,7 @@ class _ReferenceCrawl:
         if got.node is not None and got.status == 200:
             body = self._site.body(got.node, self._host)
         digest = hashlib.sha256(body).hexdigest() if body else ""
-        role = self._role(got, digest)
+        role = self._role(got)
         self._visits.append(
             Visit(
                 item.key,
@@ -839,11 +850,11 @@ class _ReferenceCrawl:
         elif role != "-":
             self._follow(got)
 
-    def _role(self, got: _Fetch, digest: str) -> str:
+    def _role(self, got: _Fetch) -> str:
         if got.node is None or got.status != 200 or not got.node.is_page:
             return "-"
-        role = "alternate" if digest in self._bodies else "primary"
-        self._bodies.add(digest)
+        role = "alternate" if got.node.body_of in self._contents else "primary"
+        self._contents.add(got.node.body_of)
         return role
 
     def _follow(self, got: _Fetch) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+import orbweb
 from harness import Cli
 from servers.graph import GraphSite
-from servers.pages import page
+from servers.pages import framed, page
 from servers.site import Answer, StaticSite, redirect, serve
 
 FAST = ("--rate", "max", "--project", "site")
@@ -88,6 +90,34 @@ def test_page_limit_is_exact_and_per_base(tmp_path: Path, workers: int) -> None:
         assert done.json["skipped"]["page_limit"] == done.json["discovered"] - done.json["visited"]
         cli.check("site")
         assert len(server.log) == done.json["visited"], "something was fetched in vain"
+
+
+def test_page_limit_counts_texts_whatever_stands_around_them(tmp_path: Path) -> None:
+    """Two base URLs, each text three times in different bodies, the menus of the alternates lead on."""
+    answers: dict[str, Answer] = {}
+    for base in ("a", "b"):
+        leaves = [f"/{base}/{number}" for number in range(60)]
+        answers[f"/{base}/"] = framed(f"start {base}", "top", *leaves[:6])
+        for number, leaf in enumerate(leaves):
+            more = leaves[6 + 3 * number : 9 + 3 * number]
+            delay_s = (number * 7 % 5) / 500
+            answers[leaf] = framed(f"{base} {number // 3}", f"menu {leaf}", *more, delay_s=delay_s)
+    results = set()
+    with serve(StaticSite(answers)) as server:
+        bases = [f"{server.url}a/", f"{server.url}b/"]
+        for workers, processes in product((1, 4, 32), (0, 1, 2)):
+            space = orbweb.open(tmp_path / f"{workers}-{processes}")
+            done = space.crawl(
+                bases, project="site", rate="max", page_limit=20, workers=workers, processes=processes
+            )
+            assert [(base.pages, base.limit, base.remaining) for base in done.bases] == [(20, 20, 0)] * 2
+            assert sum(base.alternates for base in done.bases) == done.alternates > 60
+            assert (done.ended_by, done.exit_code) == ("page_limit", 0)
+            results.add("\n".join(space.manifest("site")))
+    (manifest,) = results
+    lines = [line.split("\t") for line in manifest.splitlines()]
+    assert len({line[4] for line in lines}) == sum(line[5] == "primary" for line in lines) == 40
+    assert len({line[3] for line in lines}) == len(lines), "every body is of its own"
 
 
 def test_page_limit_gives_the_same_run_with_any_workers(tmp_path: Path) -> None:

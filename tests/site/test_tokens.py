@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import orbweb
 from harness import Cli
 from orbweb.content import tokens
+from orbweb.store.db import Database, load_queries
 from orbweb.workspace import Workspace
 from servers.pages import page
 from servers.site import StaticSite, serve
@@ -27,6 +30,15 @@ def test_a_run_has_the_tokens_of_its_pages_and_the_name_of_what_counted(tmp_path
     assert {document.tokenizer for document in documents} == {"estimate"}
     assert [document.tokens for document in documents] == [tokens.estimate(each.markdown) for each in documents]
     assert sum(document.tokens for document in documents) == result.tokens == status["tokens"] > 0
+
+
+def test_tokens_are_summed_without_reading_the_documents(tmp_path: Path) -> None:
+    database = Database(tmp_path / "orbweb.db")
+    database.close()
+    sql = load_queries("queries.sql")["run_tokens"].sql
+    with closing(sqlite3.connect(database.path)) as connection:
+        plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", (1,)))
+    assert "documents USING COVERING INDEX documents_tokens" in plan
 
 
 def test_a_run_without_pages_has_no_tokenizer(tmp_path: Path) -> None:

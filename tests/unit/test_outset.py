@@ -89,6 +89,8 @@ def test_a_base_whose_limit_is_reached_is_not_waited_for() -> None:
     run = outset(A, B, by_site=False, open_places={0: 1})
     run.drop(0)
     assert run.is_settled
+    run.settle(0)
+    assert run.is_settled
 
 
 def test_a_run_whose_scope_is_fixed_has_only_its_sitemaps_to_read() -> None:

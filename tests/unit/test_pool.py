@@ -253,10 +253,12 @@ def test_a_page_that_takes_too_long_ends_its_worker_and_fails_at_once(
         (b"<p>" * 100_000, False),
         (b"<p>" * 100_001, True),
         (b"<p>ordinary text here</p>" * 100_000, False),
+        (b"<a class=x href=page>a link</a>" * 15_000, False),
+        (b"<a class=x href=page>a link</a>" * 15_001, True),
         (b"x" * 4_000_000, False),
         (b"x" * 4_000_001, True),
     ],
-    ids=["small", "tags", "text", "large", "larger"],
+    ids=["small", "tags", "text", "links", "more links", "large", "larger"],
 )
 def test_what_is_heavy(body: bytes, heavy: bool) -> None:
     assert is_heavy(body) is heavy

@@ -18,6 +18,7 @@ from orbweb.cli import output, settle_memory
 from orbweb.errors import UsageError
 
 if TYPE_CHECKING:
+    from orbweb.model import Document
     from orbweb.workspace import Workspace
 
 app = typer.Typer(
@@ -62,6 +63,8 @@ class ResourceMode(StrEnum):
 class ShowAs(StrEnum):
     """The choices of show --as."""
 
+    MARKDOWN = "markdown"
+    TEXT = "text"
     HTML = "html"
     META = "meta"
 
@@ -75,6 +78,14 @@ class ExportTo(StrEnum):
     ZIP = "zip"
     LLMS = "llms"
     FILES = "files"
+
+
+class FetchAs(StrEnum):
+    """The choices of fetch --as."""
+
+    MARKDOWN = "markdown"
+    HTML = "html"
+    TEXT = "text"
 
 
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project of the workspace.")]
@@ -334,6 +345,44 @@ def plan(
 
 
 @app.command()
+def fetch(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page.")],
+    fetch_as: Annotated[FetchAs, typer.Option("--as", help="What to print.")] = FetchAs.MARKDOWN,
+    rate: Rate = None,
+    config: ConfigFile = None,
+    user_agent: UserAgent = None,
+    headers: Headers = None,
+    resolve: Resolve = None,
+    allow_private: AllowPrivate = None,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Print one page as Markdown, text or HTML; nothing is kept.
+
+    Asked for as by a crawl: robots.txt, the rate of the host and the guard hold. Exit code 3 if there is no page.
+    """
+    settings = _given(
+        user_agent=user_agent,
+        resolve=resolve,
+        fetch__allow_private=allow_private,
+        fetch__headers=_headers(headers),
+        limits__rate=_rate(rate),
+    )
+    from orbweb import plan as planning
+    from orbweb.app import Request
+
+    request = Request([url], None, config, settings)
+    got = planning.fetch(request, beside=workspace)
+    if got.document is None:
+        typer.echo(f"orbweb: {url} gives no page: {got.problem}", err=True)
+        raise typer.Exit(3)
+    if fetch_as is FetchAs.HTML:
+        output.write(got.body)
+    else:
+        text = got.document.markdown if fetch_as is FetchAs.MARKDOWN else got.document.text
+        output.write(text.encode("utf-8", "replace"))
+
+
+@app.command()
 def resume(
     project: ProjectName,
     budget: Budget = None,
@@ -457,12 +506,21 @@ def queue(
 def pages(
     project: ProjectName,
     run: RunNumber = None,
+    near: Annotated[
+        bool, typer.Option("--near-duplicates", help="Only pages that say nearly the same, in groups.")
+    ] = False,
+    within: Annotated[
+        int, typer.Option(min=0, max=64, metavar="BITS", help="How much two may differ, of 64 bits.")
+    ] = 6,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """List the unique pages of a run, with their alternates."""
+    """List the unique pages of a run, with their alternates, words and tokens."""
     with _open(workspace) as opened:
-        output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)
+        if near:
+            output.emit(opened.near_duplicates(project, run, within=within), output.near_text, as_json=as_json)
+        else:
+            output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)
 
 
 @app.command()
@@ -495,15 +553,25 @@ def show(
     project: ProjectName,
     url: Annotated[str, typer.Argument(metavar="URL")],
     show_as: Annotated[
-        ShowAs, typer.Option("--as", help="html: the stored body. meta: what is known.")
+        ShowAs,
+        typer.Option(
+            "--as",
+            help="markdown, text: what was read out of the page. html: the stored body. meta: what is known.",
+        ),
     ] = ShowAs.META,
     run: RunNumber = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show one URL: its stored body, or everything known about it. Exit code 3 if the run never saw it."""
+    """Show one URL: its Markdown, text or stored body, or everything known about it.
+
+    A pipe gets exactly what is kept, a terminal no control characters. An alternate shows the page it belongs to.
+    Exit code 3 if the run never saw the URL or kept no page of it.
+    """
     from orbweb.library import Workspace
 
+    if as_json and show_as is not ShowAs.META:
+        raise UsageError(f"--json goes with --as meta, not with --as {show_as.value}")
     opened = Workspace(workspace)
     report = opened.show(project, url, run=run)
     if report is None:
@@ -511,11 +579,50 @@ def show(
         raise typer.Exit(3)
     if show_as is ShowAs.META:
         output.emit(report, output.url_text, as_json=as_json)
-    elif not report.get("body_sha256"):
-        typer.echo(f"orbweb: no body is stored for {url} (state {report['state']})", err=True)
-        raise typer.Exit(3)
+    elif show_as is ShowAs.HTML and report.get("body_sha256"):
+        output.write(opened.body(report["body_sha256"]), report["encoding"] or "utf-8")
     else:
-        output.write_bytes(opened.body(report["body_sha256"]))
+        _write_document(opened.document(project, url, run=run), report, show_as)
+
+
+def _write_document(document: Document | None, report: dict[str, Any], show_as: ShowAs) -> None:
+    """The text of a page on stdout; where there is none, why, and exit code 3."""
+    if document is None or show_as is ShowAs.HTML:
+        what = "body" if show_as is ShowAs.HTML else "page"
+        typer.echo(f"orbweb: no {what} is kept of {report['url']}: {output.why_no_page(report)}", err=True)
+        raise typer.Exit(3)
+    if report["role"] == "alternate":
+        typer.echo(f"an alternate of {report['primary']}", err=True)
+    text = document.markdown if show_as is ShowAs.MARKDOWN else document.text
+    output.write(text.encode("utf-8", "replace"))
+
+
+@app.command()
+def extract(
+    project: ProjectName,
+    run: RunNumber = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what this extractor has read already.")] = False,
+    processes: Processes = None,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Read stored pages again with the extractor of this version, without any request.
+
+    Markdown, text and figures of the pages change; pages, alternates and the manifest stay as they are.
+    Exit codes: 0 all read, 3 some could not be and keep what they had, 4 stopped with pages left, 5 busy.
+    """
+    from orbweb import app as application
+    from orbweb.cli.progress import Display
+
+    settle_memory()
+    request = application.Request((), project, None, _given(engine__processes=processes))
+    with _open(workspace) as opened, Display(quiet=no_progress) as display:
+        report = application.extract(
+            opened, request, number=run, everything=everything, watch=display.watch, note=display.note
+        )
+    output.emit(report, output.extract_text, as_json=as_json)
+    raise typer.Exit(application.extract_code(report))
 
 
 @app.command()
@@ -581,6 +688,33 @@ def explain(
     if report["state"] == "unknown":
         typer.echo(f"orbweb: {url} is not known in run {report['run']} of {project}", err=True)
         raise typer.Exit(3)
+
+
+@app.command()
+def search(
+    project: ProjectName,
+    query: Annotated[
+        list[str], typer.Argument(metavar="QUERY...", help='Words, "a phrase", a beginning*, and -not these.')
+    ],
+    run: RunNumber = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Results at most.")] = 20,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Find pages by their words, the best first. The first search after a crawl indexes what is new.
+
+    Exit code 3 if nothing is found.
+    """
+    from orbweb.cli.progress import Steps
+    from orbweb.library import Workspace
+
+    with Steps("pages indexed", quiet=no_progress) as steps:
+        found = Workspace(workspace).search(
+            project, " ".join(query), run=run, limit=limit, on_progress=steps.watch
+        )
+    output.emit(found, output.search_text, as_json=as_json)
+    raise typer.Exit(0 if found else 3)
 
 
 @app.command()

@@ -29,10 +29,18 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() or character == "\n" else "\ufffd" for character in text)
 
 
-def write_bytes(body: bytes) -> None:
-    """A stored body, as it is."""
+def write(body: bytes, encoding: str = "utf-8") -> None:
+    """What is kept, byte by byte; to a terminal as text, without what could drive it."""
+    if sys.stdout.isatty():
+        typer.echo(harmless(body.decode(encoding, "replace")), nl=not body.endswith(b"\n"))
+        return
     sys.stdout.buffer.write(body)
     sys.stdout.buffer.flush()
+
+
+def harmless(text: str) -> str:
+    """As `printable`, with its tabs."""
+    return "\t".join(printable(part) for part in text.replace("\r\n", "\n").split("\t"))
 
 
 def manifest(lines: Iterable[str], *, as_json: bool) -> None:
@@ -92,7 +100,7 @@ def _reused(report: Report) -> str:
 
 
 def _tokens(report: Report) -> str:
-    return f", {report['tokens']:,} tokens ({report['tokenizer']})" if report["tokenizer"] else ""
+    return f"{report['tokens']:,} tokens of Markdown ({report['tokenizer']})"
 
 
 def crawl_text(report: Report) -> str:
@@ -101,16 +109,17 @@ def crawl_text(report: Report) -> str:
     settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
     lines = [
         f"{word.replace('_', ' ')}: {_figures(report)}",
-        f"this crawl: {settled} in {span(report['seconds'])}",
-        f"kept in the run: {size(report['bytes'])}{_tokens(report)}",
+        f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
     ]
+    if report["tokenizer"]:
+        lines.append(_tokens(report))
     for base in report["bases"]:
         moved = (
             ""
             if base["scope"] == base["url"].rstrip("/") or base["scope"] == base["url"]
             else f" -> {base['scope']}"
         )
-        lines.append(f"  {base['url']}{moved}: {many(base['pages'], 'page')}")
+        lines.append(f"  {base['url']}{moved}: {_base_figures(base)}")
     lines.append(f"workspace {report['workspace']}, project {report['project']}, run {report['run']}")
     project = report["project"]
     if report["queued"]:
@@ -118,6 +127,14 @@ def crawl_text(report: Report) -> str:
     if report["failed"]:
         lines.append(f"what failed: orbweb failed {project}")
     return "\n".join(lines)
+
+
+def _base_figures(base: Report) -> str:
+    given = f"{many(base['pages'], 'page')}, {many(base['alternates'], 'alternate')}"
+    if base["limit"] is None:
+        return given
+    left = f"{base['remaining']} left" if base["remaining"] else "reached"
+    return f"{given}, page limit {base['limit']}: {left}"
 
 
 def plan_text(report: Report) -> str:
@@ -153,7 +170,9 @@ def status_text(report: Report) -> str:
     if report["held"]:
         activity += ", held"
     last = report["crawls"][-1]
-    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}{_tokens(report)}"]
+    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
+    if report["tokenizer"]:
+        lines.append(f"  {_tokens(report)}")
     ended = f" ({last['ended_by']})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
     lines.append(f"  last crawl: {last['shown']}{ended}{error}")
@@ -167,38 +186,62 @@ def statuses_text(found: list[Report]) -> str:
 def runs_text(found: list[Report]) -> str:
     lines = []
     for run in found:
-        lines.append(f"run {run['run']}  {run['state']}  {run['started_at']}  {_figures(run)}")
-        lines.extend(_crawl_line(crawl) for crawl in run["crawls"])
+        lines.append(
+            f"run {run['run']}  {run['state']}  {run['started_at']}  {span(run['seconds'])}, "
+            f"{size(run['bytes'])}, {_figures(run)}"
+        )
+        last = len(run["crawls"])
+        lines.extend(_crawl_line("├└"[at == last], crawl) for at, crawl in enumerate(run["crawls"], 1))
     return "\n".join(lines) or "no runs yet"
 
 
-def _crawl_line(crawl: Report) -> str:
+def _crawl_line(branch: str, crawl: Report) -> str:
     budget = f", budget {crawl['budget']}" if crawl["budget"] else ""
     ended = f" ({crawl['ended_by']})" if crawl["ended_by"] else ""
     return (
-        f"  crawl {crawl['crawl']}  {crawl['shown']}{ended}  {crawl['started_at']}  {span(crawl['seconds'])}, "
-        f"{crawl['visited']} visited, {crawl['failed']} failed, {many(crawl['pages'], 'page')}, "
-        f"{size(crawl['bytes'])}{budget}"
+        f"{branch} crawl {crawl['crawl']}  {crawl['shown']}{ended}  {crawl['started_at']}  "
+        f"{span(crawl['seconds'])}, {crawl['visited']} visited, {crawl['failed']} failed, "
+        f"{many(crawl['pages'], 'page')}, {size(crawl['bytes'])}{budget}"
     )
 
 
 def queue_text(report: Report) -> str:
-    sources = ", ".join(f"{source} {number}" for source, number in report["by_source"].items()) or "nothing"
+    crawls = ", ".join(str(number) for number in report["crawls"])
     lines = [
-        f"run {report['run']} {report['state']}: {report['visited']} visited, {report['failed']} failed, "
-        f"{report['queued']} queued ({sources}), {report['total']} in all; "
-        f"can resume: {'yes' if report['can_resume'] else 'no'}"
+        f"run {report['run']} {report['state']} (crawls: {crawls}): {report['visited']} visited, "
+        f"{report['failed']} failed, {report['queued']} queued, {report['total']} in all; "
+        f"can resume: {'yes' if report['can_resume'] else 'no'}",
+        f"visited or failed: {_by_source(report['visited_by_source'])}",
+        f"queued: {_by_source(report['by_source'])}",
     ]
     lines.extend(f"  {item['place']:>10}  {item['url']}" for item in report["next"])
+    lines.extend(f"parked: {many(trap['parked'], 'URL')} of {trap['pattern']}" for trap in report["traps"])
     return "\n".join(lines)
+
+
+def _by_source(found: Report) -> str:
+    return ", ".join(f"{source} {number}" for source, number in found.items()) or "nothing"
 
 
 def pages_text(found: list[Report]) -> str:
     lines = []
     for page in found:
-        lines.append(f"{page['url']}  {size(page['bytes'])}  {page['title'] or ''}".rstrip())
+        lines.append(_page_line(page))
         lines.extend(f"    also {url}" for url in page["alternates"])
     return "\n".join(lines) or "no pages"
+
+
+def _page_line(page: Report) -> str:
+    read = "" if page["tokens"] is None else f"  {many(page['words'], 'word')}, {many(page['tokens'], 'token')}"
+    return f"{page['url']}  {size(page['bytes'])}{read}  {page['title'] or ''}".rstrip()
+
+
+def near_text(found: list[list[Report]]) -> str:
+    """Groups of pages that say nearly the same."""
+    groups = [
+        "\n".join([many(len(group), "page"), *(f"  {_page_line(page)}" for page in group)]) for group in found
+    ]
+    return "\n".join(groups) or "no near-duplicates"
 
 
 _DIFFERENCES = ("added", "removed", "moved", "redirected", "failing", "changed")
@@ -244,6 +287,21 @@ def _diff_summary(report: Report) -> str:
     return "; ".join(parts)
 
 
+def search_text(found: list[Report]) -> str:
+    return "\n".join(f"{row['title'] or row['url']}\n  {row['url']}\n  {_marked(row)}" for row in found) or (
+        "nothing found"
+    )
+
+
+def _marked(row: Report) -> str:
+    """The snippet with its matches between stars."""
+    text, shown, end = row["snippet"], [], 0
+    for first, last in row["marks"]:
+        shown += [text[end:first], "**", text[first:last], "**"]
+        end = last
+    return "".join([*shown, text[end:]])
+
+
 def failed_text(found: list[Report]) -> str:
     return "\n".join(f"{row['kind']}  {row['url']}  {row['reason']} (tries: {row['tries']})" for row in found) or (
         "nothing failed"
@@ -268,11 +326,43 @@ def export_text(report: Report) -> str:
 
 
 def url_text(report: Report) -> str:
-    lines = [f"{name}: {value}" for name, value in report.items() if value is not None and name != "links"]
+    nested = ("links", "document")
+    lines = [f"{name}: {value}" for name, value in report.items() if value is not None and name not in nested]
+    if report["document"]:
+        lines.append("document:")
+        facts = report["document"].items()
+        lines += [f"  {name}: {value}" for name, value in facts if value != "" and name != "headings"]
+        lines += [f"  {'#' * heading['level']} {heading['text']}" for heading in report["document"]["headings"]]
     if report.get("links"):
         lines.append("links:")
         lines.extend(f"  {link['url']}" for link in report["links"])
     return "\n".join(lines)
+
+
+def extract_text(report: Report) -> str:
+    """What a person reads at the end of an extraction."""
+    lines = [f"failed: {row['url']}: {row['problem']}" for row in report["failed"]]
+    if not report["pages"]:
+        return f"run {report['run']}: every page was read by extractor {report['extractor']} already"
+    lines.append(
+        f"run {report['run']}: {report['extracted']} of {many(report['pages'], 'page')} read by extractor "
+        f"{report['extractor']} in {span(report['seconds'])}"
+    )
+    if report["left"]:
+        lines.append(f"{many(report['left'], 'page')} left: orbweb extract {report['project']}")
+    return "\n".join(lines)
+
+
+def why_no_page(report: Report) -> str:
+    """What became of a URL of which nothing is kept."""
+    state: str = report["state"]
+    if state == "skipped":
+        return f"skipped ({report['reason']}): {report['rule']}"
+    if state == "failed":
+        return f"failed ({report['kind']}): {report['error']}"
+    if state == "visited":
+        return f"it answered HTTP {report['status']}, {report['content_type'] or 'of no declared type'}"
+    return state
 
 
 def explain_text(report: Report) -> str:

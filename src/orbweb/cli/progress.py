@@ -7,14 +7,16 @@ import time
 from types import TracebackType
 
 from orbweb.cli.output import many, span
-from orbweb.events import Snapshot
+from orbweb.events import Reading, Snapshot
 
 LINE_S = 5.0
 LIVE_S = 0.2
 
 
-def describe(now: Snapshot) -> str:
-    """One line that says where a crawl stands."""
+def describe(now: Snapshot | Reading) -> str:
+    """One line that says where a crawl or an extraction stands."""
+    if isinstance(now, Reading):
+        return f"{now.done} of {many(now.total, 'page')} read, {now.failed} failed, {now.rate:.1f}/s"
     eta = f", about {span(now.eta_s)} left" if now.eta_s is not None and now.queued else ""
     state = " [held]" if now.held else " [stopping]" if now.stopping else ""
     reused = f", {now.reused} reused" if now.reused else ""
@@ -22,6 +24,34 @@ def describe(now: Snapshot) -> str:
         f"{many(now.pages, 'page')}, {now.visited} visited{reused}, {now.failed} failed, {now.queued} queued, "
         f"{now.rate:.1f}/s{eta}{state}"
     )
+
+
+class Steps:
+    """How many of how many are done, on stderr; nothing if quiet or if it takes no time."""
+
+    def __init__(self, what: str, *, quiet: bool) -> None:
+        self._what, self._quiet = what, quiet
+        self._live = sys.stderr.isatty()
+        self._shown_at = time.monotonic()
+        self._drawn = False
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K" if self._live else "")
+
+    def watch(self, done: int, total: int) -> None:
+        moment = time.monotonic()
+        if self._quiet or moment - self._shown_at < (LIVE_S if self._live else LINE_S):
+            return
+        self._shown_at, self._drawn = moment, True
+        line = f"{done:,} of {total:,} {self._what}"
+        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
+        sys.stderr.flush()
 
 
 class Display:
@@ -47,7 +77,7 @@ class Display:
         self._erase()
         sys.stderr.write(f"{text}\n")
 
-    def watch(self, now: Snapshot) -> None:
+    def watch(self, now: Snapshot | Reading) -> None:
         """Called several times a second."""
         if self._is_due():
             self._draw(describe(now))

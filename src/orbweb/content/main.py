@@ -1,11 +1,29 @@
-"""Which part of a page is its content."""
+"""Which part of a page is its content.
+
+Owns the order of the questions: what is shown, which generator made the page, what is chrome, where the text is,
+whether it is an article. Always: the answer depends on the page alone and takes time linear in it; a page with any
+text that is shown has content. Never: drops more than labels where it is not sure what the page is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from turbohtml import Document as Dom
 from turbohtml import Element
+
+from orbweb.content import article, blocks, chrome, data, generators, hidden, scoring
+from orbweb.content.blocks import Block
+
+LEAST_GENERATED = 200
+"""Characters that the content of a known generator has at least; with less its marks are taken for chance."""
+LITTLE = 400
+"""Characters of content below which a page is asked whether it carries more as data."""
+LONG = 100
+"""Characters of a block that is running text."""
+LISTING = 0.3
+"""Share of prose in the text below which a page is a list of links and all text counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +38,64 @@ class Main:
 
 def choose(dom: Dom) -> Main:
     """The main element of a page. What is left in it is content."""
-    found = dom.select_one("main, [role=main], article, body") or dom.select_one("html")
+    body = dom.select_one("body")
+    if body is None:
+        return Main(Element("body"), 0.0, "", 0)
+    found = generators.find(dom)
+    stated = article.is_stated(dom)
+    scripts = data.scripts(dom)
+    shell = dom.select_one("script") is not None
+    unseen = hidden.drop(body)
+    for generator in found:
+        element = generators.content(generator, body)
+        if element is not None and len(element.text) >= LEAST_GENERATED:
+            return Main(element, 0.95, generator.name, unseen)
+    element, confidence = _general(body, stated=stated, shell=shell)
+    if (little := len(" ".join(element.text.split()))) < LITTLE and len(said := data.text(scripts)) > little:
+        element, confidence = Element("div"), 0.3
+        element.set_text(said)
+    return Main(element, confidence, "", unseen)
+
+
+def _general(body: Element, *, stated: bool, shell: bool) -> tuple[Element, float]:
+    """The content of a page of unknown make, and how sure that is."""
+    chrome.drop_places(body, shell=shell)
+    found = blocks.read(body)
     if found is None:
-        found = Element("body")
-    found.remove("script, style, template, noscript")
-    return Main(found, 0.5, "", 0)
+        return body, 0.2
+    prose, text = scoring.weigh(found, body)
+    chrome.drop_named(body, prose, text, article=stated)
+    found = _inside(found, body)
+    weights = text if prose.get(body, 0) < LISTING * text.get(body, 0) else prose
+    element = scoring.descend(weights, body)
+    inside = _inside(found, element)
+    size = sum(block.size for block in inside)
+    own = size - sum(block.linked for block in inside)
+    running = sum(block.size for block in inside if block.size >= LONG and block.linked < 0.3 * block.size)
+    stated = stated and running > 0.4 * own
+    if stated or running >= 0.65 * size or running >= 0.9 * own:
+        element = _article(element, found, inside, stated=stated)
+    return element, _confidence(running, size, stated=stated)
+
+
+def _article(top: Element, found: Sequence[Block], inside: Sequence[Block], *, stated: bool) -> Element:
+    """The article within an element, with its lede, cleaned."""
+    weights = scoring.weigh_columns(inside, top) if stated else scoring.weigh(inside, top)[0]
+    element = scoring.descend(weights, top)
+    inside = _inside(inside, element)
+    start = found.index(inside[0]) if inside else 0
+    leading = article.ledes(found, start)
+    article.prune(element, inside, stated=stated)
+    for lede in reversed(leading):
+        element.insert(0, lede.extract())
+    return element
+
+
+def _inside(found: Sequence[Block], element: Element) -> list[Block]:
+    return [block for block in found if any(scoring.chain(block.element, element))]
+
+
+def _confidence(running: float, size: float, *, stated: bool) -> float:
+    if not size:
+        return 0.0
+    return round((0.5 if stated else 0.3) + 0.4 * running / size, 2)

@@ -8,18 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from turbohtml import Element, Text
+
 BREAK = "\ufdd1"
 """A line break inside a cell."""
 RAISED = {"sup": ("\ufdd2", "\ufdd3"), "sub": ("\ufdd4", "\ufdd5")}
+GAP = "\ufdd9"
+"""A paragraph of its own that keeps the blocks around it apart and is not written."""
 _INLINE, _DISPLAY, _END = "\ufdd6", "\ufdd7", "\ufdd8"
 
-_breaks = re.compile(rf" *(?:{BREAK} *)+")
 _formulas = re.compile(rf"(`+) ?([{_INLINE}{_DISPLAY}])([^{_END}]*){_END} ?\1")
-_signs = re.compile("[\ufdd1-\ufdd8]")
+_signs = re.compile("[\ufdd1-\ufdd9]")
 _WRITTEN = (
     *((sign, f"<{tag}>") for tag, (sign, _) in RAISED.items()),
     *((sign, f"</{tag}>") for tag, (_, sign) in RAISED.items()),
-    *((_INLINE, ""), (_DISPLAY, ""), (_END, "")),
+    *((_INLINE, ""), (_DISPLAY, ""), (_END, ""), (GAP, "")),
 )
 _SPOKEN = ((BREAK, " "), *((sign, "") for sign, _ in _WRITTEN))
 
@@ -29,18 +32,37 @@ def formula(tex: str, *, display: bool) -> str:
     return f"{_DISPLAY if display else _INLINE}{_signs.sub('', ' '.join(tex.split()))}{_END}"
 
 
+def gap() -> Element:
+    """What keeps two blocks apart that the renderer would join."""
+    return Element("p", children=(Text(GAP),))
+
+
 def write(markdown: str) -> str:
     """Markdown with the markup that the signs in it stand for."""
     if _END in markdown:
         markdown = _formulas.sub(_dollars, markdown)
+    if GAP in markdown:
+        markdown = _closed(markdown)
     if BREAK in markdown:
-        markdown = _breaks.sub(" <br> ", markdown).replace("| <br> ", "| ").replace(" <br> |", " |")
+        lines = (line for part in markdown.split(BREAK) if (line := part.strip(" ")))
+        markdown = " <br> ".join(lines).replace("| <br> ", "| ").replace(" <br> |", " |")
     return _replaced(markdown, _WRITTEN)
 
 
 def speak(text: str) -> str:
     """Text without the signs."""
     return _replaced(text, _SPOKEN)
+
+
+def _closed(markdown: str) -> str:
+    """Without the gaps: each is a paragraph, of which its line and the blank line before it go."""
+    *parts, last = markdown.split(GAP)
+    return "".join([_without_line(_without_line(part)) for part in parts] + [last])
+
+
+def _without_line(part: str) -> str:
+    head, line_break, line = part.rpartition("\n")
+    return head if line_break and not line.strip("> ") else part
 
 
 def _replaced(text: str, signs: Iterable[tuple[str, str]]) -> str:

@@ -7,12 +7,10 @@ grid is at most `GROWTH` times as large as the cells that are there, and what wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from turbohtml import Element, Text
 
 from orbweb.content.code import outermost
-from orbweb.content.signs import BREAK
+from orbweb.content.signs import BREAK, gap
 
 GROWTH = 4
 SMALL = 10_000
@@ -62,6 +60,7 @@ def _table(table: Element) -> bool:
             for cell in _cells(row):
                 _flatten(cell)
     if _fill(rows):
+        table.insert_after(gap())
         return True
     _take_apart(table, rows)
     return False
@@ -183,14 +182,17 @@ def _span(cell: Element, name: str) -> int:
 
 def _fill(rows: list[Element]) -> bool:
     """Make all rows equally long. False: that would take far more cells than there are."""
-    grid = list(_grid(rows))
+    grid = _grid(rows)
     width = max((_width(places) for places in grid), default=0)
-    cells = sum(len(places) for places in grid)
-    if width * len(rows) > max(SMALL, GROWTH * cells):
+    if len(grid) < len(rows) or _too_many(width * len(rows), sum(map(len, grid))):
         return False
     for row, places in zip(rows, grid, strict=True):
         _pad(row, places, width)
     return True
+
+
+def _too_many(places: int, cells: int) -> bool:
+    return places > max(SMALL, GROWTH * cells)
 
 
 def _width(places: list[tuple[int, int, Element]]) -> int:
@@ -201,23 +203,28 @@ def _width(places: list[tuple[int, int, Element]]) -> int:
     return column + (span if len(places) > 1 else 1)
 
 
-def _grid(rows: list[Element]) -> Iterator[list[tuple[int, int, Element]]]:
-    """For each row its cells with their column and their width."""
+def _grid(rows: list[Element]) -> list[list[tuple[int, int, Element]]]:
+    """For each row its cells with their column and their width, as long as they do not claim too many places."""
+    grid: list[list[tuple[int, int, Element]]] = []
     covered: dict[int, int] = {}
-    for row in rows:
+    claimed = cells = 0
+    for index, row in enumerate(rows):
         places: list[tuple[int, int, Element]] = []
         column = 0
-        below: dict[int, int] = {}
         for cell in _cells(row):
-            while covered.get(column, 0):
+            while covered.get(column, 0) > index:
                 column += 1
             wide, high = _span(cell, "colspan"), _span(cell, "rowspan")
             places.append((column, wide, cell))
+            cells += 1
             if high > 1:
-                below.update(dict.fromkeys(range(column, column + wide), high))
+                covered.update(dict.fromkeys(range(column, column + wide), index + high))
             column += wide
-        covered = {at: left - 1 for at, left in (covered | below).items() if left > 1}
-        yield places
+            if _too_many(claimed + column, cells):
+                return grid
+        claimed += column if len(places) > 1 else 1
+        grid.append(places)
+    return grid
 
 
 def _pad(row: Element, places: list[tuple[int, int, Element]], width: int) -> None:

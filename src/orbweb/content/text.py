@@ -9,12 +9,12 @@ from turbohtml import Element, PlainText
 
 from orbweb.content import signs
 
-_OPTIONS = PlainText(bullet="", table_cell_separator=" ", layout="strict")
+_OPTIONS = PlainText(table_cell_separator=" ", layout="strict")
 
 
 def plain(element: Element) -> str:
     """The text of an element that Markdown was written from. It depends on the words alone, not on any URL."""
-    for found in list(element.iter_elements("ol")):
-        found.tag = "ul"
+    for found in list(element.iter_elements(("ul", "ol", "li"))):
+        found.tag = "div"
     lines = signs.speak(element.to_text(_OPTIONS)).replace("\xa0", " ").split("\n")
     return "\n".join([" ".join(line.split()) if "  " in line else line for raw in lines if (line := raw.strip())])

@@ -8,6 +8,7 @@ without its tally, its visit and the ids given out.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ from orbweb.failpoints import failpoint
 from orbweb.lifecycle import ENDING_STATE, EndedBy, ItemState, RunState, run_after
 from orbweb.model import PackedDocument
 from orbweb.store.db import Database
+
+PORTION = 500
+"""Rows that are written, or links that are followed, between two looks at what else there is to do."""
 
 
 class UrlRow(NamedTuple):
@@ -239,52 +243,89 @@ def commit(
     ending: Ending | None,
     now: int,
 ) -> None:
-    """Write a group, and the end of the crawl if this is its last, in one durable transaction.
+    """Write a group, and the end of the crawl if this is its last, in one durable transaction."""
+    with db.transaction():
+        for _ in _rows(db, run_id, crawl_id, group, progress, ending, now):
+            pass
+    failpoint("crawl_ended" if ending else "group_committed")
+
+
+def commit_in_portions(
+    db: Database,
+    run_id: int,
+    crawl_id: int,
+    group: Group,
+    progress: Progress,
+    now: int,
+    done: Callable[[], None],
+) -> None:
+    """Begin to write a large group in one transaction; `db.go_on` goes on, `done` is told when it is durable."""
+
+    def committed() -> None:
+        failpoint("group_committed")
+        done()
+
+    db.start(_rows(db, run_id, crawl_id, group, progress, None, now), committed)
+
+
+def _rows(
+    db: Database,
+    run_id: int,
+    crawl_id: int,
+    group: Group,
+    progress: Progress,
+    ending: Ending | None,
+    now: int,
+) -> Iterator[None]:
+    """Write a group inside a transaction, with a pause after each portion of what there may be very much of.
 
     Long because it is the one place that touches every table; the order of the statements matters only
     where a row is inserted and changed in the same group: inserts come first, then changes as they came.
     """
-    with db.transaction():
-        db.many("add_url", group.urls)
-        for name, row in group.changes:
+    for start in range(0, len(group.urls), PORTION):
+        db.many("add_url", group.urls[start : start + PORTION])
+        failpoint("portion_written")
+        yield
+    for start in range(0, len(group.changes), PORTION):
+        for name, row in group.changes[start : start + PORTION]:
             db.many(name, [row])
-        if db.many("settle_url", group.settled) != len(group.settled):
-            raise StoreError(f"{db.path}: a URL was settled by someone else; nothing of this group was kept")
-        for base, rule in group.limited.items():
-            db.run("skip_base", run_id=run_id, base=base, rule=rule)
-        db.many("add_visit", group.visits)
-        db.many("add_document", group.documents)
-        db.many("add_page", group.pages)
-        db.many("save_family", group.families)
-        db.many("add_outlinks", group.outlinks)
-        db.many("add_body", group.bodies)
-        for segment, committed in group.segments.items():
-            db.run("extend_segment", segment=segment, committed=committed)
-        db.many("save_base", list(group.bases.values()))
-        for (state, reason), change in group.tallies.items():
-            db.run("add_tally", run_id=run_id, state=state, reason=reason, change=change)
-        db.run(
-            "advance_run",
-            run_id=run_id,
-            next_url=progress.next_url,
-            next_rank=progress.next_rank,
-            next_visit=progress.next_visit,
-            scope_fixed=progress.scope_fixed,
-            surveyed=progress.surveyed,
-        )
-        db.run(
-            "count_crawl",
-            crawl_id=crawl_id,
-            visited=progress.visited,
-            failed=progress.failed,
-            pages=progress.pages,
-            bytes=progress.bytes,
-            now=now,
-        )
-        if ending is not None:
-            end(db, run_id, crawl_id, ending, now)
-        failpoint("rows_written")
-    failpoint("crawl_ended" if ending else "group_committed")
+        yield
+    if db.many("settle_url", group.settled) != len(group.settled):
+        raise StoreError(f"{db.path}: a URL was settled by someone else; nothing of this group was kept")
+    for base, rule in group.limited.items():
+        db.run("skip_base", run_id=run_id, base=base, rule=rule)
+    db.many("add_visit", group.visits)
+    db.many("add_document", group.documents)
+    db.many("add_page", group.pages)
+    db.many("save_family", group.families)
+    db.many("add_outlinks", group.outlinks)
+    db.many("add_body", group.bodies)
+    for segment, committed in group.segments.items():
+        db.run("extend_segment", segment=segment, committed=committed)
+    db.many("save_base", list(group.bases.values()))
+    for (state, reason), change in group.tallies.items():
+        db.run("add_tally", run_id=run_id, state=state, reason=reason, change=change)
+    db.run(
+        "advance_run",
+        run_id=run_id,
+        next_url=progress.next_url,
+        next_rank=progress.next_rank,
+        next_visit=progress.next_visit,
+        scope_fixed=progress.scope_fixed,
+        surveyed=progress.surveyed,
+    )
+    db.run(
+        "count_crawl",
+        crawl_id=crawl_id,
+        visited=progress.visited,
+        failed=progress.failed,
+        pages=progress.pages,
+        bytes=progress.bytes,
+        now=now,
+    )
+    if ending is not None:
+        end(db, run_id, crawl_id, ending, now)
+    failpoint("rows_written")
 
 
 def end(db: Database, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:

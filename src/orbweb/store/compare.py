@@ -113,7 +113,9 @@ class Comparison:
 
     def _document(self, seen: Seen) -> Document:
         row = self._db.one("document_by_hash", sha256=seen.document)
-        return documents.unpack(*row, where=f"{self._db.path}: document of {seen.url}") if row else _NO_DOCUMENT
+        if row is None or seen.document is None:
+            return _NO_DOCUMENT
+        return documents.unpack(seen.document, *row, where=f"{self._db.path}: document of {seen.url}")
 
     def _lost(self, before: Seen, after: Seen | None) -> None:
         if after is None:

@@ -1,8 +1,9 @@
 """The database: one SQLite file in WAL mode, named queries, a schema version.
 
 Owns the connection and the dialect: SQLite's names appear only here and in store/sql. Always holds: a
-write happens inside `transaction()`, is durable when it returns, and queries come from .sql files by
-name. Times are passed in, never asked of the database.
+write happens inside `transaction()` and is durable when it returns, or in the portions of `start`, one
+transaction as well, and is durable when they are done. Queries come from .sql files by name. Times are passed in,
+never asked of the database.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -128,6 +129,7 @@ class Database:
         self.path = path
         self._timeout_s = timeout_s
         self._queries = load_queries("queries.sql")
+        self._portions: Iterator[None] | None = None
         try:
             self._connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
         except sqlite3.Error as error:
@@ -188,7 +190,13 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, durable at the end. Other writers wait."""
+        """All or nothing, durable at the end. Other writers wait; one in portions is brought to its end first."""
+        self.finish()
+        with self._begun():
+            yield
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -202,6 +210,36 @@ class Database:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise self._explain(error) from error
+
+    def start(self, work: Iterator[None], done: Callable[[], None]) -> None:
+        """Begin a transaction that does a portion of the work at each `go_on`, and calls `done` at its end."""
+        self.finish()
+        self._portions = self._in_portions(work)
+        self._done = done
+
+    def _in_portions(self, work: Iterator[None]) -> Iterator[None]:
+        with self._begun():
+            yield from work
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a transaction in portions is not yet done."""
+        return self._portions is not None
+
+    def go_on(self) -> None:
+        """Do the next portion, if there is one."""
+        portions, self._portions = self._portions, None
+        if portions is None:
+            return
+        if next(portions, self) is None:
+            self._portions = portions
+        else:
+            self._done()
+
+    def finish(self) -> None:
+        """Do all portions that are left."""
+        while self._portions is not None:
+            self.go_on()
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """The rows of a query, read as they are consumed."""

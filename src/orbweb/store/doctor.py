@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from orbweb.errors import NewerWorkspace, StoreError
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
-from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
-from orbweb.store import outlinks, salvage
+from orbweb.model import FailKind, PackedDocument, Reuse, Role, SkipReason, Source
+from orbweb.store import documents, outlinks, salvage
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database, load_queries
 from orbweb.store.files import FileStore
@@ -56,6 +56,8 @@ _CONTRADICTIONS = (
     "wrong_counters",
     "wrong_run_states",
     "wrong_crawl_states",
+    "wrong_crawl_counts",
+    "visited_twice",
 )
 
 
@@ -103,6 +105,18 @@ class Body(NamedTuple):
     problem: str
 
 
+class Unread(NamedTuple):
+    """A page without a document that can be trusted, and how it was captured."""
+
+    run_id: int
+    content_sha256: bytes
+    url_id: int
+    url: str
+    final_url: str | None
+    content_type: str | None
+    body_sha256: bytes
+
+
 @dataclass(slots=True)
 class Findings:
     """Everything found, and what a repair has to undo."""
@@ -111,6 +125,8 @@ class Findings:
     files: list[str] = field(default_factory=list)
     bodies: list[Body] = field(default_factory=list)
     segments: list[int] = field(default_factory=list)
+    documents: list[bytes] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
     reopened: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
@@ -128,6 +144,7 @@ def examine(root: Path) -> Findings:
             _examine_segments(root, db, found)
             _examine_bodies(root, db, found)
             _examine_visits(db, found)
+            _examine_documents(db, found)
             _examine_outlinks(db, found)
             _examine_books(db, found)
     return found
@@ -307,6 +324,34 @@ def _reopen(found: Findings, file: str, problem: str, touched: list[Touched], wh
 def _examine_visits(db: Database, found: Findings) -> None:
     for run_id, url_id, url, problem in db.each("damaged_visits", slack=CLOCK_SLACK):
         _reopen(found, DATABASE, problem, [Touched(run_id, url_id, url)], f"run {run_id}, URL {url_id}")
+
+
+def _examine_documents(db: Database, found: Findings) -> None:
+    """Runs after bodies and visits: what they send back to the queue needs no document."""
+    broken, sound = {}, set()
+    for row in db.each("all_documents"):
+        packed = PackedDocument._make(row)
+        problem = documents.problem(packed)
+        if problem is None:
+            sound.add(packed.sha256)
+        else:
+            broken[packed.sha256] = problem
+    found.documents += broken
+    for sha256, *page in db.each("document_pages"):
+        if sha256 not in sound:
+            _name_document(found, sha256, broken.pop(sha256, "it is missing"), Unread(*page))
+    for sha256, problem in broken.items():
+        found.damages.append(
+            Damage(DATABASE, f"document {sha256.hex()}", problem, repair="forgotten; no page needs it")
+        )
+
+
+def _name_document(found: Findings, sha256: bytes, problem: str, page: Unread) -> None:
+    queued = (page.run_id, page.url_id) in found.reopened
+    repair = "its URL is queued again" if queued else "read again from its body, or fetched again if that is lost"
+    found.damages.append(Damage(DATABASE, f"document {sha256.hex()}", problem, (page.url,), repair))
+    if not queued:
+        found.unread.append(page)
 
 
 def _examine_outlinks(db: Database, found: Findings) -> None:

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 
 import zstandard
 
+from orbweb.errors import CorruptBody
 from orbweb.model import Document, Heading, PackedDocument
 from orbweb.store import blobs
 from orbweb.store.db import Database
 
 _SIGN = 1 << 63
+_REPEATED = ("extractor", "title", "language", "words", "tokens", "confidence", "simhash")
 
 
 class Captured(NamedTuple):
@@ -81,13 +83,29 @@ def unsigned(stored: int) -> int:
     return stored & (2 * _SIGN - 1)
 
 
-def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
-    """The document of a row, or `CorruptBody` saying what is wrong at `where`."""
+def _fields(sha256: bytes, size: int, frame: bytes, where: str) -> dict[str, Any]:
     record = blobs.unpack(frame, size, sha256, where=where)
     fields: dict[str, Any] = json.loads(record.decode("utf-8", "surrogatepass"))
+    return fields
+
+
+def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
+    """The document of a row, or `CorruptBody` saying what is wrong at `where`."""
+    fields = _fields(sha256, size, frame, where)
     del fields["extractor"]
     headings = tuple(Heading(level, text) for level, text in fields.pop("headings"))
     return Document(headings=headings, **fields)
+
+
+def problem(row: PackedDocument) -> str | None:
+    """What is wrong with a row: its frame, or a column that its record has otherwise. None if all is well."""
+    try:
+        fields = _fields(row.sha256, row.size, row.frame, f"document {row.sha256.hex()}")
+    except CorruptBody as error:
+        return str(error)
+    fields["simhash"] = signed(fields["simhash"])
+    other = [name for name in _REPEATED if getattr(row, name) != fields[name]]
+    return f"its column {other[0]} is not what its record says" if other else None
 
 
 def of_url(db: Database, run_id: int, url_id: int) -> Kept | None:

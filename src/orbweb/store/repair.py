@@ -1,7 +1,8 @@
 """The repair of what `doctor` finds.
 
 Always: before anything is taken away, a copy is in `quarantine/`; a URL whose record cannot be trusted goes
-back to the queue, because fetching it again is the only honest way to get it. The caller owns every
+back to the queue, because fetching it again is the only honest way to get it; only a document is read again
+from its body, of which it is a function. The caller owns every
 project. Never: guesses a value, or touches what no damage names.
 """
 
@@ -9,23 +10,41 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from orbweb.errors import StoreError
+from orbweb.model import PackedDocument
 from orbweb.store import runs, salvage
+from orbweb.store.blobs import Location
 from orbweb.store.db import Database
-from orbweb.store.doctor import DATABASE, LIMITER, Body, Books, Damage, Findings, body_files, examine, misfit
+from orbweb.store.doctor import (
+    DATABASE,
+    LIMITER,
+    Body,
+    Books,
+    Damage,
+    Findings,
+    Unread,
+    body_files,
+    examine,
+    misfit,
+)
+from orbweb.store.files import FileStore
 from orbweb.store.runs import Base
-from orbweb.store.segments import RECORD_HEADER_BYTES
+from orbweb.store.segments import RECORD_HEADER_BYTES, SegmentStore
 from orbweb.urls import canonicalize
 
 ROUNDS = 4
 
+Read = Callable[[str, str | None, bytes], PackedDocument | None]
+
 _MENDS = (
     "forget_stray_visits",
     "forget_stray_pages",
+    "forget_documents",
     "forget_stray_outlinks",
     "forget_lost_referrers",
     "forget_tallies",
@@ -34,6 +53,8 @@ _MENDS = (
     "mend_counters",
     "crash_contradicting_crawls",
     "pause_contradicting_runs",
+    "complete_empty_runs",
+    "recount_crawls",
 )
 _RUN_TABLES = (
     "forget_run_urls",
@@ -62,8 +83,11 @@ def looked_at(found: Findings) -> Treatment:
     return Treatment(tuple(found.damages), tuple(found.damages), 0, None)
 
 
-def repair(root: Path, now: int) -> Treatment:
-    """Repair what can be; each round looks again, because one repair may show what another has hidden."""
+def repair(root: Path, read: Read, now: int) -> Treatment:
+    """Repair what can be; each round looks again, because one repair may show what another has hidden.
+
+    `read` makes a document of a page again: of its URL, its content type and its body.
+    """
     ward = _Ward(root, root / "quarantine" / str(now))
     named: dict[Damage, None] = {}
     requeued: set[tuple[int, int]] = set()
@@ -73,12 +97,12 @@ def repair(root: Path, now: int) -> Treatment:
             break
         named.update(dict.fromkeys(found.damages))
         ward.note(found.damages)
-        requeued |= _treat(root, found, ward, now)
+        requeued |= _treat(root, found, ward, read, now)
         found = examine(root)
     return Treatment(tuple(named), tuple(found.damages), len(requeued), ward.path if named else None)
 
 
-def _treat(root: Path, found: Findings, ward: _Ward, now: int) -> set[tuple[int, int]]:
+def _treat(root: Path, found: Findings, ward: _Ward, read: Read, now: int) -> set[tuple[int, int]]:
     if LIMITER in found.files:
         ward.take(LIMITER, f"{LIMITER}-wal", f"{LIMITER}-shm")
     if DATABASE in found.files:
@@ -86,7 +110,20 @@ def _treat(root: Path, found: Findings, ward: _Ward, now: int) -> set[tuple[int,
     with closing(Books(root / DATABASE)) as db:
         for body in found.bodies:
             ward.take_body(body)
+        for sha256 in found.documents:
+            ward.take_document(sha256, db.value("frame_of", sha256=sha256))
+        documents = _read_again(root, db, found, read)
         with db.transaction():
+            for sha256 in found.documents:
+                db.run("forget_document", sha256=sha256)
+            db.many("add_document", [document for _, document in documents])
+            for page, document in documents:
+                db.run(
+                    "put_document",
+                    run_id=page.run_id,
+                    content_sha256=page.content_sha256,
+                    document=document.sha256,
+                )
             for body in found.bodies:
                 db.run("forget_body", sha256=body.sha256)
             for number in found.segments:
@@ -95,6 +132,26 @@ def _treat(root: Path, found: Findings, ward: _Ward, now: int) -> set[tuple[int,
             _mend(db)
         _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
     return set(found.reopened)
+
+
+def _read_again(root: Path, db: Database, found: Findings, read: Read) -> list[tuple[Unread, PackedDocument]]:
+    """The documents that were lost, of the bodies; a page whose body is lost as well goes back to the queue."""
+    documents = []
+    segments, files = SegmentStore(root / "store"), FileStore(root / "store")
+    with closing(segments), closing(files):
+        for page in found.unread:
+            row = db.one("body_location", sha256=page.body_sha256)
+            location = Location(*row) if row else Location(None, None, 0, 0)
+            try:
+                body = (files if location.segment is None else segments).read(page.body_sha256, location)
+                document = read(page.final_url or page.url, page.content_type, body)
+            except StoreError:
+                document = None
+            if document is None:
+                found.reopened[page.run_id, page.url_id] = page.url
+            else:
+                documents.append((page, document))
+    return documents
 
 
 def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
@@ -206,6 +263,10 @@ class _Ward:
         for name in names:
             if (self._root / name).exists():
                 shutil.move(self._root / name, self.path / name)
+
+    def take_document(self, sha256: bytes, frame: bytes) -> None:
+        """The frame is copied; its row goes."""
+        (self.path / f"{sha256.hex()}.document").write_bytes(frame)
 
     def take_body(self, body: Body) -> None:
         """A file is moved, so that a new one is written; of a segment, which stays, the record is copied."""

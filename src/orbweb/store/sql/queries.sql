@@ -289,6 +289,14 @@ JOIN documents ON documents.sha256 = pages.document
 JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
+-- name: document_by_hash
+-- What the search index, its snippets and `diff` read.
+SELECT size, frame FROM documents WHERE sha256 = :sha256;
+
+-- name: run_documents
+-- Which documents a search may find, and where; in the order in which the URLs were found.
+SELECT document, url_id FROM pages WHERE run_id = :run_id ORDER BY url_id;
+
 -- name: page_exists
 -- Later URLs with the same content become alternates.
 SELECT 1 FROM pages WHERE run_id = :run_id AND content_sha256 = :content_sha256;
@@ -347,6 +355,11 @@ SELECT role, COUNT(*) FROM visits WHERE run_id = :run_id GROUP BY role;
 -- What was reused in a run, by how it was; the sum is what was transferred.
 SELECT reuse, COUNT(*), SUM(wire_bytes) FROM visits WHERE run_id = :run_id GROUP BY reuse;
 
+-- name: alternates_by_base
+-- A crawl tells at its end what each base URL gave.
+SELECT urls.base, COUNT(*) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' GROUP BY urls.base;
+
 -- name: run_bytes
 -- Decoded bytes captured in a run.
 SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
@@ -354,12 +367,16 @@ SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
 -- name: run_tokens
 -- What the pages of a run cost a language model, by each tokenizer that counted; answered from the index alone.
 SELECT documents.tokenizer, SUM(documents.tokens)
-FROM pages JOIN documents ON documents.sha256 = pages.document
+FROM pages JOIN documents INDEXED BY documents_tokens ON documents.sha256 = pages.document
 WHERE pages.run_id = :run_id GROUP BY documents.tokenizer ORDER BY documents.tokenizer;
 
 -- name: queued_by_source
 -- `queue` shows where the waiting URLs came from.
 SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY source ORDER BY source;
+
+-- name: settled_by_source
+-- `queue` shows where the URLs came from that were visited or failed.
+SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state IN ('visited', 'failed') GROUP BY source ORDER BY source;
 
 -- name: queue_head
 -- The next URLs, whatever their lane.
@@ -393,6 +410,31 @@ FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
+
+-- name: pages_to_read
+-- What `extract` reads again: pages whose document another extractor made, or all, in the order of commits.
+SELECT visits.number, pages.content_sha256, pages.document, COALESCE(urls.url, urls.key), visits.final_url,
+       visits.content_type, visits.body_sha256
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.url_id = visits.url_id
+JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.number > :after AND visits.role = 'primary'
+AND (:everything OR documents.extractor <> :extractor)
+ORDER BY visits.number LIMIT :count;
+
+-- name: count_pages_to_read
+-- How far an extraction has to go.
+SELECT COUNT(*) FROM pages JOIN documents ON documents.sha256 = pages.document
+WHERE pages.run_id = :run_id AND (:everything OR documents.extractor <> :extractor);
+
+-- name: change_document
+-- The page keeps everything else: its content hash says what it was when it was captured.
+UPDATE pages SET document = :document
+WHERE run_id = :run_id AND content_sha256 = :content_sha256 AND document = :replaced;
+
+-- name: forget_documents
+-- A document that no page of the workspace names any more is of no use.
+DELETE FROM documents WHERE sha256 NOT IN (SELECT document FROM pages);
 
 -- name: alternates_of
 -- The URLs that showed the content of a page again, in the order of commits.
@@ -449,10 +491,6 @@ FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = ur
 LEFT JOIN pages ON pages.run_id = urls.run_id AND pages.content_sha256 = visits.content_sha256
 LEFT JOIN urls AS targets ON targets.run_id = urls.run_id AND targets.id = visits.redirect_to
 WHERE urls.run_id = :run_id ORDER BY urls.key;
-
--- name: document_by_hash
--- `diff` reads the documents of pages that differ.
-SELECT sha256, size, frame FROM documents WHERE sha256 = :sha256;
 
 -- name: base_visits
 -- What became of the base URLs and of what they redirect to.

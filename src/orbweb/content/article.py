@@ -1,0 +1,86 @@
+"""The text of an article: from its lede to its last paragraph, without captions, teasers and labels.
+
+Always: what is longer than a label and no link stays. Never: reads words, so it is the same in every language.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from turbohtml import Document as Dom
+from turbohtml import Element
+
+from orbweb.content.blocks import Block
+
+PARAGRAPH = 60
+"""Characters of a block without many links that is a paragraph if another stands beside it."""
+SOLITARY = 140
+"""Characters of a paragraph that stands alone."""
+LEDE = 80
+"""Characters of a block between title and text that belongs to the text."""
+MAX_LEDES = 3
+
+_CAPTIONS = "figcaption, [class*=caption i], [class*=credit i]"
+_NO_LEDE = f"figure *, [class*=caption i] *, {_CAPTIONS}, [class*=meta i], [class*=author i]"
+_RUNNING = frozenset(["p", "div", "li", "td", "blockquote", "section", "pre", "span", "center", "font", "article"])
+_KEPT_LINKED = frozenset(("td", "th", "pre"))
+_KEPT_BEFORE = frozenset(("h1", "h2", "h3", "td", "th", "pre"))
+_DROPPED_AFTER = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "div", "li", "span", "center"])
+
+
+def is_stated(dom: Dom) -> bool:
+    """Whether the page says of itself that it is an article."""
+    head = dom.select_one("head")
+    for meta in head.select("meta[property][content]") if head else ():
+        name = meta.attr("property")
+        if name == "article:published_time":
+            return True
+        if name == "og:type" and (meta.attr("content") or "").lower().startswith("article"):
+            return True
+    return dom.select_one("[itemprop=articleBody], body.single-post") is not None
+
+
+def ledes(blocks: Sequence[Block], start: int) -> list[Element]:
+    """The paragraphs between the title and block number `start`, where the text begins."""
+    title = next((place for place in range(start - 1, -1, -1) if blocks[place].tag == "h1"), None)
+    if title is None:
+        return []
+    found = (block for block in blocks[title + 1 : start] if block.tag in ("p", "div", "h2"))
+    fitting = (block for block in found if block.size >= LEDE and block.linked < block.size / 5)
+    return [block.element for block in fitting if block.is_leaf() and not block.element.matches(_NO_LEDE)][
+        :MAX_LEDES
+    ]
+
+
+def prune(element: Element, blocks: Sequence[Block], *, stated: bool) -> None:
+    """Drop captions and links; of a stated article also the labels before and after its paragraphs."""
+    element.remove(_CAPTIONS)
+    first, last = _extent(blocks) if stated else (0, len(blocks))
+    for place, block in enumerate(blocks):
+        if (
+            block.element is not element
+            and _is_dead(block, before=place < first, after=place > last)
+            and block.is_leaf()
+        ):
+            block.element.extract()
+
+
+def _extent(blocks: Sequence[Block]) -> tuple[int, int]:
+    """The places of the first and the last paragraph."""
+    paragraphs = [
+        (place, block)
+        for place, block in enumerate(blocks)
+        if block.size >= PARAGRAPH and block.linked < 0.4 * block.size and block.tag in _RUNNING
+    ]
+    beside = Counter(block.element.parent for _, block in paragraphs)
+    places = [place for place, block in paragraphs if block.size >= SOLITARY or beside[block.element.parent] > 1]
+    return (places[0], places[-1]) if places else (0, len(blocks))
+
+
+def _is_dead(block: Block, *, before: bool, after: bool) -> bool:
+    if block.linked >= 0.6 * block.size and block.tag not in _KEPT_LINKED:
+        return True
+    if before:
+        return block.tag not in _KEPT_BEFORE
+    return after and (block.tag in _DROPPED_AFTER or block.linked > 0.2 * block.size)

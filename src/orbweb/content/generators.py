@@ -1,0 +1,473 @@
+"""Known generators of pages, by the marks they leave: where their content is, and what in it is not content.
+
+Owns the table. Always: a generator is recognised by its own name in `<meta name=generator>` or by class and id
+names that it writes on every page, never by a host or a URL; the first in the table that matches and whose content
+is there decides. Never: looks at text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from turbohtml import Document as Dom
+from turbohtml import Element
+
+MAX_MARKED = 5_000
+"""Elements whose names are read, from the top of the page; the frame of a page comes before its content."""
+
+_MARKED = ("html", "body", "main", "article", "section", "div", "table", "ul", "ol", "header", "nav")
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """How one program writes pages.
+
+    `marks` are `.class`, `#id`, or the beginning of what `<meta name=generator>` says; one is enough. The content
+    is the first of `main` that is there, or all `parts` in document order; `title` is put before it where it lies
+    outside, and `drop` is taken out of it.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    main: tuple[str, ...] = ()
+    parts: str = ""
+    title: str = ""
+    drop: str = ""
+
+
+_ANCHORS = ".headerlink, .header-anchor, .hash-link, .anchor-link, .anchorjs-link, .heading-anchor, .permalink"
+
+TABLE = (
+    Generator(
+        "discourse",
+        ("discourse",),
+        parts="h1[itemprop=headline], h1 > a[href*='/t/'], .crawler-post .creator, .crawler-post time.post-time, "
+        ".crawler-post .post, .topic-body .cooked, .topic-body .names",
+        drop=".crawler-linkback-list, .quote-controls, .lightbox .meta",
+    ),
+    Generator(
+        "stackexchange",
+        (".js-post-body", ".s-prose"),
+        parts="#question .js-post-body, .answer .js-post-body",
+        title="#question-header h1",
+        drop=".js-post-notice, .post-notice",
+    ),
+    Generator(
+        "xenforo",
+        (".message-body", ".message-userContent", ".messageContent", ".MessageCard__container"),
+        parts=".message-name, .message-attribution-main time, .message-body, .messageText, "
+        ".message .username.author",
+        title="h1.p-title-value, .titleBar h1",
+        drop=".message-signature, .message-lastEdit, .bbCodeBlock-expandLink, .js-selectToQuoteEnd, "
+        ".reactionsBar, "
+        ".bbCodeBlock-shrinkLink, .attribution .AttributionLink",
+    ),
+    Generator(
+        "vbulletin",
+        ("vbulletin", "#posts", "#postlist"),
+        parts="[id^=post_message_], .postbody .content .postcontent, a.bigusername, .username_container .username",
+        drop=".signature",
+    ),
+    Generator(
+        "phpbb",
+        (".postbody", ".postprofile"),
+        parts=".postbody .author, .postbody .content, .viewtopic_item .content, .postbody .postText",
+        title="h2.topic-title, #page-body > h2",
+        drop=".signature, .notice",
+    ),
+    Generator(
+        "invision",
+        (".ipsComment", ".ipsEntry", ".cPost"),
+        parts=".cAuthorPane_author, .ipsEntry__author, [data-role=commentContent]",
+        title="h1.ipsType_pageTitle, .ipsPageHeader h1",
+        drop=".ipsComment_meta, .ipsQuote_citation, [data-role=memberSignature]",
+    ),
+    Generator(
+        "nodebb",
+        (".posts-container", ".topic-owner-post", ".posts-list"),
+        parts="[component='post/content']",
+        title="[component='topic/title']",
+    ),
+    Generator(
+        "smf",
+        ("#forumposts",),
+        parts="#forumposts .poster h4 a, #forumposts .post .inner, #forumposts .inner",
+        drop=".signature",
+    ),
+    Generator(
+        "bbpress",
+        (".bbpress", ".bbp-reply-content", "#bbpress-forums"),
+        parts=".bbp-author-name, .bbp-topic-content, .bbp-reply-content",
+    ),
+    Generator("mybb", (".post_body",), parts=".author_information .largetext, .post_body"),
+    Generator("khoros", (".lia-message-body-content",), parts=".lia-message-subject, .lia-message-body-content"),
+    Generator("flarum", (".Post-body",), parts=".Post-header h3, .Post-body"),
+    Generator("vanilla", (".userContent", ".vanilla"), parts=".MessageList .Author, .Message.userContent"),
+    Generator("lobsters", (".comments_subtree",), parts=".story_text, .comment_text", title=".story .link a"),
+    Generator("hackernews", ("#hnmain",), parts=".toptext, .comment .commtext", title=".titleline > a"),
+    Generator(
+        "github-discussion",
+        (".js-discussion",),
+        main=(".js-discussion",),
+        title=".gh-header-title, bdi.js-issue-title",
+    ),
+    Generator(
+        "docusaurus",
+        ("docusaurus", ".theme-doc-markdown", "#__docusaurus", ".docMainWrapper"),
+        main=(".theme-doc-markdown", "article .markdown", ".mainContainer .post article", "main article", "main"),
+        title="main article header h1, .mainContainer .postHeader h1",
+        drop=".theme-doc-breadcrumbs, .theme-doc-footer, .pagination-nav, .theme-doc-toc-mobile, "
+        ".theme-edit-this-page, "
+        ".theme-doc-version-badge, .docs-prevnext, .edit-page-link",
+    ),
+    Generator(
+        "mkdocs-material",
+        (".md-content", "mkdocs", "zensical"),
+        main=("article.md-content__inner", ".md-content article", ".md-content", "[role=main]"),
+        drop=".md-content__button, .md-source-file, .md-source-date, .md-feedback, .md-tags, form.md-feedback",
+    ),
+    Generator(
+        "sphinx",
+        (
+            "#furo-main-content",
+            ".bd-article",
+            ".rst-content",
+            ".sphinxsidebar",
+            ".documentwrapper",
+            ".bodywrapper",
+            ".sphinxsidebarwrapper",
+            ".wy-nav-content",
+            "sphinx",
+        ),
+        main=(
+            "#furo-main-content",
+            "article.bd-article",
+            ".rst-content [itemprop=articleBody]",
+            ".rst-content .document [role=main]",
+            ".rst-content .document",
+            "div.body[role=main]",
+            "div.body",
+            "[role=main]",
+        ),
+        drop=".rst-footer-buttons, .wy-breadcrumbs, .prev-next-area, .bd-header-article, .prev-next-footer, "
+        ".wy-breadcrumbs-aside, .rst-versions, #jb-print-toc, .related-pages, .content-icon-container, "
+        ".breadcrumbs",
+    ),
+    Generator(
+        "mdbook",
+        ("#menu-bar", "#mdbook-menu-bar", ".sidebar-scrollbox", ".nav-chapters"),
+        main=("#content main", "#mdbook-content main"),
+        drop=".nav-wrapper, .nav-wide-wrapper, .buttons",
+    ),
+    Generator(
+        "rustdoc",
+        ("rustdoc",),
+        main=("#main-content", "main .content", "#main", "main"),
+        drop="#toggle-all-docs, #copy-path, rustdoc-search, rustdoc-toolbar, .rustdoc-breadcrumbs, "
+        "a.anchor, a.doc-anchor, "
+        ".out-of-band, #render-detail, .tooltip",
+    ),
+    Generator(
+        "javadoc",
+        ("javadoc", ".aboutLanguage", ".legalCopy", ".classUseContainer", ".class-declaration-page"),
+        main=("main", "body"),
+        drop=".topNav, .bottomNav, .subNav, .fixedNav, .navPadding, .legalCopy, .skipNav, .skip-nav, .sub-nav, "
+        "header[role=banner], nav, footer",
+    ),
+    Generator(
+        "docbook",
+        ("docbook", ".navheader", ".navfooter", ".NAVHEADER", ".NAVFOOTER", ".docnav"),
+        main=("#docContent", ":has(> .navfooter)", ":has(> .NAVFOOTER)", ":has(> .navheader)", "body"),
+        drop=".navheader, .navfooter, .NAVHEADER, .NAVFOOTER, .docnav, #docComments",
+    ),
+    Generator(
+        "antora",
+        ("antora", ".nav-panel-explore", ".nav-panel-menu"),
+        main=("article.doc",),
+        drop="nav.pagination, .breadcrumbs, .edit-this-page, .toc.sidebar, aside.toc",
+    ),
+    Generator(
+        "asciidoctor",
+        ("asciidoctor",),
+        main=("article.doc", "#content", "body"),
+        title="#header > h1",
+        drop="#footer, #toc",
+    ),
+    Generator("asciidoc", ("asciidoc",), main=("body",), drop="#footer, #toc"),
+    Generator("gtk-doc", ("gtk-doc",), main=("body",), drop="table.navigation, .navigation, .footer, .shortcuts"),
+    Generator("gi-docgen", ("gi-docgen",), main=("#main", "section.content"), drop=".anchor, footer, #search"),
+    Generator(
+        "doxygen",
+        ("doxygen",),
+        main=("#doc-content", "body"),
+        drop="#top, #nav-path, .navpath, #titlearea, #main-nav, #side-nav, #MSearchSelectWindow, "
+        "#MSearchResultsWindow, "
+        ".footer, address.footer, #nav-sync, .ttc, .header .summary, .permalink",
+    ),
+    Generator(
+        "vitepress",
+        ("vitepress", ".VPDoc", ".vp-doc"),
+        main=("main .vp-doc", ".vp-doc", "main"),
+        drop=".VPDocFooter, .VPDocAsideOutline, .copy, span.lang, .line-numbers-wrapper",
+    ),
+    Generator(
+        "vuepress",
+        ("vuepress", ".theme-default-content", ".vp-page"),
+        main=(".theme-default-content", "[vp-content]", ".vp-page", "main"),
+        drop=".page-nav, .page-edit, .page-meta, .line-numbers-wrapper, .line-numbers, .vp-page-nav, "
+        ".vp-page-meta",
+    ),
+    Generator(
+        "gitbook",
+        ("gitbook", "honkit", "bookdown", ".markdown-section"),
+        main=(".markdown-section", ".page-inner section.normal", "main"),
+        title="main header h1",
+        drop=".navigation, .page-footer, .page-toc",
+    ),
+    Generator(
+        "readme",
+        (".rm-Markdown", ".rm-Article", ".rm-Guides"),
+        main=("article.rm-Article", ".rm-Article", ".rm-Markdown"),
+        drop=".rm-Pagination, .UpdatedAt, .rm-ThumbsFooter, .PageThumbs, .rm-Sidebar, .rm-ContentToc, "
+        ".content-toc, .content-body-footer",
+    ),
+    Generator(
+        "docsy",
+        (".td-content", ".td-main"),
+        main=(".td-content",),
+        drop=".feedback--question, .feedback--title, .feedback--response, #pre-footer, .td-page-meta, "
+        ".td-page-meta__lastmod, .td-toc, .td-heading-self-link",
+    ),
+    Generator(
+        "hugo-book",
+        (".book-page", ".book-article"),
+        main=("article.book-article", ".book-page article", ".book-page"),
+    ),
+    Generator(
+        "geekdoc",
+        (".gdoc-page", ".gdoc-markdown"),
+        main=("article.gdoc-markdown", ".gdoc-page article"),
+        drop=".gdoc-page__anchor, .gdoc-page__footer",
+    ),
+    Generator(
+        "relearn",
+        ("#R-body-inner", "#body-inner"),
+        main=("#R-body-inner", "#body-inner"),
+        drop=".anchor, #top-bar, footer.footline, .headline",
+    ),
+    Generator(
+        "just-the-docs",
+        ("#main-content-wrap", ".main-content-wrap"),
+        main=("#main-content-wrap main", ".main-content-wrap .main-content", "#main-content.main-content"),
+        drop=".anchor-heading, .breadcrumb-nav",
+    ),
+    Generator(
+        "minimal-mistakes",
+        (".page__inner-wrap",),
+        main=(".page__inner-wrap",),
+        drop=".toc, .page__share, .pagination, .page__meta, .page__footer, .page__related, .page__taxonomy",
+    ),
+    Generator(
+        "starlight",
+        ("starlight", ".sl-markdown-content"),
+        main=("main",),
+        drop="footer, .pagination-links, mobile-starlight-toc, .sl-anchor-link, starlight-toc, .copy",
+    ),
+    Generator(
+        "nextra",
+        (".nextra-content", ".nextra-body", ".nextra-toc"),
+        main=("article main", "main article", "main", "article"),
+        drop=".nextra-breadcrumb, .nextra-toc, .subheading-anchor",
+    ),
+    Generator(
+        "mintlify",
+        ("mintlify", ".mdx-content"),
+        main=("#content-area", ".mdx-content"),
+        drop="#pagination, .feedback-toolbar, #breadcrumb, #footer, .eyebrow, #page-context-menu",
+    ),
+    Generator(
+        "exdoc",
+        ("exdoc",),
+        main=("#content", ".content-inner", "main"),
+        drop=".bottom-actions, .hover-link, .icon-action, .detail-link, .settings, .top-search, .view-source",
+    ),
+    Generator(
+        "typedoc",
+        ("typedoc", ".tsd-page-title", ".col-content"),
+        main=(".col-content",),
+        drop=".tsd-breadcrumb, .tsd-navigation, .tsd-anchor-icon, .tsd-generator, .col-menu",
+    ),
+    Generator("haddock", ("#package-header",), main=("#content",), drop="#synopsis, .selflink, .link"),
+    Generator(
+        "texinfo",
+        ("texi2any", "makeinfo", "texi2html"),
+        main=("body",),
+        drop=".header, .nav-panel, table.header, .element-footer",
+    ),
+    Generator("mandoc", (".manual-text", "mandoc"), main=(".manual-text", "main", "body")),
+    Generator(
+        "pkgsite",
+        (".Documentation-content", ".go-Main-article"),
+        main=(".go-Main-article", "main article", ".Documentation"),
+        drop=".UnitMeta, .Documentation-toc, .UnitHeader-breadcrumbs, .Documentation-idLink",
+    ),
+    Generator("redoc", (".api-content",), main=(".api-content",)),
+    Generator(
+        "phpdocumentor",
+        (".phpdocumentor-content", ".phpdocumentor"),
+        main=(".phpdocumentor-content",),
+        drop=".phpdocumentor-breadcrumbs, .phpdocumentor-element-link, aside",
+    ),
+    Generator(
+        "docfx",
+        ("docfx",),
+        main=("article#_content", "article[data-uid]", "article"),
+        drop=".contribution, .actionbar, .next-article",
+    ),
+    Generator(
+        "confluence",
+        (".wiki-content", "#main-content.wiki-content"),
+        main=("#main-content", ".wiki-content"),
+        drop=".page-metadata, #likes-and-labels-container",
+    ),
+    Generator(
+        "mediawiki",
+        ("mediawiki", ".mw-parser-output"),
+        main=("#mw-content-text", "#bodyContent", ".mw-parser-output"),
+        title="#firstHeading",
+        drop=".mw-editsection, #toc, .toc, .navbox, .vertical-navbox, .metadata, .mw-jump-link, .catlinks, "
+        ".printfooter, .noprint, "
+        ".sistersitebox, .authority-control, .mw-cite-backlink, .ambox, .hatnote, "
+        ".navigation-not-searchable, .mw-indicators",
+    ),
+    Generator(
+        "dokuwiki",
+        ("dokuwiki",),
+        main=("#dokuwiki__content .page", ".dokuwiki .page", ".page"),
+        drop="#dw__toc, .docInfo, .secedit, .editbutton_section",
+    ),
+    Generator(
+        "pkgdown",
+        (".template-reference-topic", ".template-article", ".template-home", "pkgdown"),
+        main=("main#main", ".contents.col-md-9", "main"),
+    ),
+    Generator(
+        "quarto",
+        ("quarto",),
+        main=("#quarto-document-content", "main"),
+        drop="#quarto-margin-sidebar, .quarto-title-meta, .page-navigation, #TOC, .toc-actions",
+    ),
+    Generator(
+        "pdoc", ("pdoc",), main=("main.pdoc", "article#content", "main"), drop=".view-source-button, .pdoc-button"
+    ),
+    Generator("bikeshed", ("bikeshed", "respec"), main=("main", "body"), drop="#toc, nav, #back-to-top, .head dl"),
+    Generator("latex2html", ("latex2html",), main=("body",), drop=".navigation"),
+    Generator("maven", ("apache maven", "maven"), main=("#bodyColumn", "#contentBox", "main"), drop=".breadcrumb"),
+    Generator(
+        "slate",
+        (".tocify-wrapper", "#toc.toc-list-h1"),
+        main=(".page-wrapper .content", ".content"),
+        drop=".lang-selector, .dark-box",
+    ),
+    Generator(
+        "notion",
+        (".page-body", ".notion-page-content"),
+        main=("article.page > .page-body", ".notion-page-content"),
+    ),
+    Generator(
+        "nbconvert",
+        (".jp-Notebook", "#notebook-container"),
+        main=(".jp-Notebook", "#notebook-container"),
+        drop=".jp-InputPrompt, .jp-OutputPrompt, .prompt",
+    ),
+    Generator(
+        "github",
+        ("#wiki-body", "#readme"),
+        main=("#wiki-body .markdown-body", "#readme article", "#readme .markdown-body"),
+    ),
+)
+
+_BY_MARK = {mark: place for place, generator in reversed(tuple(enumerate(TABLE))) for mark in generator.marks}
+_BY_META = {mark: place for mark, place in _BY_MARK.items() if mark[0] not in ".#"}
+
+
+def find(dom: Dom) -> Iterator[Generator]:
+    """The generators that left their marks on a page, in the order of the table."""
+    marks = _marks(dom)
+    places = {_BY_MARK[mark] for mark in _BY_MARK.keys() & marks}
+    for said in _stated(dom):
+        places.update(place for mark, place in _BY_META.items() if said.startswith(mark))
+    return (TABLE[place] for place in sorted(places))
+
+
+def _stated(dom: Dom) -> list[str]:
+    head = dom.select_one("head")
+    metas = head.select("meta[name][content]") if head else []
+    return [
+        (meta.attr("content") or "").lower() for meta in metas if (meta.attr("name") or "").lower() == "generator"
+    ]
+
+
+def _marks(dom: Dom) -> set[str]:
+    """The names of the elements that make the frame of a page."""
+    classes: set[str] = set()
+    marks: set[str] = set()
+    for count, element in enumerate(dom.iter_elements(_MARKED)):
+        if count == MAX_MARKED:
+            break
+        if names := element.attr("class"):
+            classes.add(names)
+        if name := element.attr("id"):
+            marks.add("#" + name)
+    for names in classes:
+        marks.update("." + name for name in names.split())
+    return marks
+
+
+def content(generator: Generator, body: Element) -> Element | None:
+    """The content of a page of this generator; None where it is not there."""
+    element = _joined(body, generator.parts) if generator.parts else _first(body, generator.main)
+    if element is None:
+        return None
+    if generator.drop:
+        element.remove(generator.drop)
+    if generator.title:
+        _put_title(body, element, generator.title)
+    return element
+
+
+def _first(body: Element, selectors: tuple[str, ...]) -> Element | None:
+    for selector in selectors:
+        found = body if selector == "body" else body.select_one(selector)
+        if found is not None and found.text.strip():
+            return found
+    return None
+
+
+def _joined(body: Element, selector: str) -> Element | None:
+    """One element that holds the parts, which are moved into it; a part within a part comes with it."""
+    parts = body.select(selector)
+    if not parts:
+        return None
+    joined = Element("div")
+    for part in parts:
+        if not _within(part, joined):
+            holder = Element("div")
+            joined.append(holder)
+            holder.append(part)
+    return joined
+
+
+def _within(part: Element, joined: Element) -> bool:
+    return any(ancestor is joined for ancestor in part.ancestors)
+
+
+def _put_title(body: Element, element: Element, selector: str) -> None:
+    if element.select_one("h1") is not None:
+        return
+    title = body.select_one(selector)
+    if title is not None:
+        heading = Element("h1")
+        heading.append(title)
+        element.insert(0, heading)

@@ -1,0 +1,81 @@
+"""What a reader of a page does not see: scripts, styles, controls, and text that is hidden.
+
+Owns what is hidden. Always: hidden text is counted; what one click shows (a closed `<details>`, a tab that is not
+the active one) is not hidden, nor is an element that holds most of the page, because then a script shows it; what
+React streams behind the page is put in its place first. Never: reads style sheets.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from turbohtml import Element
+
+MAX_WEIGHED = 50
+"""Hidden elements of which it is asked whether they hold most of the page; those around others come first."""
+
+MOST = 0.9
+"""Share of the text of a page that an element holds which is not hidden for long,"""
+PAGEFUL = 500
+"""if it has as many characters as this."""
+
+_NO_TEXT = (
+    "script, style, template, iframe, object, embed, canvas, svg, video, audio, map, link, meta, "
+    "button, select, input, textarea, datalist, progress, meter, dialog"
+)
+_TAB = ":not([role=tabpanel])"
+_HIDDEN = ", ".join(
+    (
+        f'[hidden]:not([hidden="until-found"]){_TAB}',
+        f"[aria-hidden=true]{_TAB}",
+        f'[style*="display:none" i]{_TAB}',
+        f'[style*="display: none" i]{_TAB}',
+        '[style*="visibility:hidden" i]',
+        '[style*="visibility: hidden" i]',
+        ".sr-only",
+        ".visually-hidden",
+        ".visuallyhidden",
+        ".screen-reader-text",
+    )
+)
+_STREAMED = 'div[hidden][id^="S:"]'
+_PLACES = 'template[id^="P:"], template[id^="B:"]'
+
+
+def drop(body: Element) -> int:
+    """Take out what is not shown. Returns the characters of the hidden text."""
+    _place_streamed(body)
+    body.remove(_NO_TEXT)
+    _settle_noscript(body)
+    found = body.select(_HIDDEN)
+    if not found:
+        return 0
+    before = len(body.text)
+    shown = {element for element in islice(found, MAX_WEIGHED) if len(element.text) > max(PAGEFUL, MOST * before)}
+    for element in found:
+        if element not in shown:
+            element.extract()
+    return before - len(body.text)
+
+
+def _settle_noscript(body: Element) -> None:
+    """What a page shows without scripts counts only where it is most of the page."""
+    found = body.select("noscript")
+    if found and 2 * sum(len(element.text) for element in found) > len(body.text):
+        for element in found:
+            element.tag = "div"
+    elif found:
+        body.remove("noscript")
+
+
+def _place_streamed(body: Element) -> None:
+    """React sends late parts of a page as hidden elements after it, and a script moves them to their places."""
+    streamed = {(element.attr("id") or "")[2:]: element for element in body.select(_STREAMED)}
+    if not streamed:
+        return
+    for element in streamed.values():
+        del element.attrs["hidden"]
+    for place in body.select(_PLACES):
+        part = streamed.pop((place.attr("id") or "")[2:], None)
+        if part is not None:
+            place.replace_with(part)

@@ -1,0 +1,74 @@
+"""What the class and id names of an element say about it.
+
+Owns the words. Always: a verdict depends on the names alone; names are read as words, so `siteNav` and `site-nav`
+are the same and `navy` is not `nav`. Never: knows a site; a word is here because many sites and several generators
+of pages use it for the same thing.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache
+from typing import NamedTuple
+
+MAX_NAMES = 500
+"""Characters of a class attribute that are read."""
+
+
+class Kind(Enum):
+    """What an element is for, by its names. `CARDS` that hold a link lead elsewhere, others are text."""
+
+    CHROME = "chrome"
+    COMMENTS = "comments"
+    REVIEWS = "reviews"
+    CARDS = "cards"
+
+
+class Verdict(NamedTuple):
+    """A kind and the word that says it."""
+
+    kind: Kind
+    word: str
+
+
+_CHROME = """
+    nav navbar navigation navs subnav menu menus submenu megamenu breadcrumb breadcrumbs crumbs pagination pager
+    paging footer masthead topbar sidebar sidebars rail toolbar dropdown skip skiplink minicart login
+    related relatedposts recommended recommendations recommendation recirc trending popular mostread
+    share sharing shares sharedaddy social socials addthis outbrain taboola
+    newsletter newsletters signup subscribe subscription cookie cookies consent gdpr popup modal lightbox toast
+    paywall ad ads advert adverts advertisement advertisements advertising adsbygoogle sponsored sponsor promo
+    promos promotion byline tagcloud taglist copyright disclaimer print noprint
+"""
+_CHROME_PAIRS = """
+    author-bio author-box author-info author-card about-author post-meta entry-meta article-meta story-meta
+    post-tags entry-tags article-tags tag-list tags-links cat-links post-nav entry-footer post-footer
+    article-footer read-more read-next read-also more-from more-stories more-news most-read most-popular
+    most-viewed also-like you-may up-next follow-us site-header page-header main-header global-header side-bar
+    top-bar nav-bar mailing-list sign-up image-credit photo-credit back-top latest-news latest-posts recent-posts
+    recent-comments card-list article-list news-list post-list link-list
+"""
+_COMMENTS = "comments commentlist disqus respond commentaires kommentare comentarios"
+_COMMENT_PAIRS = "comment-list comment-form comment-area comment-section"
+_WORDS = (
+    dict.fromkeys(_CHROME.split(), Kind.CHROME)
+    | dict.fromkeys(_COMMENTS.split(), Kind.COMMENTS)
+    | {"reviews": Kind.REVIEWS}
+    | dict.fromkeys(("teaser", "teasers"), Kind.CARDS)
+)
+_PAIRS = dict.fromkeys(_CHROME_PAIRS.split(), Kind.CHROME) | dict.fromkeys(_COMMENT_PAIRS.split(), Kind.COMMENTS)
+_split = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
+
+
+@lru_cache(maxsize=16_384)
+def verdict(names: str) -> Verdict | None:
+    """What a class or id attribute says; None where it says nothing."""
+    for name in names[:MAX_NAMES].split():
+        before = ""
+        for word in map(str.lower, _split(name)):
+            kind = _WORDS.get(word) or _PAIRS.get(f"{before}-{word}")
+            if kind is not None:
+                return Verdict(kind, word)
+            before = word
+    return None

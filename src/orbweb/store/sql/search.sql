@@ -1,0 +1,63 @@
+-- The search index: derived from the documents of orbweb.db, never read by a crawl. `<run>` is the id of a run.
+
+CREATE TABLE entries (
+    run_id    INTEGER NOT NULL,
+    id        INTEGER NOT NULL,
+    document  BLOB NOT NULL,
+    PRIMARY KEY (run_id, document)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX entries_by_id ON entries (run_id, id);
+
+-- name: create_words
+-- One index a run, so that other runs do not change the ranks. It does not keep the text a second time.
+CREATE VIRTUAL TABLE words_<run> USING fts5 (
+    title, text, content = '', tokenize = 'unicode61 remove_diacritics 2'
+);
+
+-- name: drop_words
+-- A row of an index that does not keep the text cannot be taken out, so an index with stale rows goes as a whole.
+DROP TABLE IF EXISTS words_<run>;
+
+-- name: forget_entries
+-- Together with the index they belong to.
+DELETE FROM entries WHERE run_id = <run>;
+
+-- name: entries_of
+-- Which documents are indexed.
+SELECT document FROM entries WHERE run_id = <run>;
+
+-- name: last_entry
+-- Rows are numbered in the order in which they were indexed.
+SELECT COALESCE(MAX(id), 0) FROM entries WHERE run_id = <run>;
+
+-- name: add_entry
+-- Another process may have indexed the document meanwhile; then nothing is added.
+INSERT INTO entries (run_id, id, document) VALUES (<run>, :id, :document)
+ON CONFLICT (run_id, document) DO NOTHING;
+
+-- name: add_words
+-- What can be found of a document.
+INSERT INTO words_<run> (rowid, title, text) VALUES (:id, :title, :text);
+
+-- name: find
+-- The best matches first; a word in the title counts as much as eight in the text.
+SELECT entries.document, matched.score
+FROM (
+    SELECT rowid AS id, bm25(words_<run>, 8.0, 1.0) AS score
+    FROM words_<run> WHERE words_<run> MATCH :query ORDER BY score, id LIMIT :most
+) AS matched
+JOIN entries ON entries.run_id = <run> AND entries.id = matched.id
+ORDER BY matched.score, matched.id;
+
+-- name: create_hits
+-- The texts of the matches that are shown, for their snippets; in memory.
+CREATE VIRTUAL TABLE hits USING fts5 (title, text, tokenize = 'unicode61 remove_diacritics 2');
+
+-- name: add_hit
+-- In the order of the matches.
+INSERT INTO hits (rowid, title, text) VALUES (:id, :title, :text);
+
+-- name: snippets
+-- The part of each text that has most of the query, its words between the marks.
+SELECT rowid, snippet(hits, 1, :begin, :end, '…', 32) FROM hits WHERE hits MATCH :query ORDER BY rowid;

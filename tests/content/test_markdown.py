@@ -1,0 +1,102 @@
+"""What the generators of documentation write besides code, in small, and the Markdown that it becomes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from content.reading import URL, body_of, markdown_of, read, text_of
+from orbweb import parse
+from orbweb.content import markdown
+from orbweb.model import Heading
+
+
+def conventions() -> dict[str, tuple[str, str]]:
+    """Name -> markup and Markdown; `=== name` begins each, `---` stands between the two."""
+    found = {}
+    for part in (Path(__file__).parent / "pages" / "markdown.txt").read_text().split("=== ")[1:]:
+        name, _, rest = part.partition("\n")
+        markup, _, written = rest.partition("\n-->\n")
+        found[name.strip()] = (markup, written.strip("\n"))
+    return found
+
+
+@pytest.mark.parametrize(("markup", "written"), conventions().values(), ids=conventions().keys())
+def test_what_generators_write(markup: str, written: str) -> None:
+    assert markdown_of(markup) == written
+
+
+def test_links_are_resolved_against_the_base_of_the_page() -> None:
+    page = b"<head><base href='/other/'></head><body><main><a href='x.html'>y</a></main>"
+    main = parse.dom(page).select_one("main")
+    assert main is not None
+    assert markdown.render(main, URL).markdown == "[y](https://docs.example/other/x.html)"
+
+
+@pytest.mark.parametrize("base", ["javascript:x", "data:,", "/" + "x" * 5_000], ids=["script", "data", "too long"])
+def test_a_base_that_is_no_place_does_not_count(base: str) -> None:
+    main = parse.dom(f"<base href='{base}'><main><a href='x.html'>y</a></main>".encode()).select_one("main")
+    assert main is not None
+    assert markdown.render(main, URL).markdown == "[y](https://docs.example/guide/x.html)"
+
+
+def test_headings_are_listed_with_their_level_and_without_signs() -> None:
+    page = "<h1>A <code>b</code><a class='headerlink' href='#a'>¶</a></h1><h3>C</h3><h2> </h2>"
+    assert markdown.render(body_of(page), URL).headings == (Heading(1, "A b"), Heading(3, "C"))
+
+
+@pytest.mark.parametrize("tag", ["ul", "ol", "dl"])
+def test_lists_that_nest_still_nest(tag: str) -> None:
+    item = ("<dt>t</dt><dd>", "</dd>") if tag == "dl" else ("<li>", "</li>")
+    page = f"<{tag}>{item[0]}one<{tag}>{item[0]}two{item[1]}</{tag}>{item[1]}</{tag}>"
+    assert read(markdown_of(page)).depth == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "1. x",
+        "1) x",
+        "- x",
+        "+ x",
+        "* x",
+        "# x",
+        "> x",
+        "===",
+        "---",
+        "```",
+        "~~~",
+        "| a | b |",
+        "&amp;",
+        "a_b_",
+        "[x]: y",
+    ],
+)
+def test_text_that_looks_like_markdown_stays_text(said: str) -> None:
+    for page in (f"<p>{said}</p>", f"<p>before<br>{said}</p>", f"<ul><li>{said}</li></ul>"):
+        seen = read(markdown_of(page))
+        assert seen.words[-len(said.split()) :] == said.replace("&amp;", "&").split()
+        assert [seen.headings, seen.code, seen.rows, seen.links] == [[], [], [], []]
+
+
+def test_underscores_inside_words_are_not_escaped_unless_a_page_writes_them_so() -> None:
+    assert markdown_of("<p>snake_case_name _x_</p>") == "snake_case_name \\_x\\_"
+    assert markdown_of("<p>snake_case <code>a\\_b</code></p>") == "snake\\_case `a\\_b`"
+
+
+def test_text_is_one_line_a_block_without_markup_and_without_numbers_of_lists() -> None:
+    page = "<h1>T</h1><p>a <b>b</b>c<br>d</p><ol><li>e<li>f <a href=x>g</a></ol><pre>h\n  i</pre>"
+    assert text_of(page + "<table><tr><td>j<td>k</table>") == "T\na bc\nd\ne\nf g\nh\ni\nj\nk"
+
+
+def test_text_does_not_depend_on_the_url() -> None:
+    from orbweb.content import text
+
+    page = "<p><a href='x'>y</a> <img src='z' alt='w'></p><iframe src='q'></iframe>"
+    said = []
+    for url in (URL, "http://other.example/"):
+        body = body_of(page)
+        markdown.render(body, url)
+        said.append(text.plain(body))
+    assert said[0] == said[1]
