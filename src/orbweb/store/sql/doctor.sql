@@ -74,7 +74,7 @@ WHERE visits.body_sha256 IS NOT NULL ORDER BY visits.run_id, visits.number;
 
 -- name: all_documents
 -- `doctor` unpacks every document.
-SELECT sha256, extractor, title, language, words, tokens, confidence, simhash, size, frame FROM documents;
+SELECT sha256, extractor, title, language, words, tokens, tokenizer, confidence, simhash, sketch, size, frame FROM documents;
 
 -- name: document_pages
 -- Which page each document belongs to, and how its page was captured, so that it can be read again.
