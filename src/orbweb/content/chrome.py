@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from turbohtml import Element
 
-from orbweb.content import names, scoring
-from orbweb.content.names import Kind, Verdict
-from orbweb.content.scoring import Weights
+from orbweb.content import scoring
+from orbweb.content.names import Kind, Names, Verdict, verdict
+from orbweb.content.scoring import Weight, Weights
 
 LEAST = 100
 """Characters without which a page is nothing but chrome."""
@@ -45,52 +45,56 @@ def drop_places(body: Element, *, shell: bool) -> None:
                 body.append(element)
 
 
-def drop_named(body: Element, prose: Weights, text: Weights, *, article: bool) -> None:
+def drop_named(names: Names, body: Element, weights: Weights, *, article: bool) -> None:
     """Drop what its names call chrome; the weights of the elements around it are lowered."""
-    named = _named(body)
-    sums = _sums(named, body, prose, text)
+    named = _named(names)
+    sums = _sums(named, weights)
+    whole = weights.get(body, Weight())
     for element, said in named.items():
         if said.kind is Kind.CARDS and element.select_one("a") is None:
             continue
         most = MAX_PROSE_ARTICLE if article and said.kind is Kind.COMMENTS else MAX_PROSE[said.kind]
-        held_prose, held_text = sums[said.word]
-        if held_prose <= most * prose.get(body, 0) and held_text <= MAX_TEXT * text.get(body, 0):
-            _drop(element, body, prose, text)
+        taken = sums[said.word]
+        if taken.prose <= most * whole.prose and taken.text <= MAX_TEXT * whole.text:
+            weight = weights.get(element)
+            if weight is not None and weight.text:
+                scoring.add(weights, element, body, -weight.prose, -weight.text)
+            element.extract()
 
 
-def _named(body: Element) -> dict[Element, Verdict]:
-    found: dict[Element, Verdict] = {}
-    for element in body.select("[class], [id]"):
-        said = names.verdict(element.attr("class") or "") or names.verdict(element.attr("id") or "")
-        if said is not None and element.tag not in _FRAME:
+def _named(names: Names) -> dict[Element, Verdict]:
+    found = {
+        element: said
+        for attribute, elements in names.classes.items()
+        if (said := verdict(attribute))
+        for element in elements
+        if element.tag not in _FRAME
+    }
+    for name, element in names.ids.items():
+        if element not in found and (said := verdict(name)) and element.tag not in _FRAME:
             found[element] = said
     return found
 
 
-def _sums(
-    named: dict[Element, Verdict], body: Element, prose: Weights, text: Weights
-) -> dict[str, tuple[float, float]]:
+def _sums(named: dict[Element, Verdict], weights: Weights) -> dict[str, Weight]:
     """What each word would take; an element within another of the same word counts once."""
-    sums: dict[str, tuple[float, float]] = {}
+    sums = {said.word: Weight() for said in named.values()}
     for element, said in named.items():
-        held_prose, held_text = sums.get(said.word, (0.0, 0.0))
-        own = text.get(element, 0)
-        if own and not _within(element, said.word, named, body):
-            held_prose, held_text = held_prose + prose.get(element, 0), held_text + own
-        sums[said.word] = held_prose, held_text
+        own = weights.get(element)
+        if own is not None and own.text and not _is_within(element, said.word, named):
+            taken = sums[said.word]
+            taken.prose += own.prose
+            taken.text += own.text
     return sums
 
 
-def _within(element: Element, word: str, named: dict[Element, Verdict], body: Element) -> bool:
-    above = scoring.chain(element, body)
-    next(above, None)
-    return any(said.word == word for around in above if (said := named.get(around)))
-
-
-def _drop(element: Element, body: Element, prose: Weights, text: Weights) -> None:
-    held_prose, held_text = prose.get(element, 0), text.get(element, 0)
-    if held_text:
-        for around in scoring.chain(element, body):
-            prose[around] = prose.get(around, 0) - held_prose
-            text[around] = text.get(around, 0) - held_text
-    element.extract()
+def _is_within(element: Element, word: str, named: dict[Element, Verdict]) -> bool:
+    around: object = element.parent
+    for _ in range(scoring.MAX_DEPTH):
+        if not isinstance(around, Element):
+            return False
+        said = named.get(around)
+        if said is not None and said.word == word:
+            return True
+        around = around.parent
+    return False

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-from orbweb.content import article, blocks, chrome, data, generators, hidden, scoring
+from orbweb.content import article, blocks, chrome, data, generators, hidden, names, scoring
 from orbweb.content.blocks import Block
+from orbweb.content.names import Names
+from orbweb.content.scoring import Weight
 
 LEAST_GENERATED = 200
 """Characters that the content of a known generator has at least; with less its marks are taken for chance."""
@@ -41,7 +43,8 @@ def choose(dom: Dom) -> Main:
     body = dom.select_one("body")
     if body is None:
         return Main(Element("body"), 0.0, "", 0)
-    found = generators.find(dom)
+    named = names.read(dom)
+    found = generators.find(dom, named)
     stated = article.is_stated(dom)
     scripts = data.scripts(dom)
     shell = dom.select_one("script") is not None
@@ -50,49 +53,43 @@ def choose(dom: Dom) -> Main:
         element = generators.content(generator, body)
         if element is not None and len(element.text) >= LEAST_GENERATED:
             return Main(element, 0.95, generator.name, unseen)
-    element, confidence = _general(body, stated=stated, shell=shell)
+    chrome.drop_places(body, shell=shell)
+    element, confidence = _general(body, named, stated=stated)
     if (little := len(" ".join(element.text.split()))) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)
     return Main(element, confidence, "", unseen)
 
 
-def _general(body: Element, *, stated: bool, shell: bool) -> tuple[Element, float]:
-    """The content of a page of unknown make, and how sure that is."""
-    chrome.drop_places(body, shell=shell)
+def _general(body: Element, named: Names, *, stated: bool) -> tuple[Element, float]:
+    """The content of a page of unknown make without its chrome, and how sure that is."""
     found = blocks.read(body)
     if found is None:
         return body, 0.2
-    prose, text = scoring.weigh(found, body)
-    chrome.drop_named(body, prose, text, article=stated)
-    found = _inside(found, body)
-    weights = text if prose.get(body, 0) < LISTING * text.get(body, 0) else prose
-    element = scoring.descend(weights, body)
-    inside = _inside(found, element)
+    weights = scoring.weigh(found, body)
+    chrome.drop_named(named, body, weights, article=stated)
+    found = scoring.inside(found, body)
+    whole = weights.get(body, Weight())
+    element = scoring.descend(weights, body, listing=whole.prose < LISTING * whole.text)
+    inside = scoring.inside(found, element)
     size = sum(block.size for block in inside)
     own = size - sum(block.linked for block in inside)
     running = sum(block.size for block in inside if block.size >= LONG and block.linked < 0.3 * block.size)
     stated = stated and running > 0.4 * own
     if stated or running >= 0.65 * size or running >= 0.9 * own:
-        element = _article(element, found, inside, stated=stated)
+        columns = scoring.weigh_columns(inside, element) if stated else weights
+        element = _article(scoring.descend(columns, element), found, stated=stated)
     return element, _confidence(running, size, stated=stated)
 
 
-def _article(top: Element, found: Sequence[Block], inside: Sequence[Block], *, stated: bool) -> Element:
-    """The article within an element, with its lede, cleaned."""
-    weights = scoring.weigh_columns(inside, top) if stated else scoring.weigh(inside, top)[0]
-    element = scoring.descend(weights, top)
-    inside = _inside(inside, element)
-    start = found.index(inside[0]) if inside else 0
-    leading = article.ledes(found, start)
+def _article(element: Element, found: Sequence[Block], *, stated: bool) -> Element:
+    """The article with its lede, cleaned."""
+    inside = scoring.inside(found, element)
+    leading = article.ledes(found, found.index(inside[0])) if inside else []
     article.prune(element, inside, stated=stated)
     for lede in reversed(leading):
         element.insert(0, lede.extract())
     return element
-
-
-def _inside(found: Sequence[Block], element: Element) -> list[Block]:
-    return [block for block in found if any(scoring.chain(block.element, element))]
 
 
 def _confidence(running: float, size: float, *, stated: bool) -> float:

@@ -1,4 +1,4 @@
-"""What the class and id names of an element say about it.
+"""The class and id names of a page, and what they say about its elements.
 
 Owns the words. Always: a verdict depends on the names alone; names are read as words, so `siteNav` and `site-nav`
 are the same and `navy` is not `nav`. Never: knows a site; a word is here because many sites and several generators
@@ -12,8 +12,39 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
+from turbohtml import Document as Dom
+from turbohtml import Element
+
 MAX_NAMES = 500
 """Characters of a class attribute that are read."""
+MAX_ELEMENTS = 20_000
+"""Elements whose names are read, from the top of the page; the frame of a page comes before its content."""
+
+_FRAME = (
+    *("html", "body", "div", "main", "article", "section", "header", "nav", "aside", "footer", "form", "figure"),
+    *("ul", "ol", "li", "dl", "table", "td", "p", "h1", "h2", "h3", "h4", "h5", "h6"),
+)
+
+
+class Names(NamedTuple):
+    """The elements of each class attribute and of each id."""
+
+    classes: dict[str, list[Element]]
+    ids: dict[str, Element]
+
+
+def read(dom: Dom) -> Names:
+    """The names of the elements that make the frame of a page. Inline elements are none of it."""
+    classes: dict[str, list[Element]] = {}
+    ids: dict[str, Element] = {}
+    for count, element in enumerate(dom.iter_elements(_FRAME)):
+        if count == MAX_ELEMENTS:
+            break
+        if names := element.attr("class"):
+            classes.setdefault(names, []).append(element)
+        if name := element.attr("id"):
+            ids[name] = element
+    return Names(classes, ids)
 
 
 class Kind(Enum):

@@ -5,9 +5,10 @@ Always: linear in the page, whatever its depth. Never: changes the DOM.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from turbohtml import Element
+from turbohtml import Element, Node
 
 from orbweb.content.blocks import Block
 
@@ -20,68 +21,99 @@ COLUMN = 0.2
 
 _WHOLE = frozenset(["p", "ul", "ol", "blockquote", "pre", "li", "dl"])
 
-Weights = dict[Element, float]
+
+@dataclass(slots=True)
+class Weight:
+    """The prose and the text that an element holds."""
+
+    prose: float = 0
+    text: float = 0
 
 
-def chain(element: Element, top: Element) -> Iterator[Element]:
-    """An element and those around it, up to `top`; nothing where it is not within `top`."""
-    above: list[Element] = []
-    node: object = element
-    while isinstance(node, Element) and len(above) < MAX_DEPTH:
-        above.append(node)
-        if node is top:
-            return iter(above)
-        node = node.parent
-    return iter(())
+Weights = dict[Element, Weight]
 
 
-def weigh(blocks: Iterable[Block], top: Element) -> tuple[Weights, Weights]:
-    """The prose and the text that each element holds."""
-    prose: Weights = {}
-    text: Weights = {}
-    columns: dict[Element, list[float]] = {}
+def weigh(blocks: Iterable[Block], top: Element) -> Weights:
+    """The weights of the elements of `top`."""
+    columns: Weights = {}
+    weights: Weights = {}
     for block in blocks:
-        column = block.column
-        sums = columns.setdefault(column, [0, 0])
-        sums[0] += block.prose
-        sums[1] += block.size
-        if column is not block.element:
-            prose[block.element] = prose.get(block.element, 0) + block.prose
-            text[block.element] = text.get(block.element, 0) + block.size
-    for column, (own_prose, own_text) in columns.items():
-        for element in chain(column, top):
-            prose[element] = prose.get(element, 0) + own_prose
-            text[element] = text.get(element, 0) + own_text
-    return prose, text
+        weight = columns.get(block.column)
+        if weight is None:
+            weight = columns[block.column] = Weight()
+        prose = block.prose
+        weight.prose += prose
+        weight.text += block.size
+        if block.column is not block.element:
+            weights[block.element] = Weight(prose, block.size)
+    for column, own in columns.items():
+        add(weights, column, top, own.prose, own.text)
+    return weights
 
 
 def weigh_columns(blocks: Iterable[Block], top: Element) -> Weights:
     """The prose of the great columns alone: a teaser is a column of one paragraph."""
-    columns: Weights = {}
+    columns: dict[Element, float] = {}
     for block in blocks:
-        if block.prose:
+        if prose := block.prose:
             column = block.column
             if block.tag == "li" and isinstance(column.parent, Element):
                 column = column.parent
-            columns[column] = columns.get(column, 0) + block.prose
+            columns[column] = columns.get(column, 0) + prose
     least = COLUMN * max(columns.values(), default=0)
     weights: Weights = {}
     for column, own in columns.items():
         if own >= least:
-            for element in chain(column, top):
-                weights[element] = weights.get(element, 0) + own
+            add(weights, column, top, own, own)
     return weights
 
 
-def descend(weights: Weights, top: Element) -> Element:
-    """The deepest element that holds nearly all the weight."""
-    node = top
+def add(weights: Weights, element: Element, top: Element, prose: float, text: float) -> None:
+    """Put a weight on an element and on all around it, up to `top`."""
+    node: object = element
+    for _ in range(MAX_DEPTH):
+        if not isinstance(node, Element):
+            return
+        weight = weights.get(node)
+        if weight is None:
+            weight = weights[node] = Weight()
+        weight.prose += prose
+        weight.text += text
+        if node is top:
+            return
+        node = node.parent
+
+
+def inside(blocks: Iterable[Block], top: Element) -> list[Block]:
+    """The blocks that are in `top`. An answer for one element serves all that are in it."""
+    known: dict[object, bool] = {top: True, None: False}
+    found = []
+    for block in blocks:
+        path: list[object] = []
+        node: object = block.element
+        while node not in known and len(path) < MAX_DEPTH:
+            path.append(node)
+            node = node.parent if isinstance(node, Element) else None
+        answer = known.get(node, False)
+        known.update(dict.fromkeys(path, answer))
+        if answer:
+            found.append(block)
+    return found
+
+
+def descend(weights: Weights, top: Element, *, listing: bool = False) -> Element:
+    """The deepest element that holds nearly all the prose; of a listing, nearly all the text."""
+    node, held = top, _held(weights, top, listing=listing)
     while True:
-        held, child = max(
-            ((weights.get(child, 0), child) for child in node.children if isinstance(child, Element)),
-            key=lambda pair: pair[0],
-            default=(0, None),
-        )
-        if child is None or held <= 0 or held < TOGETHER * weights.get(node, 1) or child.tag in _WHOLE:
+        children = ((_held(weights, child, listing=listing), child) for child in node.children)
+        most, child = max(children, key=lambda pair: pair[0], default=(0, None))
+        if not isinstance(child, Element) or most <= 0 or most < TOGETHER * held or child.tag in _WHOLE:
             return node
-        node = child
+        node, held = child, most
+
+
+def _held(weights: Weights, node: Node, *, listing: bool) -> float:
+    weight = weights.get(node) if isinstance(node, Element) else None
+    if weight is None:
+        return 0
+    return weight.text if listing else weight.prose
