@@ -63,11 +63,12 @@ _PARAGRAPHS = frozenset(["p", "pre", "li", "td", "dd", "blockquote", "h1", "h2",
 _ITEMS = frozenset(("li", "td"))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Block:
     """The text that an element shows itself, not through another block: its characters, and those of links.
 
-    A `card` lies within a link. The `column` is the element in which it and its like stand.
+    A `card` lies within a link. The `column` is the element in which it and its like stand. `prose` is how much of
+    it speaks for content; items count half, because navigation is made of them too.
     """
 
     element: Element
@@ -76,14 +77,7 @@ class Block:
     column: Element
     size: int = 0
     linked: int = 0
-
-    @property
-    def prose(self) -> float:
-        """How much of it speaks for content. Items count half: navigation is made of them too."""
-        if self.size < SENTENCE or 2 * self.linked > self.size:
-            return 0
-        own = self.size - self.linked
-        return own / 2 if self.tag in _ITEMS else own
+    prose: float = 0
 
     def is_leaf(self) -> bool:
         """Whether its element holds no other block of weight."""
@@ -116,6 +110,10 @@ def read(root: Element) -> list[Block] | None:
         block.size += len(text)
         if linked or block.card:
             block.linked += len(text)
+    for block in found.values():
+        if block.size >= SENTENCE and 2 * block.linked <= block.size:
+            own = block.size - block.linked
+            block.prose = own / 2 if block.tag in _ITEMS else own
     return list(found.values())
 
 

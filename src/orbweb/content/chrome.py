@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from turbohtml import Element
 
-from orbweb.content import scoring
 from orbweb.content.names import Kind, Names, Verdict, verdict
-from orbweb.content.scoring import Weight, Weights
+from orbweb.content.scoring import Part, Tree
 
 LEAST = 100
 """Characters without which a page is nothing but chrome."""
@@ -45,20 +44,20 @@ def drop_places(body: Element, *, shell: bool) -> None:
                 body.append(element)
 
 
-def drop_named(names: Names, body: Element, weights: Weights, *, article: bool) -> None:
-    """Drop what its names call chrome; the weights of the elements around it are lowered."""
+def drop_named(names: Names, tree: Tree, *, article: bool) -> None:
+    """Drop what its names call chrome, from the page and from the tree."""
     named = _named(names)
-    sums = _sums(named, weights)
-    whole = weights.get(body, Weight())
+    taken = _taken(named, tree)
+    whole_prose, whole_text = tree.root.prose, tree.root.text
     for element, said in named.items():
         if said.kind is Kind.CARDS and element.select_one("a") is None:
             continue
         most = MAX_PROSE_ARTICLE if article and said.kind is Kind.COMMENTS else MAX_PROSE[said.kind]
-        taken = sums[said.word]
-        if taken.prose <= most * whole.prose and taken.text <= MAX_TEXT * whole.text:
-            weight = weights.get(element)
-            if weight is not None and weight.text:
-                scoring.add(weights, element, body, -weight.prose, -weight.text)
+        prose, text = taken.get(said.word, (0, 0))
+        if prose <= most * whole_prose and text <= MAX_TEXT * whole_text:
+            part = tree.get(element)
+            if part is not None:
+                tree.drop(part)
             element.extract()
 
 
@@ -71,29 +70,26 @@ def _named(names: Names) -> dict[Element, Verdict]:
         if element.tag not in _FRAME
     }
     for name, element in names.ids.items():
-        if element not in found and (said := verdict(name)) and element.tag not in _FRAME:
+        if (said := verdict(name)) and element not in found and element.tag not in _FRAME:
             found[element] = said
     return found
 
 
-def _sums(named: dict[Element, Verdict], weights: Weights) -> dict[str, Weight]:
-    """What each word would take; an element within another of the same word counts once."""
-    sums = {said.word: Weight() for said in named.values()}
-    for element, said in named.items():
-        own = weights.get(element)
-        if own is not None and own.text and not _is_within(element, said.word, named):
-            taken = sums[said.word]
-            taken.prose += own.prose
-            taken.text += own.text
-    return sums
+def _taken(named: dict[Element, Verdict], tree: Tree) -> dict[str, tuple[float, float]]:
+    """The prose and the text that each word would take; a part within another of the same word counts once."""
+    taken: dict[str, tuple[float, float]] = {}
+    for element, (_, word) in named.items():
+        part = tree.get(element)
+        if part is not None and not _is_within(part, word, named):
+            prose, text = taken.get(word, (0, 0))
+            taken[word] = prose + part.prose, text + part.text
+    return taken
 
 
-def _is_within(element: Element, word: str, named: dict[Element, Verdict]) -> bool:
-    around: object = element.parent
-    for _ in range(scoring.MAX_DEPTH):
-        if not isinstance(around, Element):
-            return False
-        said = named.get(around)
+def _is_within(part: Part, word: str, named: dict[Element, Verdict]) -> bool:
+    around = part.parent
+    while around is not None:
+        said = named.get(around.element)
         if said is not None and said.word == word:
             return True
         around = around.parent

@@ -8,6 +8,7 @@ React streams behind the page is put in its place first. Never: reads style shee
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 
 from turbohtml import Element
@@ -21,8 +22,8 @@ PAGEFUL = 500
 """if it has as many characters as this."""
 
 _NO_TEXT = (
-    *("script", "style", "template", "iframe", "object", "embed", "canvas", "svg", "video", "audio", "map"),
-    *("link", "meta", "button", "select", "input", "textarea", "datalist", "progress", "meter", "dialog"),
+    *("script", "style", "template", "iframe", "object", "embed", "canvas", "svg", "noscript", "video", "audio"),
+    *("map", "link", "meta", "button", "select", "input", "textarea", "datalist", "progress", "meter", "dialog"),
 )
 _MARKED = "[hidden], [aria-hidden=true], [style]"
 _FOR_LISTENERS = ".sr-only, .visually-hidden, .visuallyhidden, .screen-reader-text"
@@ -34,9 +35,13 @@ _PLACES = 'template[id^="P:"], template[id^="B:"]'
 def drop(body: Element) -> int:
     """Take out what is not shown. Returns the characters of the hidden text."""
     _place_streamed(body)
+    spare = []
     for element in list(body.iter_elements(_NO_TEXT)):
-        element.extract()
-    _settle_noscript(body)
+        if element.tag == "noscript":
+            spare.append(element)
+        else:
+            element.extract()
+    _settle(spare, body)
     found = [element for element in body.select(_MARKED) if _is_hidden(element)] + body.select(_FOR_LISTENERS)
     if not found:
         return 0
@@ -56,14 +61,16 @@ def _is_hidden(element: Element) -> bool:
     return _hides(element.attr("style") or "") is not None
 
 
-def _settle_noscript(body: Element) -> None:
+def _settle(spare: Sequence[Element], body: Element) -> None:
     """What a page shows without scripts counts only where it is most of the page."""
-    found = body.select("noscript")
-    if found and 2 * sum(len(element.text) for element in found) > len(body.text):
-        for element in found:
+    if not spare:
+        return
+    most = 2 * sum(len(element.text) for element in spare) > len(body.text)
+    for element in spare:
+        if most:
             element.tag = "div"
-    elif found:
-        body.remove("noscript")
+        else:
+            element.extract()
 
 
 def _place_streamed(body: Element) -> None:

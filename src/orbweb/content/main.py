@@ -7,16 +7,14 @@ text that is shown has content. Never: drops more than labels where it is not su
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from turbohtml import Document as Dom
 from turbohtml import Element
 
 from orbweb.content import article, blocks, chrome, data, generators, hidden, names, scoring
-from orbweb.content.blocks import Block
 from orbweb.content.names import Names
-from orbweb.content.scoring import Weight
+from orbweb.content.scoring import Tree
 
 LEAST_GENERATED = 200
 """Characters that the content of a known generator has at least; with less its marks are taken for chance."""
@@ -47,13 +45,12 @@ def choose(dom: Dom) -> Main:
     found = generators.find(dom, named)
     stated = article.is_stated(dom)
     scripts = data.scripts(dom)
-    shell = dom.select_one("script") is not None
     unseen = hidden.drop(body)
     for generator in found:
         element = generators.content(generator, body)
         if element is not None and len(element.text) >= LEAST_GENERATED:
             return Main(element, 0.95, generator.name, unseen)
-    chrome.drop_places(body, shell=shell)
+    chrome.drop_places(body, shell=bool(scripts))
     element, confidence = _general(body, named, stated=stated)
     if (little := len(" ".join(element.text.split()))) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
@@ -66,26 +63,27 @@ def _general(body: Element, named: Names, *, stated: bool) -> tuple[Element, flo
     found = blocks.read(body)
     if found is None:
         return body, 0.2
-    weights = scoring.weigh(found, body)
-    chrome.drop_named(named, body, weights, article=stated)
-    found = scoring.inside(found, body)
-    whole = weights.get(body, Weight())
-    element = scoring.descend(weights, body, listing=whole.prose < LISTING * whole.text)
-    inside = scoring.inside(found, element)
+    tree = Tree(body, found)
+    chrome.drop_named(named, tree, article=stated)
+    top = scoring.descend(tree.root, listing=tree.root.prose < LISTING * tree.root.text)
+    inside = tree.inside(top)
     size = sum(block.size for block in inside)
     own = size - sum(block.linked for block in inside)
     running = sum(block.size for block in inside if block.size >= LONG and block.linked < 0.3 * block.size)
     stated = stated and running > 0.4 * own
+    element = top.element
     if stated or running >= 0.65 * size or running >= 0.9 * own:
-        columns = scoring.weigh_columns(inside, element) if stated else weights
-        element = _article(scoring.descend(columns, element), found, stated=stated)
+        top = scoring.descend(Tree(element, scoring.columns(inside)).root if stated else top)
+        element = _article(top.element, tree, stated=stated)
     return element, _confidence(running, size, stated=stated)
 
 
-def _article(element: Element, found: Sequence[Block], *, stated: bool) -> Element:
+def _article(element: Element, tree: Tree, *, stated: bool) -> Element:
     """The article with its lede, cleaned."""
-    inside = scoring.inside(found, element)
-    leading = article.ledes(found, found.index(inside[0])) if inside else []
+    everything = tree.inside(tree.root)
+    part = tree.get(element)
+    inside = tree.inside(part) if part else []
+    leading = article.ledes(everything, everything.index(inside[0])) if inside else []
     article.prune(element, inside, stated=stated)
     for lede in reversed(leading):
         element.insert(0, lede.extract())
