@@ -199,6 +199,7 @@ class Project(RuleBasedStateMachine):
             *("--budget", budget, "--config", self.home / "config.yaml"), env={"ORBWEB_FAULT": f"{point}:{hit}"},
         )  # fmt: skip
         self.owned = killed.code != -signal.SIGKILL
+        assert killed.code in (-signal.SIGKILL, 0, 3, 4)
         if not self.owned:
             last = self._status()["crawls"][-1]
             ended = last["ended_by"] if point == "crawl_ended" else "crashed"
@@ -312,6 +313,7 @@ class Project(RuleBasedStateMachine):
         return done
 
     def _interruption(self, how: str) -> Callable[[], None]:
+        assert threading.current_thread() is threading.main_thread(), "elsewhere a signal would end the tests"
         if how in ("stop", "finish"):
             return lambda: ControlFiles(self.path, PROJECT).write(Command(how))
         return lambda: os.kill(os.getpid(), signal.Signals[how])
