@@ -455,6 +455,38 @@ class Ledger:
                     return True
         return False
 
+    def readmit_waiting(self) -> bool:
+        """Nothing is queued: what waited for others of its family has its turn. Whether there is anything."""
+        patterns = self._traps.take_waiting()
+        if not patterns:
+            return False
+        self.flush()
+        for pattern in patterns:
+            rule = _trap_rule(pattern)
+            for row in self._db.all("parked_by_rule", run_id=self._run_id, rule=rule):
+                self._readmit(*row)
+        return self.queued > 0
+
+    def _readmit(
+        self,
+        number: int,
+        key: str,
+        url: str | None,
+        source: str,
+        depth: int,
+        hops: int,
+        redirects: int,
+        base: int,
+        referrer: int,
+        kin: int,
+    ) -> None:
+        parent = Item(referrer, key, key, Source.SPIDER, depth - 1, 0, "", max(hops - 1, 0), 0, base)
+        found = _Found(key, url or key, Source(source), depth, redirects, parent)
+        candidate = Candidate(key, depth, parent.hops, base, found.source)
+        verdict = self._policy.judge(candidate)._replace(kin=bool(kin))
+        if verdict.reason is None:
+            self._reconsider(found, number, SkipReason.TRAP.value, verdict)
+
     def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
         """Something a page loads. Its body is kept if they are; a style sheet may load more."""
         if self._keeps_resources:
@@ -583,7 +615,7 @@ class Ledger:
         if verdict.reason is None and self._policy.rules.park_traps and found.source in _MAY_TRAP:
             pattern, kin = self._traps.judge(found.key, parent.key)
             if pattern is not None:
-                return verdict._replace(reason=SkipReason.TRAP, rule=f"scope.park_traps: {pattern}")
+                return verdict._replace(reason=SkipReason.TRAP, rule=_trap_rule(pattern))
             return verdict._replace(kin=kin)
         return verdict
 
@@ -639,7 +671,7 @@ class Ledger:
                 verdict.kin,
             )
         )
-        self._traps.admitted(found.key)
+        self._traps.admitted(found.key, found.parent.key)
         return rank
 
     def _reconsider(self, found: _Found, number: int, old_reason: str, verdict: Verdict) -> None:
@@ -747,6 +779,10 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
     if known.reason in NOT_FOR.get(found.source, ()):
         return True
     return found.depth < known.depth or found.parent.hops + 1 < known.hops
+
+
+def _trap_rule(pattern: str) -> str:
+    return f"scope.park_traps: {pattern}"
 
 
 def _tally(reason: str | None) -> Tally:

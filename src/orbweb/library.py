@@ -227,6 +227,13 @@ class Workspace:
         request = Request(bases, None, _config_file(given), _settings(given))
         return planning.plan(request, beside=self.path, note=_log.info)
 
+    def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> planning.Fetched:
+        """One page, asked for as a crawl would, or the problem; nothing is kept."""
+        _check_thread()
+        given = dict(options)
+        _check_names(given, CrawlOptions.__optional_keys__)
+        return planning.fetch(Request((url,), None, _config_file(given), _settings(given)), beside=self.path)
+
     def start(
         self,
         urls: str | Sequence[str] = (),

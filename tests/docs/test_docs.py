@@ -196,6 +196,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "diff": workspace.diff("site", 1, 1),
             "show": workspace.show("site", server.url) or {},
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
+            "extract": cli("extract", "site", "--json").ok().json,
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
             "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
             "search": orbweb.open(cli.workspace).search("site", "gone")[0],

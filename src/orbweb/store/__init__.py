@@ -81,6 +81,7 @@ class FamilyRow(NamedTuple):
     pattern: str
     kind: str
     barren: int
+    tried: int
     released: bool
     sketch: bytes
 

@@ -136,14 +136,19 @@ UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :
 
 -- name: families_of
 -- What a run has learned of URLs without end.
-SELECT pattern, kind, barren, released, sketch FROM families WHERE run_id = :run_id;
+SELECT pattern, kind, barren, tried, released, sketch FROM families WHERE run_id = :run_id;
 
 -- name: save_family
 -- Each page of a family may change what is known of it.
-INSERT INTO families (run_id, pattern, kind, barren, released, sketch)
-VALUES (:run_id, :pattern, :kind, :barren, :released, :sketch)
-ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, released = excluded.released,
+INSERT INTO families (run_id, pattern, kind, barren, tried, released, sketch)
+VALUES (:run_id, :pattern, :kind, :barren, :tried, :released, :sketch)
+ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, tried = excluded.tried, released = excluded.released,
                                             sketch = excluded.sketch;
+
+-- name: parked_by_rule
+-- URLs that waited for what others of their family show, when none of them has shown anything.
+SELECT id, key, url, source, depth, hops, redirects, base, referrer, kin FROM urls
+WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' AND rule = :rule ORDER BY id;
 
 -- name: robots_of
 -- Rules are kept for a day, whichever project asked.
@@ -554,7 +559,8 @@ SELECT rule, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'skipped' AND
 
 -- name: release_family
 -- A person wants this family followed, whatever it has shown.
-INSERT INTO families (run_id, pattern, kind, barren, released, sketch) VALUES (:run_id, :pattern, 'released', 0, 1, x'')
+INSERT INTO families (run_id, pattern, kind, barren, tried, released, sketch)
+VALUES (:run_id, :pattern, 'released', 0, 0, 1, x'')
 ON CONFLICT (run_id, pattern) DO UPDATE SET released = 1;
 
 -- name: forget_visit

@@ -87,12 +87,13 @@ CREATE UNIQUE INDEX urls_by_key ON urls (run_id, key);
 CREATE INDEX urls_in_order ON urls (run_id, lane, depth, rank) WHERE state = 'queued';
 
 -- Families of URLs that may be without end (see traps): `barren` pages in a row brought nothing new, `sketch` sums up
--- the words of the last one, `released` says that a person wants them followed.
+-- the words of the last one, `released` says that a person wants them followed. `tried` counts filters (-1: decided).
 CREATE TABLE families (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     pattern     TEXT NOT NULL,
     kind        TEXT NOT NULL,
     barren      INTEGER NOT NULL,
+    tried       INTEGER NOT NULL,
     released    INTEGER NOT NULL CHECK (released IN (0, 1)),
     sketch      BLOB NOT NULL,
     PRIMARY KEY (run_id, pattern)
