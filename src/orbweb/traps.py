@@ -285,11 +285,11 @@ class Traps:
             self._save(row._replace(tried=row.tried + (row.tried >= 0)))
 
     def take_waiting(self) -> list[str]:
-        """The patterns of families that were never decided. From now on none of their URLs waits."""
+        """The patterns of families of which URLs may wait for no reason. From now on none of theirs waits."""
         waiting = [
             row
             for row in self._families.values()
-            if row.tried >= TRIED_FIRST and row.barren < NEEDED[Kind.GROWTH] and not row.released
+            if (row.tried >= TRIED_FIRST or row.tried == DECIDED) and row.barren < NEEDED[Kind.GROWTH]
         ]
         for row in waiting:
             self._save(row._replace(tried=DECIDED))
@@ -311,7 +311,8 @@ class Traps:
             elif kin:
                 same = repeats or alike(row.sketch, summary)
                 barren = row.barren + 1 if same and not elsewhere else 0
-                row = row if barren else row._replace(tried=DECIDED)
+                if not barren and found.kind is Kind.GROWTH:
+                    row = row._replace(tried=DECIDED)
             else:
                 barren = row.barren
             self._save(row._replace(barren=barren, sketch=summary))

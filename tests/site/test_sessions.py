@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import re
 import socketserver
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import orbweb
 from harness import Cli, assert_books_balance, deaf_port, wait_until
 from orbweb.cli import output
 from orbweb.model import FailKind
+from orbweb.store.doctor import Books
 from orbweb.workspace import Workspace
 from servers.dns import NXDOMAIN, SERVFAIL, SILENCE, Reply, serve_names
 from servers.pages import chain, page
@@ -147,6 +149,25 @@ def test_stopped_before_the_sitemaps_were_read_a_run_has_work_and_says_so(cli: C
         assert cli.ask("queue", "site", "--json").ok().json["can_resume"]
         done = cli.resume("site").ok(0).json
     assert (done["visited"], done["run_state"]) == (2, "completed")
+
+
+def test_a_url_visited_twice_would_be_found(tmp_path: Path) -> None:
+    """The index forbids it; so that the proofs do not rest on the index, both ask the rows themselves."""
+    space = orbweb.open(tmp_path / "w")
+    with serve(StaticSite(chain(2))) as server:
+        space.crawl(server.url, budget=2, **FAST)
+        space.resume("site")
+    database = space.path / "orbweb.db"
+    with closing(sqlite3.connect(database)) as db:
+        db.execute("DROP INDEX visits_by_url")
+        columns = [row[1] for row in db.execute("PRAGMA table_info(visits)")]
+        copied = ", ".join({"number": "99", "crawl_id": "2"}.get(name, name) for name in columns)
+        db.execute(f"INSERT INTO visits SELECT {copied} FROM visits WHERE number = 1")
+        db.commit()
+    with closing(Books(database)) as books:
+        assert [problem for _, _, problem in books.all("visited_twice")] == [f"{server.url} was visited 2 times"]
+    with pytest.raises(AssertionError, match="visited in two crawls of one run"):
+        assert_books_balance(database)
 
 
 # Retries, by kind.

@@ -41,7 +41,7 @@ def test_real_pages_are_captured_and_traps_are_parked(tmp_path: Path, workers: i
         done = (
             cli.crawl(server.url, "--project", "p", "--workers", workers, "--rate", "max", "--budget", 3000)
             .ok(0)
-            .json()
+            .json
         )
         hits = [hit.path for hit in server.log]
     real = {f"/docs/page-{number}" for number in range(1, REAL)} | {"/"}

@@ -141,7 +141,7 @@ def test_of_many_filters_two_are_followed_until_one_has_shown_something() -> Non
         assert {traps.judge(key, page)[0] for key in filters[2:]} == {f"{H}/shop?..."}
         traps.settled(filters[0], kin=True, repeats=False, elsewhere=False, summary=shown)
         assert sum(traps.judge(key, page)[0] is not None for key in filters[2:]) == waits
-        assert traps.take_waiting() == []
+        assert traps.take_waiting() == [f"{H}/shop?..."] * (not waits)
 
 
 def test_filters_that_nothing_was_heard_of_have_their_turn_at_the_end() -> None:
@@ -150,7 +150,6 @@ def test_filters_that_nothing_was_heard_of_have_their_turn_at_the_end() -> None:
     for name in ("brand", "colour"):
         traps.admitted(f"{page}&{name}=1", page)
     assert traps.take_waiting() == [f"{H}/shop?..."]
-    assert traps.take_waiting() == []
     assert traps.judge(f"{page}&size=1", page)[0] is None
 
 
