@@ -47,6 +47,7 @@ from orbweb.policy import Policy, Rules
 from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.recall import Recall
 from orbweb.reuse import Shelf
+from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
 from orbweb.store import Ending, UrlRow, reports, runs
 from orbweb.store import robots as robots_memory
@@ -77,6 +78,7 @@ class Request:
     new_run: bool = False
     plan: Plan | None = None
     refresh: bool = False
+    due: bool = False
 
 
 @dataclass(slots=True)
@@ -157,7 +159,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
-        return _hold(session, None, bases, latest)
+        return _hold(session, None, bases, latest, due_only=request.due)
 
 
 def extract(
@@ -333,6 +335,8 @@ def _open_run(
     bases: Sequence[Target],
     manner: Manner,
     recalls: Run | None,
+    *,
+    due_only: bool,
 ) -> tuple[Run, int]:
     budget, lane_of = config.limits.budget, _lane_of(config)
     if paused is not None:
@@ -343,7 +347,9 @@ def _open_run(
     if recalls is None:
         return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner)
     rows += _recall(workspace, config, recalls, started, rows)
-    return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner, recalls=recalls.id)
+    return runs.start_run(
+        workspace.db, project, started, rows, budget, now_us(), manner, recalls=recalls.id, due_only=due_only
+    )
 
 
 def _recall(
@@ -393,7 +399,12 @@ def _shelf(workspace: Workspace, run: Run, config: Config, manner: Manner) -> Sh
     takes what it would have taken."""
     age = round(config.cache.max_age_s * politeness.SECOND)
     fresh_since = run.started_at - age if age else None
-    return Shelf(workspace.captures(run, manner, content.VERSION), fresh_since=fresh_since)
+    captures = workspace.captures(run, manner, content.VERSION)
+    if not run.due_only:
+        return Shelf(captures, fresh_since=fresh_since)
+    intervals = (config.recrawl.min_interval_s, config.recrawl.max_interval_s)
+    calendar = Calendar(workspace.db, run, Bounds(*(round(each * politeness.SECOND) for each in intervals)))
+    return Shelf(captures, fresh_since=fresh_since, is_due=calendar.is_due)
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,13 +465,22 @@ class _Session:
     refresh: bool = False
 
 
-def _hold(session: _Session, paused: Run | None, bases: Sequence[Target], recalls: Run | None = None) -> Report:
+def _hold(
+    session: _Session,
+    paused: Run | None,
+    bases: Sequence[Target],
+    recalls: Run | None = None,
+    *,
+    due_only: bool = False,
+) -> Report:
     """Work on a new run, or on the paused one, until the crawl ends; its report."""
     workspace, note = session.workspace, session.note
     for stale in workspace.control(session.project.name).clear():
         note(f"removed {stale}, left over from an earlier crawl")
     manner = _manner(session)
-    run, crawl_id = _open_run(workspace, session.project, session.config, paused, bases, manner, recalls)
+    run, crawl_id = _open_run(
+        workspace, session.project, session.config, paused, bases, manner, recalls, due_only=due_only
+    )
     started = time.monotonic()
     try:
         asyncio.run(_work(session, run, crawl_id, manner))

@@ -257,6 +257,16 @@ class Cache(Section):
     is asked for, and taken over if the server says that it is unchanged (304)."""
 
 
+class Recrawl(Section):
+    """When `recrawl --due` asks for a page again: how often it changes is estimated from the runs there are."""
+
+    min_interval_s: float = Field(3_600.0, ge=0, le=3_153_600_000)
+    """A page that was asked for less than this long before the run began is not due, however often it changes."""
+
+    max_interval_s: float = Field(2_592_000.0, ge=0, le=3_153_600_000)
+    """A page that was asked for longer ago than this is due, however seldom it changes [30 days]."""
+
+
 class Content(Section):
     """What is made of pages."""
 
@@ -319,6 +329,7 @@ class Config(Section):
     resources: Resources = Resources.model_construct()
     content: Content = Content.model_construct()
     cache: Cache = Cache.model_construct()
+    recrawl: Recrawl = Recrawl.model_construct()
     engine: Engine = Engine.model_construct()
     store: Store = Store.model_construct()
 

@@ -357,7 +357,12 @@ class Ledger:
                 self._group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
 
     def end_survey(self, scopes: Iterable[Scope]) -> None:
-        """Their sitemaps are read, or none are to be; after the last of them all links are followed."""
+        """Their sitemaps are read, or none are to be; after the last of them all links are followed.
+
+        What is due is asked of the database, so what the sitemaps date has to be there.
+        """
+        if self._run.due_only:
+            self.flush()
         self._outset.read(scopes)
         self.surveyed = self._outset.is_over
 

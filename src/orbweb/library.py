@@ -81,6 +81,12 @@ class ResumeOptions(TypedDict, total=False):
     refresh: bool
 
 
+class RecrawlOptions(ResumeOptions, total=False):
+    """What `orbweb recrawl` can be given. `due` holds for the run that is started."""
+
+    due: bool
+
+
 class CrawlOptions(ResumeOptions, total=False):
     """What `orbweb crawl` can be given. Everything but `config`, `new_run` and `refresh` sticks to the project."""
 
@@ -270,14 +276,16 @@ class Workspace:
             return _result(app.resume(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
     def recrawl(
-        self, project: str, *, on_progress: Progress | None = None, **options: Unpack[ResumeOptions]
+        self, project: str, *, on_progress: Progress | None = None, **options: Unpack[RecrawlOptions]
     ) -> CrawlResult:
         """Start a run that visits first what the latest one knew; returns when the crawl has ended."""
         _check_thread()
         given = dict(options)
-        _check_names(given, ResumeOptions.__optional_keys__)
+        _check_names(given, RecrawlOptions.__optional_keys__)
         refresh = bool(given.get("refresh"))
-        request = Request((), project, _config_file(given), _settings(given), refresh=refresh)
+        request = Request(
+            (), project, _config_file(given), _settings(given), refresh=refresh, due=bool(given.get("due"))
+        )
         with self._opened() as opened:
             return _result(app.recrawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
 

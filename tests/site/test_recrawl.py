@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -302,3 +304,65 @@ def test_relaxed_order_knows_the_same(graph: tuple[Server, Path, Path], copy: Pa
 def test_without_a_run_there_is_nothing_to_crawl_again(tmp_path: Path) -> None:
     done = Cli(tmp_path)("recrawl", "nothing")
     assert done.code == 2
+
+
+# Only what is due.
+
+
+def aged(workspace: Path, **hours: int) -> None:
+    """Let the pages have been asked for so many hours before they were: `a=5` is /a, others are as they are."""
+    with closing(sqlite3.connect(workspace / "orbweb.db")) as db, db:
+        for name, past in hours.items():
+            db.execute(
+                "UPDATE visits SET fetched_at = fetched_at - ? WHERE (run_id, url_id) IN "
+                "(SELECT run_id, id FROM urls WHERE key LIKE ?)",
+                (past * 3_600_000_000, f"%/{name}"),
+            )
+
+
+def statuses(workspace: Path) -> dict[str, str]:
+    return {"/" + line[1].split("/", 3)[3]: line[2] for line in manifest(workspace)}
+
+
+def test_only_what_is_due_is_asked_for_and_the_run_is_whole(
+    pages: dict[str, Answer], server: Server, tmp_path: Path
+) -> None:
+    crawl(tmp_path, server.url)
+    aged(tmp_path, a=2, e=2)
+    pages["/e"] = page("e, edited", "/f", "/new")
+    pages["/new"] = page("new")
+    server.reset()
+    done = recrawl(tmp_path, due=True)
+    found = statuses(tmp_path)
+    assert {path for path, status in found.items() if status != "cached"} == {"/a", "/e", "/new"}
+    assert (found["/a"], found["/e"]) == ("304", "200")
+    assert [hit.path for hit in server.log] == ["/a", "/e", "/new"]
+    assert (done.pages, done.exit_code, gone(tmp_path)) == (8, 0, {})
+    assert [each["url"][-2:] for each in orbweb.open(tmp_path).diff("site")["changed"]] == ["/e"]
+
+
+def test_what_a_sitemap_dates_later_than_the_capture_is_due(
+    pages: dict[str, Answer], server: Server, tmp_path: Path
+) -> None:
+    dated = "<url><loc>{0}{1}</loc><lastmod>{2}</lastmod></url>"
+    rows = [
+        dated.format(server.url.rstrip("/"), path, day)
+        for path, day in {"/c": "2001-01-01", "/d": "2101-01-01"}.items()
+    ]
+    body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{"".join(rows)}</urlset>'
+    pages["/sitemap.xml"] = Answer(200, (("Content-Type", "application/xml"),), body.encode())
+    crawl(tmp_path, server.url, sitemap="auto")
+    recrawl(tmp_path, due=True)
+    assert [path for path, status in statuses(tmp_path).items() if status == "304"] == ["/d"]
+
+
+def test_a_run_of_what_is_due_goes_on_with_what_is_due(
+    graph: tuple[Server, Path, Path], copy: Path, tmp_path: Path
+) -> None:
+    aged(copy, **{"p%": 2})
+    whole = Path(shutil.copytree(copy, tmp_path / "whole"))
+    recrawl(whole, due=True)
+    recrawl(copy, due=True, budget=40)
+    assert orbweb.open(copy).resume("site", budget=None).queued == 0
+    assert manifest(copy) == manifest(whole)
+    assert {"cached", "304"} <= {line[2] for line in manifest(copy)}

@@ -416,6 +416,9 @@ def recrawl(
     processes: Processes = None,
     rate: Rate = None,
     config: ConfigFile = None,
+    due: Annotated[
+        bool, typer.Option("--due", help="Ask only for pages that may have changed by now; take the others over.")
+    ] = False,
     refresh: Refresh = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -434,7 +437,7 @@ def recrawl(
     )
     from orbweb.app import Request
 
-    request = Request((), project, config, settings, refresh=refresh)
+    request = Request((), project, config, settings, refresh=refresh, due=due)
     _run("recrawl", request, workspace, create=False, as_json=as_json, quiet=no_progress)
 
 

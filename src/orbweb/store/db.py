@@ -286,10 +286,15 @@ class Database:
             raise self._explain(error) from error
 
     def all(self, name: str, /, **values: object) -> list[Row]:
-        return list(self.each(name, **values))
+        query = self._queries[name]
+        try:
+            return self._connection.execute(query.sql, query.values(values)).fetchall()
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
 
     def one(self, name: str, /, **values: object) -> Row | None:
-        return next(iter(self.all(name, **values)), None)
+        rows = self.all(name, **values)
+        return rows[0] if rows else None
 
     def value(self, name: str, /, **values: object) -> Any:
         row = self.one(name, **values)

@@ -48,6 +48,7 @@ class Run:
     surveyed: bool
     horizon: int
     recalls: int | None = None
+    due_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _project(row: Row) -> Project:
 
 def _run(row: Row) -> Run:
     fields: list[Any] = list(row)
-    fields[3], fields[9], fields[10] = RunState(row[3]), bool(row[9]), bool(row[10])
+    fields[3], fields[9], fields[10], fields[13] = RunState(row[3]), bool(row[9]), bool(row[10]), bool(row[13])
     return Run(*fields)
 
 
@@ -187,13 +188,20 @@ def start_run(
     manner: Manner = ALONE,
     *,
     recalls: int | None = None,
+    due_only: bool = False,
 ) -> tuple[Run, int]:
     """A new run and its first crawl. `urls`, with a run id of 0: base URLs, and what run `recalls` knew."""
     previous = latest_run(db, owner.id)
     with db.transaction():
         number = previous.number + 1 if previous else 1
         run_id = db.value(
-            "add_run", project_id=owner.id, number=number, started_at=now, refresh=manner.refresh, recalls=recalls
+            "add_run",
+            project_id=owner.id,
+            number=number,
+            started_at=now,
+            refresh=manner.refresh,
+            recalls=recalls,
+            due_only=due_only,
         )
         db.many("add_base", [(run_id, base.number, base.url, base.scope_key) for base in bases])
         db.many("add_url", [row._replace(run_id=run_id) for row in urls])

@@ -20,27 +20,27 @@ UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 -- name: latest_run
 -- Reports without --run speak of the latest run.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon, recalls
+       horizon, recalls, due_only
 FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
 
 -- name: run_by_number
 -- Reports with --run N.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon, recalls
+       horizon, recalls, due_only
 FROM runs WHERE project_id = :project_id AND number = :number;
 
 -- name: runs_of
 -- `runs` shows the history of a project.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon, recalls
+       horizon, recalls, due_only
 FROM runs WHERE project_id = :project_id ORDER BY number;
 
 -- name: add_run
 -- A run begins with an empty queue, or with what another knew, and may reuse what crawls captured that have ended by now.
 INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed,
-                  surveyed, horizon, recalls)
+                  surveyed, horizon, recalls, due_only)
 VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0, 0,
-        (SELECT COALESCE(MAX(ended), 0) FROM crawls WHERE :refresh = 0), :recalls)
+        (SELECT COALESCE(MAX(ended), 0) FROM crawls WHERE :refresh = 0), :recalls, :due_only)
 RETURNING id;
 
 -- name: forget_captures
@@ -220,7 +220,7 @@ SELECT bases.number FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.
 WHERE bases.run_id = :run_id AND bases.scope_key <> urls.key LIMIT 1;
 
 -- name: moved_since
--- A recrawl judged what it knew by the scope of the run before; has a base URL led elsewhere this time?
+-- A recrawl judged what it knew by the scope of the run before; unless a base URL led elsewhere, that holds.
 SELECT bases.number FROM bases JOIN runs ON runs.id = bases.run_id
 LEFT JOIN bases AS before ON before.run_id = runs.recalls AND before.url = bases.url
 JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
@@ -235,8 +235,7 @@ WHERE urls.run_id = :run_id AND urls.depth > 0 AND urls.state IN ('queued', 'ski
 AND (urls.reason IS NULL OR urls.reason NOT IN ('noindex', 'robots', 'robots_unavailable')) ORDER BY urls.id;
 
 -- name: recalled_urls
--- What a recrawl visits first: what the run asked for, in that order, then what it left queued. Not what is gone, and
--- not what a base URL redirects to: that is found again by asking the base URL.
+-- What a recrawl visits first, but for base URLs and their redirects: what was asked for, in that order, then the queue.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.hops, urls.redirects, urls.base, urls.referrer,
        urls.kin, referrers.hops, referrers.base
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
@@ -245,6 +244,18 @@ WHERE urls.run_id = :run_id AND urls.depth > 0
 AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason = 'finished')
 AND urls.carried IS NOT 'unlinked' AND COALESCE(visits.status, 0) NOT IN (404, 410)
 ORDER BY visits.number IS NULL, visits.number, urls.depth, urls.rank;
+
+-- name: looks_at
+-- When the pages of earlier runs were last asked for, and what they said; one taken over unasked is the same look again.
+SELECT DISTINCT visits.fetched_at, COALESCE(visits.content_sha256, visits.body_sha256)
+FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
+JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE runs.project_id = :project_id AND runs.number < :number AND visits.kind IS NULL AND visits.body_sha256 IS NOT NULL
+ORDER BY visits.fetched_at DESC LIMIT :most;
+
+-- name: lastmod_of
+-- When a sitemap of this run says that a page was changed.
+SELECT lastmod FROM urls WHERE run_id = :run_id AND key = :key;
 
 -- name: keep_released
 -- A person wanted these families followed, and has not said otherwise since.
@@ -334,10 +345,11 @@ WHERE urls.run_id = :run_id AND urls.key = :key AND visits.kind IS NULL
 AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL) AND visits.body_sha256 IS bodies.sha256;
 
 -- name: captured_document
--- What was read out of a captured page, without its frame.
+-- What was read out of a captured page, without its frame, and its links.
 SELECT documents.sha256, documents.extractor, documents.title, documents.language, documents.words, documents.tokens,
-       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size
+       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size, outlinks.packed
 FROM pages JOIN documents ON documents.sha256 = pages.document
+LEFT JOIN outlinks ON outlinks.run_id = pages.run_id AND outlinks.url_id = pages.url_id
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
 -- name: urls_between

@@ -9,7 +9,7 @@ CREATE TABLE projects (
     created_at  INTEGER NOT NULL
 );
 
--- `recalls`: a recrawl began with the URLs of that run. `horizon`: captures of crawls that had ended as the horizon-th of the workspace, or before, may be reused. It is fixed
+-- `recalls`: a recrawl began with the URLs of that run; with `due_only` it asks for what is due. `horizon`: captures of crawls that had ended as the horizon-th of the workspace, or before, may be reused. It is fixed
 -- at the start of the run, so that a run goes on after a crash as if there had been none.
 CREATE TABLE runs (
     id          INTEGER PRIMARY KEY,
@@ -25,6 +25,7 @@ CREATE TABLE runs (
     surveyed    INTEGER NOT NULL CHECK (surveyed IN (0, 1)),
     horizon     INTEGER NOT NULL,
     recalls     INTEGER REFERENCES runs (id),
+    due_only    INTEGER NOT NULL CHECK (due_only IN (0, 1)),
     UNIQUE (project_id, number)
 );
 
