@@ -52,6 +52,7 @@ class Cli:
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
+        self._started: list[subprocess.Popen[str]] = []
 
     def command(self, *args: object) -> list[str]:
         return [*ORBWEB, *map(str, args), "--workspace", str(self.workspace)]
@@ -84,7 +85,7 @@ class Cli:
 
     def start(self, *args: object, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
         """A crawl in the background; the caller waits for it."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             self.command(*args, "--json", "--no-progress"),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -92,6 +93,13 @@ class Cli:
             env={**os.environ, **(env or {})},
             cwd=self.workspace.parent,
         )
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        """End what a test that failed has left, so that no other suffers for it."""
+        for process in self._started:
+            kill(process)
 
     def manifest(self, project: str) -> list[list[str]]:
         return [line.split("\t") for line in self.ask("manifest", project).ok().out.splitlines()]

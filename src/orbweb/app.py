@@ -1,7 +1,7 @@
 """Composition: the only place that builds things.
 
-`crawl` and `resume` turn base URLs and settings into an engine at work on a run. Always holds: the project
-is owned by this process while it works; whatever happens, the run is left in a state from which `resume`
+`crawl`, `resume` and `recrawl` turn base URLs and settings into an engine at work on a run. Always holds: the
+project is owned by this process while it works; whatever happens, the run is left in a state from which `resume`
 goes on.
 """
 
@@ -45,9 +45,10 @@ from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
 from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.recall import Recall
 from orbweb.reuse import Shelf
 from orbweb.robots import Robots, product_token
-from orbweb.store import Ending, reports, runs
+from orbweb.store import Ending, UrlRow, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
@@ -131,6 +132,32 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
         return _hold(session, paused, [])
+
+
+def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
+    """Start a run that visits what the latest one knew first, in its order; an error if that one is paused."""
+    note = _discreet(note)
+    name = _name(workspace, request)
+    known = runs.project(workspace.db, name)
+    with workspace.own(name):
+        config, settings = configure(known, request)
+        secrets = _secrets(config, os.environ)
+        tokenizer(config.content.tokens)
+        bases = seeds.base_urls(known.bases, url_rules(config))
+        Policy(policy_rules(config), [base.key for base in bases])
+        paused = _paused_run(workspace, known, note)
+        if paused is not None and config.incremental:
+            raise UsageError(
+                f"run {paused.number} of {name!r} is paused, {_queued(workspace, paused)} URLs queued. Go on with "
+                f"it: `orbweb resume {name}`; or end it first: `orbweb finish {name}`."
+            )
+        if paused is not None:
+            given_up = runs.finish(workspace.db, paused, "a recrawl was started", now_us())
+            note(f"run {paused.number} of {name} is finished, {given_up} URLs left to the recrawl")
+        latest = runs.run_of(workspace.db, known, None)
+        project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
+        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        return _hold(session, None, bases, latest)
 
 
 def extract(
@@ -305,6 +332,7 @@ def _open_run(
     paused: Run | None,
     bases: Sequence[Target],
     manner: Manner,
+    recalls: Run | None,
 ) -> tuple[Run, int]:
     budget, lane_of = config.limits.budget, _lane_of(config)
     if paused is not None:
@@ -312,7 +340,22 @@ def _open_run(
         return runs.continue_run(workspace.db, project, paused, budget, now_us(), manner)
     rows = [runs.initial_url(number, *base, lane_of(base.key)) for number, base in enumerate(bases)]
     started = [Base(number, base.url, base.key) for number, base in enumerate(bases)]
-    return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner)
+    if recalls is None:
+        return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner)
+    rows += _recall(workspace, config, recalls, started, rows)
+    return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner, recalls=recalls.id)
+
+
+def _recall(
+    workspace: Workspace, config: Config, earlier: Run, bases: Sequence[Base], rows: Sequence[UrlRow]
+) -> list[UrlRow]:
+    """What the earlier run knew, judged by the scopes it had. Where one moves, the ledger judges again."""
+    before = {base.url: base for base in runs.bases_of(workspace.db, earlier.id)}
+    scopes = [before[base.url].scope_key if base.url in before else base.scope_key for base in bases]
+    moved = {before[base.url].number: base.number for base in bases if base.url in before}
+    policy = Policy(policy_rules(config), scopes)
+    recall = Recall(policy, rows, moved=moved, rules=url_rules(config), lane_of=_lane_of(config))
+    return recall.rows(workspace.db.each("recalled_urls", run_id=earlier.id))
 
 
 def _manner(session: _Session) -> Manner:
@@ -411,13 +454,13 @@ class _Session:
     refresh: bool = False
 
 
-def _hold(session: _Session, paused: Run | None, bases: Sequence[Target]) -> Report:
+def _hold(session: _Session, paused: Run | None, bases: Sequence[Target], recalls: Run | None = None) -> Report:
     """Work on a new run, or on the paused one, until the crawl ends; its report."""
     workspace, note = session.workspace, session.note
     for stale in workspace.control(session.project.name).clear():
         note(f"removed {stale}, left over from an earlier crawl")
     manner = _manner(session)
-    run, crawl_id = _open_run(workspace, session.project, session.config, paused, bases, manner)
+    run, crawl_id = _open_run(workspace, session.project, session.config, paused, bases, manner, recalls)
     started = time.monotonic()
     try:
         asyncio.run(_work(session, run, crawl_id, manner))

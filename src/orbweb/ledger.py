@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from orbweb.failpoints import failpoint
 from orbweb.frontier.sqlite import SqliteFrontier
-from orbweb.lifecycle import ItemState
+from orbweb.lifecycle import ItemState, RunState, run_after
 from orbweb.model import (
+    Carried,
     Digest,
     Directives,
     Failed,
@@ -40,6 +41,7 @@ from orbweb.store import (
     QUEUED,
     VISITED,
     BaseRow,
+    CarryRow,
     DateRow,
     DeferRow,
     Ending,
@@ -54,6 +56,7 @@ from orbweb.store import (
     UrlRow,
     commit,
     commit_in_portions,
+    gone,
     outlinks,
     skipped,
     visits,
@@ -113,6 +116,7 @@ class Ledger:
         clock: Callable[[], int],
     ) -> None:
         self._db = db
+        self._run = run
         self._run_id = run.id
         self._crawl_id = crawl_id
         self._policy = policy
@@ -270,6 +274,17 @@ class Ledger:
             self.go_on()
         if self._is_empty() and ending is None:
             return
+        if ending is not None and run_after(ending.ended_by) is RunState.COMPLETED:
+            self._mark_unlinked()
+        self._write(ending)
+
+    def _mark_unlinked(self) -> None:
+        """A recrawl has read everything: what it knew and cannot reach is gone."""
+        if self._run.recalls is not None:
+            self._write(None)
+            self._group.changes.extend(("carry_url", row) for row in gone.marks(self._db, self._run))
+
+    def _write(self, ending: Ending | None) -> None:
         self._bodies.sync()
         self._group.families.extend(self._traps.take_changes())
         commit(self._db, self._run_id, self._crawl_id, self._group, self._progress(), ending, self._clock())
@@ -336,6 +351,8 @@ class Ledger:
             found = _Found(key, url, Source.SITEMAP, 1, 0, parent, lastmod)
             known = self._frontier.known(key)
             number = self._find(found, known)
+            if known is not None and self._run.recalls is not None:
+                self._group.changes.append(("carry_url", CarryRow(Carried.LISTED.value, self._run_id, number)))
             if known is not None and lastmod is not None:
                 self._group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
 
@@ -721,26 +738,34 @@ class Ledger:
             self._fix_scope()
 
     def _fix_scope(self) -> None:
-        if len(self._bases) > 1:
+        if len(self._bases) > 1 or self._run.recalls is not None:
             self.flush()
-            if self._db.value("moved_base", run_id=self._run_id) is not None:
+            if self._has_moved():
                 self._judge_again()
             self.scope_fixed = True
             self.flush()
             self._frontier.reload()
         self.scope_fixed = True
 
+    def _has_moved(self) -> bool:
+        """Whether something was judged by another scope than there is now."""
+        queries = ["moved_base"] if len(self._bases) > 1 else []
+        if self._run.recalls is not None:
+            queries.append("moved_since")
+        return any(self._db.value(query, run_id=self._run_id) is not None for query in queries)
+
     def _judge_again(self) -> None:
-        """With several base URLs, a page may have been judged before another one's scope moved.
+        """With several base URLs, a page may have been judged before another one's scope moved. In a recrawl, what
+        was known has been judged by the scope of the run before.
 
         What is leased or visited by now is in the scope whoever moved, and keeps its owner.
         """
-        for number, key, source, reason, rule, depth, rank, hops, base, parent_base in self._db.each(
+        for number, key, source, reason, rule, depth, rank, hops, base, parent_base, parent_hops in self._db.each(
             "urls_beyond_bases", run_id=self._run_id
         ):
             if self._frontier.is_leased(number):
                 continue
-            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, Source(source)))
+            verdict = self._policy.judge(Candidate(key, depth, parent_hops, parent_base, Source(source)))
             if reason == SkipReason.NOFOLLOW:
                 verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
             new_reason = verdict.reason.value if verdict.reason else None

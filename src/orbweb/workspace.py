@@ -20,7 +20,7 @@ from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, OlderWorkspace, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import Digest, FailKind, PackedDocument
-from orbweb.store import documents, reports, runs
+from orbweb.store import documents, gone, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.captures import Captures
 from orbweb.store.db import Database
@@ -185,6 +185,10 @@ class Workspace:
     def pages(self, project: str, number: int | None = None) -> list[Report]:
         return reports.pages(self.db, self.run(project, number).id)
 
+    def gone(self, project: str, number: int | None = None) -> list[Report]:
+        """The pages that have vanished, as seen from a run."""
+        return list(gone.tombstones(self.db, self.run(project, number)))
+
     def near_duplicates(self, project: str, number: int | None = None, *, within: int) -> list[list[Report]]:
         """Pages with words whose fingerprints are linked by steps of at most `within` bits, in groups."""
         from orbweb.content import simhash
@@ -260,7 +264,9 @@ class Workspace:
         target = urls.target(url, rules=rules)
         if target is None:
             raise UsageError(f"{url!r} is not an http(s) URL")
-        return reports.url_report(self.db, self.run(project, number).id, target.key)
+        run = self.run(project, number)
+        report = reports.url_report(self.db, run.id, target.key)
+        return report and {**report, "gone": gone.since(self.db, run, target.key)}
 
     def document(
         self, project: str, url: str, number: int | None = None, rules: UrlRules = DEFAULT_RULES

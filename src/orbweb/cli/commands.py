@@ -408,14 +408,44 @@ def resume(
     _run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress)
 
 
+@app.command()
+def recrawl(
+    project: ProjectName,
+    budget: Budget = None,
+    workers: Workers = None,
+    processes: Processes = None,
+    rate: Rate = None,
+    config: ConfigFile = None,
+    refresh: Refresh = False,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Start a new run that visits the known URLs first, in their old order, and transfers only what has changed.
+
+    Options given here replace the stored ones. Pages that have vanished are kept; `orbweb pages --gone` lists
+    them. A paused run must be resumed or finished first.
+    """
+    settings = _given(
+        limits__budget=_limit("--budget", budget),
+        limits__workers=workers,
+        limits__rate=_rate(rate),
+        engine__processes=processes,
+    )
+    from orbweb.app import Request
+
+    request = Request((), project, config, settings, refresh=refresh)
+    _run("recrawl", request, workspace, create=False, as_json=as_json, quiet=no_progress)
+
+
 def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, quiet: bool) -> None:
     from orbweb import app as application
     from orbweb.cli.progress import Display
 
     settle_memory()
-    work = application.crawl if verb == "crawl" else application.resume
+    verbs = {"crawl": application.crawl, "resume": application.resume, "recrawl": application.recrawl}
     with _open(path, create=create) as workspace, Display(quiet=quiet) as display:
-        report = work(workspace, request, watch=display.watch, note=display.note)
+        report = verbs[verb](workspace, request, watch=display.watch, note=display.note)
     output.emit(report, output.crawl_text, as_json=as_json)
     raise typer.Exit(application.exit_code(report))
 
@@ -512,12 +542,17 @@ def pages(
     within: Annotated[
         int, typer.Option(min=0, max=64, metavar="BITS", help="How much two may differ, of 64 bits.")
     ] = 6,
+    gone: Annotated[
+        bool, typer.Option("--gone", help="Instead, the pages that have vanished, and since when.")
+    ] = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """List the unique pages of a run, with their alternates, words and tokens."""
     with _open(workspace) as opened:
-        if near:
+        if gone:
+            output.emit(opened.gone(project, run), output.gone_text, as_json=as_json)
+        elif near:
             output.emit(opened.near_duplicates(project, run, within=within), output.near_text, as_json=as_json)
         else:
             output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)

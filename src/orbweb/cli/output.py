@@ -236,6 +236,15 @@ def _page_line(page: Report) -> str:
     return f"{page['url']}  {size(page['bytes'])}{read}  {page['title'] or ''}".rstrip()
 
 
+def gone_text(found: list[Report]) -> str:
+    """Pages that have vanished."""
+    return "\n".join(f"{page['url']}  {_gone_text(page)}" for page in found) or "no pages are gone"
+
+
+def _gone_text(gone: Report) -> str:
+    return f"gone since run {gone['since']} ({gone['why']}), last captured by run {gone['last']}"
+
+
 def near_text(found: list[list[Report]]) -> str:
     """Groups of pages that say nearly the same."""
     groups = [
@@ -326,8 +335,10 @@ def export_text(report: Report) -> str:
 
 
 def url_text(report: Report) -> str:
-    nested = ("links", "document")
+    nested = ("links", "document", "gone")
     lines = [f"{name}: {value}" for name, value in report.items() if value is not None and name not in nested]
+    if report["gone"]:
+        lines.append(_gone_text(report["gone"]))
     if report["document"]:
         lines.append("document:")
         facts = report["document"].items()
@@ -373,6 +384,8 @@ def explain_text(report: Report) -> str:
     lines.append(f"  rule: {report['rule']}")
     if report["reuse"]:
         lines.append(f"  {_reuse_text(report)}")
+    if report["gone"]:
+        lines.append(f"  {_gone_text(report['gone'])}")
     if report["proxy"]:
         lines.append(f"  by proxy {report['proxy']}")
     if report["chain"]:

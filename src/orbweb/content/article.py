@@ -38,7 +38,7 @@ def is_stated(dom: Dom) -> bool:
             return True
         if name == "og:type" and (meta.attr("content") or "").lower().startswith("article"):
             return True
-    return dom.select_one("[itemprop=articleBody], body.single-post") is not None
+    return dom.select_one("[itemprop=articleBody]") is not None
 
 
 def ledes(blocks: Sequence[Block], start: int) -> list[Element]:

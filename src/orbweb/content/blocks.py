@@ -5,17 +5,17 @@ Always: linear in the element; blocks are in document order. Never: changes the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
-from turbohtml import Element, Node, NodeIterator, Text
+from turbohtml import Element, NodeIterator, Text
 
 SENTENCE = 25
 """Characters of a block that may be a sentence; shorter ones are labels."""
 MAX_CHARACTERS = 4_000_000
 MAX_TEXTS = 50_000
 """Of a page that is weighed. No page that people write is longer."""
-MAX_INLINE = 32
-"""Inline elements around a text that are looked at."""
 MAX_CARD = 4
 """Elements between a link and the blocks that it wraps as a card."""
 
@@ -63,29 +63,21 @@ _PARAGRAPHS = frozenset(["p", "pre", "li", "td", "dd", "blockquote", "h1", "h2",
 _ITEMS = frozenset(("li", "td"))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Block:
-    """The text that an element shows itself, not through another block: its characters, and those of links."""
+    """The text that an element shows itself, not through another block: its characters, and those of links.
+
+    A `card` lies within a link. The `column` is the element in which it and its like stand. `prose` is how much of
+    it speaks for content; items count half, because navigation is made of them too.
+    """
 
     element: Element
     tag: str
     card: bool
+    column: Element
     size: int = 0
     linked: int = 0
-
-    @property
-    def prose(self) -> float:
-        """How much of it speaks for content. Items count half: navigation is made of them too."""
-        if self.size < SENTENCE or 2 * self.linked > self.size:
-            return 0
-        own = self.size - self.linked
-        return own / 2 if self.tag in _ITEMS else own
-
-    @property
-    def column(self) -> Element:
-        """The element in which it and its like stand."""
-        parent = self.element.parent if self.tag in _PARAGRAPHS else None
-        return parent if isinstance(parent, Element) else self.element
+    prose: float = 0
 
     def is_leaf(self) -> bool:
         """Whether its element holds no other block of weight."""
@@ -93,45 +85,46 @@ class Block:
 
 
 def read(root: Element) -> list[Block] | None:
-    """The blocks of an element; None where it has too much text to be weighed."""
+    """The blocks of an element; None where it has too much text to be weighed.
+
+    This is the innermost loop of the choice, so it calls nothing for a text whose block is known.
+    """
     if len(root.text) > MAX_CHARACTERS:
         return None
     found: dict[Element, Block] = {}
-    for count, node in enumerate(NodeIterator(root, _SHOW_TEXT)):
-        if count == MAX_TEXTS:
-            return None
-        text = node.data.strip() if isinstance(node, Text) else ""
+    for count, node in enumerate(cast("Iterator[Text]", NodeIterator(root, _SHOW_TEXT))):
+        text = node.data.strip()
         if not text:
             continue
-        holder, linked = _holder(node.parent)
-        if holder is None:
-            continue
+        if count > MAX_TEXTS:
+            return None
+        holder, linked = cast("Element", node.parent), False
+        tag = holder.tag
+        while tag in _INLINE and holder is not root:
+            linked = linked or tag == "a"
+            holder = cast("Element", holder.parent)
+            tag = holder.tag
         block = found.get(holder)
         if block is None:
-            block = found[holder] = Block(holder, holder.tag, _is_card(holder))
+            block = found[holder] = _new(holder, tag)
         block.size += len(text)
         if linked or block.card:
             block.linked += len(text)
+    for block in found.values():
+        if block.size >= SENTENCE and 2 * block.linked <= block.size:
+            own = block.size - block.linked
+            block.prose = own / 2 if block.tag in _ITEMS else own
     return list(found.values())
 
 
-def _holder(element: Node | None) -> tuple[Element | None, bool]:
-    """The nearest element around a text that is not inline, and whether the text is that of a link."""
-    linked = False
-    for _ in range(MAX_INLINE):
-        if not isinstance(element, Element) or (tag := element.tag) not in _INLINE:
-            break
-        linked = linked or tag == "a"
-        element = element.parent
-    return (element if isinstance(element, Element) else None), linked
-
-
-def _is_card(holder: Element) -> bool:
-    element = holder.parent
+def _new(holder: Element, tag: str) -> Block:
+    parent = holder.parent
+    column = parent if tag in _PARAGRAPHS and isinstance(parent, Element) else holder
+    around: object = parent
     for _ in range(MAX_CARD):
-        if not isinstance(element, Element):
-            return False
-        if element.tag == "a":
-            return True
-        element = element.parent
-    return False
+        if not isinstance(around, Element):
+            break
+        if around.tag == "a":
+            return Block(holder, tag, True, column)
+        around = around.parent
+    return Block(holder, tag, False, column)

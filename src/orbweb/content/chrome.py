@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from turbohtml import Element
 
-from orbweb.content import names, scoring
-from orbweb.content.names import Kind, Verdict
-from orbweb.content.scoring import Weights
+from orbweb.content.names import Kind, Names, Verdict, verdict
+from orbweb.content.scoring import Part, Tree
 
 LEAST = 100
 """Characters without which a page is nothing but chrome."""
@@ -45,52 +44,53 @@ def drop_places(body: Element, *, shell: bool) -> None:
                 body.append(element)
 
 
-def drop_named(body: Element, prose: Weights, text: Weights, *, article: bool) -> None:
-    """Drop what its names call chrome; the weights of the elements around it are lowered."""
-    named = _named(body)
-    sums = _sums(named, body, prose, text)
+def drop_named(names: Names, tree: Tree, *, article: bool) -> None:
+    """Drop what its names call chrome, from the page and from the tree."""
+    named = _named(names)
+    taken = _taken(named, tree)
+    whole_prose, whole_text = tree.root.prose, tree.root.text
     for element, said in named.items():
         if said.kind is Kind.CARDS and element.select_one("a") is None:
             continue
         most = MAX_PROSE_ARTICLE if article and said.kind is Kind.COMMENTS else MAX_PROSE[said.kind]
-        held_prose, held_text = sums[said.word]
-        if held_prose <= most * prose.get(body, 0) and held_text <= MAX_TEXT * text.get(body, 0):
-            _drop(element, body, prose, text)
+        prose, text = taken.get(said.word, (0, 0))
+        if prose <= most * whole_prose and text <= MAX_TEXT * whole_text:
+            part = tree.get(element)
+            if part is not None:
+                tree.drop(part)
+            element.extract()
 
 
-def _named(body: Element) -> dict[Element, Verdict]:
-    found: dict[Element, Verdict] = {}
-    for element in body.select("[class], [id]"):
-        said = names.verdict(element.attr("class") or "") or names.verdict(element.attr("id") or "")
-        if said is not None and element.tag not in _FRAME:
+def _named(names: Names) -> dict[Element, Verdict]:
+    found = {
+        element: said
+        for attribute, elements in names.classes.items()
+        if (said := verdict(attribute))
+        for element in elements
+        if element.tag not in _FRAME
+    }
+    for name, element in names.ids.items():
+        if (said := verdict(name)) and element not in found and element.tag not in _FRAME:
             found[element] = said
     return found
 
 
-def _sums(
-    named: dict[Element, Verdict], body: Element, prose: Weights, text: Weights
-) -> dict[str, tuple[float, float]]:
-    """What each word would take; an element within another of the same word counts once."""
-    sums: dict[str, tuple[float, float]] = {}
-    for element, said in named.items():
-        held_prose, held_text = sums.get(said.word, (0.0, 0.0))
-        own = text.get(element, 0)
-        if own and not _within(element, said.word, named, body):
-            held_prose, held_text = held_prose + prose.get(element, 0), held_text + own
-        sums[said.word] = held_prose, held_text
-    return sums
+def _taken(named: dict[Element, Verdict], tree: Tree) -> dict[str, tuple[float, float]]:
+    """The prose and the text that each word would take; a part within another of the same word counts once."""
+    taken: dict[str, tuple[float, float]] = {}
+    for element, (_, word) in named.items():
+        part = tree.get(element)
+        if part is not None and not _is_within(part, word, named):
+            prose, text = taken.get(word, (0, 0))
+            taken[word] = prose + part.prose, text + part.text
+    return taken
 
 
-def _within(element: Element, word: str, named: dict[Element, Verdict], body: Element) -> bool:
-    above = scoring.chain(element, body)
-    next(above, None)
-    return any(said.word == word for around in above if (said := named.get(around)))
-
-
-def _drop(element: Element, body: Element, prose: Weights, text: Weights) -> None:
-    held_prose, held_text = prose.get(element, 0), text.get(element, 0)
-    if held_text:
-        for around in scoring.chain(element, body):
-            prose[around] = prose.get(around, 0) - held_prose
-            text[around] = text.get(around, 0) - held_text
-    element.extract()
+def _is_within(part: Part, word: str, named: dict[Element, Verdict]) -> bool:
+    around = part.parent
+    while around is not None:
+        said = named.get(around.element)
+        if said is not None and said.word == word:
+            return True
+        around = around.parent
+    return False

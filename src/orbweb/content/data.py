@@ -15,19 +15,20 @@ MAX_CHARACTERS = 1_000_000
 """Of the data of a page that is read."""
 MAX_DEPTH = 8
 
-_DATA = 'script[type="application/ld+json"]'
 _TEXTS = ("articleBody", "text", "description")
 
 
 def scripts(dom: Dom) -> list[Element]:
-    """The elements that hold data, to be asked for before scripts are dropped."""
-    return dom.select(_DATA)
+    """The scripts of a page, to be asked for before they are dropped."""
+    return list(dom.iter_elements(("script",)))
 
 
 def text(found: Iterable[Element]) -> str:
-    """The longest text in the data."""
+    """The longest text in the data among scripts."""
     best, room = "", MAX_CHARACTERS
     for element in found:
+        if element.attr("type") != "application/ld+json":
+            continue
         source = element.text
         room -= len(source)
         if room < 0:

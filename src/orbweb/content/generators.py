@@ -7,16 +7,12 @@ is there decides. Never: looks at text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-MAX_MARKED = 5_000
-"""Elements whose names are read, from the top of the page; the frame of a page comes before its content."""
-
-_MARKED = ("html", "body", "main", "article", "section", "div", "table", "ul", "ol", "header", "nav")
+from orbweb.content.names import Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +31,6 @@ class Generator:
     title: str = ""
     drop: str = ""
 
-
-_ANCHORS = ".headerlink, .header-anchor, .hash-link, .anchor-link, .anchorjs-link, .heading-anchor, .permalink"
 
 TABLE = (
     Generator(
@@ -392,13 +386,14 @@ _BY_MARK = {mark: place for place, generator in reversed(tuple(enumerate(TABLE))
 _BY_META = {mark: place for mark, place in _BY_MARK.items() if mark[0] not in ".#"}
 
 
-def find(dom: Dom) -> Iterator[Generator]:
+def find(dom: Dom, names: Names) -> list[Generator]:
     """The generators that left their marks on a page, in the order of the table."""
-    marks = _marks(dom)
+    marks = {"." + name for attribute in names.classes for name in attribute.split()}
+    marks.update("#" + name for name in names.ids)
     places = {_BY_MARK[mark] for mark in _BY_MARK.keys() & marks}
     for said in _stated(dom):
         places.update(place for mark, place in _BY_META.items() if said.startswith(mark))
-    return (TABLE[place] for place in sorted(places))
+    return [TABLE[place] for place in sorted(places)]
 
 
 def _stated(dom: Dom) -> list[str]:
@@ -407,22 +402,6 @@ def _stated(dom: Dom) -> list[str]:
     return [
         (meta.attr("content") or "").lower() for meta in metas if (meta.attr("name") or "").lower() == "generator"
     ]
-
-
-def _marks(dom: Dom) -> set[str]:
-    """The names of the elements that make the frame of a page."""
-    classes: set[str] = set()
-    marks: set[str] = set()
-    for count, element in enumerate(dom.iter_elements(_MARKED)):
-        if count == MAX_MARKED:
-            break
-        if names := element.attr("class"):
-            classes.add(names)
-        if name := element.attr("id"):
-            marks.add("#" + name)
-    for names in classes:
-        marks.update("." + name for name in names.split())
-    return marks
 
 
 def content(generator: Generator, body: Element) -> Element | None:

@@ -7,6 +7,8 @@ React streams behind the page is put in its place first. Never: reads style shee
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from itertools import islice
 
 from turbohtml import Element
@@ -20,24 +22,12 @@ PAGEFUL = 500
 """if it has as many characters as this."""
 
 _NO_TEXT = (
-    "script, style, template, iframe, object, embed, canvas, svg, video, audio, map, link, meta, "
-    "button, select, input, textarea, datalist, progress, meter, dialog"
+    *("script", "style", "template", "iframe", "object", "embed", "canvas", "svg", "noscript", "video", "audio"),
+    *("map", "link", "meta", "button", "select", "input", "textarea", "datalist", "progress", "meter", "dialog"),
 )
-_TAB = ":not([role=tabpanel])"
-_HIDDEN = ", ".join(
-    (
-        f'[hidden]:not([hidden="until-found"]){_TAB}',
-        f"[aria-hidden=true]{_TAB}",
-        f'[style*="display:none" i]{_TAB}',
-        f'[style*="display: none" i]{_TAB}',
-        '[style*="visibility:hidden" i]',
-        '[style*="visibility: hidden" i]',
-        ".sr-only",
-        ".visually-hidden",
-        ".visuallyhidden",
-        ".screen-reader-text",
-    )
-)
+_MARKED = "[hidden], [aria-hidden=true], [style]"
+_FOR_LISTENERS = ".sr-only, .visually-hidden, .visuallyhidden, .screen-reader-text"
+_hides = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE).search
 _STREAMED = 'div[hidden][id^="S:"]'
 _PLACES = 'template[id^="P:"], template[id^="B:"]'
 
@@ -45,9 +35,14 @@ _PLACES = 'template[id^="P:"], template[id^="B:"]'
 def drop(body: Element) -> int:
     """Take out what is not shown. Returns the characters of the hidden text."""
     _place_streamed(body)
-    body.remove(_NO_TEXT)
-    _settle_noscript(body)
-    found = body.select(_HIDDEN)
+    spare = []
+    for element in list(body.iter_elements(_NO_TEXT)):
+        if element.tag == "noscript":
+            spare.append(element)
+        else:
+            element.extract()
+    _settle(spare, body)
+    found = [element for element in body.select(_MARKED) if _is_hidden(element)] + body.select(_FOR_LISTENERS)
     if not found:
         return 0
     before = len(body.text)
@@ -58,14 +53,24 @@ def drop(body: Element) -> int:
     return before - len(body.text)
 
 
-def _settle_noscript(body: Element) -> None:
+def _is_hidden(element: Element) -> bool:
+    if element.attr("role") == "tabpanel":
+        return False
+    if element.attr("aria-hidden") == "true" or element.attr("hidden", "until-found") != "until-found":
+        return True
+    return _hides(element.attr("style") or "") is not None
+
+
+def _settle(spare: Sequence[Element], body: Element) -> None:
     """What a page shows without scripts counts only where it is most of the page."""
-    found = body.select("noscript")
-    if found and 2 * sum(len(element.text) for element in found) > len(body.text):
-        for element in found:
+    if not spare:
+        return
+    most = 2 * sum(len(element.text) for element in spare) > len(body.text)
+    for element in spare:
+        if most:
             element.tag = "div"
-    elif found:
-        body.remove("noscript")
+        else:
+            element.extract()
 
 
 def _place_streamed(body: Element) -> None:

@@ -7,14 +7,14 @@ text that is shown has content. Never: drops more than labels where it is not su
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-from orbweb.content import article, blocks, chrome, data, generators, hidden, scoring
-from orbweb.content.blocks import Block
+from orbweb.content import article, blocks, chrome, data, generators, hidden, names, scoring
+from orbweb.content.names import Names
+from orbweb.content.scoring import Tree
 
 LEAST_GENERATED = 200
 """Characters that the content of a known generator has at least; with less its marks are taken for chance."""
@@ -41,58 +41,53 @@ def choose(dom: Dom) -> Main:
     body = dom.select_one("body")
     if body is None:
         return Main(Element("body"), 0.0, "", 0)
-    found = generators.find(dom)
+    named = names.read(dom)
+    found = generators.find(dom, named)
     stated = article.is_stated(dom)
     scripts = data.scripts(dom)
-    shell = dom.select_one("script") is not None
     unseen = hidden.drop(body)
     for generator in found:
         element = generators.content(generator, body)
         if element is not None and len(element.text) >= LEAST_GENERATED:
             return Main(element, 0.95, generator.name, unseen)
-    element, confidence = _general(body, stated=stated, shell=shell)
+    chrome.drop_places(body, shell=bool(scripts))
+    element, confidence = _general(body, named, stated=stated)
     if (little := len(" ".join(element.text.split()))) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)
     return Main(element, confidence, "", unseen)
 
 
-def _general(body: Element, *, stated: bool, shell: bool) -> tuple[Element, float]:
-    """The content of a page of unknown make, and how sure that is."""
-    chrome.drop_places(body, shell=shell)
+def _general(body: Element, named: Names, *, stated: bool) -> tuple[Element, float]:
+    """The content of a page of unknown make without its chrome, and how sure that is."""
     found = blocks.read(body)
     if found is None:
         return body, 0.2
-    prose, text = scoring.weigh(found, body)
-    chrome.drop_named(body, prose, text, article=stated)
-    found = _inside(found, body)
-    weights = text if prose.get(body, 0) < LISTING * text.get(body, 0) else prose
-    element = scoring.descend(weights, body)
-    inside = _inside(found, element)
+    tree = Tree(body, found)
+    chrome.drop_named(named, tree, article=stated)
+    top = scoring.descend(tree.root, listing=tree.root.prose < LISTING * tree.root.text)
+    inside = tree.inside(top)
     size = sum(block.size for block in inside)
     own = size - sum(block.linked for block in inside)
     running = sum(block.size for block in inside if block.size >= LONG and block.linked < 0.3 * block.size)
     stated = stated and running > 0.4 * own
+    element = top.element
     if stated or running >= 0.65 * size or running >= 0.9 * own:
-        element = _article(element, found, inside, stated=stated)
+        top = scoring.descend(Tree(element, scoring.columns(inside)).root if stated else top)
+        element = _article(top.element, tree, stated=stated)
     return element, _confidence(running, size, stated=stated)
 
 
-def _article(top: Element, found: Sequence[Block], inside: Sequence[Block], *, stated: bool) -> Element:
-    """The article within an element, with its lede, cleaned."""
-    weights = scoring.weigh_columns(inside, top) if stated else scoring.weigh(inside, top)[0]
-    element = scoring.descend(weights, top)
-    inside = _inside(inside, element)
-    start = found.index(inside[0]) if inside else 0
-    leading = article.ledes(found, start)
+def _article(element: Element, tree: Tree, *, stated: bool) -> Element:
+    """The article with its lede, cleaned."""
+    everything = tree.inside(tree.root)
+    part = tree.get(element)
+    inside = tree.inside(part) if part else []
+    leading = article.ledes(everything, everything.index(inside[0])) if inside else []
     article.prune(element, inside, stated=stated)
     for lede in reversed(leading):
         element.insert(0, lede.extract())
     return element
-
-
-def _inside(found: Sequence[Block], element: Element) -> list[Block]:
-    return [block for block in found if any(scoring.chain(block.element, element))]
 
 
 def _confidence(running: float, size: float, *, stated: bool) -> float:

@@ -1,4 +1,4 @@
-"""What the class and id names of an element say about it.
+"""The class and id names of a page, and what they say about its elements.
 
 Owns the words. Always: a verdict depends on the names alone; names are read as words, so `siteNav` and `site-nav`
 are the same and `navy` is not `nav`. Never: knows a site; a word is here because many sites and several generators
@@ -10,10 +10,45 @@ from __future__ import annotations
 import re
 from enum import Enum
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
+
+from turbohtml import Document as Dom
+from turbohtml import Element
 
 MAX_NAMES = 500
 """Characters of a class attribute that are read."""
+MAX_ELEMENTS = 20_000
+"""Elements whose names are read, from the top of the page; the frame of a page comes before its content."""
+
+_FRAME = (
+    *("html", "body", "div", "main", "article", "section", "header", "nav", "aside", "footer", "form", "figure"),
+    *("ul", "ol", "li", "dl", "table", "td", "p", "h1", "h2", "h3", "h4", "h5", "h6"),
+)
+
+
+class Names(NamedTuple):
+    """The elements of each class attribute and of each id."""
+
+    classes: dict[str, list[Element]]
+    ids: dict[str, Element]
+
+
+def read(dom: Dom) -> Names:
+    """The names of the elements that make the frame of a page. Inline elements are none of it."""
+    classes: dict[str, list[Element]] = {}
+    ids: dict[str, Element] = {}
+    for element in islice(dom.iter_elements(_FRAME), MAX_ELEMENTS):
+        names = element.attr("class")
+        if names:
+            same = classes.get(names)
+            if same is None:
+                classes[names] = [element]
+            else:
+                same.append(element)
+    for element in islice(dom.select("[id]"), MAX_ELEMENTS):
+        ids[element.attr("id") or ""] = element
+    return Names(classes, ids)
 
 
 class Kind(Enum):
@@ -58,13 +93,21 @@ _WORDS = (
     | dict.fromkeys(("teaser", "teasers"), Kind.CARDS)
 )
 _PAIRS = dict.fromkeys(_CHROME_PAIRS.split(), Kind.CHROME) | dict.fromkeys(_COMMENT_PAIRS.split(), Kind.COMMENTS)
+_ENDINGS = {
+    spelling
+    for word in (*_WORDS, *(pair.partition("-")[2] for pair in _PAIRS))
+    for spelling in (word, word.capitalize(), word.upper())
+}
 _split = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 
 
 @lru_cache(maxsize=16_384)
 def verdict(names: str) -> Verdict | None:
-    """What a class or id attribute says; None where it says nothing."""
-    for name in names[:MAX_NAMES].split():
+    """What a class or id attribute says; None where it says nothing, which is nearly always and soon clear."""
+    names = names[:MAX_NAMES]
+    if _ENDINGS.isdisjoint(_split(names)):
+        return None
+    for name in names.split():
         before = ""
         for word in map(str.lower, _split(name)):
             kind = _WORDS.get(word) or _PAIRS.get(f"{before}-{word}")

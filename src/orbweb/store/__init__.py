@@ -42,6 +42,7 @@ class UrlRow(NamedTuple):
     referrer: int | None
     lastmod: str | None = None
     kin: bool = False
+    carried: str | None = None
 
 
 class SettleRow(NamedTuple):
@@ -126,6 +127,14 @@ class DateRow(NamedTuple):
     id: int
 
 
+class CarryRow(NamedTuple):
+    """What became of a URL that a recrawl knew; the fields of `carry_url`."""
+
+    carried: str
+    run_id: int
+    id: int
+
+
 class ShortenRow(NamedTuple):
     """A URL found with fewer hops; the fields of `shorten_path`."""
 
@@ -201,7 +210,7 @@ class Ending(NamedTuple):
     error: str | None = None
 
 
-Change = ReadmitRow | RejudgeRow | RefuseRow | DeferRow | DateRow | ShortenRow
+Change = ReadmitRow | RejudgeRow | RefuseRow | DeferRow | DateRow | CarryRow | ShortenRow
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from typing import Any
 
 from orbweb.errors import DiskFull, NewerWorkspace, OlderWorkspace, StoreError, is_disk_full
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
-from orbweb.model import Reuse
+from orbweb.model import Carried, Reuse
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_S = 60.0
@@ -117,6 +117,7 @@ def schema() -> list[str]:
         "crawl_states": _quoted(CrawlState),
         "endings": _quoted(EndedBy),
         "reuses": _quoted(Reuse),
+        "carried": _quoted(Carried),
         "stored_item_states": _quoted(state for state in ItemState if state is not ItemState.LEASED),
     }
     return [

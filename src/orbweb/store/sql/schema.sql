@@ -9,7 +9,7 @@ CREATE TABLE projects (
     created_at  INTEGER NOT NULL
 );
 
--- `horizon`: captures of crawls that had ended as the horizon-th of the workspace, or before, may be reused. It is fixed
+-- `recalls`: a recrawl began with the URLs of that run. `horizon`: captures of crawls that had ended as the horizon-th of the workspace, or before, may be reused. It is fixed
 -- at the start of the run, so that a run goes on after a crash as if there had been none.
 CREATE TABLE runs (
     id          INTEGER PRIMARY KEY,
@@ -24,6 +24,7 @@ CREATE TABLE runs (
     scope_fixed INTEGER NOT NULL CHECK (scope_fixed IN (0, 1)),
     surveyed    INTEGER NOT NULL CHECK (surveyed IN (0, 1)),
     horizon     INTEGER NOT NULL,
+    recalls     INTEGER REFERENCES runs (id),
     UNIQUE (project_id, number)
 );
 
@@ -60,7 +61,7 @@ CREATE TABLE crawls (
 
 -- Every URL ever seen in a run. `url` is NULL where it equals the key. `lane` is empty in strict
 -- order and the site in relaxed order; a URL's turn is (depth, rank) within its lane. A deferred URL has
--- no turn before `due_at`. `lastmod` is what a sitemap says.
+-- no turn before `due_at`. `lastmod` is what a sitemap says. `carried` is set where a recrawl knew the URL before it found it.
 CREATE TABLE urls (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     id          INTEGER NOT NULL,
@@ -80,6 +81,7 @@ CREATE TABLE urls (
     lastmod     TEXT,
     due_at      INTEGER,
     kin         INTEGER NOT NULL DEFAULT 0 CHECK (kin IN (0, 1)),
+    carried     TEXT CHECK (carried IN (<carried>)),
     PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 
