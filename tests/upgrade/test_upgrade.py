@@ -65,6 +65,7 @@ def _fresh() -> tuple[tuple[Any, ...], ...]:
 
 @pytest.mark.parametrize("version", RELEASED)
 def test_a_released_workspace_opens_reports_resumes_and_is_healthy(version: int, tmp_path: Path) -> None:
+    assert Workspace.doctor(unpack(version, tmp_path / "unopened"))["damages"] == []
     path = unpack(version, tmp_path)
     assert facts(path) == known(version)
     assert Workspace.doctor(path)["damages"] == []
