@@ -150,6 +150,18 @@ class Project(RuleBasedStateMachine):
         assert done.run == before["run"] + (not again)
         self._judge(done, budget)
 
+    @rule(budget=BUDGETS, workers=WORKERS)
+    def recrawl(self, budget: int | None, workers: int) -> None:
+        before = self._status()
+        if before["state"] == "paused":
+            with pytest.raises(orbweb.UsageError, match="is paused"):
+                self.space.recrawl(PROJECT, budget=budget)
+        else:
+            done = self.space.recrawl(PROJECT, budget=budget, workers=workers)
+            assert (done.run, done.crawl) == (before["run"] + 1, 1)
+            self._judge(done, budget)
+        self.owned = True
+
     @rule(limit=st.integers(1, 4), budget=BUDGETS)
     def crawl_with_a_page_limit(self, limit: int, budget: int | None) -> None:
         done = self._crawl(budget=budget, new_run=True, page_limit=limit)

@@ -65,7 +65,7 @@ def outdated(site: Site) -> None:
     """Every document as an extractor of version 0 left it."""
     with closing(Workspace(site.path)) as workspace:
         old = [
-            (each.document_sha256, documents.pack(each.document, 0, new_compressor()))
+            (each.document_sha256, documents.pack(each.document, 0, b"", new_compressor()))
             for each in workspace.documents("site")
         ]
         with workspace.db.transaction():

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from turbohtml import Element
 
-from orbweb.content.names import Kind, Names, Verdict, verdict
-from orbweb.content.scoring import Part, Tree
+from orbweb.content.names import Kind, Names, Verdict, verdicts
+from orbweb.content.scoring import Tree
 
 LEAST = 100
 """Characters without which a page is nothing but chrome."""
@@ -20,9 +20,12 @@ MAX_PROSE = {Kind.CHROME: 0.4, Kind.CARDS: 0.4, Kind.COMMENTS: 0.6, Kind.REVIEWS
 MAX_PROSE_ARTICLE = 0.9
 """The same of the comments of what states that it is an article."""
 
-_PLACES = (
-    "nav, footer, aside, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
-    "[role=complementary], [role=dialog], [role=alertdialog], [role=menu], [role=menubar], [role=toolbar]"
+_TAGS = ("nav", "footer", "aside", "header")
+_ROLES = frozenset(
+    (
+        *("navigation", "banner", "contentinfo", "search", "complementary", "dialog", "alertdialog"),
+        *("menu", "menubar", "toolbar"),
+    )
 )
 _LISTS = frozenset(("nav", "aside", "header"))
 _FRAME = frozenset(("html", "body", "main", "article"))
@@ -34,8 +37,12 @@ def drop_places(body: Element, *, shell: bool) -> None:
     A page that has nothing else keeps its lists of links, unless it may be a shell: a shell's content is not there
     yet, and its chrome is that of every other page.
     """
-    found = body.select(_PLACES)
-    found += [header for header in body.select("header") if header.closest("article, main") is None]
+    found = [
+        element
+        for element in body.iter_elements(_TAGS)
+        if element.tag != "header" or element.closest("article, main") is None
+    ]
+    found += [element for element in body.select("[role]") if element.attr("role") in _ROLES]
     for element in found:
         element.extract()
     if not shell and len("".join(body.text.split())) < LEAST:
@@ -48,49 +55,42 @@ def drop_named(names: Names, tree: Tree, *, article: bool) -> None:
     """Drop what its names call chrome, from the page and from the tree."""
     named = _named(names)
     taken = _taken(named, tree)
-    whole_prose, whole_text = tree.root.prose, tree.root.text
+    whole_prose, whole_text = tree.prose[0], tree.text[0]
     for element, said in named.items():
         if said.kind is Kind.CARDS and element.select_one("a") is None:
             continue
         most = MAX_PROSE_ARTICLE if article and said.kind is Kind.COMMENTS else MAX_PROSE[said.kind]
         prose, text = taken.get(said.word, (0, 0))
         if prose <= most * whole_prose and text <= MAX_TEXT * whole_text:
-            part = tree.get(element)
-            if part is not None:
-                tree.drop(part)
+            number = tree.numbers.get(element)
+            if number:
+                tree.drop(number)
             element.extract()
 
 
 def _named(names: Names) -> dict[Element, Verdict]:
     found = {
         element: said
-        for attribute, elements in names.classes.items()
-        if (said := verdict(attribute))
-        for element in elements
+        for attribute, said in verdicts(names.classes)
+        for element in names.classes[attribute]
         if element.tag not in _FRAME
     }
-    for name, element in names.ids.items():
-        if (said := verdict(name)) and element not in found and element.tag not in _FRAME:
+    for name, said in verdicts(names.ids):
+        element = names.ids[name]
+        if element not in found and element.tag not in _FRAME:
             found[element] = said
     return found
 
 
 def _taken(named: dict[Element, Verdict], tree: Tree) -> dict[str, tuple[float, float]]:
-    """The prose and the text that each word would take; a part within another of the same word counts once."""
+    """The prose and the text that each word would take; an element within another of its word counts once."""
     taken: dict[str, tuple[float, float]] = {}
-    for element, (_, word) in named.items():
-        part = tree.get(element)
-        if part is not None and not _is_within(part, word, named):
+    words = {tree.numbers[element]: said.word for element, said in named.items() if element in tree.numbers}
+    for number, word in words.items():
+        around = tree.around[number]
+        while around > 0 and words.get(around) != word:
+            around = tree.around[around]
+        if around <= 0:
             prose, text = taken.get(word, (0, 0))
-            taken[word] = prose + part.prose, text + part.text
+            taken[word] = prose + tree.prose[number], text + tree.text[number]
     return taken
-
-
-def _is_within(part: Part, word: str, named: dict[Element, Verdict]) -> bool:
-    around = part.parent
-    while around is not None:
-        said = named.get(around.element)
-        if said is not None and said.word == word:
-            return True
-        around = around.parent
-    return False

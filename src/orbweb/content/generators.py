@@ -8,11 +8,15 @@ is there decides. Never: looks at text.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-from orbweb.content.names import Names
+MAX_FRAME = 2_000
+"""Elements whose names are read, from the top of the page; the frame of a page comes before its content."""
+
+_FRAME = ("body", "div", "main", "article", "section", "table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,15 +386,27 @@ TABLE = (
     ),
 )
 
-_BY_MARK = {mark: place for place, generator in reversed(tuple(enumerate(TABLE))) for mark in generator.marks}
-_BY_META = {mark: place for mark, place in _BY_MARK.items() if mark[0] not in ".#"}
+
+def _index(sign: str) -> dict[str, int]:
+    """The place in the table of each mark that begins with a sign."""
+    marks = ((place, mark) for place, generator in enumerate(TABLE) for mark in generator.marks)
+    return {mark[1:]: place for place, mark in marks if mark[0] == sign}
 
 
-def find(dom: Dom, names: Names) -> list[Generator]:
+_BY_CLASS = _index(".")
+_BY_ID = _index("#")
+_BY_META = {
+    mark: place for place, generator in enumerate(TABLE) for mark in generator.marks if mark[0] not in ".#"
+}
+
+
+def find(dom: Dom) -> list[Generator]:
     """The generators that left their marks on a page, in the order of the table."""
-    marks = {"." + name for attribute in names.classes for name in attribute.split()}
-    marks.update("#" + name for name in names.ids)
-    places = {_BY_MARK[mark] for mark in _BY_MARK.keys() & marks}
+    frame = islice(dom.iter_elements(_FRAME), MAX_FRAME)
+    classes = " ".join([element.attr("class") or "" for element in frame]).split()
+    ids = [element.attr("id") or "" for element in islice(dom.select("[id]"), MAX_FRAME)]
+    places = {_BY_CLASS[name] for name in _BY_CLASS.keys() & set(classes)}
+    places.update(_BY_ID[name] for name in _BY_ID.keys() & set(ids))
     for said in _stated(dom):
         places.update(place for mark, place in _BY_META.items() if said.startswith(mark))
     return [TABLE[place] for place in sorted(places)]

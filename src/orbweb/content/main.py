@@ -13,13 +13,15 @@ from turbohtml import Document as Dom
 from turbohtml import Element
 
 from orbweb.content import article, blocks, chrome, data, generators, hidden, names, scoring
-from orbweb.content.names import Names
+from orbweb.content.blocks import Block
 from orbweb.content.scoring import Tree
 
 LEAST_GENERATED = 200
 """Characters that the content of a known generator has at least; with less its marks are taken for chance."""
 LITTLE = 400
 """Characters of content below which a page is asked whether it carries more as data."""
+ROOT = 0.5
+"""Share of the text that the only `<main>` or `<article>` of a page must hold for all content to be in it."""
 LONG = 100
 """Characters of a block that is running text."""
 LISTING = 0.3
@@ -41,8 +43,7 @@ def choose(dom: Dom) -> Main:
     body = dom.select_one("body")
     if body is None:
         return Main(Element("body"), 0.0, "", 0)
-    named = names.read(dom)
-    found = generators.find(dom, named)
+    found = generators.find(dom)
     stated = article.is_stated(dom)
     scripts = data.scripts(dom)
     unseen = hidden.drop(body)
@@ -51,43 +52,55 @@ def choose(dom: Dom) -> Main:
         if element is not None and len(element.text) >= LEAST_GENERATED:
             return Main(element, 0.95, generator.name, unseen)
     chrome.drop_places(body, shell=bool(scripts))
-    element, confidence = _general(body, named, stated=stated)
+    element, confidence = _general(_root(body), stated=stated)
     if (little := len(" ".join(element.text.split()))) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)
     return Main(element, confidence, "", unseen)
 
 
-def _general(body: Element, named: Names, *, stated: bool) -> tuple[Element, float]:
+def _root(body: Element) -> Element:
+    """The one element that the page calls its main part or its article, if it holds most of the text."""
+    for tag in ("main", "article"):
+        found = body.select(tag)
+        if len(found) == 1 and len(found[0].text) >= ROOT * len(body.text):
+            return found[0]
+    return body
+
+
+def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
     """The content of a page of unknown make without its chrome, and how sure that is."""
-    found = blocks.read(body)
+    found = blocks.read(root)
     if found is None:
-        return body, 0.2
-    tree = Tree(body, found)
-    chrome.drop_named(named, tree, article=stated)
-    top = scoring.descend(tree.root, listing=tree.root.prose < LISTING * tree.root.text)
+        return root, 0.2
+    tree = Tree(root, found)
+    chrome.drop_named(names.read(root), tree, article=stated)
+    top = tree.descend(0, listing=tree.prose[0] < LISTING * tree.text[0])
     inside = tree.inside(top)
     size = sum(block.size for block in inside)
     own = size - sum(block.linked for block in inside)
     running = sum(block.size for block in inside if block.size >= LONG and block.linked < 0.3 * block.size)
     stated = stated and running > 0.4 * own
-    element = top.element
     if stated or running >= 0.65 * size or running >= 0.9 * own:
-        top = scoring.descend(Tree(element, scoring.columns(inside)).root if stated else top)
-        element = _article(top.element, tree, stated=stated)
-    return element, _confidence(running, size, stated=stated)
+        top = _narrowed(tree, top, inside) if stated else tree.descend(top)
+        _clean(tree, top, stated=stated)
+    return tree.elements[top], _confidence(running, size, stated=stated)
 
 
-def _article(element: Element, tree: Tree, *, stated: bool) -> Element:
-    """The article with its lede, cleaned."""
-    everything = tree.inside(tree.root)
-    part = tree.get(element)
-    inside = tree.inside(part) if part else []
+def _narrowed(tree: Tree, top: int, inside: list[Block]) -> int:
+    """The element in which the great columns are."""
+    columns = Tree(tree.elements[top], scoring.columns(inside))
+    return tree.numbers[columns.elements[columns.descend(0)]]
+
+
+def _clean(tree: Tree, top: int, *, stated: bool) -> None:
+    """Make an article of an element: its lede comes in, what is no text of it goes."""
+    element, inside = tree.elements[top], tree.inside(top)
+    everything = tree.inside(0)
     leading = article.ledes(everything, everything.index(inside[0])) if inside else []
     article.prune(element, inside, stated=stated)
     for lede in reversed(leading):
         element.insert(0, lede.extract())
-    return element
 
 
 def _confidence(running: float, size: float, *, stated: bool) -> float:

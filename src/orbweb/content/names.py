@@ -8,21 +8,21 @@ of pages use it for the same thing.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from turbohtml import Document as Dom
 from turbohtml import Element
 
 MAX_NAMES = 500
 """Characters of a class attribute that are read."""
 MAX_ELEMENTS = 20_000
-"""Elements whose names are read, from the top of the page; the frame of a page comes before its content."""
+"""Elements whose names are read, from the top."""
 
-_FRAME = (
-    *("html", "body", "div", "main", "article", "section", "header", "nav", "aside", "footer", "form", "figure"),
+_TAGS = (
+    *("body", "div", "main", "article", "section", "header", "nav", "aside", "footer", "form", "figure"),
     *("ul", "ol", "li", "dl", "table", "td", "p", "h1", "h2", "h3", "h4", "h5", "h6"),
 )
 
@@ -34,11 +34,10 @@ class Names(NamedTuple):
     ids: dict[str, Element]
 
 
-def read(dom: Dom) -> Names:
-    """The names of the elements that make the frame of a page. Inline elements are none of it."""
+def read(root: Element) -> Names:
+    """The names of the elements in `root`, but not of inline ones."""
     classes: dict[str, list[Element]] = {}
-    ids: dict[str, Element] = {}
-    for element in islice(dom.iter_elements(_FRAME), MAX_ELEMENTS):
+    for element in islice(root.iter_elements(_TAGS), MAX_ELEMENTS):
         names = element.attr("class")
         if names:
             same = classes.get(names)
@@ -46,9 +45,15 @@ def read(dom: Dom) -> Names:
                 classes[names] = [element]
             else:
                 same.append(element)
-    for element in islice(dom.select("[id]"), MAX_ELEMENTS):
-        ids[element.attr("id") or ""] = element
+    ids = {element.attr("id") or "": element for element in islice(root.select("[id]"), MAX_ELEMENTS)}
     return Names(classes, ids)
+
+
+def verdicts(names: Collection[str]) -> Iterator[tuple[str, Verdict]]:
+    """What class or id attributes say. Most hold none of the words and are passed over."""
+    present = _ENDINGS.intersection(_split("\n".join(names)))
+    candidates = dict.fromkeys([attribute for word in present for attribute in names if word in attribute])
+    return ((attribute, said) for attribute in candidates if (said := verdict(attribute)))
 
 
 class Kind(Enum):
@@ -93,24 +98,20 @@ _WORDS = (
     | dict.fromkeys(("teaser", "teasers"), Kind.CARDS)
 )
 _PAIRS = dict.fromkeys(_CHROME_PAIRS.split(), Kind.CHROME) | dict.fromkeys(_COMMENT_PAIRS.split(), Kind.COMMENTS)
-_ENDINGS = {
-    spelling
-    for word in (*_WORDS, *(pair.partition("-")[2] for pair in _PAIRS))
-    for spelling in (word, word.capitalize(), word.upper())
-}
+_SECOND = {pair.partition("-")[2] for pair in _PAIRS}
+_ENDINGS = {spelling for word in (*_WORDS, *_SECOND) for spelling in (word, word.capitalize(), word.upper())}
 _split = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 
 
 @lru_cache(maxsize=16_384)
 def verdict(names: str) -> Verdict | None:
-    """What a class or id attribute says; None where it says nothing, which is nearly always and soon clear."""
-    names = names[:MAX_NAMES]
-    if _ENDINGS.isdisjoint(_split(names)):
-        return None
-    for name in names.split():
+    """What a class or id attribute says; None where it says nothing."""
+    for name in names[:MAX_NAMES].split():
         before = ""
         for word in map(str.lower, _split(name)):
-            kind = _WORDS.get(word) or _PAIRS.get(f"{before}-{word}")
+            kind = _WORDS.get(word)
+            if kind is None and word in _SECOND:
+                kind = _PAIRS.get(f"{before}-{word}")
             if kind is not None:
                 return Verdict(kind, word)
             before = word

@@ -6,7 +6,6 @@ Always: linear in the page, whatever its depth. Never: changes the DOM.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from turbohtml import Element
 
@@ -20,97 +19,86 @@ COLUMN = 0.2
 """Share of the heaviest column's prose below which another column is no part of an article."""
 
 _WHOLE = frozenset(("p", "ul", "ol", "blockquote", "pre", "li", "dl"))
-
-
-@dataclass(slots=True, eq=False)
-class Part:
-    """An element of a page that holds text: its own prose and text and, once weighed, those of all in it."""
-
-    element: Element
-    parent: Part | None
-    prose: float = 0
-    text: float = 0
-    parts: list[Part] = field(default_factory=list)
+_NOWHERE = -1
 
 
 class Tree:
-    """The elements of a page that hold text, from the body down."""
+    """The elements that hold text, each under a number, with the prose and the text in them.
 
-    __slots__ = ("_parts", "blocks", "root")
+    Number 0 is the root, and an element has a higher number than those around it. Plain lists hold it together:
+    objects that refer to each other would keep pages in memory until the next collection.
+    """
 
-    def __init__(self, body: Element, blocks: Sequence[Block]) -> None:
-        self.root = Part(body, None)
+    __slots__ = ("around", "blocks", "elements", "numbers", "prose", "text")
+
+    def __init__(self, root: Element, blocks: Sequence[Block]) -> None:
         self.blocks = blocks
-        self._parts = {body: self.root}
+        self.elements = [root]
+        self.numbers = {root: 0}
+        self.around = [_NOWHERE]
+        self.prose: list[float] = [0]
+        self.text: list[float] = [0]
         for block in blocks:
-            part = self._part(block.element)
-            part.prose += block.prose
-            part.text += block.size
-        # A part is known before those in it.
-        for part in reversed(self._parts.values()):
-            if part.parent is not None:
-                part.parent.prose += part.prose
-                part.parent.text += part.text
+            number = self._number(block.element)
+            self.prose[number] += block.prose
+            self.text[number] += block.size
+        for number in range(len(self.elements) - 1, 0, -1):
+            around = self.around[number]
+            self.prose[around] += self.prose[number]
+            self.text[around] += self.text[number]
 
-    def get(self, element: Element) -> Part | None:
-        """The part that an element is; None where it holds no text."""
-        return self._parts.get(element)
+    def drop(self, number: int) -> None:
+        """Take an element out, and its weight from those around it."""
+        prose, text = self.prose[number], self.text[number]
+        around, self.around[number] = self.around[number], _NOWHERE
+        while around != _NOWHERE:
+            self.prose[around] -= prose
+            self.text[around] -= text
+            around = self.around[around]
 
-    def drop(self, part: Part) -> None:
-        """Take the weight of a part from those around it, and the part out of the tree."""
-        around = part.parent
-        if around is None:
-            return
-        around.parts.remove(part)
-        part.parent = None
-        while around is not None:
-            around.prose -= part.prose
-            around.text -= part.text
-            around = around.parent
+    def inside(self, top: int) -> list[Block]:
+        """The blocks that are in an element, in document order."""
+        within = [False] * len(self.elements)
+        within[top] = True
+        for number in range(top + 1, len(within)):
+            around = self.around[number]
+            within[number] = around != _NOWHERE and within[around]
+        return [block for block in self.blocks if within[self.numbers[block.element]]]
 
-    def inside(self, top: Part) -> list[Block]:
-        """The blocks that are in a part, in document order."""
-        found = {top.element}
-        pending = [top]
-        while pending:
-            for part in pending.pop().parts:
-                found.add(part.element)
-                pending.append(part)
-        return [block for block in self.blocks if block.element in found]
+    def descend(self, top: int, *, listing: bool = False) -> int:
+        """The deepest element that holds nearly all the prose; of a listing, nearly all the text."""
+        weights = self.text if listing else self.prose
+        heaviest = list(range(len(weights)))
+        for number in range(len(weights) - 1, 0, -1):
+            around = self.around[number]
+            if around != _NOWHERE and (heaviest[around] == around or weights[number] >= weights[heaviest[around]]):
+                heaviest[around] = number
+        while (inner := heaviest[top]) != top:
+            if not weights[inner] > 0 or weights[inner] < TOGETHER * weights[top]:
+                break
+            if self.elements[inner].tag in _WHOLE:
+                break
+            top = inner
+        return top
 
-    def _part(self, element: Element) -> Part:
-        """The part of an element; parts are made from the first known one around it down."""
-        path: list[Element] = []
-        node: object = element
-        while isinstance(node, Element) and node not in self._parts and len(path) < MAX_DEPTH:
+    def _number(self, element: Element) -> int:
+        """The number of an element; numbers are given from the first known element around it down."""
+        number = self.numbers.get(element)
+        if number is not None:
+            return number
+        path = [element]
+        node = element.parent
+        while isinstance(node, Element) and (number := self.numbers.get(node)) is None and len(path) < MAX_DEPTH:
             path.append(node)
             node = node.parent
-        part = self._parts.get(node, self.root) if isinstance(node, Element) else self.root
-        for below in reversed(path):
-            inner = Part(below, part)
-            part.parts.append(inner)
-            part = self._parts[below] = inner
-        return part
-
-
-def descend(top: Part, *, listing: bool = False) -> Part:
-    """The deepest part that holds nearly all the prose; of a listing, nearly all the text."""
-    part = top
-    while part.parts:
-        inner = max(part.parts, key=_text if listing else _prose)
-        held, whole = (inner.text, part.text) if listing else (inner.prose, part.prose)
-        if held <= 0 or held < TOGETHER * whole or inner.element.tag in _WHOLE:
-            break
-        part = inner
-    return part
-
-
-def _prose(part: Part) -> float:
-    return part.prose
-
-
-def _text(part: Part) -> float:
-    return part.text
+        around = number or 0
+        for inner in reversed(path):
+            self.around.append(around)
+            around = self.numbers[inner] = len(self.elements)
+            self.elements.append(inner)
+            self.prose.append(0)
+            self.text.append(0)
+        return around
 
 
 def columns(blocks: Iterable[Block]) -> list[Block]:
@@ -118,11 +106,11 @@ def columns(blocks: Iterable[Block]) -> list[Block]:
     prose: dict[Element, float] = {}
     places: list[tuple[Block, Element]] = []
     for block in blocks:
-        if own := block.prose:
+        if block.prose:
             column = block.column
             if block.tag == "li" and isinstance(column.parent, Element):
                 column = column.parent
-            prose[column] = prose.get(column, 0) + own
+            prose[column] = prose.get(column, 0) + block.prose
             places.append((block, column))
     least = COLUMN * max(prose.values(), default=0)
     return [block for block, column in places if prose[column] >= least]

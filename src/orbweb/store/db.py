@@ -277,10 +277,11 @@ class Database:
             self.go_on()
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
-        """The rows of a query, read as they are consumed."""
+        """The rows of a query, read as they are consumed; whoever stops early may close the database first."""
         query = self._queries[name]
         try:
-            yield from self._connection.execute(query.sql, query.values(values))
+            for row in self._connection.execute(query.sql, query.values(values)):  # noqa: UP028
+                yield row
         except sqlite3.Error as error:
             raise self._explain(error) from error
 
