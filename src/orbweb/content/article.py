@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
+from operator import itemgetter
 
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-from orbweb.content.blocks import Block
+from orbweb.content.blocks import SENTENCE, Block
+from orbweb.content.scoring import COLUMN, TOGETHER
 
 PARAGRAPH = 60
 """Characters of a block without many links that is a paragraph if another stands beside it."""
@@ -20,6 +23,13 @@ SOLITARY = 140
 LEDE = 80
 """Characters of a block between title and text that belongs to the text."""
 MAX_LEDES = 3
+LEAST = 600
+"""Characters of a column of paragraphs that is surely the text of an article."""
+SHARE = 0.1
+"""Share of the characters of the page, blanks and all, that such a column has."""
+WIDER = 2
+"""How many times the text of the column an element around it may hold to be looked at for title and lede."""
+MAX_AROUND = 8
 
 _CAPTIONS = "figcaption, [class*=caption i], [class*=credit i]"
 _NO_LEDE = f"figure *, [class*=caption i] *, {_CAPTIONS}, [class*=meta i], [class*=author i]"
@@ -39,6 +49,29 @@ def is_stated(dom: Dom) -> bool:
         if name == "og:type" and (meta.attr("content") or "").lower().startswith("article"):
             return True
     return dom.select_one("[itemprop=articleBody]") is not None
+
+
+def column(body: Element) -> Element | None:
+    """The element around title and text, where nearly all paragraphs are in one column."""
+    columns: dict[Element, int] = {}
+    for paragraph in body.select("p"):
+        size = len(paragraph.text)
+        around = paragraph.parent
+        if size >= SENTENCE and isinstance(around, Element):
+            columns[around] = columns.get(around, 0) + size
+    if not columns:
+        return None
+    most, element = max(((size, element) for element, size in columns.items()), key=itemgetter(0))
+    great = sum(size for size in columns.values() if size >= COLUMN * most)
+    if most < max(LEAST, SHARE * len(body.text), TOGETHER * great):
+        return None
+    for around in islice(element.ancestors, MAX_AROUND):
+        if not isinstance(around, Element) or around.tag == "body":
+            break
+        if len(around.text) > WIDER * most:
+            break
+        element = around
+    return element
 
 
 def ledes(blocks: Sequence[Block], start: int) -> list[Element]:

@@ -52,15 +52,17 @@ def choose(dom: Dom) -> Main:
         if element is not None and len(element.text) >= LEAST_GENERATED:
             return Main(element, 0.95, generator.name, unseen)
     chrome.drop_places(body, shell=bool(scripts))
-    element, confidence = _general(_root(body), stated=stated)
+    element, confidence = _general(_root(body, stated=stated), stated=stated)
     if (little := len(" ".join(element.text.split()))) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)
     return Main(element, confidence, "", unseen)
 
 
-def _root(body: Element) -> Element:
-    """The one element that the page calls its main part or its article, if it holds most of the text."""
+def _root(body: Element, *, stated: bool) -> Element:
+    """The element that surely holds all content, so that what is outside needs no look."""
+    if stated and (column := article.column(body)) is not None:
+        return column
     for tag in ("main", "article"):
         found = body.select(tag)
         if len(found) == 1 and len(found[0].text) >= ROOT * len(body.text):
