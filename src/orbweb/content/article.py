@@ -14,7 +14,7 @@ from turbohtml import Document as Dom
 from turbohtml import Element
 
 from orbweb.content.blocks import SENTENCE, Block
-from orbweb.content.scoring import COLUMN, TOGETHER
+from orbweb.content.scoring import COLUMN, TOGETHER, Tree
 
 PARAGRAPH = 60
 """Characters of a block without many links that is a paragraph if another stands beside it."""
@@ -74,28 +74,26 @@ def column(body: Element) -> Element | None:
     return element
 
 
-def ledes(blocks: Sequence[Block], start: int) -> list[Element]:
-    """The paragraphs between the title and block number `start`, where the text begins."""
-    title = next((place for place in range(start - 1, -1, -1) if blocks[place].tag == "h1"), None)
-    if title is None:
-        return []
-    found = (block for block in blocks[title + 1 : start] if block.tag in ("p", "div", "h2"))
-    fitting = (block for block in found if block.size >= LEDE and block.linked < block.size / 5)
-    return [block.element for block in fitting if block.is_leaf() and not block.element.matches(_NO_LEDE)][
-        :MAX_LEDES
-    ]
+def ledes(tree: Tree, text: Sequence[Block]) -> list[Element]:
+    """The paragraphs between the title and the text."""
+    blocks = tree.inside(0)
+    start = blocks.index(text[0])
+    title = next((place for place in range(start - 1, -1, -1) if blocks[place].tag == "h1"), start)
+    found = (
+        block for block in blocks[title + 1 : start] if block.tag in ("p", "div", "h2") and tree.is_leaf(block)
+    )
+    fitting = (block.element for block in found if block.size >= LEDE and block.linked < block.size / 5)
+    return [element for element in islice(fitting, MAX_LEDES) if not element.matches(_NO_LEDE)]
 
 
-def prune(element: Element, blocks: Sequence[Block], *, stated: bool) -> None:
+def prune(tree: Tree, top: int, *, stated: bool) -> None:
     """Drop captions and links; of a stated article also the labels before and after its paragraphs."""
+    element, blocks = tree.elements[top], tree.inside(top)
     element.remove(_CAPTIONS)
     first, last = _extent(blocks) if stated else (0, len(blocks))
     for place, block in enumerate(blocks):
-        if (
-            block.element is not element
-            and _is_dead(block, before=place < first, after=place > last)
-            and block.is_leaf()
-        ):
+        dead = block.element is not element and _is_dead(block, before=place < first, after=place > last)
+        if dead and tree.is_leaf(block):
             block.element.extract()
 
 
