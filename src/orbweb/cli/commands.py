@@ -297,7 +297,7 @@ def crawl(
     from orbweb.app import Request
 
     request = Request(urls or (), project, config, settings, new_run, refresh=refresh)
-    _run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress)
+    raise typer.Exit(_run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress))
 
 
 @app.command()
@@ -405,7 +405,7 @@ def resume(
     from orbweb.app import Request
 
     request = Request((), project, config, settings, refresh=refresh)
-    _run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress)
+    raise typer.Exit(_run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress))
 
 
 @app.command()
@@ -438,10 +438,11 @@ def recrawl(
     from orbweb.app import Request
 
     request = Request((), project, config, settings, refresh=refresh, due=due)
-    _run("recrawl", request, workspace, create=False, as_json=as_json, quiet=no_progress)
+    raise typer.Exit(_run("recrawl", request, workspace, create=False, as_json=as_json, quiet=no_progress))
 
 
-def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, quiet: bool) -> None:
+def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, quiet: bool) -> int:
+    """Crawl and tell how it went; the exit code."""
     from orbweb import app as application
     from orbweb.cli.progress import Display
 
@@ -450,7 +451,7 @@ def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, qu
     with _open(path, create=create) as workspace, Display(quiet=quiet) as display:
         report = verbs[verb](workspace, request, watch=display.watch, note=display.note)
     output.emit(report, output.crawl_text, as_json=as_json)
-    raise typer.Exit(application.exit_code(report))
+    return application.exit_code(report)
 
 
 @app.command()
@@ -818,12 +819,16 @@ def doctor(
 
 @app.command()
 def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
-    """Crawl a small site that comes with orbweb, served on loopback."""
+    """Crawl a small site that comes with orbweb, served on loopback, and write its pages as Markdown."""
     from orbweb import demo as site
     from orbweb.app import Request
+    from orbweb.library import Workspace
 
     settings = {"limits": {"rate": "max"}}
     with site.serve() as url:
         typer.echo(f"demo site at {url}", err=True)
         request = Request((url,), "demo", None, settings, new_run=True)
-        _run("crawl", request, workspace, create=True, as_json=False, quiet=no_progress)
+        code = _run("crawl", request, workspace, create=True, as_json=False, quiet=no_progress)
+    done = Workspace(workspace).export("demo", to="markdown", out=workspace / "demo-markdown")
+    typer.echo(f"Markdown of {done.pages} pages: {done.out}")
+    raise typer.Exit(code)

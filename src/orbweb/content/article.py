@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
+from operator import itemgetter
 
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-from orbweb.content.blocks import Block
+from orbweb.content.blocks import SENTENCE, Block
+from orbweb.content.scoring import COLUMN, TOGETHER, Tree
 
 PARAGRAPH = 60
 """Characters of a block without many links that is a paragraph if another stands beside it."""
@@ -20,6 +23,13 @@ SOLITARY = 140
 LEDE = 80
 """Characters of a block between title and text that belongs to the text."""
 MAX_LEDES = 3
+LEAST = 600
+"""Characters of a column of paragraphs that is surely the text of an article."""
+SHARE = 0.1
+"""Share of the characters of the page, blanks and all, that such a column has."""
+WIDER = 2
+"""How many times the text of the column an element around it may hold to be looked at for title and lede."""
+MAX_AROUND = 8
 
 _CAPTIONS = "figcaption, [class*=caption i], [class*=credit i]"
 _NO_LEDE = f"figure *, [class*=caption i] *, {_CAPTIONS}, [class*=meta i], [class*=author i]"
@@ -41,28 +51,49 @@ def is_stated(dom: Dom) -> bool:
     return dom.select_one("[itemprop=articleBody]") is not None
 
 
-def ledes(blocks: Sequence[Block], start: int) -> list[Element]:
-    """The paragraphs between the title and block number `start`, where the text begins."""
-    title = next((place for place in range(start - 1, -1, -1) if blocks[place].tag == "h1"), None)
-    if title is None:
-        return []
-    found = (block for block in blocks[title + 1 : start] if block.tag in ("p", "div", "h2"))
-    fitting = (block for block in found if block.size >= LEDE and block.linked < block.size / 5)
-    return [block.element for block in fitting if block.is_leaf() and not block.element.matches(_NO_LEDE)][
-        :MAX_LEDES
-    ]
+def column(body: Element) -> Element | None:
+    """The element around title and text, where nearly all paragraphs are in one column."""
+    columns: dict[Element, int] = {}
+    for paragraph in body.select("p"):
+        size = len(paragraph.text)
+        around = paragraph.parent
+        if size >= SENTENCE and isinstance(around, Element):
+            columns[around] = columns.get(around, 0) + size
+    if not columns:
+        return None
+    most, element = max(((size, element) for element, size in columns.items()), key=itemgetter(0))
+    great = sum(size for size in columns.values() if size >= COLUMN * most)
+    if most < max(LEAST, SHARE * len(body.text), TOGETHER * great):
+        return None
+    for around in islice(element.ancestors, MAX_AROUND):
+        if not isinstance(around, Element) or around.tag == "body":
+            break
+        if len(around.text) > WIDER * most:
+            break
+        element = around
+    return element
 
 
-def prune(element: Element, blocks: Sequence[Block], *, stated: bool) -> None:
+def ledes(tree: Tree, text: Sequence[Block]) -> list[Element]:
+    """The paragraphs between the title and the text."""
+    blocks = tree.inside(0)
+    start = blocks.index(text[0])
+    title = next((place for place in range(start - 1, -1, -1) if blocks[place].tag == "h1"), start)
+    found = (
+        block for block in blocks[title + 1 : start] if block.tag in ("p", "div", "h2") and tree.is_leaf(block)
+    )
+    fitting = (block.element for block in found if block.size >= LEDE and block.linked < block.size / 5)
+    return [element for element in islice(fitting, MAX_LEDES) if not element.matches(_NO_LEDE)]
+
+
+def prune(tree: Tree, top: int, *, stated: bool) -> None:
     """Drop captions and links; of a stated article also the labels before and after its paragraphs."""
+    element, blocks = tree.elements[top], tree.inside(top)
     element.remove(_CAPTIONS)
     first, last = _extent(blocks) if stated else (0, len(blocks))
     for place, block in enumerate(blocks):
-        if (
-            block.element is not element
-            and _is_dead(block, before=place < first, after=place > last)
-            and block.is_leaf()
-        ):
+        dead = block.element is not element and _is_dead(block, before=place < first, after=place > last)
+        if dead and tree.is_leaf(block):
             block.element.extract()
 
 

@@ -79,10 +79,6 @@ class Block:
     linked: int = 0
     prose: float = 0
 
-    def is_leaf(self) -> bool:
-        """Whether its element holds no other block of weight."""
-        return len(" ".join(self.element.text.split())) <= 1.3 * self.size + 20
-
 
 def read(root: Element) -> list[Block] | None:
     """The blocks of an element; None where it has too much text to be weighed.

@@ -6,6 +6,8 @@ by it; a page that is nothing but chrome keeps it. Never: reads text, only how m
 
 from __future__ import annotations
 
+from itertools import islice
+
 from turbohtml import Element
 
 from orbweb.content.names import Kind, Names, Verdict, verdicts
@@ -13,6 +15,8 @@ from orbweb.content.scoring import Tree
 
 LEAST = 100
 """Characters without which a page is nothing but chrome."""
+MAX_HEADERS = 100
+"""Headers of which it is asked whether they are those of the page."""
 MAX_TEXT = 0.6
 """Share of a page's text that one word may take."""
 MAX_PROSE = {Kind.CHROME: 0.4, Kind.CARDS: 0.4, Kind.COMMENTS: 0.6, Kind.REVIEWS: 0.9}
@@ -20,7 +24,7 @@ MAX_PROSE = {Kind.CHROME: 0.4, Kind.CARDS: 0.4, Kind.COMMENTS: 0.6, Kind.REVIEWS
 MAX_PROSE_ARTICLE = 0.9
 """The same of the comments of what states that it is an article."""
 
-_TAGS = ("nav", "footer", "aside", "header")
+_TAGS = ("nav", "footer", "aside")
 _ROLES = frozenset(
     (
         *("navigation", "banner", "contentinfo", "search", "complementary", "dialog", "alertdialog"),
@@ -37,11 +41,8 @@ def drop_places(body: Element, *, shell: bool) -> None:
     A page that has nothing else keeps its lists of links, unless it may be a shell: a shell's content is not there
     yet, and its chrome is that of every other page.
     """
-    found = [
-        element
-        for element in body.iter_elements(_TAGS)
-        if element.tag != "header" or element.closest("article, main") is None
-    ]
+    found = list(body.iter_elements(_TAGS))
+    found += [header for header in islice(body.iter_elements(("header",)), MAX_HEADERS) if _is_of_page(header)]
     found += [element for element in body.select("[role]") if element.attr("role") in _ROLES]
     for element in found:
         element.extract()
@@ -49,6 +50,10 @@ def drop_places(body: Element, *, shell: bool) -> None:
         for element in found:
             if element.tag in _LISTS:
                 body.append(element)
+
+
+def _is_of_page(header: Element) -> bool:
+    return header.closest("article, main") is None
 
 
 def drop_named(names: Names, tree: Tree, *, article: bool) -> None:

@@ -15,6 +15,10 @@ from turbohtml import Element
 
 MAX_FRAME = 2_000
 """Elements whose names are read, from the top of the page; the frame of a page comes before its content."""
+LEAST = 40
+"""Characters that the content has at least; with less the marks are taken for chance."""
+MAX_DEPTH = 100
+"""Elements around a part among which another part is looked for."""
 
 _FRAME = ("body", "div", "main", "article", "section", "table")
 
@@ -435,7 +439,7 @@ def content(generator: Generator, body: Element) -> Element | None:
 def _first(body: Element, selectors: tuple[str, ...]) -> Element | None:
     for selector in selectors:
         found = body if selector == "body" else body.select_one(selector)
-        if found is not None and found.text.strip():
+        if found is not None and len(found.text.strip()) >= LEAST:
             return found
     return None
 
@@ -443,7 +447,7 @@ def _first(body: Element, selectors: tuple[str, ...]) -> Element | None:
 def _joined(body: Element, selector: str) -> Element | None:
     """One element that holds the parts, which are moved into it; a part within a part comes with it."""
     parts = body.select(selector)
-    if not parts:
+    if not any(part.text.strip() for part in parts):
         return None
     joined = Element("div")
     for part in parts:
@@ -455,7 +459,7 @@ def _joined(body: Element, selector: str) -> Element | None:
 
 
 def _within(part: Element, joined: Element) -> bool:
-    return any(ancestor is joined for ancestor in part.ancestors)
+    return any(ancestor is joined for ancestor in islice(part.ancestors, MAX_DEPTH))
 
 
 def _put_title(body: Element, element: Element, selector: str) -> None:

@@ -25,6 +25,7 @@ _NO_TEXT = (
     *("script", "style", "template", "iframe", "object", "embed", "canvas", "svg", "noscript", "video", "audio"),
     *("map", "link", "meta", "button", "select", "input", "textarea", "datalist", "progress", "meter", "dialog"),
 )
+_TITLES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"))
 _MARKED = "[hidden], [aria-hidden=true], [style]"
 _FOR_LISTENERS = ".sr-only, .visually-hidden, .visuallyhidden, .screen-reader-text"
 _hides = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE).search
@@ -39,6 +40,8 @@ def drop(body: Element) -> int:
     for element in list(body.iter_elements(_NO_TEXT)):
         if element.tag == "noscript":
             spare.append(element)
+        elif element.tag == "button" and isinstance(element.parent, Element) and element.parent.tag in _TITLES:
+            element.tag = "span"
         else:
             element.extract()
     _settle(spare, body)

@@ -16,8 +16,6 @@ from orbweb.content import article, blocks, chrome, data, generators, hidden, na
 from orbweb.content.blocks import Block
 from orbweb.content.scoring import Tree
 
-LEAST_GENERATED = 200
-"""Characters that the content of a known generator has at least; with less its marks are taken for chance."""
 LITTLE = 400
 """Characters of content below which a page is asked whether it carries more as data."""
 ROOT = 0.5
@@ -48,19 +46,20 @@ def choose(dom: Dom) -> Main:
     scripts = data.scripts(dom)
     unseen = hidden.drop(body)
     for generator in found:
-        element = generators.content(generator, body)
-        if element is not None and len(element.text) >= LEAST_GENERATED:
+        if (element := generators.content(generator, body)) is not None:
             return Main(element, 0.95, generator.name, unseen)
     chrome.drop_places(body, shell=bool(scripts))
-    element, confidence = _general(_root(body), stated=stated)
+    element, confidence = _general(_root(body, stated=stated), stated=stated)
     if (little := len(" ".join(element.text.split()))) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)
     return Main(element, confidence, "", unseen)
 
 
-def _root(body: Element) -> Element:
-    """The one element that the page calls its main part or its article, if it holds most of the text."""
+def _root(body: Element, *, stated: bool) -> Element:
+    """The element that surely holds all content, so that what is outside needs no look."""
+    if stated and (column := article.column(body)) is not None:
+        return column
     for tag in ("main", "article"):
         found = body.select(tag)
         if len(found) == 1 and len(found[0].text) >= ROOT * len(body.text):
@@ -90,17 +89,16 @@ def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
 def _narrowed(tree: Tree, top: int, inside: list[Block]) -> int:
     """The element in which the great columns are."""
     columns = Tree(tree.elements[top], scoring.columns(inside))
-    return tree.numbers[columns.elements[columns.descend(0)]]
+    return tree.numbers.get(columns.elements[columns.descend(0)], top)
 
 
 def _clean(tree: Tree, top: int, *, stated: bool) -> None:
     """Make an article of an element: its lede comes in, what is no text of it goes."""
-    element, inside = tree.elements[top], tree.inside(top)
-    everything = tree.inside(0)
-    leading = article.ledes(everything, everything.index(inside[0])) if inside else []
-    article.prune(element, inside, stated=stated)
+    text = tree.inside(top)
+    leading = article.ledes(tree, text) if text else []
+    article.prune(tree, top, stated=stated)
     for lede in reversed(leading):
-        element.insert(0, lede.extract())
+        tree.elements[top].insert(0, lede.extract())
 
 
 def _confidence(running: float, size: float, *, stated: bool) -> float:

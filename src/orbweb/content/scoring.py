@@ -56,6 +56,10 @@ class Tree:
             self.text[around] -= text
             around = self.around[around]
 
+    def is_leaf(self, block: Block) -> bool:
+        """Whether the element of a block holds no other block of weight."""
+        return self.text[self.numbers[block.element]] <= 1.3 * block.size + 20
+
     def inside(self, top: int) -> list[Block]:
         """The blocks that are in an element, in document order."""
         within = [False] * len(self.elements)
