@@ -42,6 +42,8 @@ class Past(NamedTuple):
 def marks(db: Database, run: Run) -> list[CarryRow]:
     """What a recrawl has to change in its rows, now that it has read everything."""
     carried = db.all("carried_urls", run_id=run.id)
+    if not carried:
+        return []
     reached = _reached(db, run)
     right = ((number, was, Carried.KNOWN if reached[number] else Carried.UNLINKED) for number, was in carried)
     return [CarryRow(now.value, run.id, number) for number, was, now in right if was != now]
@@ -52,7 +54,7 @@ def _reached(db: Database, run: Run) -> bytearray:
     reached = bytearray(db.value("most_urls", run_id=run.id) + 1)
     for (number,) in db.each("graph_roots", run_id=run.id):
         reached[number] = 1
-    unread = {number: _earlier_links(db, run, key) for number, key in db.all("unread_urls", run_id=run.id)}
+    unread: dict[int, str] = dict(db.all("unread_urls", run_id=run.id))
     passed = list(unread)
     for number, packed in db.each("graph_records", run_id=run.id):
         if reached[number]:
@@ -62,7 +64,8 @@ def _reached(db: Database, run: Run) -> bytearray:
     while found := [number for number in passed if reached[number]]:
         passed = [number for number in passed if not reached[number]]
         for number in found:
-            _mark(reached, unread[number] if number in unread else _links(db, run.id, number))
+            earlier = number in unread
+            _mark(reached, _earlier_links(db, run, unread[number]) if earlier else _links(db, run.id, number))
     return reached
 
 
