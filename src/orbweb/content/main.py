@@ -80,7 +80,7 @@ def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
     own = size - sum(block.linked for block in inside)
     running = sum(block.size for block in inside if block.size >= LONG and block.linked < 0.3 * block.size)
     stated = stated and running > 0.4 * own
-    if stated or running >= 0.65 * size or running >= 0.9 * own:
+    if stated or running > min(0.65 * size, 0.9 * own):
         top = _narrowed(tree, top, inside) if stated else tree.descend(top)
         _clean(tree, top, stated=stated)
     return tree.elements[top], _confidence(running, size, stated=stated)
