@@ -177,11 +177,12 @@ TABLE = (
         drop=".topNav, .bottomNav, .subNav, .fixedNav, .navPadding, .legalCopy, .skipNav, .skip-nav, .sub-nav, "
         "header[role=banner], nav, footer",
     ),
+    Generator("gtk-doc", ("gtk-doc",), main=("body",), drop="table.navigation, .navigation, .footer, .shortcuts"),
     Generator(
         "docbook",
         ("docbook", ".navheader", ".navfooter", ".NAVHEADER", ".NAVFOOTER", ".docnav"),
         main=("#docContent", ":has(> .navfooter)", ":has(> .NAVFOOTER)", ":has(> .navheader)", "body"),
-        drop=".navheader, .navfooter, .NAVHEADER, .NAVFOOTER, .docnav, #docComments",
+        drop=".navheader, .navfooter, .NAVHEADER, .NAVFOOTER, .docnav, table.nav, #docComments",
     ),
     Generator(
         "antora",
@@ -197,7 +198,6 @@ TABLE = (
         drop="#footer, #toc",
     ),
     Generator("asciidoc", ("asciidoc",), main=("body",), drop="#footer, #toc"),
-    Generator("gtk-doc", ("gtk-doc",), main=("body",), drop="table.navigation, .navigation, .footer, .shortcuts"),
     Generator("gi-docgen", ("gi-docgen",), main=("#main", "section.content"), drop=".anchor, footer, #search"),
     Generator(
         "doxygen",
