@@ -11,7 +11,17 @@ from typing import Any
 
 import psutil
 
-DISTRIBUTIONS = ("orbweb", "scrapy", "twisted", "uvloop", "lxml", "pycurl", "turbohtml", "zstandard")
+DISTRIBUTIONS = (
+    "orbweb",
+    "scrapy",
+    "twisted",
+    "uvloop",
+    "lxml",
+    "pycurl",
+    "trafilatura",
+    "turbohtml",
+    "zstandard",
+)
 
 
 def facts(scratch: Path) -> dict[str, Any]:

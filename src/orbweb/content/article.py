@@ -14,6 +14,7 @@ from turbohtml import Document as Dom
 from turbohtml import Element
 
 from orbweb.content.blocks import SENTENCE, Block
+from orbweb.content.names import verdict
 from orbweb.content.scoring import COLUMN, TOGETHER, Tree
 
 PARAGRAPH = 60
@@ -33,6 +34,7 @@ MAX_AROUND = 8
 
 _CAPTIONS = "figcaption, [class*=caption i], [class*=credit i]"
 _NO_LEDE = f"figure *, [class*=caption i] *, {_CAPTIONS}, [class*=meta i], [class*=author i]"
+_LEDES = frozenset(("p", "div", "h2"))
 _RUNNING = frozenset(["p", "div", "li", "td", "blockquote", "section", "pre", "span", "center", "font", "article"])
 _KEPT_LINKED = frozenset(("td", "th", "pre"))
 _KEPT_BEFORE = frozenset(("h1", "h2", "h3", "td", "th", "pre"))
@@ -65,13 +67,21 @@ def column(body: Element) -> Element | None:
     great = sum(size for size in columns.values() if size >= COLUMN * most)
     if most < max(LEAST, SHARE * len(body.text), TOGETHER * great):
         return None
-    for around in islice(element.ancestors, MAX_AROUND):
-        if not isinstance(around, Element) or around.tag == "body":
+    return _widened(element, most)
+
+
+def _widened(column: Element, size: int) -> Element | None:
+    """The widest element around a column that holds little else; None where a name says that it is no text."""
+    widest, is_wider = column, True
+    for around in (column, *islice(column.ancestors, MAX_AROUND)):
+        if not isinstance(around, Element) or around.tag == "html":
             break
-        if len(around.text) > WIDER * most:
-            break
-        element = around
-    return element
+        if verdict(around.attr("class") or "") or verdict(around.attr("id") or ""):
+            return None
+        is_wider = is_wider and len(around.text) <= WIDER * size
+        if is_wider:
+            widest = around
+    return widest
 
 
 def ledes(tree: Tree, text: Sequence[Block]) -> list[Element]:

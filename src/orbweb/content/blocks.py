@@ -88,24 +88,26 @@ def read(root: Element) -> list[Block] | None:
     if len(root.text) > MAX_CHARACTERS:
         return None
     found: dict[Element, Block] = {}
-    for count, node in enumerate(cast("Iterator[Text]", NodeIterator(root, _SHOW_TEXT))):
-        text = node.data.strip()
-        if not text:
+    inline = _INLINE
+    count = 0
+    for node in cast("Iterator[Text]", NodeIterator(root, _SHOW_TEXT)):
+        size = len(node.data.strip())
+        if not size:
             continue
-        if count > MAX_TEXTS:
-            return None
+        count += 1
         holder, linked = cast("Element", node.parent), False
-        tag = holder.tag
-        while tag in _INLINE and holder is not root:
-            linked = linked or tag == "a"
+        while (tag := holder.tag) in inline and holder is not root:
+            if tag == "a":
+                linked = True
             holder = cast("Element", holder.parent)
-            tag = holder.tag
         block = found.get(holder)
         if block is None:
             block = found[holder] = _new(holder, tag)
-        block.size += len(text)
+        block.size += size
         if linked or block.card:
-            block.linked += len(text)
+            block.linked += size
+        if count > MAX_TEXTS:
+            return None
     for block in found.values():
         if block.size >= SENTENCE and 2 * block.linked <= block.size:
             own = block.size - block.linked

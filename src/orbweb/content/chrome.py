@@ -21,8 +21,8 @@ MAX_TEXT = 0.6
 """Share of a page's text that one word may take."""
 MAX_PROSE = {Kind.CHROME: 0.4, Kind.CARDS: 0.4, Kind.COMMENTS: 0.6, Kind.REVIEWS: 0.9}
 """Share of a page's prose that one word of a kind may take. More than these and comments are a discussion."""
-MAX_PROSE_ARTICLE = 0.9
-"""The same of the comments of what states that it is an article."""
+MAX_OF_ARTICLE = 0.9
+"""Share of both that the comments on what states that it is an article may take."""
 
 _TAGS = ("nav", "footer", "aside")
 _ROLES = frozenset(
@@ -64,9 +64,11 @@ def drop_named(names: Names, tree: Tree, *, article: bool) -> None:
     for element, said in named.items():
         if said.kind is Kind.CARDS and element.select_one("a") is None:
             continue
-        most = MAX_PROSE_ARTICLE if article and said.kind is Kind.COMMENTS else MAX_PROSE[said.kind]
+        most_prose, most_text = MAX_PROSE[said.kind], MAX_TEXT
+        if article and said.kind is Kind.COMMENTS:
+            most_prose = most_text = MAX_OF_ARTICLE
         prose, text = taken.get(said.word, (0, 0))
-        if prose <= most * whole_prose and text <= MAX_TEXT * whole_text:
+        if prose <= most_prose * whole_prose and text <= most_text * whole_text:
             number = tree.numbers.get(element)
             if number:
                 tree.drop(number)

@@ -13,7 +13,7 @@ from itertools import islice
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-MAX_FRAME = 2_000
+MAX_FRAME = 1_000
 """Elements whose names are read, from the top of the page; the frame of a page comes before its content."""
 LEAST = 40
 """Characters that the content has at least; with less the marks are taken for chance."""
@@ -177,11 +177,12 @@ TABLE = (
         drop=".topNav, .bottomNav, .subNav, .fixedNav, .navPadding, .legalCopy, .skipNav, .skip-nav, .sub-nav, "
         "header[role=banner], nav, footer",
     ),
+    Generator("gtk-doc", ("gtk-doc",), main=("body",), drop="table.navigation, .navigation, .footer, .shortcuts"),
     Generator(
         "docbook",
         ("docbook", ".navheader", ".navfooter", ".NAVHEADER", ".NAVFOOTER", ".docnav"),
         main=("#docContent", ":has(> .navfooter)", ":has(> .NAVFOOTER)", ":has(> .navheader)", "body"),
-        drop=".navheader, .navfooter, .NAVHEADER, .NAVFOOTER, .docnav, #docComments",
+        drop=".navheader, .navfooter, .NAVHEADER, .NAVFOOTER, .docnav, table.nav, #docComments",
     ),
     Generator(
         "antora",
@@ -197,7 +198,6 @@ TABLE = (
         drop="#footer, #toc",
     ),
     Generator("asciidoc", ("asciidoc",), main=("body",), drop="#footer, #toc"),
-    Generator("gtk-doc", ("gtk-doc",), main=("body",), drop="table.navigation, .navigation, .footer, .shortcuts"),
     Generator("gi-docgen", ("gi-docgen",), main=("#main", "section.content"), drop=".anchor, footer, #search"),
     Generator(
         "doxygen",
@@ -405,14 +405,14 @@ _BY_META = {
 
 
 def find(dom: Dom) -> list[Generator]:
-    """The generators that left their marks on a page, in the order of the table."""
-    frame = islice(dom.iter_elements(_FRAME), MAX_FRAME)
-    classes = " ".join([element.attr("class") or "" for element in frame]).split()
-    ids = [element.attr("id") or "" for element in islice(dom.select("[id]"), MAX_FRAME)]
-    places = {_BY_CLASS[name] for name in _BY_CLASS.keys() & set(classes)}
-    places.update(_BY_ID[name] for name in _BY_ID.keys() & set(ids))
-    for said in _stated(dom):
-        places.update(place for mark, place in _BY_META.items() if said.startswith(mark))
+    """The generators of a page, in the order of the table. Marks are looked for where none names itself."""
+    places = {place for said in _stated(dom) for mark, place in _BY_META.items() if said.startswith(mark)}
+    if not places:
+        frame = islice(dom.iter_elements(_FRAME), MAX_FRAME)
+        classes = " ".join([element.attr("class") or "" for element in frame]).split()
+        ids = [element.attr("id") or "" for element in islice(dom.select("[id]"), MAX_FRAME)]
+        places = {_BY_CLASS[name] for name in _BY_CLASS.keys() & classes}
+        places.update(_BY_ID[name] for name in _BY_ID.keys() & ids)
     return [TABLE[place] for place in sorted(places)]
 
 

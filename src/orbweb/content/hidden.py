@@ -26,8 +26,10 @@ _NO_TEXT = (
     *("map", "link", "meta", "button", "select", "input", "textarea", "datalist", "progress", "meter", "dialog"),
 )
 _TITLES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"))
-_MARKED = "[hidden], [aria-hidden=true], [style]"
-_FOR_LISTENERS = ".sr-only, .visually-hidden, .visuallyhidden, .screen-reader-text"
+_FOR_LISTENERS = frozenset(("sr-only", "visually-hidden", "screen-reader-text"))
+_MARKED = ", ".join(
+    ("[hidden]", "[aria-hidden=true]", "[style]", *(f".{name}" for name in sorted(_FOR_LISTENERS)))
+)
 _hides = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE).search
 _STREAMED = 'div[hidden][id^="S:"]'
 _PLACES = 'template[id^="P:"], template[id^="B:"]'
@@ -45,15 +47,15 @@ def drop(body: Element) -> int:
         else:
             element.extract()
     _settle(spare, body)
-    found = [element for element in body.select(_MARKED) if _is_hidden(element)] + body.select(_FOR_LISTENERS)
+    found = [element for element in body.select(_MARKED) if _is_hidden(element)]
     if not found:
         return 0
-    before = len(body.text)
-    shown = {element for element in islice(found, MAX_WEIGHED) if len(element.text) > max(PAGEFUL, MOST * before)}
-    for element in found:
-        if element not in shown:
-            element.extract()
-    return before - len(body.text)
+    sizes = [len(element.text) for element in islice(found, MAX_WEIGHED)]
+    if max(sizes) > PAGEFUL:
+        most = MOST * len(body.text)
+        found = [element for place, element in enumerate(found) if place >= len(sizes) or sizes[place] <= most]
+    # From the last to the first, so that what is hidden twice counts once.
+    return sum(len(element.extract().text) for element in reversed(found))
 
 
 def _is_hidden(element: Element) -> bool:
@@ -61,7 +63,9 @@ def _is_hidden(element: Element) -> bool:
         return False
     if element.attr("aria-hidden") == "true" or element.attr("hidden", "until-found") != "until-found":
         return True
-    return _hides(element.attr("style") or "") is not None
+    if _hides(element.attr("style") or "") is not None:
+        return True
+    return not _FOR_LISTENERS.isdisjoint((element.attr("class") or "").split())
 
 
 def _settle(spare: Sequence[Element], body: Element) -> None:

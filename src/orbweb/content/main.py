@@ -50,10 +50,16 @@ def choose(dom: Dom) -> Main:
             return Main(element, 0.95, generator.name, unseen)
     chrome.drop_places(body, shell=bool(scripts))
     element, confidence = _general(_root(body, stated=stated), stated=stated)
-    if (little := len(" ".join(element.text.split()))) < LITTLE and len(said := data.text(scripts)) > little:
+    if scripts and (little := _size(element)) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)
     return Main(element, confidence, "", unseen)
+
+
+def _size(element: Element) -> int:
+    """The characters of an element that has few of them; of others as many as they have with blanks."""
+    text = element.text
+    return len(text) if len(text) > 10 * LITTLE else len(" ".join(text.split()))
 
 
 def _root(body: Element, *, stated: bool) -> Element:
@@ -80,7 +86,7 @@ def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
     own = size - sum(block.linked for block in inside)
     running = sum(block.size for block in inside if block.size >= LONG and block.linked < 0.3 * block.size)
     stated = stated and running > 0.4 * own
-    if stated or running >= 0.65 * size or running >= 0.9 * own:
+    if stated or running > min(0.65 * size, 0.9 * own):
         top = _narrowed(tree, top, inside) if stated else tree.descend(top)
         _clean(tree, top, stated=stated)
     return tree.elements[top], _confidence(running, size, stated=stated)

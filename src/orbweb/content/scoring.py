@@ -38,14 +38,15 @@ class Tree:
         self.around = [_NOWHERE]
         self.prose: list[float] = [0]
         self.text: list[float] = [0]
+        prose, text, places = self.prose, self.text, self.around
         for block in blocks:
             number = self._number(block.element)
-            self.prose[number] += block.prose
-            self.text[number] += block.size
-        for number in range(len(self.elements) - 1, 0, -1):
-            around = self.around[number]
-            self.prose[around] += self.prose[number]
-            self.text[around] += self.text[number]
+            prose[number] += block.prose
+            text[number] += block.size
+        for number in range(len(places) - 1, 0, -1):
+            around = places[number]
+            prose[around] += prose[number]
+            text[around] += text[number]
 
     def drop(self, number: int) -> None:
         """Take an element out, and its weight from those around it."""

@@ -1,0 +1,61 @@
+"""The main content against pages whose content people have marked, judged by the scorers of the corpora."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from orbweb import content
+
+SHARED = Path(__file__).parents[2].parent / "shared"
+CORPORA = SHARED / "corpora"
+EVERY = 2
+"""Of the pages of a data set one in so many is read here: a floor that is missed shows in half of them as well."""
+FLOORS = {"aeb": {"f1": 0.945}, "wcxb": {"f1": 0.83, "documentation.f1": 0.92}, "trafilatura": {"f1": 0.915}}
+
+if not (CORPORA / "extraction").is_dir():
+    pytest.skip(f"the extraction corpora are not at {CORPORA}: quality is NOT checked", allow_module_level=True)
+
+
+def scorer(name: str) -> ModuleType:
+    sys.path.insert(0, str(SHARED / "tools"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(SHARED / "tools"))
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_main_content_is_found(name: str) -> None:
+    folder, pages, judge, summarize = scorer("score_extraction").DATASETS[name]
+    found = islice(pages(CORPORA / "extraction" / folder), None, None, EVERY)
+    figures = summarize([judge(content.extract(html, absolute(url)).text, truth) for url, html, truth in found])
+    for figure, floor in FLOORS[name].items():
+        assert figures[figure] >= floor, figure
+
+
+def absolute(url: str) -> str:
+    return url if url.startswith("http") else "https://example.com/"
+
+
+def test_documentation_keeps_its_words_headings_and_links_and_not_its_navigation() -> None:
+    docs = scorer("score_docs")
+    right: Counter[str] = Counter()
+    whole: Counter[str] = Counter()
+    pages: list[dict[str, Any]] = docs.read_json(CORPORA / "docs-markdown" / "truth.json.gz")
+    for page in pages[::EVERY]:
+        html = docs.read(CORPORA / "docs-markdown" / page["file"]).decode("utf-8", "replace")
+        url = docs.page_url(page)
+        for figure, (part, of) in docs.score(content.extract(html, url).markdown, page["truth"], url).items():
+            right[figure] += part
+            whole[figure] += of
+    assert right["nav_leak"] <= 0.01 * whole["nav_leak"]
+    for figure, floor in {"word_recall": 0.98, "word_precision": 0.97, "headings": 0.98, "links": 0.97}.items():
+        assert right[figure] >= floor * whole[figure], figure
