@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    return Cli(tmp_path / "workspace")
+def cli(tmp_path: Path) -> Iterator[Cli]:
+    with closing(Cli(tmp_path / "workspace")) as made:
+        yield made
 
 
 class Spreading(LoadScopeScheduling):

@@ -7,6 +7,7 @@ loads its module when it is first asked for. What the names do is told in `orbwe
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from orbweb.content import extract
     from orbweb.errors import (
         Busy,
         ConfigError,
@@ -14,27 +15,36 @@ if TYPE_CHECKING:
         DiskFull,
         NewerWorkspace,
         NothingToDo,
+        OlderWorkspace,
         OrbwebError,
         StoreError,
         UnknownProject,
         UsageError,
     )
-    from orbweb.events import Snapshot
-    from orbweb.library import BaseResult, CrawlResult, Exported, Workspace, crawl, open  # noqa: A004
+    from orbweb.events import Reading, Snapshot
+    from orbweb.library import BaseResult, CrawlResult, Exported, ExtractResult, Workspace, crawl, open  # noqa: A004
+    from orbweb.model import Document, Heading
+    from orbweb.store.documents import Captured
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BaseResult",
     "Busy",
+    "Captured",
     "ConfigError",
     "CorruptBody",
     "CrawlResult",
     "DiskFull",
+    "Document",
     "Exported",
+    "ExtractResult",
+    "Heading",
     "NewerWorkspace",
     "NothingToDo",
+    "OlderWorkspace",
     "OrbwebError",
+    "Reading",
     "Snapshot",
     "StoreError",
     "UnknownProject",
@@ -42,10 +52,17 @@ __all__ = [
     "Workspace",
     "__version__",
     "crawl",
+    "extract",
     "open",
 ]
 
-_IN_LIBRARY = ("BaseResult", "CrawlResult", "Exported", "Workspace", "crawl", "open")
+_HOMES = {
+    "library": ("BaseResult", "CrawlResult", "Exported", "ExtractResult", "Workspace", "crawl", "open"),
+    "events": ("Reading", "Snapshot"),
+    "model": ("Document", "Heading"),
+    "content": ("extract",),
+    "store.documents": ("Captured",),
+}
 
 
 if not TYPE_CHECKING:
@@ -55,5 +72,5 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'orbweb' has no attribute {name!r}")
         from importlib import import_module
 
-        home = "library" if name in _IN_LIBRARY else "events" if name == "Snapshot" else "errors"
+        home = next((home for home, names in _HOMES.items() if name in names), "errors")
         return getattr(import_module(f"orbweb.{home}"), name)

@@ -111,7 +111,7 @@ def to_read(answer: Fetched, body: bytes, resources: Resources) -> Read | Settle
 def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...], rules: UrlRules) -> Step:
     target = urls.target(location, answer.url, rules=rules)
     if target is None:
-        shown = urls.without_userinfo(location)[:200]
+        shown = urls.shown(location)[:200]
         return Settle(
             Failed(
                 FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL", proxy=answer.proxy

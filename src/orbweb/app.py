@@ -1,7 +1,7 @@
 """Composition: the only place that builds things.
 
-`crawl` and `resume` turn base URLs and settings into an engine at work on a run. Always holds: the project
-is owned by this process while it works; whatever happens, the run is left in a state from which `resume`
+`crawl`, `resume` and `recrawl` turn base URLs and settings into an engine at work on a run. Always holds: the
+project is owned by this process while it works; whatever happens, the run is left in a state from which `resume`
 goes on.
 """
 
@@ -45,9 +45,11 @@ from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
 from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.recall import Recall
 from orbweb.reuse import Shelf
+from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
-from orbweb.store import Ending, reports, runs
+from orbweb.store import Ending, UrlRow, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
@@ -76,6 +78,7 @@ class Request:
     new_run: bool = False
     plan: Plan | None = None
     refresh: bool = False
+    due: bool = False
 
 
 @dataclass(slots=True)
@@ -87,6 +90,7 @@ class Plan:
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run, or go on with the paused one."""
+    note = _discreet(note)
     name = _name(workspace, request)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
@@ -103,7 +107,8 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             _same_bases(workspace, paused, bases, name)
             note(f"resuming run {paused.number} of {name}, {_queued(workspace, paused)} URLs queued")
         elif paused is not None:
-            runs.finish(workspace.db, paused, "a new run was started", now_us())
+            given_up = runs.finish(workspace.db, paused, "a new run was started", now_us())
+            note(f"run {paused.number} of {name} is finished, {given_up} URLs given up; starting a new run")
             paused = None
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
         session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
@@ -112,6 +117,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Go on with the paused run; an error if there is none."""
+    note = _discreet(note)
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
@@ -121,12 +127,39 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
         paused = _paused_run(workspace, known, note)
         if paused is None:
             raise NothingToDo(
-                f"project {name!r} has no paused run to resume. `orbweb crawl --project {name}` starts a new one, "
+                f"project {name!r} has no paused run to resume: {_why_not(workspace, known)}. "
+                f"`orbweb crawl --project {name}` starts a new one, "
                 f"`orbweb retry {name}` queues failed URLs again."
             )
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
         return _hold(session, paused, [])
+
+
+def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
+    """Start a run that visits what the latest one knew first, in its order; an error if that one is paused."""
+    note = _discreet(note)
+    name = _name(workspace, request)
+    known = runs.project(workspace.db, name)
+    with workspace.own(name):
+        config, settings = configure(known, request)
+        secrets = _secrets(config, os.environ)
+        tokenizer(config.content.tokens)
+        bases = seeds.base_urls(known.bases, url_rules(config))
+        Policy(policy_rules(config), [base.key for base in bases])
+        paused = _paused_run(workspace, known, note)
+        if paused is not None and config.incremental:
+            raise UsageError(
+                f"run {paused.number} of {name!r} is paused, {_queued(workspace, paused)} URLs queued. Go on with "
+                f"it: `orbweb resume {name}`; or end it first: `orbweb finish {name}`."
+            )
+        if paused is not None:
+            given_up = runs.finish(workspace.db, paused, "a recrawl was started", now_us())
+            note(f"run {paused.number} of {name} is finished, {given_up} URLs left to the recrawl")
+        latest = runs.run_of(workspace.db, known, None)
+        project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
+        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        return _hold(session, None, bases, latest, due_only=request.due)
 
 
 def extract(
@@ -180,13 +213,18 @@ def extract_code(report: Report) -> int:
     return 4 if report["left"] else 3 if report["failed"] else 0
 
 
+def _discreet(note: Note) -> Note:
+    """What is told in passing, without what looks like a secret in a URL."""
+    return lambda text: note(urls.shown(text))
+
+
 def _name(workspace: Workspace, request: Request) -> str:
     """The name given, or one made from the first URL; `-2` and so on if other base URLs have that name."""
     if request.project is not None:
         return seeds.check_project_name(request.project)
     if not request.urls:
         raise UsageError("give a URL to crawl, or --project NAME for one that exists")
-    bases = seeds.base_urls(request.urls, UrlRules())
+    bases = seeds.base_urls(request.urls, url_rules(configure(None, request)[0]))
     stem = seeds.project_name(bases[0].key)
     wanted = tuple(base.url for base in bases)
     for name in chain([stem], (f"{stem}-{number}" for number in count(2))):
@@ -216,6 +254,11 @@ def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run 
     return latest if latest is not None and latest.state is RunState.PAUSED else None
 
 
+def _why_not(workspace: Workspace, known: Project) -> str:
+    latest = runs.latest_run(workspace.db, known.id)
+    return f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
+
+
 def _queued(workspace: Workspace, run: Run) -> int:
     return int(reports.counts(workspace.db, run.id)["queued"])
 
@@ -230,7 +273,8 @@ def _same_bases(workspace: Workspace, run: Run, bases: Sequence[Target], name: s
 
 
 def url_rules(config: Config) -> UrlRules:
-    return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params)
+    secret = frozenset(name.lower() for name, value in config.fetch.params.items() if value is not None)
+    return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params, secret)
 
 
 def policy_rules(config: Config) -> Rules:
@@ -290,6 +334,9 @@ def _open_run(
     paused: Run | None,
     bases: Sequence[Target],
     manner: Manner,
+    recalls: Run | None,
+    *,
+    due_only: bool,
 ) -> tuple[Run, int]:
     budget, lane_of = config.limits.budget, _lane_of(config)
     if paused is not None:
@@ -297,7 +344,24 @@ def _open_run(
         return runs.continue_run(workspace.db, project, paused, budget, now_us(), manner)
     rows = [runs.initial_url(number, *base, lane_of(base.key)) for number, base in enumerate(bases)]
     started = [Base(number, base.url, base.key) for number, base in enumerate(bases)]
-    return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner)
+    if recalls is None:
+        return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner)
+    rows += _recall(workspace, config, recalls, started, rows)
+    return runs.start_run(
+        workspace.db, project, started, rows, budget, now_us(), manner, recalls=recalls.id, due_only=due_only
+    )
+
+
+def _recall(
+    workspace: Workspace, config: Config, earlier: Run, bases: Sequence[Base], rows: Sequence[UrlRow]
+) -> list[UrlRow]:
+    """What the earlier run knew, judged by the scopes it had. Where one moves, the ledger judges again."""
+    before = {base.url: base for base in runs.bases_of(workspace.db, earlier.id)}
+    scopes = [before[base.url].scope_key if base.url in before else base.scope_key for base in bases]
+    moved = {before[base.url].number: base.number for base in bases if base.url in before}
+    policy = Policy(policy_rules(config), scopes)
+    recall = Recall(policy, rows, moved=moved, rules=url_rules(config), lane_of=_lane_of(config))
+    return recall.rows(workspace.db.each("recalled_urls", run_id=earlier.id))
 
 
 def _manner(session: _Session) -> Manner:
@@ -335,7 +399,12 @@ def _shelf(workspace: Workspace, run: Run, config: Config, manner: Manner) -> Sh
     takes what it would have taken."""
     age = round(config.cache.max_age_s * politeness.SECOND)
     fresh_since = run.started_at - age if age else None
-    return Shelf(workspace.captures(run, manner, content.VERSION), fresh_since=fresh_since)
+    captures = workspace.captures(run, manner, content.VERSION)
+    if not run.due_only:
+        return Shelf(captures, fresh_since=fresh_since)
+    intervals = (config.recrawl.min_interval_s, config.recrawl.max_interval_s)
+    calendar = Calendar(workspace.db, run, Bounds(*(round(each * politeness.SECOND) for each in intervals)))
+    return Shelf(captures, fresh_since=fresh_since, is_due=calendar.is_due)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,11 +412,17 @@ class _Secrets:
     """What the environment holds for this crawl; in memory only."""
 
     headers: Mapping[str, str] = field(repr=False)
+    params: Mapping[str, str] = field(repr=False)
     proxies: Sequence[Proxy]
 
 
 def _secrets(config: Config, environ: Mapping[str, str]) -> _Secrets:
-    return _Secrets(configuration.sent_headers(config.fetch, environ), proxies_of(config, environ))
+    fetch = config.fetch
+    return _Secrets(
+        configuration.sent_headers(fetch, environ),
+        configuration.sent_params(fetch, environ),
+        proxies_of(config, environ),
+    )
 
 
 def proxies_of(config: Config, environ: Mapping[str, str]) -> list[Proxy]:
@@ -390,13 +465,22 @@ class _Session:
     refresh: bool = False
 
 
-def _hold(session: _Session, paused: Run | None, bases: Sequence[Target]) -> Report:
+def _hold(
+    session: _Session,
+    paused: Run | None,
+    bases: Sequence[Target],
+    recalls: Run | None = None,
+    *,
+    due_only: bool = False,
+) -> Report:
     """Work on a new run, or on the paused one, until the crawl ends; its report."""
     workspace, note = session.workspace, session.note
     for stale in workspace.control(session.project.name).clear():
         note(f"removed {stale}, left over from an earlier crawl")
     manner = _manner(session)
-    run, crawl_id = _open_run(workspace, session.project, session.config, paused, bases, manner)
+    run, crawl_id = _open_run(
+        workspace, session.project, session.config, paused, bases, manner, recalls, due_only=due_only
+    )
     started = time.monotonic()
     try:
         asyncio.run(_work(session, run, crawl_id, manner))
@@ -527,6 +611,7 @@ def _survey(session: _Session) -> Survey | None:
         waits=config.fetch.busy_retries,
         backoff_s=config.fetch.backoff_s,
         needed=config.sitemap.mode == "only",
+        url_rules=url_rules(config),
     )
     on_file = session.plan.sitemaps.append if session.plan else None
     return Survey(settings, session.note, on_file)
@@ -578,7 +663,7 @@ def _egress(session: _Session, bases: Sequence[Base], names: Names) -> Egress:
     jar = Jar() if config.fetch.cookies == "keep" else None
     proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
     return Egress(
-        Identity(origins, secrets.headers, jar, clock=time.time),
+        Identity(origins, secrets.headers, jar, params=secrets.params, clock=time.time),
         proxies,
         Guard(names, Consent(everything=_private_proxies(config)), {}, clock=clock),
     )
@@ -631,7 +716,7 @@ def _result(session: _Session, run: Run, seconds: float) -> Report:
 
 
 def exit_code(report: Report) -> int:
-    """What the result of a crawl tells a script."""
-    if report["queued"]:
+    """What the result of a crawl tells a script. A run that waits for its sitemaps may have nothing queued."""
+    if report["queued"] or report["run_state"] == RunState.PAUSED:
         return 4
     return 3 if report["failed"] or SkipReason.ROBOTS_UNAVAILABLE in report["skipped"] else 0

@@ -37,10 +37,11 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 
 # What stands at these keys may be a secret, rightly or by mistake: no error quotes it.
-_UNQUOTED = ("fetch.headers", "fetch.auth", "proxy.urls")
+_UNQUOTED = ("fetch.headers", "fetch.params", "fetch.auth", "proxy.urls")
 _VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]{1,100}")
 _SECRET = re.compile(r"auth|cookie|token|secret|passw|credential|session|signature|api[-_]?key|access[-_]?key")
+_PARAM = re.compile(r"[A-Za-z0-9._~-]+")
 _OURS = {
     "host": "the URL says it",
     "user-agent": "use user_agent",
@@ -101,6 +102,10 @@ class Fetch(Section):
     headers: dict[str, str | None] = {}
     """Headers sent to the origins (scheme, host and port) of the base URLs and to no other. A secret is the name
     of an environment variable, such as `$SITE_TOKEN`; null takes a stored header back."""
+    params: dict[str, str | None] = {}
+    """Query parameters added to each request to these origins, such as `{token: $SITE_TOKEN}`: the value is the
+    name of an environment variable. No URL that is kept or shown has one of them, wherever it was found; null
+    takes a stored one back."""
     auth: str | None = None
     """`$NAME` of an environment variable that holds `user:password`: basic authentication, sent where `headers`
     are."""
@@ -114,6 +119,16 @@ class Fetch(Section):
         for name, value in headers.items():
             _check_header(name.lower(), value)
         return {name.lower(): value for name, value in headers.items()}
+
+    @field_validator("params")
+    @classmethod
+    def _params(cls, params: dict[str, str | None]) -> dict[str, str | None]:
+        for name, value in params.items():
+            if not _PARAM.fullmatch(name):
+                raise ValueError("a name is not that of a query parameter")
+            if value is not None and not _VARIABLE.fullmatch(value):
+                raise ValueError(f"{name}: {_NAME_A_VARIABLE}, such as $SITE_TOKEN")
+        return params
 
     @field_validator("auth")
     @classmethod
@@ -242,6 +257,16 @@ class Cache(Section):
     is asked for, and taken over if the server says that it is unchanged (304)."""
 
 
+class Recrawl(Section):
+    """When `recrawl --due` asks for a page again: how often it changes is estimated from the runs there are."""
+
+    min_interval_s: float = Field(3_600.0, ge=0, le=3_153_600_000)
+    """A page that was asked for less than this long before the run began is not due, however often it changes."""
+
+    max_interval_s: float = Field(2_592_000.0, ge=0, le=3_153_600_000)
+    """A page that was asked for longer ago than this is due, however seldom it changes [30 days]."""
+
+
 class Content(Section):
     """What is made of pages."""
 
@@ -304,6 +329,7 @@ class Config(Section):
     resources: Resources = Resources.model_construct()
     content: Content = Content.model_construct()
     cache: Cache = Cache.model_construct()
+    recrawl: Recrawl = Recrawl.model_construct()
     engine: Engine = Engine.model_construct()
     store: Store = Store.model_construct()
 
@@ -414,6 +440,12 @@ def sent_headers(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:
             raise ConfigError("fetch.auth and fetch.headers both set authorization; keep one of them")
         headers["authorization"] = "Basic " + base64.b64encode(pair.encode()).decode("ascii")
     return headers
+
+
+def sent_params(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:
+    """The query parameters as they are sent."""
+    given = {name: value for name, value in fetch.params.items() if value is not None}
+    return {name: _value(f"fetch.params: {name}", value, environ) for name, value in given.items()}
 
 
 def proxies(proxy: ProxyList, environ: Mapping[str, str]) -> list[ProxyUrl]:

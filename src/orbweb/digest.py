@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from orbweb import content, parse, traps
 from orbweb.content.tokens import ESTIMATE, tokenizer
 from orbweb.encodings import UNDECLARED, certain_encoding, media_type
-from orbweb.model import Digest, Document, Failed, FailKind, Parsed
+from orbweb.model import Digest, Failed, FailKind, Parsed
 from orbweb.store import documents
 from orbweb.store.blobs import new_compressor, pack
 from orbweb.urls import Resolver, UrlRules
@@ -36,6 +36,8 @@ MEMORY_PER_BYTE = 15
 parser must repeat, such as formatting that is never closed, grows a thousandfold."""
 SHARED_BYTES = 96_000_000
 """What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
+THREADS_BYTES = 600_000_000
+"""The same once the page is parsed: other threads run then, and a thread that begins reserves some 70 MB."""
 CPU_S = 10.0
 CPU_S_PER_MB = 0.25
 """Processor time of one digest in a worker process."""
@@ -165,45 +167,45 @@ class Digester:
             return Failed(FailKind.UNPARSABLE, f"more than {MAX_NODES:,} elements and texts")
         allowed = max(MEMORY_BYTES, MEMORY_PER_BYTE * len(job.body))
         needs_more = f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed"
-        return self._within(allowed, job) or Failed(FailKind.UNPARSABLE, needs_more)
+        return self._within(allowed, allowed, job) or Failed(FailKind.UNPARSABLE, needs_more)
 
     def attempt(self, job: Job) -> Digest | Failed | None:
         """As `digest`, in a process that is not for digests alone. None: one that is has to judge the page."""
-        return self._within(SHARED_BYTES, job)
+        return self._within(SHARED_BYTES, THREADS_BYTES, job)
 
-    def _within(self, allowed: int, job: Job) -> Digest | Failed | None:
+    def _within(self, to_parse: int, to_read: int, job: Job) -> Digest | Failed | None:
         try:
-            with self._memory.allow(allowed):
-                return self._digest(job)
+            with self._memory.allow(to_parse):
+                dom = None if self._is_loaded(job) else parse.dom(job.body, job.content_type)
+            with self._memory.allow(to_read):
+                return self._loaded(job) if dom is None else self._page(job, dom)
         except MemoryError:
             return None
         except Exception as error:  # noqa: BLE001
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 
-    def _digest(self, job: Job) -> Digest:
-        resources = self._settings.resources
-        if resources and is_css(job.content_type):
+    def _is_loaded(self, job: Job) -> bool:
+        """Whether it is no page: something that pages load."""
+        return self._settings.resources and (is_css(job.content_type) or not is_html(job.content_type, job.body))
+
+    def _loaded(self, job: Job) -> Digest:
+        parsed = Parsed()
+        if is_css(job.content_type):
             parsed = parse.parse_css(job.body, job.url, resolver=self._resolver, content_type=job.content_type)
-            return self._loaded(job, parsed)
-        if resources and not is_html(job.content_type, job.body):
-            return self._loaded(job, Parsed())
-        dom = parse.dom(job.body, job.content_type)
+        blob = pack(job.body, self._compressor)
+        return Digest(parsed, blob, blob.sha256)
+
+    def _page(self, job: Job, dom: parse.Dom) -> Digest:
+        """Two pages are one if their texts are; without any text, if their bodies are."""
         parsed = parse.read(
             dom,
             job.url,
             resolver=self._resolver,
             robots_tags=job.robots_tags,
             agent=self._settings.agent,
-            resources=resources,
+            resources=self._settings.resources,
         )
-        return self._page(job, parsed, content.read(dom, job.url, self._tokenizer))
-
-    def _loaded(self, job: Job, parsed: Parsed) -> Digest:
-        blob = pack(job.body, self._compressor)
-        return Digest(parsed, blob, blob.sha256)
-
-    def _page(self, job: Job, parsed: Parsed, document: Document) -> Digest:
-        """Two pages are one if their texts are; without any text, if their bodies are."""
+        document = content.read(dom, job.url, self._tokenizer)
         blob = pack(job.body, self._compressor)
         said = document.text.encode("utf-8", "surrogatepass")
         content_sha256 = hashlib.sha256(said).digest() if said else blob.sha256

@@ -588,7 +588,7 @@ class Engine:
 
     def _ending(self) -> Ending | None:
         ledger, budget = self._ledger, self._settings.budget
-        if not ledger.queued and ledger.surveyed and not ledger.is_settling:
+        if not ledger.queued and ledger.surveyed and not ledger.is_settling and not ledger.readmit_waiting():
             return Ending(EndedBy.PAGE_LIMIT if ledger.every_limit_reached else EndedBy.EXHAUSTED)
         if budget is not None and ledger.crawl_settled >= budget and ledger.queued:
             return Ending(EndedBy.BUDGET)

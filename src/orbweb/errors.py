@@ -38,6 +38,10 @@ class NewerWorkspace(UsageError):
     """The workspace was written by a newer version; it is left untouched."""
 
 
+class OlderWorkspace(OrbwebError):
+    """The database has the tables of an earlier version; a workspace is upgraded when it is opened."""
+
+
 class Busy(OrbwebError):
     """Another process owns the project."""
 

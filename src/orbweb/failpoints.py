@@ -23,6 +23,8 @@ POINTS = (
     "export_renamed",
     "documents_written",
     "documents_committed",
+    "upgrade_copied",
+    "upgrade_written",
 )
 
 

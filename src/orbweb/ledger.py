@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from orbweb.failpoints import failpoint
 from orbweb.frontier.sqlite import SqliteFrontier
-from orbweb.lifecycle import ItemState
+from orbweb.lifecycle import ItemState, RunState, run_after
 from orbweb.model import (
+    Carried,
     Digest,
     Directives,
     Failed,
@@ -40,6 +41,7 @@ from orbweb.store import (
     QUEUED,
     VISITED,
     BaseRow,
+    CarryRow,
     DateRow,
     DeferRow,
     Ending,
@@ -54,6 +56,7 @@ from orbweb.store import (
     UrlRow,
     commit,
     commit_in_portions,
+    gone,
     outlinks,
     skipped,
     visits,
@@ -113,6 +116,7 @@ class Ledger:
         clock: Callable[[], int],
     ) -> None:
         self._db = db
+        self._run = run
         self._run_id = run.id
         self._crawl_id = crawl_id
         self._policy = policy
@@ -161,7 +165,8 @@ class Ledger:
         self._old_redirects: dict[int, int] = {}
         self._begin_group()
         for base in bases:
-            self._check_limit(base.number)
+            if self._check_limit(base.number):
+                self._outset.drop(base.number)
         if not self.scope_fixed and self._outset.is_settled:
             self._fix_scope()
 
@@ -269,6 +274,17 @@ class Ledger:
             self.go_on()
         if self._is_empty() and ending is None:
             return
+        if ending is not None and run_after(ending.ended_by) is RunState.COMPLETED:
+            self._mark_unlinked()
+        self._write(ending)
+
+    def _mark_unlinked(self) -> None:
+        """A recrawl has read everything: what it knew and cannot reach is gone."""
+        if self._run.recalls is not None:
+            self._write(None)
+            self._group.changes.extend(("carry_url", row) for row in gone.marks(self._db, self._run))
+
+    def _write(self, ending: Ending | None) -> None:
         self._bodies.sync()
         self._group.families.extend(self._traps.take_changes())
         commit(self._db, self._run_id, self._crawl_id, self._group, self._progress(), ending, self._clock())
@@ -335,11 +351,18 @@ class Ledger:
             found = _Found(key, url, Source.SITEMAP, 1, 0, parent, lastmod)
             known = self._frontier.known(key)
             number = self._find(found, known)
+            if known is not None and self._run.recalls is not None:
+                self._group.changes.append(("carry_url", CarryRow(Carried.LISTED.value, self._run_id, number)))
             if known is not None and lastmod is not None:
                 self._group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
 
     def end_survey(self, scopes: Iterable[Scope]) -> None:
-        """Their sitemaps are read, or none are to be; after the last of them all links are followed."""
+        """Their sitemaps are read, or none are to be; after the last of them all links are followed.
+
+        What is due is asked of the database, so what the sitemaps date has to be there.
+        """
+        if self._run.due_only:
+            self.flush()
         self._outset.read(scopes)
         self.surveyed = self._outset.is_over
 
@@ -454,6 +477,38 @@ class Ledger:
                     return True
         return False
 
+    def readmit_waiting(self) -> bool:
+        """Nothing is queued: what waited for others of its family has its turn. Whether there is anything."""
+        patterns = self._traps.take_waiting()
+        if not patterns:
+            return False
+        self.flush()
+        for pattern in patterns:
+            rule = _trap_rule(pattern)
+            for row in self._db.all("parked_by_rule", run_id=self._run_id, rule=rule):
+                self._readmit(*row)
+        return self.queued > 0
+
+    def _readmit(
+        self,
+        number: int,
+        key: str,
+        url: str | None,
+        source: str,
+        depth: int,
+        hops: int,
+        redirects: int,
+        base: int,
+        referrer: int,
+        kin: int,
+    ) -> None:
+        parent = Item(referrer, key, key, Source.SPIDER, depth - 1, 0, "", max(hops - 1, 0), 0, base)
+        found = _Found(key, url or key, Source(source), depth, redirects, parent)
+        candidate = Candidate(key, depth, parent.hops, base, found.source)
+        verdict = self._policy.judge(candidate)._replace(kin=bool(kin))
+        if verdict.reason is None:
+            self._reconsider(found, number, SkipReason.TRAP.value, verdict)
+
     def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
         """Something a page loads. Its body is kept if they are; a style sheet may load more."""
         if self._keeps_resources:
@@ -495,17 +550,18 @@ class Ledger:
         self._bases[base.number] = base
         self._group.bases[base.number] = BaseRow(base.scope_key, base.pages, self._run_id, base.number)
 
-    def _check_limit(self, base: int) -> None:
+    def _check_limit(self, base: int) -> bool:
+        """Skip what the base URL has queued if its page limit is reached; whether it is."""
         room = self.page_room(base)
         if room is None or room > 0:
-            return
+            return False
         rule = self._policy.page_limit_rule()
         self._policy.fill(base)
-        self._outset.drop(base)
         self._frontier.drop(base)
         self._group.limited[base] = rule
         self._count(QUEUED, skipped(SkipReason.PAGE_LIMIT.value), self._queued_by_base[base])
         self._queued_by_base[base] = 0
+        return True
 
     def _keep_body(self, digest: Digest) -> None:
         blob = digest.blob
@@ -581,7 +637,7 @@ class Ledger:
         if verdict.reason is None and self._policy.rules.park_traps and found.source in _MAY_TRAP:
             pattern, kin = self._traps.judge(found.key, parent.key)
             if pattern is not None:
-                return verdict._replace(reason=SkipReason.TRAP, rule=f"scope.park_traps: {pattern}")
+                return verdict._replace(reason=SkipReason.TRAP, rule=_trap_rule(pattern))
             return verdict._replace(kin=kin)
         return verdict
 
@@ -637,7 +693,7 @@ class Ledger:
                 verdict.kin,
             )
         )
-        self._traps.admitted(found.key)
+        self._traps.admitted(found.key, found.parent.key)
         return rank
 
     def _reconsider(self, found: _Found, number: int, old_reason: str, verdict: Verdict) -> None:
@@ -687,26 +743,34 @@ class Ledger:
             self._fix_scope()
 
     def _fix_scope(self) -> None:
-        if len(self._bases) > 1:
+        if len(self._bases) > 1 or self._run.recalls is not None:
             self.flush()
-            if self._db.value("moved_base", run_id=self._run_id) is not None:
+            if self._has_moved():
                 self._judge_again()
             self.scope_fixed = True
             self.flush()
             self._frontier.reload()
         self.scope_fixed = True
 
+    def _has_moved(self) -> bool:
+        """Whether something was judged by another scope than there is now."""
+        queries = ["moved_base"] if len(self._bases) > 1 else []
+        if self._run.recalls is not None:
+            queries.append("moved_since")
+        return any(self._db.value(query, run_id=self._run_id) is not None for query in queries)
+
     def _judge_again(self) -> None:
-        """With several base URLs, a page may have been judged before another one's scope moved.
+        """With several base URLs, a page may have been judged before another one's scope moved. In a recrawl, what
+        was known has been judged by the scope of the run before.
 
         What is leased or visited by now is in the scope whoever moved, and keeps its owner.
         """
-        for number, key, source, reason, rule, depth, rank, hops, base, parent_base in self._db.each(
+        for number, key, source, reason, rule, depth, rank, hops, base, parent_base, parent_hops in self._db.each(
             "urls_beyond_bases", run_id=self._run_id
         ):
             if self._frontier.is_leased(number):
                 continue
-            verdict = self._policy.judge(Candidate(key, depth, 0, parent_base, Source(source)))
+            verdict = self._policy.judge(Candidate(key, depth, parent_hops, parent_base, Source(source)))
             if reason == SkipReason.NOFOLLOW:
                 verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
             new_reason = verdict.reason.value if verdict.reason else None
@@ -745,6 +809,10 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
     if known.reason in NOT_FOR.get(found.source, ()):
         return True
     return found.depth < known.depth or found.parent.hops + 1 < known.hops
+
+
+def _trap_rule(pattern: str) -> str:
+    return f"scope.park_traps: {pattern}"
 
 
 def _tally(reason: str | None) -> Tally:

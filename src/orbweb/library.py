@@ -32,7 +32,7 @@ from orbweb.export import Exported as Exported
 from orbweb.export import Format
 from orbweb.model import Document, SkipReason, Verdict
 from orbweb.policy import Candidate, Policy
-from orbweb.store import explain, runs
+from orbweb.store import explain, gone, runs
 from orbweb.store.documents import Captured
 from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Project, Run
@@ -79,6 +79,12 @@ class ResumeOptions(TypedDict, total=False):
     rate: float | Literal["max"]
     config: str | PathLike[str]
     refresh: bool
+
+
+class RecrawlOptions(ResumeOptions, total=False):
+    """What `orbweb recrawl` can be given. `due` holds for the run that is started."""
+
+    due: bool
 
 
 class CrawlOptions(ResumeOptions, total=False):
@@ -227,6 +233,13 @@ class Workspace:
         request = Request(bases, None, _config_file(given), _settings(given))
         return planning.plan(request, beside=self.path, note=_log.info)
 
+    def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> planning.Fetched:
+        """One page, asked for as a crawl would, or the problem; nothing is kept."""
+        _check_thread()
+        given = dict(options)
+        _check_names(given, CrawlOptions.__optional_keys__)
+        return planning.fetch(Request((url,), None, _config_file(given), _settings(given)), beside=self.path)
+
     def start(
         self,
         urls: str | Sequence[str] = (),
@@ -261,6 +274,20 @@ class Workspace:
         request = Request((), project, _config_file(given), _settings(given), refresh=refresh)
         with self._opened() as opened:
             return _result(app.resume(opened, request, watch=on_progress or _unwatched, note=_log.info))
+
+    def recrawl(
+        self, project: str, *, on_progress: Progress | None = None, **options: Unpack[RecrawlOptions]
+    ) -> CrawlResult:
+        """Start a run that visits first what the latest one knew; returns when the crawl has ended."""
+        _check_thread()
+        given = dict(options)
+        _check_names(given, RecrawlOptions.__optional_keys__)
+        refresh = bool(given.get("refresh"))
+        request = Request(
+            (), project, _config_file(given), _settings(given), refresh=refresh, due=bool(given.get("due"))
+        )
+        with self._opened() as opened:
+            return _result(app.recrawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
     def pause(self, project: str) -> None:
         """Hold the running crawl: no new request until `unpause`."""
@@ -323,6 +350,11 @@ class Workspace:
         """The unique pages of a run, with their alternates."""
         with self._opened() as opened:
             return opened.pages(project, run)
+
+    def gone(self, project: str, *, run: int | None = None) -> list[Report]:
+        """The pages that have vanished, as seen from a run: since which run, why, and which run had them last."""
+        with self._opened() as opened:
+            return opened.gone(project, run)
 
     def failed(self, project: str, *, run: int | None = None) -> list[Report]:
         """The URLs that failed, and why."""
@@ -525,7 +557,8 @@ def _explain(opened: Directory, owner: Project, run: Run, url: str) -> Report:
         if line is not None:
             verdict = verdict._replace(reason=SkipReason.ROBOTS, rule=line)
         report = explain.unseen(asked.key, asked.url, verdict, bases[verdict.base])
-    return {"project": owner.name, "run": run.number, "asked": asked.url, **report}
+    since = gone.since(opened.db, run, asked.key)
+    return {"project": owner.name, "run": run.number, "asked": asked.url, **report, "gone": since}
 
 
 def _verdict_now(policy: Policy, bases: Sequence[Base], key: str) -> Verdict:

@@ -59,7 +59,7 @@ RUN_MOVES: Mapping[tuple[RunState, RunState], str] = {
     (
         RunState.COMPLETED,
         RunState.PAUSED,
-    ): "reopened: failed URLs are to be retried, or damaged ones fetched again",
+    ): "reopened: failed URLs are to be retried, parked ones released, or damaged ones fetched again",
 }
 
 CRAWL_MOVES: Mapping[tuple[CrawlState, CrawlState], str] = {
@@ -85,7 +85,7 @@ ITEM_MOVES: Mapping[tuple[ItemState, ItemState], str] = {
     (
         ItemState.SKIPPED,
         ItemState.QUEUED,
-    ): "found on a better path, the scope moved, or its links were damaged; it gets a new rank",
+    ): "found on a better path, released, the scope moved, or its links were damaged; it gets a new rank",
 }
 
 ENDING_STATE: Mapping[EndedBy, CrawlState] = {

@@ -87,6 +87,14 @@ class Reuse(StrEnum):
     NOT_MODIFIED = "not_modified"
 
 
+class Carried(StrEnum):
+    """What is known of a URL that a recrawl took over from the run before, before it found it."""
+
+    KNOWN = "known"
+    LISTED = "listed"
+    UNLINKED = "unlinked"
+
+
 class Place(NamedTuple):
     """A position in the order of a run. Never reused; smaller is earlier."""
 

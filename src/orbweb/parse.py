@@ -22,6 +22,8 @@ from orbweb.encodings import UTF_8, decoded, encoding_of
 from orbweb.model import Link, Parsed
 from orbweb.urls import Page, Resolver
 
+Dom = Document
+
 MAX_LINKS = 50_000
 """Distinct references of a page; what comes after them is not read, and the page is marked as truncated."""
 MAX_LINK_CHARACTERS = 8_000_000
@@ -87,7 +89,7 @@ def parse(
     return read(document, url, resolver=resolver, robots_tags=robots_tags, agent=agent, resources=resources)
 
 
-def dom(body: bytes, content_type: str | None = None) -> Document:
+def dom(body: bytes, content_type: str | None = None) -> Dom:
     """The DOM of a browser without scripts. Valid UTF-8 is decoded here, which is faster; other bytes in C."""
     encoding = encoding_of(body, content_type)
     if encoding == UTF_8:

@@ -1,24 +1,26 @@
 """What a crawl would do, before it is done: scope, rules, sitemaps, rate, with examples.
 
 Visits the base URLs and reads robots.txt and sitemaps, as the crawl would begin, in a workspace that is thrown
-away; only the rate limiter is that of the user's workspace, if there is one. Never keeps a page.
+away; only the rate limiter is that of the user's workspace, if there is one. Never keeps a page. `fetch` asks for
+one page in the same way.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from orbweb import app, politeness, urls
 from orbweb.app import Plan, Request
 from orbweb.config import Config
 from orbweb.events import Snapshot
 from orbweb.gate import origin_of
-from orbweb.model import SkipReason
+from orbweb.model import Document, SkipReason
 from orbweb.robots import Robots, product_token
 from orbweb.store import reports, runs
 from orbweb.store.db import Database
@@ -31,12 +33,28 @@ NAME = "plan"
 EXAMPLES = 5
 
 
+class Fetched(NamedTuple):
+    """What `fetch` got: the document and the body of the page at `url`, or the problem."""
+
+    url: str
+    document: Document | None
+    body: bytes
+    problem: str | None
+
+
 def plan(request: Request, *, beside: Path, note: Callable[[str], None]) -> Report:
     """The plan for these URLs and settings. `beside` is the user's workspace, which need not exist."""
+    with _beside(beside) as workspace:
+        return _plan(workspace, request, note)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Workspace]:
+    """A workspace that is thrown away, with the rate limiter of the one at `path`."""
     with tempfile.TemporaryDirectory(prefix="orbweb-plan-") as directory:
-        workspace = Workspace(Path(directory) / "workspace", create=True, limits_of=beside)
+        workspace = Workspace(Path(directory) / "workspace", create=True, limits_of=path)
         try:
-            return _plan(workspace, request, note)
+            yield workspace
         finally:
             workspace.close()
 
@@ -56,6 +74,25 @@ def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -
         **_found(workspace.db, run, rules),
         "sitemaps": [{"url": url, "urls": number} for url, number in asked.sitemaps],
     }
+
+
+def fetch(request: Request, *, beside: Path) -> Fetched:
+    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects.
+
+    Nothing is archived, so a page that asks not to be is given too.
+    """
+    settings = {**(request.settings or {}), "robots": {"obey_directives": False}, "sitemap": {"mode": "off"}}
+    settings["limits"] = {**settings.get("limits", {}), "budget": None, "max_depth": 0}
+    with _beside(beside) as workspace:
+        app.crawl(workspace, replace(request, project=NAME, settings=settings), watch=_unwatched, note=_untold)
+        for page in workspace.documents(NAME):
+            return Fetched(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
+        problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(NAME).id))
+        return Fetched(request.urls[0], None, b"", problem or "no page was found")
+
+
+def _untold(_text: str) -> None:
+    """What matters of one page is told as its problem."""
 
 
 def _unwatched(_now: Snapshot) -> None:

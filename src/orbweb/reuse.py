@@ -9,6 +9,7 @@ or commits.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from orbweb.fetch import Validators
@@ -32,10 +33,13 @@ class Offer(NamedTuple):
 
 
 class Shelf:
-    """The captures that a run may reuse. Those made at `fresh_since` or later are fresh; None: none is."""
+    """The captures that a run may reuse. Fresh are those made at `fresh_since` or later, and what is not due."""
 
-    def __init__(self, captures: Captures, *, fresh_since: int | None) -> None:
+    def __init__(
+        self, captures: Captures, *, fresh_since: int | None, is_due: Callable[[str], bool] | None = None
+    ) -> None:
         self._fresh_since = fresh_since
+        self._is_due = is_due
         self.captures = captures
 
     def offer(self, key: str) -> Offer | None:
@@ -44,6 +48,8 @@ class Shelf:
         if capture is None:
             return None
         is_fresh = self._fresh_since is not None and capture.fetched_at >= self._fresh_since
+        if not is_fresh and self._is_due is not None:
+            is_fresh = not self._is_due(key)
         asked = validators(capture)
         return Offer(capture, asked, is_fresh) if is_fresh or asked is not None else None
 

@@ -17,6 +17,7 @@ from orbweb import politeness, urls
 from orbweb.answers import REDIRECTS, TOO_MANY, UNAVAILABLE
 from orbweb.model import Failed, Fetched
 from orbweb.sitemaps import Entry, Sitemap
+from orbweb.urls import UrlRules
 
 USUAL_PLACE = "/sitemap.xml"
 MAX_REDIRECTS = 5
@@ -35,6 +36,7 @@ class SurveySettings:
     waits: int
     backoff_s: float
     needed: bool
+    url_rules: UrlRules
 
 
 class Origin(NamedTuple):
@@ -198,7 +200,7 @@ class Reading:
         return entries, self._next()
 
     def _list(self, url: str | None, base: int, level: int, *, guessed: bool) -> None:
-        target = None if url is None else urls.target(url)
+        target = None if url is None else urls.target(url, rules=self._settings.url_rules)
         if target is not None and self._survey.lists(target.url):
             self._left.append(_File(target.url, base, level, guessed))
 
@@ -218,7 +220,7 @@ class Reading:
         return Open(self._url, wait)
 
     def _redirected(self, location: str) -> Step:
-        target = urls.target(location, self._url)
+        target = urls.target(location, self._url, rules=self._settings.url_rules)
         if target is None or self._redirects >= MAX_REDIRECTS:
             return self._give_up("redirects to nowhere")
         self._redirects += 1

@@ -12,7 +12,8 @@ Signs, by the kind of family:
   stem have shown, one URL for each stem is enough.
 - calendar: nothing but a date after the stem. One page that was found on another page of the family, says the same
   in other numbers and leads nowhere else is a sign.
-- growth: the URL of the page it is on, and one part or one parameter more. One such page is a sign.
+- growth: the URL of the page it is on, and one part or one parameter more. One such page is a sign. Of those with
+  one parameter more, as filters have, two are followed first; the rest waits for what they show, or for the end.
 - query: the same parameters with other values. Two such pages in a row are a sign.
 """
 
@@ -74,6 +75,10 @@ class Kind(StrEnum):
 
 NEEDED = {Kind.VARIANT: 2, Kind.CALENDAR: 1, Kind.QUERY: 2, Kind.GROWTH: 1}
 """Pages in a row that brought nothing new, after which the rest of a family is parked."""
+TRIED_FIRST = 2
+"""URLs with one parameter more that are followed before the first of them has shown what it is worth."""
+DECIDED = -1
+"""Instead of how many were tried: the family has brought something new, so none of it waits."""
 
 
 class Family(NamedTuple):
@@ -225,7 +230,7 @@ class Traps:
     """What the families of one run have shown so far."""
 
     def __init__(
-        self, run_id: int, rows: Iterable[tuple[str, str, int, bool, bytes]], known: Callable[[str], bool]
+        self, run_id: int, rows: Iterable[tuple[str, str, int, int, bool, bytes]], known: Callable[[str], bool]
     ) -> None:
         """`known` tells whether the run has seen a key; `rows` are the stored families."""
         self._run_id = run_id
@@ -260,17 +265,35 @@ class Traps:
             return False
         if found.kind is Kind.REPEATED:
             return True
-        if row is None or row.barren < NEEDED[found.kind]:
+        if row is None:
             return False
+        if row.barren < NEEDED[found.kind]:
+            return row.tried >= TRIED_FIRST
         if found.kind is Kind.VARIANT:
             return found.stem in self._families or self._known(found.stem)
         return kin
 
-    def admitted(self, key: str) -> None:
-        """A link is followed: of a value that looks made up, one URL for each stem may be enough."""
-        found = family(key)
-        if found is not None and found.kind is Kind.VARIANT and found.stem not in self._families:
+    def admitted(self, key: str, parent: str) -> None:
+        """A link is followed. What looks made up needs one URL for each stem; filters are counted."""
+        found = family_of(key, parent)
+        if found is None:
+            return
+        if found.kind is Kind.VARIANT and found.stem not in self._families:
             self._save(self._row(found.stem, Kind.VARIANT))
+        elif found.kind is Kind.GROWTH and "?" in key:
+            row = self._row(found.pattern, found.kind)
+            self._save(row._replace(tried=row.tried + (row.tried >= 0)))
+
+    def take_waiting(self) -> list[str]:
+        """The patterns of families of which URLs may wait for no reason. From now on none of theirs waits."""
+        waiting = [
+            row
+            for row in self._families.values()
+            if (row.tried >= TRIED_FIRST or row.tried == DECIDED) and row.barren < NEEDED[Kind.GROWTH]
+        ]
+        for row in waiting:
+            self._save(row._replace(tried=DECIDED))
+        return [row.pattern for row in waiting]
 
     def settled(self, key: str, *, kin: bool, repeats: bool, elsewhere: bool, summary: bytes) -> None:
         """A page was captured, and its links are about to be judged.
@@ -288,12 +311,14 @@ class Traps:
             elif kin:
                 same = repeats or alike(row.sketch, summary)
                 barren = row.barren + 1 if same and not elsewhere else 0
+                if not barren and found.kind is Kind.GROWTH:
+                    row = row._replace(tried=DECIDED)
             else:
                 barren = row.barren
             self._save(row._replace(barren=barren, sketch=summary))
 
     def _row(self, pattern: str, kind: Kind) -> FamilyRow:
-        return self._families.get(pattern) or FamilyRow(self._run_id, pattern, kind.value, 0, False, b"")
+        return self._families.get(pattern) or FamilyRow(self._run_id, pattern, kind.value, 0, 0, False, b"")
 
     def _save(self, row: FamilyRow) -> None:
         if self._families.get(row.pattern) != row:

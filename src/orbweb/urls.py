@@ -39,6 +39,11 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _SETTLED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?]*").fullmatch
 _UNSETTLED = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
 _USERINFO = re.compile(r"(?<=[/\\][/\\])[^/\\?#]*@")
+_SECRET_VALUE = re.compile(
+    r"([?&;](?:[^=&;?#\s]*(?:token|secret|passw|credential|signature|api[-_]?key|access[-_]?key|session)[^=&;?#\s]*"
+    r"|key|sig|auth|jwt|pwd)=)[^&;#\s'\"<>]+",
+    re.IGNORECASE,
+)
 _SLASHES = re.compile("/{2,}")
 
 # A relative reference that means base directory + itself, and whose key needs no work but the last slash.
@@ -60,11 +65,13 @@ _MEMO_ENTRIES = 32_768
 class UrlRules:
     """Which query parameters are part of a key. Names are compared without case; `utm_*` is a prefix.
 
-    `keep_params` replaces `drop_params`: only the named parameters stay, none if it is empty.
+    `keep_params` replaces `drop_params`: only the named parameters stay, none if it is empty. `secret_params`, in
+    lower case, are no part of a request's URL either.
     """
 
     drop_params: frozenset[str] = TRACKING_PARAMS
     keep_params: tuple[str, ...] | None = None
+    secret_params: frozenset[str] = frozenset()
     _names: frozenset[str] = field(init=False, repr=False, compare=False)
     _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
@@ -80,6 +87,17 @@ class UrlRules:
         folded = name.lower()
         listed = folded in self._names or folded.startswith(self._prefixes)
         return listed is (self.keep_params is not None)
+
+    def public(self, href: str) -> str:
+        """The href without the parameters that are secrets."""
+        front, mark, query = href.partition("?")
+        if not mark or not self.secret_params:
+            return href
+        pieces = query.split("&")
+        kept = [piece for piece in pieces if _settled(piece.partition("=")[0]).lower() not in self.secret_params]
+        if len(kept) == len(pieces):
+            return href
+        return f"{front}?{'&'.join(kept)}" if kept else front
 
 
 DEFAULT_RULES = UrlRules()
@@ -121,7 +139,7 @@ def target(url: str, base: str | None = None, *, rules: UrlRules = DEFAULT_RULES
     href = resolve(url, base) if len(url) <= MAX_URL else None
     if href is None or len(href) > MAX_URL or not href.startswith(_HTTP):
         return None
-    request = _without_secrets(href)
+    request = rules.public(_without_secrets(href))
     key = _key(request, rules)
     return Target(request if key == request else key, request)
 
@@ -293,9 +311,10 @@ def _parent(directory: str) -> str:
     return root if directory == root else directory[: directory.rindex("/", 0, -1) + 1]
 
 
-def without_userinfo(text: str) -> str:
-    """Text that may be any URL, valid or not, without user names and passwords, to be shown."""
-    return _USERINFO.sub("", text)
+def shown(text: str) -> str:
+    """Text with URLs in it, valid or not, as it may be told: no user names and passwords, and no value of a query
+    parameter whose name says that it is a secret."""
+    return _SECRET_VALUE.sub(r"\1***", _USERINFO.sub("", text))
 
 
 def _without_secrets(href: str) -> str:

@@ -20,13 +20,15 @@ _RESULT = struct.Struct("<IIIIIIIQ32s32s")
 
 def encode_settings(settings: DigestSettings) -> str:
     rules = settings.rules
-    params = sorted(rules.drop_params), rules.keep_params
+    params = sorted(rules.drop_params), rules.keep_params, sorted(rules.secret_params)
     return json.dumps([*params, settings.agent, settings.resources, settings.tokenizer])
 
 
 def decode_settings(text: str) -> DigestSettings:
-    drop, keep, *rest = json.loads(text)
-    return DigestSettings(UrlRules(frozenset(drop), None if keep is None else tuple(keep)), *rest)
+    drop, keep, secret, *rest = json.loads(text)
+    return DigestSettings(
+        UrlRules(frozenset(drop), None if keep is None else tuple(keep), frozenset(secret)), *rest
+    )
 
 
 def encode_job(job: Job) -> list[bytes]:

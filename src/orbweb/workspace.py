@@ -6,6 +6,7 @@ crawling is in `app`.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import time
@@ -16,10 +17,10 @@ from typing import IO, TYPE_CHECKING
 
 from orbweb import policy, urls
 from orbweb.control import Command, ControlFiles
-from orbweb.errors import DiskFull, NothingToDo, StoreError, UsageError
+from orbweb.errors import DiskFull, NothingToDo, OlderWorkspace, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import Digest, FailKind, PackedDocument
-from orbweb.store import documents, reports, runs
+from orbweb.store import documents, gone, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.captures import Captures
 from orbweb.store.db import Database
@@ -34,8 +35,11 @@ from orbweb.urls import DEFAULT_RULES, UrlRules
 
 if TYPE_CHECKING:
     from orbweb.export import Exported, Format, Watch
+    from orbweb.store.upgrade import Plan
 
 STOP_WAIT_S = 30.0
+
+_log = logging.getLogger("orbweb")
 
 
 def now_us() -> int:
@@ -56,11 +60,30 @@ def _read_again(url: str, content_type: str | None, body: bytes) -> PackedDocume
     return digest.document if isinstance(digest, Digest) else None
 
 
+def _database(path: Path, plan: Plan | None) -> Database:
+    """The database, upgraded first if an earlier orbweb made it."""
+    schema = plan.schema if plan else None
+    try:
+        return Database(path, version=schema)
+    except OlderWorkspace:
+        _upgrade(path, plan)
+    return Database(path, version=schema)
+
+
+def _upgrade(path: Path, plan: Plan | None) -> None:
+    from orbweb.store import upgrade
+
+    upgrade.upgrade(path, plan or upgrade.plan(), _log.warning)
+
+
 class Workspace:
     """An open workspace."""
 
-    def __init__(self, path: Path, *, create: bool = False, limits_of: Path | None = None) -> None:
-        """`limits_of`: another workspace, if it exists, whose rate limiter counts."""
+    def __init__(
+        self, path: Path, *, create: bool = False, limits_of: Path | None = None, plan: Plan | None = None
+    ) -> None:
+        """`limits_of`: another workspace, if it exists, whose rate limiter counts. `plan`: how an earlier version
+        becomes today's."""
         self.path = path
         self._limits = limits_of if limits_of is not None and (limits_of / "limiter.db").exists() else path
         database = path / "orbweb.db"
@@ -73,7 +96,7 @@ class Workspace:
             _private(database)
         except OSError as error:
             raise StoreError(f"{path}: cannot be used as a workspace: {error.strerror}") from error
-        self.db = Database(database)
+        self.db = _database(database, plan)
 
     def close(self) -> None:
         self.db.close()
@@ -162,6 +185,10 @@ class Workspace:
     def pages(self, project: str, number: int | None = None) -> list[Report]:
         return reports.pages(self.db, self.run(project, number).id)
 
+    def gone(self, project: str, number: int | None = None) -> list[Report]:
+        """The pages that have vanished, as seen from a run."""
+        return list(gone.tombstones(self.db, self.run(project, number)))
+
     def near_duplicates(self, project: str, number: int | None = None, *, within: int) -> list[list[Report]]:
         """Pages with words whose fingerprints are linked by steps of at most `within` bits, in groups."""
         from orbweb.content import simhash
@@ -237,7 +264,9 @@ class Workspace:
         target = urls.target(url, rules=rules)
         if target is None:
             raise UsageError(f"{url!r} is not an http(s) URL")
-        return reports.url_report(self.db, self.run(project, number).id, target.key)
+        run = self.run(project, number)
+        report = reports.url_report(self.db, run.id, target.key)
+        return report and {**report, "gone": gone.since(self.db, run, target.key)}
 
     def document(
         self, project: str, url: str, number: int | None = None, rules: UrlRules = DEFAULT_RULES
@@ -282,10 +311,12 @@ class Workspace:
     @classmethod
     def doctor(cls, path: Path, *, mend: bool = False) -> Report:
         """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair."""
-        from orbweb.store import doctor, repair
+        from orbweb.store import db, doctor, repair, upgrade
 
         if not (path / doctor.DATABASE).exists():
             raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
+        if upgrade.is_older(path / doctor.DATABASE, db.today()):
+            _upgrade(path / doctor.DATABASE, None)
         with ExitStack() as owned:
             for name in doctor.project_names(path):
                 owned.enter_context(OwnerLock(path / "locks", name))

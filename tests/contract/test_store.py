@@ -696,3 +696,13 @@ def test_states_that_do_not_exist_cannot_be_stored(site: Site) -> None:
         assert not refused(site.db, f"UPDATE crawls SET state = '{crawl_state}'")
     for ended_by in EndedBy:
         assert not refused(site.db, f"UPDATE crawls SET ended_by = '{ended_by}'")
+
+
+def test_rows_that_nobody_reads_to_their_end_outlive_their_database(tmp_path: Path) -> None:
+    db = Database(tmp_path / "orbweb.db")
+    for name in ("a", "b"):
+        db.run("add_project", name=name, settings="{}", bases="[]", created_at=1)
+    rows = db.each("projects")
+    next(rows)
+    db.close()
+    rows.close()  # type: ignore[attr-defined]

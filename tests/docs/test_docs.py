@@ -24,6 +24,7 @@ from harness import Cli
 from orbweb import config, failpoints, lifecycle
 from orbweb.cli.output import MANIFEST_FIELDS
 from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
+from orbweb.store.gone import Past, tombstone
 from orbweb.workspace import Workspace
 from servers.site import StaticSite, html, serve
 
@@ -192,10 +193,12 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "crawls": workspace.status("site")["crawls"][0],
             "queue": workspace.queue("site"),
             "pages": workspace.pages("site")[0],
+            "gone": tombstone([Past(2, "/", None, 404, "-"), Past(1, "/", None, 200, "primary")]) or {},
             "failed": workspace.failed("site")[0],
             "diff": workspace.diff("site", 1, 1),
             "show": workspace.show("site", server.url) or {},
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
+            "extract": cli("extract", "site", "--json").ok().json,
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
             "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
             "search": orbweb.open(cli.workspace).search("site", "gone")[0],

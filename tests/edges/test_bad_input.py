@@ -195,10 +195,11 @@ def test_disk_that_fills_up_loses_nothing(small_disk: Path, layout: str) -> None
 
 
 def _noise(number: int) -> Answer:
-    """150 kB that cannot be compressed, as a page."""
+    """A page with a comment of 150 kB that cannot be compressed."""
     block = hashlib.shake_256(str(number).encode()).hexdigest(150_000)
-    raw = bytes.fromhex(block).replace(b"<", b"(")
-    return Answer(200, (("Content-Type", "text/html; charset=windows-1252"),), b"<!doctype html><p>" + raw)
+    raw = bytes.fromhex(block).replace(b"-", b"(")
+    body = b"<!doctype html><!-- %b --><p>Page %d." % (raw, number)
+    return Answer(200, (("Content-Type", "text/html; charset=windows-1252"),), body)
 
 
 @pytest.mark.parametrize("layout", ["segments", "files"])

@@ -22,7 +22,7 @@ from harness import Cli, assert_conserved, wait_until
 from orbweb import demo, errors
 from orbweb.cli import commands
 from orbweb.library import CrawlOptions, ResumeOptions
-from servers.pages import chain, page
+from servers.pages import Unending, chain, page
 from servers.site import StaticSite, serve
 
 # pycurl warns of a getinfo that the fetcher uses; raised inside a callback of the loop, it would stop the crawl.
@@ -35,7 +35,7 @@ def test_a_crawl_and_its_result(tmp_path: Path) -> None:
         result = orbweb.crawl([server.url], workspace=tmp_path / "w", project="site", rate="max")
     assert (result.project, result.visited, result.failed, result.pages, result.exit_code) == ("site", 2, 1, 2, 3)
     assert (result.state, result.run_state, result.ended_by) == ("completed", "completed", "exhausted")
-    assert result.bases == (orbweb.BaseResult(server.url, server.url, 2),)
+    assert result.bases == (orbweb.BaseResult(server.url, server.url, 2, 0, None, None),)
     assert_conserved(asdict(result))
     with pytest.raises(FrozenInstanceError):
         result.visited = 3  # type: ignore[misc]
@@ -149,7 +149,7 @@ def test_crawls_follow_each_other_in_one_process_and_signals_are_given_back(tmp_
 def test_a_crawl_in_a_thread_is_paused_stopped_and_finished_from_another(tmp_path: Path) -> None:
     space = orbweb.open(tmp_path / "w")
     snapshots: list[orbweb.Snapshot] = []
-    with serve(StaticSite(chain(300, delay_s=0.02))) as server:
+    with serve(Unending()) as server:
         crawl = space.start(server.url, project="site", rate="max", workers=2, on_progress=snapshots.append)
         with pytest.raises(orbweb.Busy):
             space.crawl(project="site")

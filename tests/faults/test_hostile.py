@@ -363,17 +363,14 @@ KEPT = 0.9
 TRIES = 3
 
 
-def speed_of_good_host(cli: Cli, processes: int, project: str, hostile: Hostile) -> float:
-    """The share of its rate that the good host gets, by its own log. A crawl alone cannot get more than all.
-
-    A hostile host never gets done.
-    """
-    beside = f"{hostile.url}?1:{','.join((*EXPECTED, *EXPECTED_ALONE))}"
+def speed_of_good_host(cli: Cli, processes: int, project: str, hostile: Hostile | None) -> float:
+    """The share of its rate that the good host gets, by its own log. A hostile host never gets done."""
+    beside = [] if hostile is None else [f"{hostile.url}?1:{','.join((*EXPECTED, *EXPECTED_ALONE))}"]
     options = ("--order", "relaxed", "--rate", RATE, "--workers", 16, "--no-strict-path", "--sitemap", "off")
     env = {**BRIEF, "ORBWEB_FETCH__TIMEOUT_S": "1"}
     with spawn_good("--site", "wide", "--pages", str(GOOD_PAGES), "--fanout", "20") as good:
         crawl = cli.start(
-            "crawl", good.url, beside, *options, "--project", project, "--processes", processes, env=env
+            "crawl", good.url, *beside, *options, "--project", project, "--processes", processes, env=env
         )
         try:
             wait_until(lambda: good.stats()["requests"] >= GOOD_PAGES or crawl.poll() is not None, 60)
@@ -394,11 +391,12 @@ def end(crawl: subprocess.Popen[str]) -> None:
 def test_a_good_host_keeps_its_speed_beside_a_hostile_one(cli: Cli, processes: int, hostile: Hostile) -> None:
     """At 20 requests a second both are far from what the machine can do, so a slow one is held up by the other.
 
-    The machine is shared: one of three measurements has to succeed.
+    The machine is shared: one of three measurements has to succeed, against all of the rate or against what a
+    crawl alone gets of it just now.
     """
     kept: list[Any] = []
     for number in range(TRIES):
         kept.append(speed_of_good_host(cli, processes, f"beside{number}", hostile))
-        if kept[-1] >= KEPT:
+        if kept[-1] >= KEPT or kept[-1] >= KEPT * speed_of_good_host(cli, processes, f"alone{number}", None):
             return
     pytest.fail(f"{kept} of its speed, {KEPT} promised")

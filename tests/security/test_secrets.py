@@ -189,6 +189,7 @@ WRONG = {
     "a header of two lines": ("fetch: {headers: {X-A: $WRONG}}", {"WRONG": "SECRET\nX: y"}),
     "a wrong proxy": ("proxy: {urls: [$WRONG]}", {"WRONG": "http://ann:SECRET@proxy.example:port"}),
     "a private proxy": ("proxy: {urls: [$WRONG]}", {"WRONG": "http://ann:SECRET@127.0.0.1:1"}),
+    "a parameter in the file": ("fetch: {params: {token: SECRET}}", {}),
     "a variable": ("{}", {"ORBWEB_FETCH__AUTH": "ann:SECRET"}),
     "a variable that is no YAML": ("{}", {"ORBWEB_FETCH__HEADERS": "{authorization: *SECRET"}),
     "a list of proxies": ("{}", {"ORBWEB_PROXY__URLS": "http://ann:SECRET@proxy.example:1"}),
@@ -250,3 +251,66 @@ def test_the_log_of_the_library(
         headers = {"X-Token": "$SITE_TOKEN", "Cookie": "$SITE_COOKIE"}
         result = orbweb.crawl(server.url, workspace=tmp_path / "w", rate="max", headers=headers)
     assert_silent(files(tmp_path / "w"), caplog.text + repr(result))
+
+
+def test_parameters_of_the_user(cli: Cli) -> None:
+    """Sent with every request to the origin that was named, and to no other. Where the site repeats them, gone."""
+    secret = canary("param")
+    seen: dict[str, str] = {}
+
+    def site(request: Request) -> Answer:
+        seen[request.path] = request.target
+        echo = f"Token={secret}"
+        answers = {
+            "/": html(
+                f'<title>start</title><link rel="canonical" href="/?{echo}"><a href="/a?x=1&{echo}">x</a>'
+                f'<a href="/moved">x</a><a href="{elsewhere.url}b?y=2&%74oken={secret}">x</a>'
+            ),
+            "/moved": redirect(f"/target?{echo}&z=3", 302),
+            "/robots.txt": text("Sitemap: /map.xml"),
+            "/map.xml": Answer(
+                200, (("Content-Type", "application/xml"),),
+                f"<urlset><url><loc>/listed?{echo}</loc></url></urlset>".encode(),
+            ),
+            "/loop": redirect(f"/loop?{echo}&again"),
+            "/target": page("target", "/loop"),
+        }  # fmt: skip
+        return answers.get(request.path) or page(request.path)
+
+    class Site:
+        answer = staticmethod(site)
+
+    env = {"ORBWEB_FETCH__PARAMS": "{token: $SITE_TOKEN}", "SITE_TOKEN": secret}
+    with serve(StaticSite({"/b": page("b")})) as elsewhere, serve(Site()) as server:
+        base = f"{server.url}?token={secret}"
+        done = cli.crawl(base, *FAST, "--allow-private", env=env).ok(0, 3)
+        assert seen["/a"] == f"/a?x=1&token={secret}"
+        assert seen["/target"] == f"/target?z=3&token={secret}"
+        assert set(seen) >= {"/robots.txt", "/map.xml", "/listed"}
+        assert all(target.count(secret) == 1 for target in seen.values()), seen
+        assert [hit.path for hit in elsewhere.log] == ["/b?y=2"]
+        urls = [
+            f"{server.url}{path}" for path in ("", "a?x=1", f"a?x=1&token={secret}", "moved", "listed", "loop")
+        ]
+        said = done.out + done.err + everything_said(cli, urls)
+        again = cli.crawl(base, "--new-run", *FAST, "--allow-private", env=env).ok(0, 3)
+        assert again.json["run"] == 2
+    kept = b"".join(
+        path.read_bytes() for path in cli.workspace.rglob("*") if path.is_file() and "store" not in path.parts
+    )
+    assert CANARY not in said
+    assert CANARY.encode() not in kept
+
+
+def test_a_value_that_looks_like_a_secret_is_not_told_in_passing(cli: Cli) -> None:
+    """The URL of the site is kept as it is, for it is needed to ask; a note about it does not show it."""
+    secret = canary("site")
+    site = StaticSite({"/": page("start"), "/robots.txt": text(f"Sitemap: /no-map.xml?sig={secret}&v=2")})
+    with serve(site) as server:
+        done = cli.crawl(server.url, *FAST).ok(0)
+        assert f"/no-map.xml?sig={secret}&v=2" in [hit.path for hit in server.whole_log]
+    assert "no-map.xml?sig=***&v=2: HTTP 404" in done.err
+    refused = cli.crawl(f"http://exa mple/?api_key={secret}", *FAST)
+    assert refused.code == 2
+    assert "api_key=***" in refused.err
+    assert CANARY not in done.err + refused.err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from servers.site import Answer, html
+from servers.site import NOT_FOUND, Answer, Request, html
 
 
 def page(title: str, *hrefs: str, delay_s: float = 0.0) -> Answer:
@@ -26,3 +26,22 @@ def chain(length: int, *, delay_s: float = 0.0) -> dict[str, Answer]:
     """A start page that links to /1 .. /length."""
     leaves = {f"/{number}": page(f"page {number}", delay_s=delay_s) for number in range(1, length + 1)}
     return {"/": page("start", *leaves), **leaves}
+
+
+class Unending:
+    """A site of which every page links to the next, until `end` is called: a crawl of it lasts as long as a test
+    needs it, on however slow a machine."""
+
+    def __init__(self, *, delay_s: float = 0.03) -> None:
+        self._delay_s = delay_s
+        self._over = False
+
+    def end(self) -> None:
+        self._over = True
+
+    def answer(self, request: Request) -> Answer:
+        number = request.path[1:] or "0"
+        if not number.isdigit():
+            return NOT_FOUND
+        links = () if self._over else (f"/{int(number) + 1}",)
+        return page(f"page {number}", *links, delay_s=self._delay_s)

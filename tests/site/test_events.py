@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness import Cli, deaf_port, kill, wait_until
-from servers.pages import chain, page
+from servers.pages import Unending, chain, page
 from servers.site import Answer, Ending, StaticSite, html, redirect, serve, text
 
 FAST = ("--rate", "max", "--project", "site")
@@ -177,7 +177,7 @@ def test_kill_is_told_as_crashed_and_settled_at_the_next_start(cli: Cli) -> None
 
 
 def test_busy_changes_nothing(cli: Cli) -> None:
-    with serve(StaticSite(chain(1000, delay_s=0.05))) as server:
+    with serve(Unending()) as server:
         process = cli.start("crawl", server.url, *FAST, "--workers", 2)
         wait_until(lambda: len(server.log) > 5)
         for command in (
@@ -204,7 +204,7 @@ def test_finish_by_hand(cli: Cli) -> None:
 
 
 def test_finish_ends_a_running_crawl(cli: Cli) -> None:
-    with serve(StaticSite(chain(300, delay_s=0.05))) as server:
+    with serve(Unending()) as server:
         process = cli.start("crawl", server.url, *FAST, "--workers", 2)
         wait_until(lambda: len(server.log) > 5)
         report = cli("finish", "site", "--json").ok().json

@@ -18,8 +18,8 @@ from servers.site import StaticSite, html, redirect, serve, text
 FAST = ("--rate", "max", "--project", "site", "--workers", 2)
 FIELDS = [
     "project", "run", "asked", "url", "key", "state", "verdict", "reason", "rule", "source", "depth", "hops",
-    "place", "before", "due", "base", "status", "kind", "error", "tries", "role", "proxy", "primary",
-    "redirects_to", "chain", "referrers",
+    "place", "before", "due", "base", "status", "kind", "error", "tries", "role", "proxy", "reuse",
+    "reused_from", "primary", "redirects_to", "chain", "referrers",
 ]  # fmt: skip
 
 HTML = (("Content-Type", "text/html"),)

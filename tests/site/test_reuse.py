@@ -464,3 +464,28 @@ def test_a_crawl_that_has_not_ended_is_not_looked_at(shelf: tuple[Shelf, str], t
     assert crawl(tmp_path, url, budget=1).reused == 0
     assert crawl(tmp_path, url, project="other", new_run=True).reused == 2
     assert orbweb.open(tmp_path).resume("site", budget=None).reused == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("reused_run = NULL", "it was reused, and the run or the way is missing"),
+        ("status = 200", "its status is not 304"),
+        ("reuse = NULL, reused_run = NULL", "it was not modified since no capture"),
+    ],
+)
+def test_doctor_names_a_reuse_that_cannot_be(
+    shelf: tuple[Shelf, str], tmp_path: Path, damage: str, told: str
+) -> None:
+    from orbweb.workspace import Workspace as Directory
+
+    site, url = shelf
+    site.answers = {"/": tagged(page("/a", text="home")), "/a": tagged(page(text="a"))}
+    crawl(tmp_path, url)
+    again(tmp_path, url)
+    assert Directory.doctor(tmp_path)["healthy"]
+    with closing(sqlite3.connect(tmp_path / "orbweb.db")) as db, db:
+        db.execute(f"UPDATE visits SET {damage} WHERE run_id = 2 AND number = 2")
+    assert [(found["problem"], found["urls"]) for found in Directory.doctor(tmp_path)["damages"]] == [
+        (told, [f"{url}a"])
+    ]

@@ -156,7 +156,7 @@ def rewrite(workspace: Path, old: str, new: str) -> None:
     with closing(Workspace(workspace)) as opened:
         (page,) = (page for page in opened.documents("site") if old in page.document.text)
         document = replace(page.document, text=page.document.text.replace(old, new))
-        packed = documents.pack(document, content.VERSION + 1, new_compressor())
+        packed = documents.pack(document, content.VERSION + 1, b"", new_compressor())
         with opened.db.transaction():
             opened.db.many("add_document", [packed])
     with closing(sqlite3.connect(workspace / "orbweb.db")) as connection, connection:

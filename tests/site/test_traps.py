@@ -7,8 +7,31 @@ from pathlib import Path
 import pytest
 
 from harness import Cli
-from servers.site import serve
+from servers.pages import page
+from servers.site import StaticSite, serve
 from servers.traps import REAL, TrapSite, is_trap
+
+
+def test_filters_that_fail_or_bring_something_new_are_all_followed(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    texts = {
+        "brand": "Kettles of every maker",
+        "colour": "Red, green and blue spoons",
+        "price": "What a pan costs today",
+        "size": "Large pots for soup",
+    }
+    names = list(texts)
+    found = {f"/new?{name}=1&sort=one": page(text) for name, text in texts.items()}
+    found["/new?sort=one"] = page("All of them", *found)
+    gone = [f"/gone?{name}=1&sort=one" for name in names]
+    site = {"/": page("start", "/new?sort=one", "/gone?sort=one"), "/gone?sort=one": page("Gone", *gone), **found}
+    with serve(StaticSite(site)) as server:
+        options = ("--project", "p", "--rate", "max", "--sitemap", "off")
+        done = cli.crawl(server.url, *options).ok(3).json
+        hits = [hit.path for hit in server.log]
+    assert sorted(hits) == sorted([*site, *gone])
+    assert done["skipped"] == {}
+    cli.check("p")
 
 
 @pytest.mark.parametrize("workers", [1, 32])
@@ -18,7 +41,7 @@ def test_real_pages_are_captured_and_traps_are_parked(tmp_path: Path, workers: i
         done = (
             cli.crawl(server.url, "--project", "p", "--workers", workers, "--rate", "max", "--budget", 3000)
             .ok(0)
-            .json()
+            .json
         )
         hits = [hit.path for hit in server.log]
     real = {f"/docs/page-{number}" for number in range(1, REAL)} | {"/"}

@@ -112,7 +112,7 @@ def test_one_url_for_each_stem_is_enough_once_sessions_show_the_same_pages() -> 
     for number in range(2):
         key = f"{H}/a?sid=ab12cd3{number}"
         assert traps.judge(key, f"{H}/")[0] is None
-        traps.admitted(key)
+        traps.admitted(key, f"{H}/")
         traps.settled(key, kin=False, repeats=True, elsewhere=False, summary=CALENDAR)
     assert traps.judge(f"{H}/a?sid=ffff1111", f"{H}/")[0] == f"{H}/...?sid=*"
     assert traps.judge(f"{H}/b?sid=ffff1111", f"{H}/")[0] == f"{H}/...?sid=*"
@@ -124,9 +124,33 @@ def test_pages_with_a_hash_in_their_url_and_content_of_their_own_go_on() -> None
     for number in range(10, 40):
         key = f"{H}/commit/0123456789abcdef01{number}"
         assert traps.judge(key, f"{H}/log")[0] is None
-        traps.admitted(key)
+        traps.admitted(key, f"{H}/log")
         text = sketch(f"commit changes {chr(87 + number % 26 + 10)}ther file")
         traps.settled(key, kin=False, repeats=False, elsewhere=False, summary=text)
+
+
+def test_of_many_filters_two_are_followed_until_one_has_shown_something() -> None:
+    page = f"{H}/shop?sort=one"
+    filters = [f"{page}&{name}=1" for name in ("brand", "colour", "price", "size")]
+    for shown, waits in ((CALENDAR, 2), (sketch("Something that nobody has said before"), 0)):
+        traps = _traps()
+        traps.settled(page, kin=False, repeats=False, elsewhere=False, summary=CALENDAR)
+        for key in filters[:2]:
+            assert traps.judge(key, page) == (None, True)
+            traps.admitted(key, page)
+        assert {traps.judge(key, page)[0] for key in filters[2:]} == {f"{H}/shop?..."}
+        traps.settled(filters[0], kin=True, repeats=False, elsewhere=False, summary=shown)
+        assert sum(traps.judge(key, page)[0] is not None for key in filters[2:]) == waits
+        assert traps.take_waiting() == [f"{H}/shop?..."] * (not waits)
+
+
+def test_filters_that_nothing_was_heard_of_have_their_turn_at_the_end() -> None:
+    traps = _traps()
+    page = f"{H}/shop?sort=one"
+    for name in ("brand", "colour"):
+        traps.admitted(f"{page}&{name}=1", page)
+    assert traps.take_waiting() == [f"{H}/shop?..."]
+    assert traps.judge(f"{page}&size=1", page)[0] is None
 
 
 def test_what_was_learned_is_stored_and_read_back() -> None:

@@ -36,8 +36,10 @@ def main() -> None:
         with only(sys.argv[1:2]) as app:
             app(prog_name="orbweb")
     except OrbwebError as error:
+        from orbweb.urls import shown
+
         notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
-        sys.stderr.write(f"orbweb: {error}{notes}\n")
+        sys.stderr.write(shown(f"orbweb: {error}{notes}\n"))
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()

@@ -80,6 +80,14 @@ class ExportTo(StrEnum):
     FILES = "files"
 
 
+class FetchAs(StrEnum):
+    """The choices of fetch --as."""
+
+    MARKDOWN = "markdown"
+    HTML = "html"
+    TEXT = "text"
+
+
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project of the workspace.")]
 WorkspaceDir = Annotated[
     Path, typer.Option("--workspace", envvar="ORBWEB_WORKSPACE", help="The directory that holds everything.")
@@ -289,7 +297,7 @@ def crawl(
     from orbweb.app import Request
 
     request = Request(urls or (), project, config, settings, new_run, refresh=refresh)
-    _run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress)
+    raise typer.Exit(_run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress))
 
 
 @app.command()
@@ -337,6 +345,44 @@ def plan(
 
 
 @app.command()
+def fetch(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page.")],
+    fetch_as: Annotated[FetchAs, typer.Option("--as", help="What to print.")] = FetchAs.MARKDOWN,
+    rate: Rate = None,
+    config: ConfigFile = None,
+    user_agent: UserAgent = None,
+    headers: Headers = None,
+    resolve: Resolve = None,
+    allow_private: AllowPrivate = None,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Print one page as Markdown, text or HTML; nothing is kept.
+
+    Asked for as by a crawl: robots.txt, the rate of the host and the guard hold. Exit code 3 if there is no page.
+    """
+    settings = _given(
+        user_agent=user_agent,
+        resolve=resolve,
+        fetch__allow_private=allow_private,
+        fetch__headers=_headers(headers),
+        limits__rate=_rate(rate),
+    )
+    from orbweb import plan as planning
+    from orbweb.app import Request
+
+    request = Request([url], None, config, settings)
+    got = planning.fetch(request, beside=workspace)
+    if got.document is None:
+        typer.echo(f"orbweb: {url} gives no page: {got.problem}", err=True)
+        raise typer.Exit(3)
+    if fetch_as is FetchAs.HTML:
+        output.write(got.body)
+    else:
+        text = got.document.markdown if fetch_as is FetchAs.MARKDOWN else got.document.text
+        output.write(text.encode("utf-8", "replace"))
+
+
+@app.command()
 def resume(
     project: ProjectName,
     budget: Budget = None,
@@ -359,19 +405,53 @@ def resume(
     from orbweb.app import Request
 
     request = Request((), project, config, settings, refresh=refresh)
-    _run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress)
+    raise typer.Exit(_run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress))
 
 
-def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, quiet: bool) -> None:
+@app.command()
+def recrawl(
+    project: ProjectName,
+    budget: Budget = None,
+    workers: Workers = None,
+    processes: Processes = None,
+    rate: Rate = None,
+    config: ConfigFile = None,
+    due: Annotated[
+        bool, typer.Option("--due", help="Ask only for pages that may have changed by now; take the others over.")
+    ] = False,
+    refresh: Refresh = False,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Start a new run that visits the known URLs first, in their old order, and transfers only what has changed.
+
+    Options given here replace the stored ones. Pages that have vanished are kept; `orbweb pages --gone` lists
+    them. A paused run must be resumed or finished first.
+    """
+    settings = _given(
+        limits__budget=_limit("--budget", budget),
+        limits__workers=workers,
+        limits__rate=_rate(rate),
+        engine__processes=processes,
+    )
+    from orbweb.app import Request
+
+    request = Request((), project, config, settings, refresh=refresh, due=due)
+    raise typer.Exit(_run("recrawl", request, workspace, create=False, as_json=as_json, quiet=no_progress))
+
+
+def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, quiet: bool) -> int:
+    """Crawl and tell how it went; the exit code."""
     from orbweb import app as application
     from orbweb.cli.progress import Display
 
     settle_memory()
-    work = application.crawl if verb == "crawl" else application.resume
+    verbs = {"crawl": application.crawl, "resume": application.resume, "recrawl": application.recrawl}
     with _open(path, create=create) as workspace, Display(quiet=quiet) as display:
-        report = work(workspace, request, watch=display.watch, note=display.note)
+        report = verbs[verb](workspace, request, watch=display.watch, note=display.note)
     output.emit(report, output.crawl_text, as_json=as_json)
-    raise typer.Exit(application.exit_code(report))
+    return application.exit_code(report)
 
 
 @app.command()
@@ -465,13 +545,18 @@ def pages(
     ] = False,
     within: Annotated[
         int, typer.Option(min=0, max=64, metavar="BITS", help="How much two may differ, of 64 bits.")
-    ] = 3,
+    ] = 6,
+    gone: Annotated[
+        bool, typer.Option("--gone", help="Instead, the pages that have vanished, and since when.")
+    ] = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """List the unique pages of a run, with their alternates, words and tokens."""
     with _open(workspace) as opened:
-        if near:
+        if gone:
+            output.emit(opened.gone(project, run), output.gone_text, as_json=as_json)
+        elif near:
             output.emit(opened.near_duplicates(project, run, within=within), output.near_text, as_json=as_json)
         else:
             output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)
@@ -734,12 +819,16 @@ def doctor(
 
 @app.command()
 def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
-    """Crawl a small site that comes with orbweb, served on loopback."""
+    """Crawl a small site that comes with orbweb, served on loopback, and write its pages as Markdown."""
     from orbweb import demo as site
     from orbweb.app import Request
+    from orbweb.library import Workspace
 
     settings = {"limits": {"rate": "max"}}
     with site.serve() as url:
         typer.echo(f"demo site at {url}", err=True)
         request = Request((url,), "demo", None, settings, new_run=True)
-        _run("crawl", request, workspace, create=True, as_json=False, quiet=no_progress)
+        code = _run("crawl", request, workspace, create=True, as_json=False, quiet=no_progress)
+    done = Workspace(workspace).export("demo", to="markdown", out=workspace / "demo-markdown")
+    typer.echo(f"Markdown of {done.pages} pages: {done.out}")
+    raise typer.Exit(code)

@@ -186,30 +186,41 @@ def statuses_text(found: list[Report]) -> str:
 def runs_text(found: list[Report]) -> str:
     lines = []
     for run in found:
-        lines.append(f"run {run['run']}  {run['state']}  {run['started_at']}  {_figures(run)}")
-        lines.extend(_crawl_line(crawl) for crawl in run["crawls"])
+        lines.append(
+            f"run {run['run']}  {run['state']}  {run['started_at']}  {span(run['seconds'])}, "
+            f"{size(run['bytes'])}, {_figures(run)}"
+        )
+        last = len(run["crawls"])
+        lines.extend(_crawl_line("├└"[at == last], crawl) for at, crawl in enumerate(run["crawls"], 1))
     return "\n".join(lines) or "no runs yet"
 
 
-def _crawl_line(crawl: Report) -> str:
+def _crawl_line(branch: str, crawl: Report) -> str:
     budget = f", budget {crawl['budget']}" if crawl["budget"] else ""
     ended = f" ({crawl['ended_by']})" if crawl["ended_by"] else ""
     return (
-        f"  crawl {crawl['crawl']}  {crawl['shown']}{ended}  {crawl['started_at']}  {span(crawl['seconds'])}, "
-        f"{crawl['visited']} visited, {crawl['failed']} failed, {many(crawl['pages'], 'page')}, "
-        f"{size(crawl['bytes'])}{budget}"
+        f"{branch} crawl {crawl['crawl']}  {crawl['shown']}{ended}  {crawl['started_at']}  "
+        f"{span(crawl['seconds'])}, {crawl['visited']} visited, {crawl['failed']} failed, "
+        f"{many(crawl['pages'], 'page')}, {size(crawl['bytes'])}{budget}"
     )
 
 
 def queue_text(report: Report) -> str:
-    sources = ", ".join(f"{source} {number}" for source, number in report["by_source"].items()) or "nothing"
+    crawls = ", ".join(str(number) for number in report["crawls"])
     lines = [
-        f"run {report['run']} {report['state']}: {report['visited']} visited, {report['failed']} failed, "
-        f"{report['queued']} queued ({sources}), {report['total']} in all; "
-        f"can resume: {'yes' if report['can_resume'] else 'no'}"
+        f"run {report['run']} {report['state']} (crawls: {crawls}): {report['visited']} visited, "
+        f"{report['failed']} failed, {report['queued']} queued, {report['total']} in all; "
+        f"can resume: {'yes' if report['can_resume'] else 'no'}",
+        f"visited or failed: {_by_source(report['visited_by_source'])}",
+        f"queued: {_by_source(report['by_source'])}",
     ]
     lines.extend(f"  {item['place']:>10}  {item['url']}" for item in report["next"])
+    lines.extend(f"parked: {many(trap['parked'], 'URL')} of {trap['pattern']}" for trap in report["traps"])
     return "\n".join(lines)
+
+
+def _by_source(found: Report) -> str:
+    return ", ".join(f"{source} {number}" for source, number in found.items()) or "nothing"
 
 
 def pages_text(found: list[Report]) -> str:
@@ -223,6 +234,15 @@ def pages_text(found: list[Report]) -> str:
 def _page_line(page: Report) -> str:
     read = "" if page["tokens"] is None else f"  {many(page['words'], 'word')}, {many(page['tokens'], 'token')}"
     return f"{page['url']}  {size(page['bytes'])}{read}  {page['title'] or ''}".rstrip()
+
+
+def gone_text(found: list[Report]) -> str:
+    """Pages that have vanished."""
+    return "\n".join(f"{page['url']}  {_gone_text(page)}" for page in found) or "no pages are gone"
+
+
+def _gone_text(gone: Report) -> str:
+    return f"gone since run {gone['since']} ({gone['why']}), last captured by run {gone['last']}"
 
 
 def near_text(found: list[list[Report]]) -> str:
@@ -315,8 +335,10 @@ def export_text(report: Report) -> str:
 
 
 def url_text(report: Report) -> str:
-    nested = ("links", "document")
+    nested = ("links", "document", "gone")
     lines = [f"{name}: {value}" for name, value in report.items() if value is not None and name not in nested]
+    if report["gone"]:
+        lines.append(_gone_text(report["gone"]))
     if report["document"]:
         lines.append("document:")
         facts = report["document"].items()
@@ -362,6 +384,8 @@ def explain_text(report: Report) -> str:
     lines.append(f"  rule: {report['rule']}")
     if report["reuse"]:
         lines.append(f"  {_reuse_text(report)}")
+    if report["gone"]:
+        lines.append(f"  {_gone_text(report['gone'])}")
     if report["proxy"]:
         lines.append(f"  by proxy {report['proxy']}")
     if report["chain"]:

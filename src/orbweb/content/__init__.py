@@ -8,6 +8,7 @@ up. Never: raises for bad markup, reads hidden text, or trusts a length or a dep
 from __future__ import annotations
 
 from turbohtml import Document as Dom
+from turbohtml import Element
 
 from orbweb import parse
 from orbweb.content import main, markdown, meta, simhash, text
@@ -16,6 +17,8 @@ from orbweb.model import Document
 
 VERSION = 1
 """Stored with each document. A change that makes other documents of the same pages raises it."""
+
+_HOLDERS = frozenset(("body", "div", "main", "article", "section", "td"))
 
 
 def extract(html: str | bytes, url: str) -> Document:
@@ -28,8 +31,9 @@ def read(dom: Dom, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
     """The document of a DOM, which is changed on the way: nothing else may use it afterwards."""
     about = meta.read(dom, url)
     chosen = main.choose(dom)
-    rendered = markdown.render(chosen.element, url)
-    plain = text.plain(chosen.element)
+    element = chosen.element if chosen.element.tag in _HOLDERS else chosen.element.wrap(Element("div"))
+    rendered = markdown.render(element, url)
+    plain = text.plain(element)
     return Document(
         markdown=rendered.markdown,
         text=plain,

@@ -65,11 +65,11 @@ def _holds_terms(wrapper: Element) -> bool:
 
 def _term(term: Element) -> None:
     """A term is bold, unless it is code already or holds blocks of its own."""
-    tags = {inner.tag for inner in term.iter_elements()}
-    if not tags.isdisjoint(_BLOCKS):
+    if next(term.iter_elements(_BLOCKS), None) is not None:
         term.tag = "div"
         return
     term.tag = "p"
+    tags = {inner.tag for inner in term.iter_elements((*_CODE, *_EMPHASIS))}
     if term.has_class("sig"):
         _signature(term)
     elif not tags.isdisjoint(_CODE) and _is_code(term):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from itertools import islice
 from urllib.parse import urlsplit
 
 from turbohtml import Element, Text
@@ -16,11 +17,9 @@ from turbohtml import Element, Text
 from orbweb.content import code, lists, signs, tables
 from orbweb.content.code import outermost
 
-MAX_RESOLVED = 64_000_000
+MAX_RESOLVED = 32_000_000
 """Characters that the base URL may add to all references of a page together; beyond that they stay relative."""
 MAX_BASE = 4_000
-MAX_NOTES = 2_000
-"""Admonitions of a page that are told apart from its text."""
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _DROPPED_TAGS = ("script", "style", "template", "link", "meta", "rp", "svg")
@@ -38,12 +37,15 @@ _NOTES = frozenset(
     )
 )
 _NOTE_TAGS = frozenset(("div", "section", "aside", "dl", "details", "blockquote"))
-_TITLE = ", ".join(
+_TITLES = frozenset(
     (
-        ".admonition-title, .admonition-heading, .markdown-alert-title, .custom-block-title, .alert-title",
-        '.callout-title, [class*="admonitionHeading"], .alert-heading, td.icon, p.title, div.title',
+        *("admonition-title", "admonition-heading", "markdown-alert-title", "custom-block-title", "alert-title"),
+        *("callout-title", "alert-heading", "icon", "title"),
     )
 )
+_TITLE_WITHIN = 8
+"""Elements of a note among which its title is."""
+_NOT_BOLD = (*_HEADINGS, "strong", "pre", "table", "summary", "details", "dl")
 _MATH_CLASSES = frozenset(("math", "katex-display", "katex", "mwe-math-element"))
 _MATH_TAGS = ("math", "mjx-container", "script", "img")
 _FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
@@ -115,14 +117,12 @@ def _drop(root: Element, classes: Set[str], rare: Set[str]) -> None:
 
 
 def _classes(root: Element) -> Set[str]:
-    stated = root.xpath("descendant::*/@class")
-    values = {value for value in stated if isinstance(value, str)} if isinstance(stated, list) else set()
-    return set(" ".join(values).split())
+    return set(" ".join({found.attr("class") or "" for found in root.select("[class]")}).split())
 
 
 def _resolve(root: Element, url: str, references: int) -> None:
     base = url
-    stated = root.xpath_one("/html/head/base/@href")
+    stated = root.xpath_one("/html/head/base/@href | /html/body/base/@href")
     if isinstance(stated, str) and len(stated) <= MAX_BASE:
         base = _joined(stated, url)
     if len(base) * references <= MAX_RESOLVED:
@@ -205,16 +205,16 @@ def _out_of_code(link: Element) -> None:
 def _headings(root: Element) -> None:
     for heading in outermost(root, _HEADINGS):
         _out_of_link(heading)
-        for link in list(heading.iter_elements("a")):
+        links = list(heading.iter_elements("a"))
+        for link in links:
             text = link.text.strip(_BLANK)
-            if _is_permalink(text):
+            if text in _SIGNS or _is_permalink(text):
                 link.decompose()
-            elif text == heading.text.strip(_BLANK) and _is_own(link, heading):
-                link.unwrap()
-            elif text in _SIGNS:
-                link.decompose()
-        if not heading.text.strip(_BLANK) and next(heading.iter_elements(_SEEN), None) is None:
+        said = heading.text.strip(_BLANK)
+        if not said and next(heading.iter_elements(_SEEN), None) is None:
             heading.decompose()
+        elif links and links[-1].text.strip(_BLANK) == said and _is_own(links[-1], heading):
+            links[-1].unwrap()
 
 
 def _out_of_link(heading: Element) -> None:
@@ -242,23 +242,31 @@ def _is_own(link: Element, heading: Element) -> bool:
 
 def _admonitions(root: Element, notes: Set[str]) -> None:
     """A note is a quotation with a bold title."""
-    for found in root.select(", ".join(sorted(f".{name}" for name in notes)))[:MAX_NOTES]:
+    for found in root.select(", ".join(sorted(f".{name}" for name in notes))):
         if found.tag not in _NOTE_TAGS:
             continue
         for child in found.children:
             if isinstance(child, Element) and child.tag == "table":
                 child.attrs["role"] = "presentation"
-        title = found.select_one(_TITLE)
-        if title is not None and title.tag not in _HEADINGS and title.text.strip():
-            _embolden(title)
+        for inner in islice(found.iter_elements(), _TITLE_WITHIN):
+            if _is_title(inner):
+                _embolden(inner)
+                break
         if found.tag == "dl":
             _note_of_terms(found)
         if found.tag != "details":
             found.tag = "blockquote"
 
 
+def _is_title(inner: Element) -> bool:
+    words = inner.attr("class")
+    if not words or inner.tag in _HEADINGS:
+        return False
+    return not _TITLES.isdisjoint(words.split()) or "admonitionHeading" in words
+
+
 def _embolden(title: Element) -> None:
-    if next(title.iter_elements((*_HEADINGS, "strong", "pre", "table")), None) is None:
+    if next(title.iter_elements(_NOT_BOLD), None) is None and title.text.strip():
         title.strip_tags("p, div, b")
         title.wrap_children(Element("strong"))
 
@@ -266,7 +274,7 @@ def _embolden(title: Element) -> None:
 def _note_of_terms(found: Element) -> None:
     for child in found.children:
         if isinstance(child, Element) and child.tag in ("dt", "dd"):
-            if child.tag == "dt" and child.text.strip():
+            if child.tag == "dt":
                 _embolden(child)
             child.tag = "div"
 
@@ -275,7 +283,7 @@ def _details(root: Element) -> None:
     for found in list(root.iter_elements(("summary", "hr"))):
         if found.tag == "hr":
             found.insert_before(signs.gap())
-        elif found.text.strip():
+        else:
             _embolden(found)
 
 

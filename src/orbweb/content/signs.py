@@ -17,8 +17,6 @@ GAP = "\ufdd9"
 """A paragraph of its own that keeps the blocks around it apart and is not written."""
 _INLINE, _DISPLAY, _END = "\ufdd6", "\ufdd7", "\ufdd8"
 
-_breaks = re.compile(rf" *(?:{BREAK} *)+")
-_gaps = re.compile(rf"\n[> ]*\n[> ]*{GAP}(?=\n|$)")
 _formulas = re.compile(rf"(`+) ?([{_INLINE}{_DISPLAY}])([^{_END}]*){_END} ?\1")
 _signs = re.compile("[\ufdd1-\ufdd9]")
 _WRITTEN = (
@@ -44,15 +42,27 @@ def write(markdown: str) -> str:
     if _END in markdown:
         markdown = _formulas.sub(_dollars, markdown)
     if GAP in markdown:
-        markdown = _gaps.sub("", markdown)
+        markdown = _closed(markdown)
     if BREAK in markdown:
-        markdown = _breaks.sub(" <br> ", markdown).replace("| <br> ", "| ").replace(" <br> |", " |")
+        lines = (line for part in markdown.split(BREAK) if (line := part.strip(" ")))
+        markdown = " <br> ".join(lines).replace("| <br> ", "| ").replace(" <br> |", " |")
     return _replaced(markdown, _WRITTEN)
 
 
 def speak(text: str) -> str:
     """Text without the signs."""
     return _replaced(text, _SPOKEN)
+
+
+def _closed(markdown: str) -> str:
+    """Without the gaps: each is a paragraph, of which its line and the blank line before it go."""
+    *parts, last = markdown.split(GAP)
+    return "".join([_without_line(_without_line(part)) for part in parts] + [last])
+
+
+def _without_line(part: str) -> str:
+    head, line_break, line = part.rpartition("\n")
+    return head if line_break and not line.strip("> ") else part
 
 
 def _replaced(text: str, signs: Iterable[tuple[str, str]]) -> str:

@@ -1,13 +1,15 @@
-"""What a request says of who asks: the user's headers, basic authentication, cookies.
+"""What a request says of who asks: the user's headers and parameters, basic authentication, cookies.
 
-Owns the secrets of a crawl while it runs. Always holds: the user's headers go to the origins (scheme, host and
-port) that the user named, a cookie to the origin that set it, and neither anywhere else; what a redirect or a link
-leads to is another request and judged by its own origin. Never shows a value: no error, log or `repr` has one.
+Owns the secrets of a crawl while it runs. Always holds: the user's headers and parameters go to the origins
+(scheme, host and port) that the user named, a cookie to the origin that set it, and none of them anywhere else;
+what a redirect or a link leads to is another request and judged by its own origin. Never shows a value: no error,
+log or `repr` has one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import urlencode
 
 from orbweb.fetch.cookies import Jar
 
@@ -25,9 +27,12 @@ class Identity:
         headers: Mapping[str, str] | None = None,
         jar: Jar | None = None,
         *,
+        params: Mapping[str, str] | None = None,
         clock: Callable[[], float],
     ) -> None:
         given = dict(headers or {})
+        self._query = urlencode(params or {})
+        self._asked_with = origins if self._query else frozenset()
         self._origins = origins if given else frozenset()
         self._cookie = given.pop("cookie", None)
         accept = () if "accept" in given else (ACCEPT,)
@@ -35,6 +40,12 @@ class Identity:
         self._jar = jar
         self._clock = clock
         self.hears = jar is not None
+
+    def asked(self, url: str) -> str:
+        """The URL as it is asked for: with the user's parameters where they belong."""
+        if not self._asked_with or _split(url)[0] not in self._asked_with:
+            return url
+        return f"{url}{'&' if '?' in url else '?'}{self._query}"
 
     def lines(self, url: str) -> Lines:
         """What is sent with a request for the URL."""

@@ -157,8 +157,9 @@ class Transfer:
             self.curl.setopt(pycurl.HTTPHEADER, list(said))
             self._said = said
         self._go_by(route)
-        self.curl.setopt(pycurl.URL, url)
-        self.curl.setopt(pycurl.REQUEST_TARGET, url[url.index("/", 8) :])
+        asked = self._egress.identity.asked(url)
+        self.curl.setopt(pycurl.URL, asked)
+        self.curl.setopt(pycurl.REQUEST_TARGET, asked[asked.index("/", 8) :])
 
     def _go_by(self, route: Route) -> None:
         """Set the proxy up. Its name is told to curl with its checked address; curl itself asks for no name."""

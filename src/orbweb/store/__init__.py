@@ -42,6 +42,7 @@ class UrlRow(NamedTuple):
     referrer: int | None
     lastmod: str | None = None
     kin: bool = False
+    carried: str | None = None
 
 
 class SettleRow(NamedTuple):
@@ -81,6 +82,7 @@ class FamilyRow(NamedTuple):
     pattern: str
     kind: str
     barren: int
+    tried: int
     released: bool
     sketch: bytes
 
@@ -121,6 +123,14 @@ class DateRow(NamedTuple):
     """When a known URL was last changed; the fields of `date_url`."""
 
     lastmod: str
+    run_id: int
+    id: int
+
+
+class CarryRow(NamedTuple):
+    """What became of a URL that a recrawl knew; the fields of `carry_url`."""
+
+    carried: str
     run_id: int
     id: int
 
@@ -200,7 +210,7 @@ class Ending(NamedTuple):
     error: str | None = None
 
 
-Change = ReadmitRow | RejudgeRow | RefuseRow | DeferRow | DateRow | ShortenRow
+Change = ReadmitRow | RejudgeRow | RefuseRow | DeferRow | DateRow | CarryRow | ShortenRow
 
 
 @dataclass(slots=True)

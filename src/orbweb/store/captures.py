@@ -99,21 +99,21 @@ class Captures:
         sha256 = capture.body_sha256 or b""
         blob = Blob(sha256, b"", capture.location[3] if sha256 else 0)
         if capture.role is Role.NONE:
-            parsed = self._parsed(capture)
+            parsed = self._parsed(
+                capture, self._db.value("outlinks_of", run_id=capture.run_id, url_id=capture.url_id)
+            )
             return Digest(parsed, blob, sha256) if sha256 or parsed.resources else None
         content = capture.content_sha256
-        document = self._document(capture.run_id, content) if capture.role is Role.PRIMARY else None
-        if document is None or content is None:
+        if capture.role is not Role.PRIMARY or content is None:
             return None
-        return Digest(self._parsed(capture), blob, content, document)
+        row = self._db.one("captured_document", run_id=capture.run_id, content_sha256=content)
+        if row is None or row[1] != self._extractor:
+            return None
+        document = PackedDocument._make((*row[:-1], b""))
+        return Digest(self._parsed(capture, row[-1]), blob, content, document)
 
-    def _document(self, run_id: int, content: bytes | None) -> PackedDocument | None:
-        row = self._db.one("captured_document", run_id=run_id, content_sha256=content)
-        found = PackedDocument._make((*row, b"")) if row else None
-        return found if found is not None and found.extractor == self._extractor else None
-
-    def _parsed(self, capture: Capture) -> Parsed:
-        links = self._links(capture.run_id, capture.url_id)
+    def _parsed(self, capture: Capture, packed: bytes | None) -> Parsed:
+        links = self._links(capture.run_id, packed)
         loaded = next((at for at, link in enumerate(links) if link.kind in outlinks.LOADED), len(links))
         return Parsed(
             tuple(links[:loaded]),
@@ -124,9 +124,8 @@ class Captures:
             truncated=capture.truncated,
         )
 
-    def _links(self, run_id: int, url_id: int) -> Sequence[Link]:
+    def _links(self, run_id: int, packed: bytes | None) -> Sequence[Link]:
         """The links in document order, each spelt as that run found its target first."""
-        packed = self._db.value("outlinks_of", run_id=run_id, url_id=url_id)
         if packed is None:
             return ()
         edges = outlinks.edges(packed)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from orbweb import changes
 from orbweb.changes import Change
 from orbweb.lifecycle import ItemState
-from orbweb.model import Document, Role
+from orbweb.model import Carried, Document, Role
 from orbweb.store import documents
 from orbweb.store.db import Database
 from orbweb.store.runs import Run
@@ -40,10 +40,15 @@ class Seen(NamedTuple):
     content_sha256: bytes | None
     document: bytes | None
     redirects_to: str | None
+    carried: str | None = None
+
+    @property
+    def unlinked(self) -> bool:
+        return self.carried == Carried.UNLINKED
 
     @property
     def captured(self) -> bool:
-        return self.role in (Role.PRIMARY, Role.ALTERNATE)
+        return self.role in (Role.PRIMARY, Role.ALTERNATE) and not self.unlinked
 
 
 class Comparison:
@@ -113,7 +118,9 @@ class Comparison:
 
     def _document(self, seen: Seen) -> Document:
         row = self._db.one("document_by_hash", sha256=seen.document)
-        return documents.unpack(*row, where=f"{self._db.path}: document of {seen.url}") if row else _NO_DOCUMENT
+        if row is None or seen.document is None:
+            return _NO_DOCUMENT
+        return documents.unpack(seen.document, *row, where=f"{self._db.path}: document of {seen.url}")
 
     def _lost(self, before: Seen, after: Seen | None) -> None:
         if after is None:
@@ -121,6 +128,8 @@ class Comparison:
                 self._removed[before.key] = before, NO_LONGER_LINKED
             else:
                 self._pending += 1
+        elif after.unlinked:
+            self._removed[before.key] = before, NO_LONGER_LINKED
         elif after.state == ItemState.QUEUED:
             self._pending += 1
         elif after.state == ItemState.SKIPPED:

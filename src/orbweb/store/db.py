@@ -20,9 +20,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from orbweb.errors import DiskFull, NewerWorkspace, StoreError, is_disk_full
+from orbweb.errors import DiskFull, NewerWorkspace, OlderWorkspace, StoreError, is_disk_full
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
-from orbweb.model import Reuse
+from orbweb.model import Carried, Reuse
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_S = 60.0
@@ -77,14 +77,37 @@ def load_queries(filename: str) -> Mapping[str, Query]:
     return queries
 
 
-def named_schema(filename: str) -> list[str]:
+def statements(text: str) -> tuple[str, ...]:
+    """The statements of a text, each of which ends its line with a semicolon."""
+    return tuple(statement for part in text.split(";\n") if (statement := _statement(part)))
+
+
+def named_schema(filename: str) -> tuple[str, ...]:
     """The statements before the first named query of a file."""
-    head = _sql(filename).partition("-- name: ")[0]
-    return [statement for part in head.split(";\n") if (statement := _statement(part))]
+    return statements(_sql(filename).partition("-- name: ")[0])
 
 
 def _quoted(states: Iterable[str]) -> str:
     return ", ".join(f"'{state}'" for state in states)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The tables of one version."""
+
+    version: int
+    statements: tuple[str, ...]
+
+
+@cache
+def today() -> Schema:
+    """What a new database has."""
+    return Schema(SCHEMA_VERSION, tuple(schema()))
+
+
+def stored_schema(connection: sqlite3.Connection) -> tuple[Row, ...]:
+    """The tables and indexes of a database: kind, name and the statement that made it."""
+    return tuple(connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY rowid"))
 
 
 def schema() -> list[str]:
@@ -94,6 +117,7 @@ def schema() -> list[str]:
         "crawl_states": _quoted(CrawlState),
         "endings": _quoted(EndedBy),
         "reuses": _quoted(Reuse),
+        "carried": _quoted(Carried),
         "stored_item_states": _quoted(state for state in ItemState if state is not ItemState.LEASED),
     }
     return [
@@ -122,11 +146,24 @@ def moment(microseconds: int | None) -> str | None:
     return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat(timespec="milliseconds")
 
 
+def explained(path: Path, error: sqlite3.Error) -> StoreError:
+    """What an error of the database means, and what to do."""
+    if is_disk_full(error):
+        return DiskFull(f"disk full: {path} cannot grow. Free some space, then resume.")
+    if "unable to open" in str(error) or "readonly" in str(error):
+        return StoreError(f"{path}: cannot be written ({error}). Check the directory's permissions.")
+    if "not a database" in str(error) or "malformed" in str(error):
+        return StoreError(f"{path}: damaged ({error}). Restore it from a copy.")
+    return StoreError(f"{path}: {error}")
+
+
 class Database:
     """A connection that only one thread uses."""
 
-    def __init__(self, path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> None:
+    def __init__(self, path: Path, *, timeout_s: float = BUSY_TIMEOUT_S, version: Schema | None = None) -> None:
+        """`version`: other tables than today's, which hold all that the queries need."""
         self.path = path
+        self._schema = version or today()
         self._timeout_s = timeout_s
         self._queries = load_queries("queries.sql")
         self._portions: Iterator[None] | None = None
@@ -143,19 +180,22 @@ class Database:
     def _prepare(self) -> None:
         """Nothing is written before the version is known."""
         try:
-            self._refuse_newer()
+            self._refuse_others()
             self._configure()
-            self._migrate()
+            self._found()
         except sqlite3.Error as error:
             raise self._explain(error) from error
 
-    def _refuse_newer(self) -> None:
+    def _refuse_others(self) -> None:
         version = self._version()
-        if version > SCHEMA_VERSION:
+        known = self._schema.version
+        if version > known:
             raise NewerWorkspace(
-                f"{self.path}: written by a newer orbweb (schema {version}, this one knows {SCHEMA_VERSION}). "
+                f"{self.path}: written by a newer orbweb (schema {version}, this one knows {known}). "
                 "Nothing was changed. Upgrade orbweb, or use another --workspace."
             )
+        if 0 < version < known:
+            raise OlderWorkspace(f"{self.path}: schema {version}, not yet upgraded to {known} (see store.upgrade)")
 
     def _configure(self) -> None:
         use_wal(self._connection, self._timeout_s)
@@ -170,23 +210,18 @@ class Database:
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
-    def _migrate(self) -> None:
-        if self._version() == SCHEMA_VERSION:
+    def _found(self) -> None:
+        """A new file gets its tables."""
+        if self._version():
             return
         with self.transaction():
             if self._version() == 0:
-                for statement in schema():
+                for statement in self._schema.statements:
                     self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                self._connection.execute(f"PRAGMA user_version = {self._schema.version}")
 
     def _explain(self, error: sqlite3.Error) -> StoreError:
-        if is_disk_full(error):
-            return DiskFull(f"disk full: {self.path} cannot grow. Free some space, then resume.")
-        if "unable to open" in str(error) or "readonly" in str(error):
-            return StoreError(f"{self.path}: cannot be written ({error}). Check the directory's permissions.")
-        if "not a database" in str(error) or "malformed" in str(error):
-            return StoreError(f"{self.path}: damaged ({error}). Restore it from a copy.")
-        return StoreError(f"{self.path}: {error}")
+        return explained(self.path, error)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -242,18 +277,24 @@ class Database:
             self.go_on()
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
-        """The rows of a query, read as they are consumed."""
+        """The rows of a query, read as they are consumed; whoever stops early may close the database first."""
         query = self._queries[name]
         try:
-            yield from self._connection.execute(query.sql, query.values(values))
+            for row in self._connection.execute(query.sql, query.values(values)):  # noqa: UP028
+                yield row
         except sqlite3.Error as error:
             raise self._explain(error) from error
 
     def all(self, name: str, /, **values: object) -> list[Row]:
-        return list(self.each(name, **values))
+        query = self._queries[name]
+        try:
+            return self._connection.execute(query.sql, query.values(values)).fetchall()
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
 
     def one(self, name: str, /, **values: object) -> Row | None:
-        return next(iter(self.all(name, **values)), None)
+        rows = self.all(name, **values)
+        return rows[0] if rows else None
 
     def value(self, name: str, /, **values: object) -> Any:
         row = self.one(name, **values)

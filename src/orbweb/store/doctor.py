@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from orbweb.errors import NewerWorkspace, StoreError
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
-from orbweb.model import FailKind, PackedDocument, Reuse, Role, SkipReason, Source
+from orbweb.model import Carried, FailKind, PackedDocument, Reuse, Role, SkipReason, Source
 from orbweb.store import documents, outlinks, salvage
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database, load_queries
@@ -37,6 +37,7 @@ _WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("urls", "state"): frozenset(ItemState) - {ItemState.LEASED},
     ("urls", "source"): frozenset(Source),
     ("urls", "reason"): frozenset(SkipReason),
+    ("urls", "carried"): frozenset(Carried),
     ("visits", "role"): frozenset(Role),
     ("visits", "kind"): frozenset(FailKind),
     ("visits", "reuse"): frozenset(Reuse),
@@ -56,6 +57,8 @@ _CONTRADICTIONS = (
     "wrong_counters",
     "wrong_run_states",
     "wrong_crawl_states",
+    "wrong_crawl_counts",
+    "visited_twice",
 )
 
 

@@ -51,6 +51,16 @@ def unpack(packed: bytes) -> Iterator[Outlink]:
         yield Outlink(target, *EDGES[flag])
 
 
+def targets(packed: bytes) -> array[int]:
+    """The ids that the edges lead to; as `edges`, without a look at the flags."""
+    if len(packed) < _HEAD.size or packed[0] != VERSION:
+        raise StoreError(f"damaged outlink record of {len(packed)} bytes")
+    ids = array("I", packed[_HEAD.size : _HEAD.size + 4 * _HEAD.unpack_from(packed)[1]])
+    if sys.byteorder == "big":
+        ids.byteswap()
+    return ids
+
+
 def edges(packed: bytes) -> list[tuple[int, int]]:
     """As `unpack`, each as its target and its flag."""
     if len(packed) < _HEAD.size:

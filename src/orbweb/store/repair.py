@@ -53,6 +53,8 @@ _MENDS = (
     "mend_counters",
     "crash_contradicting_crawls",
     "pause_contradicting_runs",
+    "complete_empty_runs",
+    "recount_crawls",
 )
 _RUN_TABLES = (
     "forget_run_urls",

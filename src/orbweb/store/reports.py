@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from orbweb.lifecycle import CrawlState, EndedBy, ItemState, shown
+from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState, shown
 from orbweb.model import Place, Reuse, Role, SkipReason
 from orbweb.store import QUEUED, documents
 from orbweb.store.db import Database, moment
@@ -78,14 +78,13 @@ def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
 def run_report(db: Database, run: Run, *, alive: bool) -> Report:
     """One run with its crawls and base URLs."""
     crawls = crawls_of(db, run.id)
-    state = run.state.value
-    if state == "in_progress" and not alive:
-        state = "paused"
+    state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
     return {
         "run": run.number,
-        "state": state,
+        "state": state.value,
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
+        "seconds": round(sum(crawl.updated_at - crawl.started_at for crawl in crawls) / 1_000_000, 3),
         **counts(db, run.id),
         **tokens(db, run.id),
         "bases": _bases(db, run.id),
@@ -107,18 +106,20 @@ def _bases(db: Database, run_id: int) -> list[Report]:
 
 
 def queue(db: Database, run: Run, *, alive: bool) -> Report:
-    """The queue of a run and what is next in it."""
+    """The queue of a run and what is next in it. A paused run with sitemaps to read can go on with none queued."""
     found = counts(db, run.id)
+    state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
     return {
         "run": run.number,
-        "state": "paused" if run.state == "in_progress" and not alive else run.state.value,
+        "state": state.value,
         "visited": found["visited"],
         "failed": found["failed"],
         "queued": found["queued"],
         "total": found["visited"] + found["failed"] + found["queued"],
-        "can_resume": not alive and found["queued"] > 0,
+        "can_resume": not alive and state is RunState.PAUSED,
         "crawls": [crawl.number for crawl in crawls_of(db, run.id)],
         "by_source": dict(db.all("queued_by_source", run_id=run.id)),
+        "visited_by_source": dict(db.all("settled_by_source", run_id=run.id)),
         "traps": [
             {"pattern": rule.partition(": ")[2], "parked": count}
             for rule, count in db.all("traps_of", run_id=run.id)

@@ -7,6 +7,7 @@ project has at most one crawl in progress. The caller holds the project's lock (
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,8 @@ class Run:
     scope_fixed: bool
     surveyed: bool
     horizon: int
+    recalls: int | None = None
+    due_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def _project(row: Row) -> Project:
 
 def _run(row: Row) -> Run:
     fields: list[Any] = list(row)
-    fields[3], fields[9], fields[10] = RunState(row[3]), bool(row[9]), bool(row[10])
+    fields[3], fields[9], fields[10], fields[13] = RunState(row[3]), bool(row[9]), bool(row[10]), bool(row[13])
     return Run(*fields)
 
 
@@ -183,20 +186,33 @@ def start_run(
     budget: int | None,
     now: int,
     manner: Manner = ALONE,
+    *,
+    recalls: int | None = None,
+    due_only: bool = False,
 ) -> tuple[Run, int]:
-    """A new run with its base URLs queued, and its first crawl. `urls` have a run id of 0."""
+    """A new run and its first crawl. `urls`, with a run id of 0: base URLs, and what run `recalls` knew."""
     previous = latest_run(db, owner.id)
     with db.transaction():
         number = previous.number + 1 if previous else 1
-        run_id = db.value("add_run", project_id=owner.id, number=number, started_at=now, refresh=manner.refresh)
+        run_id = db.value(
+            "add_run",
+            project_id=owner.id,
+            number=number,
+            started_at=now,
+            refresh=manner.refresh,
+            recalls=recalls,
+            due_only=due_only,
+        )
         db.many("add_base", [(run_id, base.number, base.url, base.scope_key) for base in bases])
         db.many("add_url", [row._replace(run_id=run_id) for row in urls])
-        db.run("add_tally", run_id=run_id, state=QUEUED[0], reason=QUEUED[1], change=len(urls))
+        for (state, reason), change in Counter((row.state, row.reason or "") for row in urls).items():
+            db.run("add_tally", run_id=run_id, state=state, reason=reason, change=change)
+        db.run("keep_released", run_id=run_id, recalls=recalls)
         db.run(
             "advance_run",
             run_id=run_id,
             next_url=len(urls) + 1,
-            next_rank=len(urls),
+            next_rank=sum(row.rank is not None for row in urls),
             next_visit=1,
             scope_fixed=False,
             surveyed=False,

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb.store.db import SCHEMA_VERSION, Database, Row, load_queries, named_schema, schema
+from orbweb.store.db import SCHEMA_VERSION, Database, Row, load_queries, named_schema, schema, stored_schema
 
 MOST_FLAWS = 20
 
@@ -85,7 +85,7 @@ def _layout(statements: Sequence[str], version: int) -> Layout:
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in statements:
             connection.execute(statement)
-        stored = _stored_schema(connection)
+        stored = stored_schema(connection)
         names = [name for kind, name, _ in stored if kind == "table"]
         return Layout(tuple(_table(connection, name) for name in names), stored, version)
 
@@ -99,10 +99,6 @@ def _table(connection: sqlite3.Connection, name: str) -> Table:
         if position:
             key.append(at)
     return Table(name, tuple(columns), tuple(key))
-
-
-def _stored_schema(connection: sqlite3.Connection) -> tuple[Row, ...]:
-    return tuple(connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY rowid"))
 
 
 def flaws(path: Path, layout: Layout, judge: Judge) -> list[Flaw]:
@@ -133,7 +129,7 @@ def texts(path: Path, layout: Layout, name: str, column: str) -> list[str]:
 
 
 def _structure(connection: sqlite3.Connection, layout: Layout) -> list[Flaw]:
-    if _stored_schema(connection) != layout.stored:
+    if sorted(stored_schema(connection), key=str) != sorted(layout.stored, key=str):
         return [Flaw("its schema", "the tables are not those of this version")]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     found = [] if version == layout.version else [Flaw("its header", f"it claims schema version {version}")]
@@ -325,7 +321,7 @@ def _refill(work: Path, target: Path, judge: Judge) -> list[Flaw]:
 def _has_schema(path: Path, layout: Layout) -> bool:
     try:
         with closing(reading(path)) as connection:
-            return _stored_schema(connection) == layout.stored
+            return stored_schema(connection) == layout.stored
     except UNREADABLE:
         return False
 

@@ -74,7 +74,7 @@ WHERE visits.body_sha256 IS NOT NULL ORDER BY visits.run_id, visits.number;
 
 -- name: all_documents
 -- `doctor` unpacks every document.
-SELECT sha256, extractor, title, language, words, tokens, confidence, simhash, size, frame FROM documents;
+SELECT sha256, extractor, title, language, words, tokens, tokenizer, confidence, simhash, sketch, size, frame FROM documents;
 
 -- name: document_pages
 -- Which page each document belongs to, and how its page was captured, so that it can be read again.
@@ -195,9 +195,11 @@ WHERE next_url <> (SELECT COALESCE(MAX(urls.id), 0) + 1 FROM urls WHERE urls.run
    OR next_visit <= (SELECT COALESCE(MAX(visits.number), 0) FROM visits WHERE visits.run_id = runs.id);
 
 -- name: wrong_run_states
--- A completed run has nothing queued; a run in progress has a crawl in progress.
+-- A completed run has nothing queued; a paused one has, or sitemaps to read; one in progress has a crawl in progress.
 SELECT id, 'runs', 'it is ' || state || ', and its queue or its crawls say otherwise' FROM runs
 WHERE (state = 'completed' AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.state = 'queued'))
+   OR (state = 'paused' AND surveyed AND NOT EXISTS
+       (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.state = 'queued'))
    OR (state = 'in_progress' AND NOT EXISTS
        (SELECT 1 FROM crawls WHERE crawls.run_id = runs.id AND crawls.state = 'in_progress'));
 
@@ -206,6 +208,17 @@ WHERE (state = 'completed' AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = ru
 SELECT run_id, 'crawls', 'crawl ' || number || ' is ' || state || ', ended by ' || COALESCE(ended_by, 'nothing')
 FROM crawls WHERE (state = 'in_progress') <> (ended_by IS NULL)
    OR (state = 'completed') <> COALESCE(ended_by IN ('exhausted', 'budget', 'page_limit'), 0);
+
+-- name: wrong_crawl_counts
+-- A crawl counts each of its visits; where a URL was retried or fetched again, it counted more than are left.
+SELECT crawls.run_id, 'crawls', 'crawl ' || crawls.number || ' counts fewer visits than it has' FROM crawls
+JOIN (SELECT crawl_id, SUM(kind IS NULL) AS visited, SUM(kind IS NOT NULL) AS failed FROM visits GROUP BY crawl_id) AS found
+ON found.crawl_id = crawls.id WHERE found.visited > crawls.visited OR found.failed > crawls.failed ORDER BY crawls.id;
+
+-- name: visited_twice
+-- No URL is visited in two crawls of one run, whatever the indexes promise.
+SELECT visits.run_id, 'visits', urls.key || ' was visited ' || COUNT(*) || ' times' FROM visits NOT INDEXED
+JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id GROUP BY visits.run_id, urls.key HAVING COUNT(*) > 1;
 
 -- name: forget_body
 -- A body that cannot be read is as good as not there.
@@ -274,6 +287,18 @@ UPDATE runs SET state = 'paused', ended_at = NULL
 WHERE (state = 'completed' AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.state = 'queued'))
    OR (state = 'in_progress' AND NOT EXISTS
        (SELECT 1 FROM crawls WHERE crawls.run_id = runs.id AND crawls.state = 'in_progress'));
+
+-- name: complete_empty_runs
+-- The other repair of `wrong_run_states`: nothing is left to resume.
+UPDATE runs SET state = 'completed', ended_at = (SELECT MAX(crawls.updated_at) FROM crawls WHERE crawls.run_id = runs.id)
+WHERE state = 'paused' AND surveyed AND NOT EXISTS
+(SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.state = 'queued');
+
+-- name: recount_crawls
+-- The repair of `wrong_crawl_counts`.
+UPDATE crawls SET
+    visited = MAX(visited, (SELECT COUNT(*) FROM visits WHERE visits.crawl_id = crawls.id AND visits.kind IS NULL)),
+    failed = MAX(failed, (SELECT COUNT(*) FROM visits WHERE visits.crawl_id = crawls.id AND visits.kind IS NOT NULL));
 
 -- name: crash_contradicting_crawls
 -- The repair of `wrong_crawl_states`: all that is sure is that it did not end well.

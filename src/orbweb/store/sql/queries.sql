@@ -20,27 +20,27 @@ UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 -- name: latest_run
 -- Reports without --run speak of the latest run.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon
+       horizon, recalls, due_only
 FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
 
 -- name: run_by_number
 -- Reports with --run N.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon
+       horizon, recalls, due_only
 FROM runs WHERE project_id = :project_id AND number = :number;
 
 -- name: runs_of
 -- `runs` shows the history of a project.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon
+       horizon, recalls, due_only
 FROM runs WHERE project_id = :project_id ORDER BY number;
 
 -- name: add_run
--- A run begins with an empty queue, and may reuse what crawls captured that have ended by now.
+-- A run begins with an empty queue, or with what another knew, and may reuse what crawls captured that have ended by now.
 INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed,
-                  surveyed, horizon)
+                  surveyed, horizon, recalls, due_only)
 VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0, 0,
-        (SELECT COALESCE(MAX(ended), 0) FROM crawls WHERE :refresh = 0))
+        (SELECT COALESCE(MAX(ended), 0) FROM crawls WHERE :refresh = 0), :recalls, :due_only)
 RETURNING id;
 
 -- name: forget_captures
@@ -105,9 +105,9 @@ WHERE id = :crawl_id AND state = 'in_progress';
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
 INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
-                  lastmod, kin)
+                  lastmod, kin, carried)
 VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank, :lane, :hops, :redirects, :base,
-        :referrer, :lastmod, :kin);
+        :referrer, :lastmod, :kin, :carried);
 
 -- name: settle_url
 -- Guarded: only the owner settles, and only what is queued.
@@ -136,14 +136,19 @@ UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :
 
 -- name: families_of
 -- What a run has learned of URLs without end.
-SELECT pattern, kind, barren, released, sketch FROM families WHERE run_id = :run_id;
+SELECT pattern, kind, barren, tried, released, sketch FROM families WHERE run_id = :run_id;
 
 -- name: save_family
 -- Each page of a family may change what is known of it.
-INSERT INTO families (run_id, pattern, kind, barren, released, sketch)
-VALUES (:run_id, :pattern, :kind, :barren, :released, :sketch)
-ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, released = excluded.released,
+INSERT INTO families (run_id, pattern, kind, barren, tried, released, sketch)
+VALUES (:run_id, :pattern, :kind, :barren, :tried, :released, :sketch)
+ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, tried = excluded.tried, released = excluded.released,
                                             sketch = excluded.sketch;
+
+-- name: parked_by_rule
+-- URLs that waited for what others of their family show, when none of them has shown anything.
+SELECT id, key, url, source, depth, hops, redirects, base, referrer, kin FROM urls
+WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' AND rule = :rule ORDER BY id;
 
 -- name: robots_of
 -- Rules are kept for a day, whichever project asked.
@@ -214,12 +219,98 @@ SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND 
 SELECT bases.number FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
 WHERE bases.run_id = :run_id AND bases.scope_key <> urls.key LIMIT 1;
 
+-- name: moved_since
+-- A recrawl judged what it knew by the scope of the run before; unless a base URL led elsewhere, that holds.
+SELECT bases.number FROM bases JOIN runs ON runs.id = bases.run_id
+LEFT JOIN bases AS before ON before.run_id = runs.recalls AND before.url = bases.url
+JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
+WHERE bases.run_id = :run_id AND bases.scope_key <> COALESCE(before.scope_key, urls.key) LIMIT 1;
+
 -- name: urls_beyond_bases
 -- Judged again, in the order of their finding, when the scope is fixed; not what was asked for, or refused for what it is.
-SELECT urls.id, urls.key, urls.source, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base
+SELECT urls.id, urls.key, urls.source, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base,
+       referrers.hops
 FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.depth > 0 AND urls.state IN ('queued', 'skipped')
 AND (urls.reason IS NULL OR urls.reason NOT IN ('noindex', 'robots', 'robots_unavailable')) ORDER BY urls.id;
+
+-- name: recalled_urls
+-- What a recrawl visits first, but for base URLs and their redirects: what was asked for, in that order, then the queue.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.hops, urls.redirects, urls.base, urls.referrer,
+       urls.kin, referrers.hops, referrers.base
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+WHERE urls.run_id = :run_id AND urls.depth > 0
+AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason = 'finished')
+AND urls.carried IS NOT 'unlinked' AND COALESCE(visits.status, 0) NOT IN (404, 410)
+ORDER BY visits.number IS NULL, visits.number, urls.depth, urls.rank;
+
+-- name: looks_at
+-- When the pages of earlier runs were last asked for, and what they said; one taken over unasked is the same look again.
+SELECT DISTINCT visits.fetched_at, COALESCE(visits.content_sha256, visits.body_sha256)
+FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
+JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE runs.project_id = :project_id AND runs.number < :number AND visits.kind IS NULL AND visits.body_sha256 IS NOT NULL
+ORDER BY visits.fetched_at DESC LIMIT :most;
+
+-- name: lastmod_of
+-- When a sitemap of this run says that a page was changed.
+SELECT lastmod FROM urls WHERE run_id = :run_id AND key = :key;
+
+-- name: keep_released
+-- A person wanted these families followed, and has not said otherwise since.
+INSERT INTO families (run_id, pattern, kind, barren, tried, released, sketch)
+SELECT :run_id, pattern, 'released', 0, 0, 1, x'' FROM families WHERE run_id = :recalls AND released = 1;
+
+-- name: carry_url
+-- What became of a URL that a recrawl knew: a sitemap lists it, or nothing leads to it any more.
+UPDATE urls SET carried = :carried WHERE run_id = :run_id AND id = :id AND carried IS NOT NULL;
+
+-- name: most_urls
+-- The highest id that a run has given out.
+SELECT COALESCE(MAX(id), 0) FROM urls WHERE run_id = :run_id;
+
+-- name: graph_roots
+-- Where a walk over the links of a recrawl begins: base URLs, what they redirect to, and what sitemaps list.
+SELECT id FROM urls WHERE run_id = :run_id
+AND (depth = 0 OR carried = 'listed' OR (source = 'sitemap' AND carried IS NULL));
+
+-- name: graph_records
+-- Each page's links, in the order in which the URLs became known, so that one pass nearly always is enough.
+SELECT url_id, packed FROM outlinks WHERE run_id = :run_id ORDER BY url_id;
+
+-- name: unread_urls
+-- URLs that did not tell what they link to now, for a reason that may pass.
+SELECT urls.id, urls.key FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE urls.run_id = :run_id AND (urls.state = 'queued' OR (urls.state = 'failed' AND COALESCE(visits.status, 0) NOT IN (404, 410))
+OR urls.reason IN ('page_limit', 'finished', 'robots_unavailable')) ORDER BY urls.id;
+
+-- name: latest_links
+-- What a URL linked to when a run of the project before this one last read it.
+SELECT runs.id, outlinks.packed FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
+JOIN outlinks ON outlinks.run_id = urls.run_id AND outlinks.url_id = urls.id
+WHERE runs.project_id = :project_id AND runs.number < :number ORDER BY runs.number DESC LIMIT 1;
+
+-- name: carried_urls
+-- What a recrawl knew and asked for, and no sitemap lists.
+SELECT id, carried FROM urls WHERE run_id = :run_id AND carried IN ('known', 'unlinked') AND state IN ('visited', 'failed')
+ORDER BY id;
+
+-- name: gone_keys
+-- URLs of a project that were gone in some run.
+SELECT urls.key FROM runs JOIN urls ON urls.run_id = runs.id AND urls.carried = 'unlinked'
+WHERE runs.project_id = :project_id AND runs.number <= :number
+UNION
+SELECT urls.key FROM runs JOIN visits ON visits.run_id = runs.id AND visits.status IN (404, 410)
+JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE runs.project_id = :project_id AND runs.number <= :number ORDER BY 1;
+
+-- name: past_of
+-- What became of a URL in each run of a project that knew it, the latest first.
+SELECT runs.number, COALESCE(urls.url, urls.key), urls.carried, visits.status, visits.role
+FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE runs.project_id = :project_id AND runs.number <= :number ORDER BY runs.number DESC;
 
 -- name: add_visit
 -- One row a settled URL.
@@ -254,10 +345,11 @@ WHERE urls.run_id = :run_id AND urls.key = :key AND visits.kind IS NULL
 AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL) AND visits.body_sha256 IS bodies.sha256;
 
 -- name: captured_document
--- What was read out of a captured page, without its frame.
+-- What was read out of a captured page, without its frame, and its links.
 SELECT documents.sha256, documents.extractor, documents.title, documents.language, documents.words, documents.tokens,
-       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size
+       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size, outlinks.packed
 FROM pages JOIN documents ON documents.sha256 = pages.document
+LEFT JOIN outlinks ON outlinks.run_id = pages.run_id AND outlinks.url_id = pages.url_id
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
 -- name: urls_between
@@ -290,7 +382,7 @@ JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
 -- name: document_by_hash
--- What the search index and its snippets read.
+-- What the search index, its snippets and `diff` read.
 SELECT size, frame FROM documents WHERE sha256 = :sha256;
 
 -- name: run_documents
@@ -373,6 +465,10 @@ WHERE pages.run_id = :run_id GROUP BY documents.tokenizer ORDER BY documents.tok
 -- name: queued_by_source
 -- `queue` shows where the waiting URLs came from.
 SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY source ORDER BY source;
+
+-- name: settled_by_source
+-- `queue` shows where the URLs came from that were visited or failed.
+SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state IN ('visited', 'failed') GROUP BY source ORDER BY source;
 
 -- name: queue_head
 -- The next URLs, whatever their lane.
@@ -482,15 +578,11 @@ SELECT COUNT(*) FROM visits WHERE run_id = :run_id AND body_sha256 IS NOT NULL;
 -- name: compared_urls
 -- `diff` reads two runs side by side; the index on keys serves the order.
 SELECT urls.key, COALESCE(urls.url, urls.key), urls.state, urls.reason, visits.status, visits.kind, visits.role,
-       visits.body_sha256, visits.content_sha256, pages.document, targets.key
+       visits.body_sha256, visits.content_sha256, pages.document, targets.key, urls.carried
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 LEFT JOIN pages ON pages.run_id = urls.run_id AND pages.content_sha256 = visits.content_sha256
 LEFT JOIN urls AS targets ON targets.run_id = urls.run_id AND targets.id = visits.redirect_to
 WHERE urls.run_id = :run_id ORDER BY urls.key;
-
--- name: document_by_hash
--- `diff` reads the documents of pages that differ.
-SELECT sha256, size, frame FROM documents WHERE sha256 = :sha256;
 
 -- name: base_visits
 -- What became of the base URLs and of what they redirect to.
@@ -554,7 +646,8 @@ SELECT rule, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'skipped' AND
 
 -- name: release_family
 -- A person wants this family followed, whatever it has shown.
-INSERT INTO families (run_id, pattern, kind, barren, released, sketch) VALUES (:run_id, :pattern, 'released', 0, 1, x'')
+INSERT INTO families (run_id, pattern, kind, barren, tried, released, sketch)
+VALUES (:run_id, :pattern, 'released', 0, 0, 1, x'')
 ON CONFLICT (run_id, pattern) DO UPDATE SET released = 1;
 
 -- name: forget_visit

@@ -9,7 +9,7 @@ CREATE TABLE projects (
     created_at  INTEGER NOT NULL
 );
 
--- `horizon`: captures of crawls that had ended as the horizon-th of the workspace, or before, may be reused. It is fixed
+-- `recalls`: a recrawl began with the URLs of that run; with `due_only` it asks for what is due. `horizon`: captures of crawls that had ended as the horizon-th of the workspace, or before, may be reused. It is fixed
 -- at the start of the run, so that a run goes on after a crash as if there had been none.
 CREATE TABLE runs (
     id          INTEGER PRIMARY KEY,
@@ -24,6 +24,8 @@ CREATE TABLE runs (
     scope_fixed INTEGER NOT NULL CHECK (scope_fixed IN (0, 1)),
     surveyed    INTEGER NOT NULL CHECK (surveyed IN (0, 1)),
     horizon     INTEGER NOT NULL,
+    recalls     INTEGER REFERENCES runs (id),
+    due_only    INTEGER NOT NULL CHECK (due_only IN (0, 1)),
     UNIQUE (project_id, number)
 );
 
@@ -60,7 +62,7 @@ CREATE TABLE crawls (
 
 -- Every URL ever seen in a run. `url` is NULL where it equals the key. `lane` is empty in strict
 -- order and the site in relaxed order; a URL's turn is (depth, rank) within its lane. A deferred URL has
--- no turn before `due_at`. `lastmod` is what a sitemap says.
+-- no turn before `due_at`. `lastmod` is what a sitemap says. `carried` is set where a recrawl knew the URL before it found it.
 CREATE TABLE urls (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     id          INTEGER NOT NULL,
@@ -80,6 +82,7 @@ CREATE TABLE urls (
     lastmod     TEXT,
     due_at      INTEGER,
     kin         INTEGER NOT NULL DEFAULT 0 CHECK (kin IN (0, 1)),
+    carried     TEXT CHECK (carried IN (<carried>)),
     PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 
@@ -87,12 +90,13 @@ CREATE UNIQUE INDEX urls_by_key ON urls (run_id, key);
 CREATE INDEX urls_in_order ON urls (run_id, lane, depth, rank) WHERE state = 'queued';
 
 -- Families of URLs that may be without end (see traps): `barren` pages in a row brought nothing new, `sketch` sums up
--- the words of the last one, `released` says that a person wants them followed.
+-- the words of the last one, `released` says that a person wants them followed. `tried` counts filters (-1: decided).
 CREATE TABLE families (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     pattern     TEXT NOT NULL,
     kind        TEXT NOT NULL,
     barren      INTEGER NOT NULL,
+    tried       INTEGER NOT NULL,
     released    INTEGER NOT NULL CHECK (released IN (0, 1)),
     sketch      BLOB NOT NULL,
     PRIMARY KEY (run_id, pattern)

@@ -1,0 +1,102 @@
+"""What a recrawl visits first: the URLs that the run before asked for, in the order in which it did.
+
+Pure: rows of the earlier run and the rules of now become rows of the new run. Always holds: a URL keeps the depth,
+the source and the referrer it had, and is judged as if it were found there now; ranks rise in the old order; a key
+has one row, also where today's URL rules make one key of two. Never asks the network, and never looks at links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from orbweb import urls
+from orbweb.lifecycle import ItemState
+from orbweb.model import Carried, Source, Verdict
+from orbweb.policy import Candidate, Policy
+from orbweb.store import UrlRow
+from orbweb.store.db import Row
+from orbweb.urls import UrlRules
+
+
+class Recalled(NamedTuple):
+    """A URL of the earlier run; a row of `recalled_urls`."""
+
+    id: int
+    url: str
+    source: str
+    depth: int
+    hops: int
+    redirects: int
+    base: int
+    referrer: int | None
+    kin: int
+    parent_hops: int | None
+    parent_base: int | None
+
+
+class Recall:
+    """Makes rows that follow those of the base URLs. `moved`: the number now of a base URL of the earlier run."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        bases: Iterable[UrlRow],
+        *,
+        moved: Mapping[int, int],
+        rules: UrlRules,
+        lane_of: Callable[[str], str],
+    ) -> None:
+        self._policy = policy
+        self._moved = moved
+        self._rules = rules
+        self._lane_of = lane_of
+        self._ids = {row.key: row.id for row in bases}
+        self._now = {old + 1: new + 1 for old, new in moved.items()}
+        self._next_rank = len(self._ids)
+
+    def rows(self, earlier: Iterable[Row]) -> list[UrlRow]:
+        """The rows of what was known, in the order of their places; run ids are 0."""
+        found = []
+        for known in map(Recalled._make, earlier):
+            target = urls.target(known.url, rules=self._rules)
+            if target is None:
+                continue
+            if target.key not in self._ids:
+                found.append(self._row(known, target.key, target.url))
+            self._now[known.id] = self._ids[target.key]
+        return found
+
+    def _row(self, known: Recalled, key: str, url: str) -> UrlRow:
+        number = self._ids[key] = len(self._ids) + 1
+        verdict = self._judge(known, key)
+        rank = None
+        if verdict.reason is None:
+            rank, self._next_rank = self._next_rank, self._next_rank + 1
+        return UrlRow(
+            run_id=0,
+            id=number,
+            key=key,
+            url=None if url == key else url,
+            state=ItemState.QUEUED.value if verdict.reason is None else ItemState.SKIPPED.value,
+            reason=verdict.reason.value if verdict.reason else None,
+            rule=verdict.rule,
+            source=known.source,
+            depth=known.depth,
+            rank=rank,
+            lane=self._lane_of(key),
+            hops=verdict.hops,
+            redirects=known.redirects,
+            base=verdict.base,
+            referrer=self._now.get(known.referrer or 0, self._base(known) + 1),
+            kin=bool(known.kin),
+            carried=Carried.KNOWN.value,
+        )
+
+    def _judge(self, known: Recalled, key: str) -> Verdict:
+        hops = known.hops - 1 if known.hops else known.parent_hops or 0
+        return self._policy.judge(Candidate(key, known.depth, hops, self._base(known), Source(known.source)))
+
+    def _base(self, known: Recalled) -> int:
+        """The base URL of the page that led to it; the first one where that is no base URL any more."""
+        return self._moved.get(known.base if known.parent_base is None else known.parent_base, 0)
