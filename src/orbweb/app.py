@@ -197,7 +197,14 @@ async def _extract(
     workspace: Workspace, config: Config, run: Run, *, everything: bool, watch: Callable[[Reading], None]
 ) -> Extraction:
     with workspace.reader() as body:
-        extraction = Extraction(workspace.db, run.id, everything=everything, body=body, watch=watch)
+        extraction = Extraction(
+            workspace.db,
+            run.id,
+            everything=everything,
+            body=body,
+            alone=lambda: workspace.idle_but_for(run.project_id),
+            watch=watch,
+        )
         settings = replace(digest_settings(config), resources=False)
         pool = await _pool(config, settings, extraction.digested, extraction.broke)
         try:

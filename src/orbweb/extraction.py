@@ -32,6 +32,7 @@ WATCH_S = 0.2
 
 Watch = Callable[[Reading], None]
 Read = Callable[[bytes], bytes]
+Alone = Callable[[], bool]
 
 
 class Page(NamedTuple):
@@ -49,10 +50,13 @@ class Page(NamedTuple):
 class Extraction:
     """One run, read again."""
 
-    def __init__(self, db: Database, run_id: int, *, everything: bool, body: Read, watch: Watch) -> None:
+    def __init__(
+        self, db: Database, run_id: int, *, everything: bool, body: Read, alone: Alone, watch: Watch
+    ) -> None:
         self._db = db
         self._run_id = run_id
         self._body = body
+        self._alone = alone
         self._watch = watch
         self._which = {"run_id": run_id, "everything": everything, "extractor": VERSION}
         self.pages = int(db.value("count_pages_to_read", **self._which))
@@ -160,5 +164,11 @@ class Extraction:
         failpoint("documents_committed")
 
     def _forget(self) -> None:
+        """Delete what no page names, unless a crawl of another project is at work.
+
+        Such a crawl may be about to name a document that it found in this workspace. One that begins now writes
+        its run first, and so waits for this transaction.
+        """
         with self._db.transaction():
-            self._db.run("forget_documents")
+            if self._alone():
+                self._db.run("forget_documents")

@@ -110,6 +110,10 @@ class Workspace:
     def owner(self, project: str) -> int | None:
         return owner_pid(self.path / "locks", project)
 
+    def idle_but_for(self, project_id: int) -> bool:
+        """Whether no crawl of another project is at work."""
+        return not any(self.owner(project.name) for project in runs.projects(self.db) if project.id != project_id)
+
     def control(self, project: str) -> ControlFiles:
         return ControlFiles(self.path, project)
 

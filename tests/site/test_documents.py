@@ -15,7 +15,7 @@ import orbweb
 from harness import Cli
 from orbweb import content
 from orbweb.cli import output
-from orbweb.store import documents
+from orbweb.store import documents, runs
 from orbweb.store.blobs import new_compressor
 from orbweb.workspace import Workspace
 from servers.pages import framed, page
@@ -223,6 +223,25 @@ def test_a_body_that_is_lost_is_named_and_its_document_stays(site: Site, tmp_pat
     assert (done["extracted"], done["left"]) == (5, 0)
     assert extractors(old) == [1, 0, 1, 1, 1, 1]
     assert "# twice" in old.cli("show", "site", lost["url"], "--as", "markdown").ok().out
+
+
+def test_what_nobody_names_is_kept_while_another_project_is_crawled(site: Site, tmp_path: Path) -> None:
+    """That crawl may be about to name it."""
+
+    def kept() -> int:
+        with closing(sqlite3.connect(old.path / "orbweb.db")) as db:
+            return int(db.execute("SELECT COUNT(*) FROM documents").fetchone()[0])
+
+    old = site.copy(tmp_path / "workspace")
+    outdated(old)
+    with closing(Workspace(old.path)) as workspace:
+        runs.save_project(workspace.db, "other", {}, [site.url], 1)
+        with workspace.own("other"):
+            assert orbweb.open(old.path).extract("site").extracted == 6
+        assert kept() == 12
+    assert Workspace.doctor(old.path)["damages"] == []
+    assert orbweb.open(old.path).extract("site").extracted == 0
+    assert kept() == 6
 
 
 def test_a_running_crawl_keeps_the_project(site: Site, tmp_path: Path) -> None:
