@@ -80,6 +80,8 @@ def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
         return root, 0.2
     tree = Tree(root, found)
     chrome.drop_named(names.read(root), tree, article=stated)
+    if tree.text[0] < LITTLE:
+        return root, 0.3
     top = tree.descend(0, listing=tree.prose[0] < LISTING * tree.text[0])
     inside = tree.inside(top)
     size = sum(block.size for block in inside)
