@@ -34,7 +34,7 @@ MAX_SEGMENTS = 40
 MAX_PARAMETERS = 20
 GROWN_FROM = 3
 """Segments of a path from which on a link that adds one is growth."""
-SKETCH_WORDS = 300
+SKETCH_CHARACTERS = 2_000
 SKETCH_SIZE = 32
 ALIKE_WORDS = 2
 ALIKE_SHARE = 0.8
@@ -60,7 +60,7 @@ _SESSION_NAMES = re.compile(
     r"(?:s|session|sess|php|asp)[-_]?(?:id|key|hash|token)s?|cfid|cftoken|nonce|token|rnd|rand|cb|_"
 ).fullmatch
 _SESSION_VALUE = re.compile(r"[A-Za-z0-9._-]{6,}").fullmatch
-_WORD = re.compile(r"(?<!\w)[^\W\d_]{2,}(?!\w)").findall
+_words = re.compile(r"(?<!\w)[^\W\d_]{2,}(?!\w)").findall
 
 
 class Kind(StrEnum):
@@ -91,7 +91,7 @@ class Family(NamedTuple):
 
 def sketch(text: str) -> bytes:
     """A small summary of the words of a text without its numbers, to tell texts that say the same."""
-    words = {zlib.crc32(word.encode("utf-8", "replace")) for word in _WORD(text.lower(), 0, 20_000)[:SKETCH_WORDS]}
+    words = {zlib.crc32(word.encode("utf-8", "replace")) for word in _words(text[:SKETCH_CHARACTERS].lower())}
     return b"".join(value.to_bytes(4) for value in sorted(words)[:SKETCH_SIZE])
 
 

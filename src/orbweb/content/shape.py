@@ -8,11 +8,12 @@ outside the element, except for the language of a code block and the base URL.
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Callable, Set
 from itertools import islice
+from typing import cast
 from urllib.parse import urlsplit
 
-from turbohtml import Element, Text
+from turbohtml import Element, Text, XPath
 
 from orbweb.content import code, lists, signs, tables
 from orbweb.content.code import outermost
@@ -80,6 +81,9 @@ _is_spacer = re.compile(
 ).search
 
 
+_class_attributes = cast("Callable[[Element], list[str]]", XPath("descendant::*/@class"))
+
+
 def shape(root: Element, url: str) -> None:
     """Prepare the element for Markdown and text. References are made absolute against `url` or `<base>`."""
     classes = _classes(root)
@@ -117,7 +121,7 @@ def _drop(root: Element, classes: Set[str], rare: Set[str]) -> None:
 
 
 def _classes(root: Element) -> Set[str]:
-    return set(" ".join({found.attr("class") or "" for found in root.select("[class]")}).split())
+    return set(" ".join(set(_class_attributes(root))).split())
 
 
 def _resolve(root: Element, url: str, references: int) -> None:

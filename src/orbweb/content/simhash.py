@@ -21,8 +21,8 @@ WIDTH = 2
 """Words that are hashed together."""
 WITHIN = 6
 """Bits in which near-duplicates differ at most; docs/decisions/0033-near-duplicates.md has the measurement."""
-MAX_WORDS = 1 << 16
-"""Words of a text that are looked at."""
+MAX_WORDS = 1 << 10
+"""Words at the beginning of a text that are looked at: enough to tell texts apart, and a bound on time."""
 LONG_WORD = 16
 """A text whose words are longer on average is written without spaces; its characters are taken for words."""
 MEMO = 1 << 16

@@ -62,9 +62,9 @@ class BodyStore(Protocol):
         """Release everything; a group that was not synced is given up."""
 
 
-def new_compressor() -> zstandard.ZstdCompressor:
+def new_compressor(level: int = _LEVEL) -> zstandard.ZstdCompressor:
     """A compressor for one thread. No zstd checksum: the SHA-256 verifies."""
-    return zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True, write_checksum=False)
+    return zstandard.ZstdCompressor(level=level, write_content_size=True, write_checksum=False)
 
 
 def pack(body: bytes, compressor: zstandard.ZstdCompressor) -> Blob:

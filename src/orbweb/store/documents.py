@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import zstandard
@@ -55,7 +54,8 @@ def pack(
     document: Document, extractor: int, sketch: bytes, compressor: zstandard.ZstdCompressor
 ) -> PackedDocument:
     """The document as rows have it, with the sketch of its text (see traps)."""
-    fields = {**asdict(document), "extractor": extractor}
+    fields = {name: getattr(document, name) for name in document.__slots__}
+    fields["extractor"] = extractor
     record = json.dumps(fields, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
     return PackedDocument(
         hashlib.sha256(record).digest(),
