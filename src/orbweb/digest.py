@@ -212,7 +212,8 @@ class Digester:
         blob = pack(job.body, self._compressor)
         said = document.text.encode("utf-8", "surrogatepass")
         content_sha256 = hashlib.sha256(said).digest() if said else blob.sha256
-        packed = documents.pack(document, content.VERSION, traps.sketch(document.text), self._quick_compressor)
+        sketch = traps.sketch(document.text) if traps.needs_sketch(job.url) else b""
+        packed = documents.pack(document, content.VERSION, sketch, self._quick_compressor)
         return Digest(parsed, blob, content_sha256, packed)
 
 

@@ -89,6 +89,11 @@ class Family(NamedTuple):
     stem: str = ""
 
 
+def needs_sketch(url: str) -> bool:
+    """Whether what a page says may ever be asked for: its URL has a family, or may have grown."""
+    return family(url) is not None or _split(url)[1].count("/") >= GROWN_FROM
+
+
 def sketch(text: str) -> bytes:
     """A small summary of the words of a text without its numbers, to tell texts that say the same."""
     words = {zlib.crc32(word.encode("utf-8", "replace")) for word in _words(text[:SKETCH_CHARACTERS].lower())}

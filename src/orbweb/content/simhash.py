@@ -57,6 +57,7 @@ def of(text: str) -> int:
 
 def _words(text: str) -> list[bytes]:
     """The words in UTF-8; the case of ASCII letters does not count."""
+    text = text[: LONG_WORD * MAX_WORDS]
     words = text.encode("utf-8", "replace").lower().split(None, MAX_WORDS)
     if len(text) > LONG_WORD * (len(words) + 1):
         words = [character.encode("utf-8", "replace") for character in "".join(text.split())[:MAX_WORDS]]
