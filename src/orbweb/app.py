@@ -44,7 +44,7 @@ from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
-from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.recall import Recall
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
@@ -629,16 +629,17 @@ def _monotonic_us() -> int:
 
 
 def default_processes(cores: int) -> int:
-    """Two cores are better off with none; more than four workers cannot be fed by one main process."""
-    return 0 if cores <= 2 else min(cores - 1, MOST_PROCESSES)
+    """One main process has little to do for itself, and cannot feed more than four workers."""
+    return 0 if cores == 1 else min(max(cores - 1, 2), MOST_PROCESSES)
 
 
 async def _pool(config: Config, settings: DigestSettings, digested: Done, broke: Broken) -> Pool:
     processes = config.engine.processes
-    if processes is None:
-        processes = default_processes(os.cpu_count() or 1)
     heavy = ProcessPool(settings, digested, broke)
-    if processes == 0:
+    if processes is None and (by_cores := default_processes(os.cpu_count() or 1)):
+        inline = InlinePool(settings, digested, heavy)
+        return GrowingPool(inline, ProcessPool(settings, digested, broke), by_cores)
+    if not processes:
         return InlinePool(settings, digested, heavy)
     return SplitPool(await ProcessPool.start(processes, settings, digested, broke), heavy)
 

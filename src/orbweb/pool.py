@@ -30,6 +30,9 @@ SMALL_BYTES = 65_536
 LIGHT_BYTES = 300_000
 HEAVY_BYTES = 4_000_000
 HEAVY_DENSITY = 8
+BUSY_PAGES = 100
+BUSY_S = 4.0
+"""So many pages in less time are worth worker processes."""
 HEAVY_ATTRIBUTES = 30_000
 """Each link has at least one."""
 
@@ -64,6 +67,39 @@ class InlinePool:
 
     def close(self) -> None:
         self._heavy.close()
+
+
+class GrowingPool:
+    """Digests in this process until there is much to do in little time; from then on in worker processes."""
+
+    def __init__(self, inline: InlinePool, workers: ProcessPool, processes: int) -> None:
+        self._inline = inline
+        self._workers = workers
+        self._processes = processes
+        self._count = 0
+        self._since = 0.0
+
+    def submit(self, job: Job) -> None:
+        if self._workers.is_ready and not is_heavy(job.body):
+            self._workers.submit(job)
+            return
+        self._watch()
+        self._inline.submit(job)
+
+    def _watch(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if not self._count:
+            self._since = now
+        self._count += 1
+        if self._count < BUSY_PAGES:
+            return
+        self._count = 0
+        if now - self._since < BUSY_S:
+            self._workers.grow(self._processes)
+
+    def close(self) -> None:
+        self._inline.close()
+        self._workers.close()
 
 
 class SplitPool:
@@ -107,6 +143,16 @@ class ProcessPool:
         for _ in range(processes):
             pool._workers.append(await _Worker.start(pool, settings))
         return pool
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a worker is there to take jobs."""
+        return bool(self._workers)
+
+    def grow(self, processes: int) -> None:
+        """Start workers until there are so many."""
+        for _ in range(processes - len(self._workers) - len(self._starting)):
+            self._start_one()
 
     def submit(self, job: Job) -> None:
         self._waiting.append((job, 1))

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.parse import MAX_LINKS
-from orbweb.pool import ATTEMPTS, JOBS_AHEAD, InlinePool, Pool, ProcessPool, SplitPool, is_heavy
+from orbweb.pool import ATTEMPTS, JOBS_AHEAD, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool, is_heavy
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
@@ -429,6 +429,39 @@ def test_workers_end_when_the_main_process_is_killed() -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize(("cores", "processes"), [(1, 0), (2, 0), (3, 2), (4, 3), (64, 4)])
+@pytest.mark.parametrize("busy_s", [0.0, 60.0], ids=["quiet", "busy"])
+def test_a_pool_grows_when_it_is_busy_and_the_results_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, busy_s: float
+) -> None:
+    monkeypatch.setattr(pool, "BUSY_S", busy_s)
+    jobs = [html(ticket) for ticket in range(4 * pool.BUSY_PAGES)]
+    results: Results = {}
+
+    async def go() -> bool:
+        broken: list[OrbwebError] = []
+        heavy, light = (ProcessPool(SETTINGS, results.__setitem__, broken.append) for _ in range(2))
+        growing = GrowingPool(InlinePool(SETTINGS, results.__setitem__, heavy), light, 2)
+        for job in jobs:
+            growing.submit(job)
+            if busy_s and job.ticket == 2 * pool.BUSY_PAGES:
+                await until(lambda: light.is_ready)
+        await until(lambda: len(results) == len(jobs))
+        grown = light.is_ready
+        growing.close()
+        assert broken == []
+        return grown
+
+    assert asyncio.run(go()) is bool(busy_s)
+    assert results == inline(jobs)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("cores", "processes"), [(1, 0), (2, 2), (3, 2), (4, 3), (64, 4)])
 def test_processes_by_default(cores: int, processes: int) -> None:
     assert default_processes(cores) == processes
