@@ -30,8 +30,8 @@ ERROR_LENGTH = 500
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 MAX_NODES = 2_000_000
 """Elements, texts and comments of a page, reckoned from its bytes."""
-MEMORY_BYTES = 200_000_000
-MEMORY_PER_BYTE = 15
+MEMORY_BYTES = 150_000_000
+MEMORY_PER_BYTE = 11
 """What one digest may take: so many bytes, or so many for each byte of the body if that is more. Markup that a
 parser must repeat, such as formatting that is never closed, grows a thousandfold."""
 SHARED_BYTES = 96_000_000
@@ -131,16 +131,19 @@ class Job:
 
 
 class _Memory:
-    """The address space of this process. Inside the block the kernel refuses what goes beyond the allowance."""
+    """The address space of this process. Inside the block the kernel refuses what goes beyond the limit."""
 
     def __init__(self) -> None:
         self._figures = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._figures)
 
-    def allow(self, more: int) -> _Memory:
+    def taken(self) -> int:
+        """Bytes of it in use."""
+        return int(os.pread(self._figures, 64, 0).split()[0]) * PAGE_SIZE
+
+    def up_to(self, limit: int) -> _Memory:
         self._before = resource.getrlimit(resource.RLIMIT_AS)
         soft, hard = self._before
-        limit = int(os.pread(self._figures, 64, 0).split()[0]) * PAGE_SIZE + more
         if soft != resource.RLIM_INFINITY:
             limit = min(limit, soft)
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
@@ -172,15 +175,20 @@ class Digester:
         needs_more = f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed"
         return self._within(allowed, allowed, job) or Failed(FailKind.UNPARSABLE, needs_more)
 
+    def memory_taken(self) -> int:
+        """Bytes of address space that this process has."""
+        return self._memory.taken()
+
     def attempt(self, job: Job) -> Digest | Failed | None:
         """As `digest`, in a process that is not for digests alone. None: one that is has to judge the page."""
         return self._within(SHARED_BYTES, THREADS_BYTES, job)
 
     def _within(self, to_parse: int, to_read: int, job: Job) -> Digest | Failed | None:
+        start = self._memory.taken()
         try:
-            with self._memory.allow(to_parse):
+            with self._memory.up_to(start + to_parse):
                 dom = None if self._is_loaded(job) else parse.dom(job.body, job.content_type)
-            with self._memory.allow(to_read):
+            with self._memory.up_to(start + to_read):
                 return self._loaded(job) if dom is None else self._page(job, dom)
         except MemoryError:
             return None

@@ -173,7 +173,7 @@ class ProcessPool:
         self.feed()
 
     def died(self, worker: _Worker) -> None:
-        """Replace a dead worker. It works in order, so it died on the first of its jobs."""
+        """Replace a dead worker. It works in order, so it died on the first of its jobs, unless it has retired."""
         if worker not in self._workers:
             return
         self._workers.remove(worker)
@@ -183,7 +183,7 @@ class ProcessPool:
             self._broken(OrbwebError(f"worker processes die before they do anything; {hint}"))
             return
         for number, (job, attempts) in enumerate(reversed(worker.jobs.values())):
-            if number < len(worker.jobs) - 1:
+            if worker.has_retired or number < len(worker.jobs) - 1:
                 self._waiting.appendleft((job, attempts))
             elif (failed := worker.verdict(job, attempts)) is not None:
                 self._done(job.ticket, failed)
@@ -279,6 +279,11 @@ class _Worker(asyncio.Protocol):
     def out_of_time(self) -> bool:
         """Whether it is dead because a page used up its processor time."""
         return self._process.returncode == -signal.SIGPROF
+
+    @property
+    def has_retired(self) -> bool:
+        """Whether it ended by itself, between two jobs, because its memory had grown."""
+        return self._process.returncode == 0
 
     def verdict(self, job: Job, attempts: int) -> Failed | None:
         """What the job on which this worker died comes to; None if it may be tried again."""

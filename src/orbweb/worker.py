@@ -7,6 +7,7 @@ Imports as little as it can, because every worker starts with it.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import socket
 import sys
@@ -17,16 +18,21 @@ from orbweb.digest import Digester, cpu_limit_s
 
 READ_BUFFER = 1 << 18
 COLLECT_AFTER = 50_000
+RETIRED_BYTES = 24_000_000
+"""A worker whose memory has grown by more makes room for a new one: what a large page leaves behind goes too."""
 
 
 def work(connection: socket.socket, digester: Digester) -> None:
     """Jobs in, digests out."""
     stream = cast("BinaryIO", connection.makefile("rb", buffering=READ_BUFFER))
+    limit = digester.memory_taken() + RETIRED_BYTES
     while (job := wire.read_job(stream)) is not None:
         signal.setitimer(signal.ITIMER_PROF, cpu_limit_s(len(job.body)))
         answer = wire.encode_digest(job.ticket, digester.digest(job))
         signal.setitimer(signal.ITIMER_PROF, 0)
         connection.sendall(b"".join(answer))
+        if digester.memory_taken() > limit:
+            os._exit(0)
 
 
 def main() -> None:

@@ -455,6 +455,26 @@ def test_a_pool_grows_when_it_is_busy_and_the_results_are_the_same(
     assert results == inline(jobs)
 
 
+def test_a_worker_that_a_large_page_has_swollen_is_replaced_and_loses_no_job() -> None:
+    swelling = Job(1000, "https://h/", "text/html", b"<div>" * 600_000)
+    jobs = [html(ticket) for ticket in range(20)]
+    results: Results = {}
+
+    async def go() -> tuple[list[int], list[int]]:
+        async with workers(1, results) as started:
+            before = [worker._process.pid for worker in started._workers]
+            for job in (swelling, *jobs):
+                started.submit(job)
+            await until(lambda: len(results) == len(jobs) + 1)
+            await until(lambda: started.is_ready)
+            return before, [worker._process.pid for worker in started._workers]
+
+    before, after = asyncio.run(go())
+    assert before != after
+    del results[1000]
+    assert results == inline(jobs)
+
+
 async def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
