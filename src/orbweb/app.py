@@ -94,9 +94,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
     name = _name(workspace, request)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
-        config, settings = configure(known, request)
-        secrets = _secrets(config, os.environ)
-        tokenizer(config.content.tokens)
+        config, settings, secrets = _ready(known, request)
         rules = url_rules(config)
         bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
         if not bases:
@@ -121,9 +119,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
-        config, settings = configure(known, request)
-        secrets = _secrets(config, os.environ)
-        tokenizer(config.content.tokens)
+        config, settings, secrets = _ready(known, request)
         paused = _paused_run(workspace, known, note)
         if paused is None:
             raise NothingToDo(
@@ -142,9 +138,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
-        config, settings = configure(known, request)
-        secrets = _secrets(config, os.environ)
-        tokenizer(config.content.tokens)
+        config, settings, secrets = _ready(known, request)
         bases = seeds.base_urls(known.bases, url_rules(config))
         Policy(policy_rules(config), [base.key for base in bases])
         paused = _paused_run(workspace, known, note)
@@ -250,6 +244,14 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     config = configuration.build(settings, source="settings")
     routes(config)
     return config, settings
+
+
+def _ready(known: Project | None, request: Request) -> tuple[Config, dict[str, Any], _Secrets]:
+    """The settings of a crawl, and what they ask of this machine: secrets, the data of a tokenizer."""
+    config, settings = configure(known, request)
+    secrets = _secrets(config, os.environ)
+    tokenizer(config.content.tokens)
+    return config, settings, secrets
 
 
 def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run | None:

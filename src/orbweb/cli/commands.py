@@ -382,6 +382,16 @@ def fetch(
         output.write(text.encode("utf-8", "replace"))
 
 
+def _pace(budget: str | None, workers: int | None, processes: int | None, rate: str | None) -> dict[str, Any]:
+    """The settings that may be changed when a project is crawled further."""
+    return _given(
+        limits__budget=_limit("--budget", budget),
+        limits__workers=workers,
+        limits__rate=_rate(rate),
+        engine__processes=processes,
+    )
+
+
 @app.command()
 def resume(
     project: ProjectName,
@@ -396,12 +406,7 @@ def resume(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Go on with the paused run of a project. Options given here replace the stored ones."""
-    settings = _given(
-        limits__budget=_limit("--budget", budget),
-        limits__workers=workers,
-        limits__rate=_rate(rate),
-        engine__processes=processes,
-    )
+    settings = _pace(budget, workers, processes, rate)
     from orbweb.app import Request
 
     request = Request((), project, config, settings, refresh=refresh)
@@ -429,12 +434,7 @@ def recrawl(
     Options given here replace the stored ones. Pages that have vanished are kept; `orbweb pages --gone` lists
     them. A paused run must be resumed or finished first.
     """
-    settings = _given(
-        limits__budget=_limit("--budget", budget),
-        limits__workers=workers,
-        limits__rate=_rate(rate),
-        engine__processes=processes,
-    )
+    settings = _pace(budget, workers, processes, rate)
     from orbweb.app import Request
 
     request = Request((), project, config, settings, refresh=refresh, due=due)
