@@ -157,6 +157,19 @@ def explained(path: Path, error: sqlite3.Error) -> StoreError:
     return StoreError(f"{path}: {error}")
 
 
+@contextmanager
+def immediate(connection: sqlite3.Connection) -> Iterator[None]:
+    """A transaction that may write from its beginning: committed at the end, rolled back by an error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
 class Database:
     """A connection that only one thread uses."""
 
@@ -233,14 +246,8 @@ class Database:
     @contextmanager
     def _begun(self) -> Iterator[None]:
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
+            with immediate(self._connection):
                 yield
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")

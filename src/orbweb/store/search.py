@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from orbweb.errors import StoreError
 from orbweb.model import Document
-from orbweb.store.db import BUSY_TIMEOUT_S, Database, load_queries, named_schema, use_wal
+from orbweb.store.db import BUSY_TIMEOUT_S, Database, immediate, load_queries, named_schema, use_wal
 from orbweb.store.documents import unpack
 
 Report = dict[str, Any]
@@ -87,7 +87,7 @@ class Index:
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if self._version() == VERSION:
             return
-        with self._transaction():
+        with immediate(self._connection):
             if self._version() == 0:
                 for statement in named_schema("search.sql"):
                     self._connection.execute(statement)
@@ -98,17 +98,6 @@ class Index:
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
-
     def _execute(self, name: str, run_id: int, **values: object) -> sqlite3.Cursor:
         query = self._queries[name]
         return self._connection.execute(query.sql.replace("<run>", str(int(run_id))), query.values(values))
@@ -117,7 +106,7 @@ class Index:
         """Have exactly these documents indexed. Other processes may do the same at the same time."""
         missing = self._missing(run_id, documents)
         for start in range(0, len(missing), BATCH):
-            with self._transaction():
+            with immediate(self._connection):
                 self._add(db, run_id, missing[start : start + BATCH])
             watch(min(start + BATCH, len(missing)), len(missing))
 
@@ -125,7 +114,7 @@ class Index:
         """What is to be indexed; an index with something else in it is begun anew."""
         indexed = {document for (document,) in self._execute("entries_of", run_id)}
         if not indexed or indexed.difference(documents):
-            with self._transaction():
+            with immediate(self._connection):
                 self._execute("drop_words", run_id)
                 self._execute("forget_entries", run_id)
                 self._execute("create_words", run_id)
