@@ -89,8 +89,10 @@ def parse(
     return read(document, url, resolver=resolver, robots_tags=robots_tags, agent=agent, resources=resources)
 
 
-def dom(body: bytes, content_type: str | None = None) -> Dom:
+def dom(body: bytes | str, content_type: str | None = None) -> Dom:
     """The DOM of a browser without scripts. Valid UTF-8 is decoded here, which is faster; other bytes in C."""
+    if isinstance(body, str):
+        return _document(body.removeprefix("\ufeff"), None)
     encoding = encoding_of(body, content_type)
     if encoding == UTF_8:
         try:

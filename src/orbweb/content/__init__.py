@@ -23,8 +23,7 @@ _HOLDERS = frozenset(("body", "div", "main", "article", "section", "td"))
 
 def extract(html: str | bytes, url: str) -> Document:
     """The document of a page that was answered at `url`, an absolute URL against which its links are resolved."""
-    body = html.encode("utf-8", "replace") if isinstance(html, str) else html
-    return read(parse.dom(body, "text/html; charset=utf-8" if isinstance(html, str) else None), url)
+    return read(parse.dom(html), url)
 
 
 def read(dom: Dom, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:

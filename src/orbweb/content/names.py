@@ -8,7 +8,7 @@ of pages use it for the same thing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
@@ -49,11 +49,9 @@ def read(root: Element) -> Names:
     return Names(classes, ids)
 
 
-def verdicts(names: Collection[str]) -> Iterator[tuple[str, Verdict]]:
-    """What class or id attributes say. Most hold none of the words and are passed over."""
-    present = _ENDINGS.intersection(_split("\n".join(names)))
-    candidates = dict.fromkeys([attribute for word in present for attribute in names if word in attribute])
-    return ((attribute, said) for attribute in candidates if (said := verdict(attribute)))
+def verdicts(names: Iterable[str]) -> Iterator[tuple[str, Verdict]]:
+    """What class or id attributes say; those that say nothing are passed over."""
+    return ((attribute, said) for attribute in names if (said := verdict(attribute)))
 
 
 class Kind(Enum):
@@ -103,16 +101,27 @@ _ENDINGS = {spelling for word in (*_WORDS, *_SECOND) for spelling in (word, word
 _split = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 
 
-@lru_cache(maxsize=16_384)
 def verdict(names: str) -> Verdict | None:
-    """What a class or id attribute says; None where it says nothing."""
+    """What a class or id attribute says: its first name that says anything; None where it says nothing."""
     for name in names[:MAX_NAMES].split():
-        before = ""
-        for word in map(str.lower, _split(name)):
-            kind = _WORDS.get(word)
-            if kind is None and word in _SECOND:
-                kind = _PAIRS.get(f"{before}-{word}")
-            if kind is not None:
-                return Verdict(kind, word)
-            before = word
+        said = _said(name)
+        if said is not None:
+            return said
+    return None
+
+
+@lru_cache(maxsize=16_384)
+def _said(name: str) -> Verdict | None:
+    """What one name says. Most hold none of the words."""
+    words = _split(name)
+    if _ENDINGS.isdisjoint(words):
+        return None
+    before = ""
+    for word in map(str.lower, words):
+        kind = _WORDS.get(word)
+        if kind is None and word in _SECOND:
+            kind = _PAIRS.get(f"{before}-{word}")
+        if kind is not None:
+            return Verdict(kind, word)
+        before = word
     return None
