@@ -43,10 +43,10 @@ _DROPPED_AFTER = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "div", "li", "sp
 
 def is_stated(dom: Dom) -> bool:
     """Whether the page says of itself that it is an article."""
-    head = dom.select_one("head")
-    for meta in head.select("meta[property][content]") if head else ():
+    head = dom.find("head")
+    for meta in head.iter_elements("meta") if head else ():
         name = meta.attr("property")
-        if name == "article:published_time":
+        if name == "article:published_time" and meta.attr("content") is not None:
             return True
         if name == "og:type" and (meta.attr("content") or "").lower().startswith("article"):
             return True

@@ -85,8 +85,6 @@ def read(root: Element) -> list[Block] | None:
 
     This is the innermost loop of the choice, so it calls nothing for a text whose block is known.
     """
-    if len(root.text) > MAX_CHARACTERS:
-        return None
     found: dict[Element, Block] = {}
     inline = _INLINE
     count = 0
@@ -108,6 +106,8 @@ def read(root: Element) -> list[Block] | None:
             block.linked += size
         if count > MAX_TEXTS:
             return None
+    if sum(block.size for block in found.values()) > MAX_CHARACTERS:
+        return None
     for block in found.values():
         if block.size >= SENTENCE and 2 * block.linked <= block.size:
             own = block.size - block.linked

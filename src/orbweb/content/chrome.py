@@ -6,6 +6,7 @@ by it; a page that is nothing but chrome keeps it. Never: reads text, only how m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from turbohtml import Element
@@ -42,14 +43,18 @@ def drop_places(body: Element, *, shell: bool) -> None:
     yet, and its chrome is that of every other page.
     """
     found = list(body.iter_elements(_TAGS))
-    found += [header for header in islice(body.iter_elements(("header",)), MAX_HEADERS) if _is_of_page(header)]
+    found += [header for header in islice(body.iter_elements("header"), MAX_HEADERS) if _is_of_page(header)]
     found += [element for element in body.select("[role]") if element.attr("role") in _ROLES]
     for element in found:
         element.extract()
-    if not shell and len("".join(body.text.split())) < LEAST:
+    if not shell and len("".join(islice(_words(body), LEAST))) < LEAST:
         for element in found:
             if element.tag in _LISTS:
                 body.append(element)
+
+
+def _words(body: Element) -> Iterator[str]:
+    return (word for text in body.stripped_strings for word in text.split())
 
 
 def _is_of_page(header: Element) -> bool:

@@ -13,14 +13,14 @@ from itertools import islice
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-MAX_FRAME = 1_000
-"""Elements whose names are read, from the top of the page; the frame of a page comes before its content."""
+from orbweb.content.names import Used
+
 LEAST = 40
 """Characters that the content has at least; with less the marks are taken for chance."""
 MAX_DEPTH = 100
 """Elements around a part among which another part is looked for."""
 
-_FRAME = ("body", "div", "main", "article", "section", "table")
+_FRAME = frozenset(("body", "div", "main", "article", "section", "table"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,21 +404,22 @@ _BY_META = {
 }
 
 
-def find(dom: Dom) -> list[Generator]:
+def find(dom: Dom, used: Used) -> list[Generator]:
     """The generators of a page, in the order of the table. Marks are looked for where none names itself."""
     places = {place for said in _stated(dom) for mark, place in _BY_META.items() if said.startswith(mark)}
     if not places:
-        frame = islice(dom.iter_elements(_FRAME), MAX_FRAME)
-        classes = " ".join([element.attr("class") or "" for element in frame]).split()
-        ids = [element.attr("id") or "" for element in islice(dom.select("[id]"), MAX_FRAME)]
-        places = {_BY_CLASS[name] for name in _BY_CLASS.keys() & classes}
-        places.update(_BY_ID[name] for name in _BY_ID.keys() & ids)
+        places = {_BY_ID[name] for name in _BY_ID.keys() & used.ids}
+        places.update(_BY_CLASS[name] for name in _BY_CLASS.keys() & used.classes if _is_of_frame(dom, name))
     return [TABLE[place] for place in sorted(places)]
 
 
+def _is_of_frame(dom: Dom, name: str) -> bool:
+    return any(element.tag in _FRAME for element in dom.select(f".{name}"))
+
+
 def _stated(dom: Dom) -> list[str]:
-    head = dom.select_one("head")
-    metas = head.select("meta[name][content]") if head else []
+    head = dom.find("head")
+    metas = head.iter_elements("meta") if head else ()
     return [
         (meta.attr("content") or "").lower() for meta in metas if (meta.attr("name") or "").lower() == "generator"
     ]

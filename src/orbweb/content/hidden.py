@@ -13,6 +13,8 @@ from itertools import islice
 
 from turbohtml import Element
 
+from orbweb.content.names import Used
+
 MAX_WEIGHED = 50
 """Hidden elements of which it is asked whether they hold most of the page; those around others come first."""
 
@@ -27,17 +29,16 @@ _NO_TEXT = (
 )
 _TITLES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"))
 _FOR_LISTENERS = frozenset(("sr-only", "visually-hidden", "screen-reader-text"))
-_MARKED = ", ".join(
-    ("[hidden]", "[aria-hidden=true]", "[style]", *(f".{name}" for name in sorted(_FOR_LISTENERS)))
-)
+_MARKED = ("[hidden]", "[aria-hidden=true]", "[style]")
 _hides = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE).search
 _STREAMED = 'div[hidden][id^="S:"]'
 _PLACES = 'template[id^="P:"], template[id^="B:"]'
 
 
-def drop(body: Element) -> int:
-    """Take out what is not shown. Returns the characters of the hidden text."""
-    _place_streamed(body)
+def drop(body: Element, used: Used) -> int:
+    """Take out what is not shown on a page with these names. Returns the characters of the hidden text."""
+    if any(name.startswith("S:") for name in used.ids):
+        _place_streamed(body)
     spare = []
     for element in list(body.iter_elements(_NO_TEXT)):
         if element.tag == "noscript":
@@ -47,7 +48,8 @@ def drop(body: Element) -> int:
         else:
             element.extract()
     _settle(spare, body)
-    found = [element for element in body.select(_MARKED) if _is_hidden(element)]
+    marked = (*_MARKED, *(f".{name}" for name in sorted(_FOR_LISTENERS & used.classes)))
+    found = [element for element in body.select(", ".join(marked)) if _is_hidden(element)]
     if not found:
         return 0
     sizes = [len(element.text) for element in islice(found, MAX_WEIGHED)]
@@ -83,8 +85,6 @@ def _settle(spare: Sequence[Element], body: Element) -> None:
 def _place_streamed(body: Element) -> None:
     """React sends late parts of a page as hidden elements after it, and a script moves them to their places."""
     streamed = {(element.attr("id") or "")[2:]: element for element in body.select(_STREAMED)}
-    if not streamed:
-        return
     for element in streamed.values():
         del element.attrs["hidden"]
     for place in body.select(_PLACES):

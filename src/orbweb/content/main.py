@@ -38,13 +38,14 @@ class Main:
 
 def choose(dom: Dom) -> Main:
     """The main element of a page. What is left in it is content."""
-    body = dom.select_one("body")
+    body = dom.find("body")
     if body is None:
         return Main(Element("body"), 0.0, "", 0)
-    found = generators.find(dom)
+    used = names.used(dom)
+    found = generators.find(dom, used)
     stated = article.is_stated(dom)
     scripts = data.scripts(dom)
-    unseen = hidden.drop(body)
+    unseen = hidden.drop(body, used)
     for generator in found:
         if (element := generators.content(generator, body)) is not None:
             return Main(element, 0.95, generator.name, unseen)
@@ -67,7 +68,7 @@ def _root(body: Element, *, stated: bool) -> Element:
     if stated and (column := article.column(body)) is not None:
         return column
     for tag in ("main", "article"):
-        found = body.select(tag)
+        found = body.find_all(tag, limit=2)
         if len(found) == 1 and len(found[0].text) >= ROOT * len(body.text):
             return found[0]
     return body

@@ -34,6 +34,7 @@ MAX_SCRIPTS = 8
 MAX_SCRIPT = 200_000
 """Characters of one JSON-LD script; a longer one is not read."""
 MAX_OBJECTS = 300
+JSON_LD = "application/ld+json"
 MAX_PARTS = 12
 MAX_AUTHORS = 10
 SLACK = 4
@@ -63,6 +64,7 @@ _DATES = (
 _LANGUAGES = ("content-language", "og:locale", "dc.language", "dcterms.language")
 _NAMES = frozenset((*_TITLES, *_SITES, *_DESCRIPTIONS, *_AUTHORS, *_DATES, *_LANGUAGES))
 _KEYS = ("property", "name", "itemprop", "http-equiv")
+_STATING = ("meta", "script", "title", "h1", "main")
 
 _INNER = ("@graph", "mainEntity", "mainEntityOfPage")
 _is_article = re.compile(r"(?:.*[/:#])?(?:\w*(?:Article|Posting)|Report|HowTo|Recipe)").fullmatch
@@ -104,22 +106,24 @@ class About:
 
 def read(dom: Dom, url: str = "") -> About:
     """The statements of a page that was answered at `url`, whose host may name the site."""
-    metas = _metas(dom)
-    linked = _linked(dom)
-    marked = dom.select("[itemprop]")[:MAX_MARKED]
+    elements: dict[str, list[Element]] = {tag: [] for tag in _STATING}
+    for element in dom.iter_elements(_STATING):
+        elements[element.tag].append(element)
+    metas = _metas(elements["meta"])
+    linked = _linked(elements["script"])
     return About(
-        title=_title(dom, metas, linked, url),
+        title=_title(elements, metas, linked, url),
         description=_first(MAX_DESCRIPTION, (*(metas.get(name) for name in _DESCRIPTIONS), linked.description)),
         language=_language(dom, metas, linked),
-        author=_author(dom, metas, linked, marked),
-        published=_published(dom, metas, linked, marked),
+        author=_author(dom, metas, linked),
+        published=_published(dom, metas, linked),
     )
 
 
-def _metas(dom: Dom) -> dict[str, str]:
+def _metas(elements: Sequence[Element]) -> dict[str, str]:
     """What the metas say that may be asked for, by name; the first of a name counts."""
     found: dict[str, str] = {}
-    for element in dom.select("meta")[:MAX_METAS]:
+    for element in elements[:MAX_METAS]:
         value = element.attr("content")
         if value:
             for key in _KEYS:
@@ -156,9 +160,9 @@ class _Linked:
     published: str = ""
 
 
-def _linked(dom: Dom) -> _Linked:
+def _linked(scripts: Iterable[Element]) -> _Linked:
     """What the one article among the JSON-LD objects of a page says, else what its page says."""
-    objects = [found for script in _scripts(dom) for found in _objects(script)][:MAX_OBJECTS]
+    objects = [found for data in _data(scripts) for found in _objects(data)][:MAX_OBJECTS]
     if not objects:
         return _Linked()
     articles = [found for found in objects if _is_a(found, _is_article)]
@@ -176,8 +180,8 @@ def _linked(dom: Dom) -> _Linked:
     )
 
 
-def _scripts(dom: Dom) -> Iterator[Any]:
-    for script in dom.select('script[type="application/ld+json"]')[:MAX_SCRIPTS]:
+def _data(scripts: Iterable[Element]) -> Iterator[Any]:
+    for script in islice((found for found in scripts if found.attr("type") == JSON_LD), MAX_SCRIPTS):
         text = script.text
         if len(text) <= MAX_SCRIPT:
             try:
@@ -230,23 +234,23 @@ def _people(value: Any, by_id: Mapping[str, Mapping[str, Any]]) -> str:
 # Title.
 
 
-def _title(dom: Dom, metas: Mapping[str, str], linked: _Linked, url: str) -> str:
-    headings, elsewhere = _headings(dom)
-    texts = (*(metas.get(name) for name in _TITLES), linked.headline, _title_element(dom), *headings)
-    said = [line for text in texts if text and (line := _line(text, MAX_TITLE))]
+def _title(elements: Mapping[str, Sequence[Element]], metas: Mapping[str, str], linked: _Linked, url: str) -> str:
+    headings, elsewhere = _headings(elements["h1"][:MAX_HEADINGS], has_main=bool(elements["main"]))
+    title = _title_element(elements["title"][:MAX_PARTS])
+    texts = (*(metas.get(name) for name in _TITLES), linked.headline, title, *headings)
+    said = {line: _letters(line) for text in texts if text and (line := _line(text, MAX_TITLE))}
     sites = {_letters(metas[name]) for name in _SITES if name in metas} | _host_names(url)
-    others = {_letters(line) for line in said} - sites - {""}
+    others = {*said.values()} - sites - {""}
     around = _Around(sites - {""}, {_letters(line) for line in elsewhere} - {""}, others)
-    for line in said:
-        if _letters(line) in others:
+    for line, letters in said.items():
+        if letters in others:
             return around.cut(line)
-    return said[0] if said else ""
+    return next(iter(said), "")
 
 
-def _headings(dom: Dom) -> tuple[list[str], list[str]]:
+def _headings(found: Sequence[Element], *, has_main: bool) -> tuple[list[str], list[str]]:
     """Those of the page and, where it says which part is its own, those elsewhere."""
-    found = dom.select("h1")[:MAX_HEADINGS]
-    if dom.select_one("main") is None:
+    if not has_main:
         return [_heading(element) for element in found], []
     inside = [element.closest("main") is not None for element in found]
     return (
@@ -259,10 +263,8 @@ def _heading(element: Element) -> str:
     return _PERMALINK.sub("", _line(element.text, MAX_TITLE))
 
 
-def _title_element(dom: Dom) -> str:
-    found = (element for element in dom.select("title")[:MAX_PARTS] if element.namespace is Namespace.HTML)
-    element = next(found, None)
-    return element.text if element else ""
+def _title_element(found: Iterable[Element]) -> str:
+    return next((element.text for element in found if element.namespace is Namespace.HTML), "")
 
 
 def _letters(text: str) -> str:
@@ -313,8 +315,8 @@ def _language(dom: Dom, metas: Mapping[str, str], linked: _Linked) -> str:
 
 
 def _roots(dom: Dom) -> Iterator[Element]:
-    for selector in ("html", "body"):
-        if (element := dom.select_one(selector)) is not None:
+    for tag in ("html", "body"):
+        if (element := dom.find(tag)) is not None:
             yield element
 
 
@@ -339,15 +341,19 @@ def _cased(part: str) -> str:
 # Author and date.
 
 
-def _author(dom: Dom, metas: Mapping[str, str], linked: _Linked, marked: Sequence[Element]) -> str:
+def _marked(dom: Dom) -> list[Element]:
+    return dom.select("[itemprop]")[:MAX_MARKED]
+
+
+def _author(dom: Dom, metas: Mapping[str, str], linked: _Linked) -> str:
     stated = (linked.author, *(metas.get(name) for name in _AUTHORS))
     names = (_name(text) for text in stated if text)
-    return next((name for name in names if name), "") or _first_name(dom, marked)
+    return next((name for name in names if name), "") or _first_name(dom)
 
 
-def _first_name(dom: Dom, marked: Sequence[Element]) -> str:
+def _first_name(dom: Dom) -> str:
     """The author that an element of the page is marked as: the first, for comments come later."""
-    authors = [element for element in marked if "author" in (element.attr("itemprop") or "").split()]
+    authors = [element for element in _marked(dom) if "author" in (element.attr("itemprop") or "").split()]
     return next((name for found in authors or dom.select("a[rel~=author]") if (name := _marked_name(found))), "")
 
 
@@ -362,10 +368,10 @@ def _name(text: str) -> str:
     return "" if _LOCATOR(name) else name.strip(" ,;|")
 
 
-def _published(dom: Dom, metas: Mapping[str, str], linked: _Linked, marked: Sequence[Element]) -> str:
+def _published(dom: Dom, metas: Mapping[str, str], linked: _Linked) -> str:
     stated = (metas.get(_DATES[0]), linked.published, *(metas.get(name) for name in _DATES[1:]))
     found = (day for text in stated if text and (day := iso_date(text)))
-    return next(found, "") or next(_marked_dates((*marked, *dom.select("time")[:MAX_MARKED])), "")
+    return next(found, "") or next(_marked_dates((*_marked(dom), *dom.select("time")[:MAX_MARKED])), "")
 
 
 def _marked_dates(elements: Iterable[Element]) -> Iterator[str]:

@@ -8,13 +8,14 @@ of pages use it for the same thing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from turbohtml import Element
+from turbohtml import Document as Dom
+from turbohtml import Element, XPath
 
 MAX_NAMES = 500
 """Characters of a class attribute that are read."""
@@ -25,6 +26,22 @@ _TAGS = (
     *("body", "div", "main", "article", "section", "header", "nav", "aside", "footer", "form", "figure"),
     *("ul", "ol", "li", "dl", "table", "td", "p", "h1", "h2", "h3", "h4", "h5", "h6"),
 )
+
+
+class Used(NamedTuple):
+    """All names that a page uses."""
+
+    classes: frozenset[str]
+    ids: frozenset[str]
+
+
+def used(dom: Dom) -> Used:
+    """The names that are written on the elements of a page."""
+    return Used(frozenset(" ".join(_class_attributes(dom)).split()), frozenset(_id_attributes(dom)))
+
+
+_class_attributes = cast("Callable[[Dom], list[str]]", XPath("descendant::*/@class"))
+_id_attributes = cast("Callable[[Dom], list[str]]", XPath("descendant::*/@id"))
 
 
 class Names(NamedTuple):
