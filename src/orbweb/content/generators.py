@@ -7,7 +7,10 @@ is there decides. Never: looks at text.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 
 from turbohtml import Document as Dom
@@ -391,6 +394,9 @@ TABLE = (
 )
 
 
+_NAMED = re.compile(r"([.#])([\w-]+)")
+
+
 def _index(sign: str) -> dict[str, int]:
     """The place in the table of each mark that begins with a sign."""
     marks = ((place, mark) for place, generator in enumerate(TABLE) for mark in generator.marks)
@@ -425,19 +431,32 @@ def _stated(dom: Dom) -> list[str]:
     ]
 
 
-def content(generator: Generator, body: Element) -> Element | None:
-    """The content of a page of this generator; None where it is not there."""
-    element = _joined(body, generator.parts) if generator.parts else _first(body, generator.main)
+def content(generator: Generator, body: Element, used: Used) -> Element | None:
+    """The content of a page of this generator, which uses these names; None where it is not there."""
+    parts = _possible(generator.parts.split(", "), used)
+    element = _joined(body, ", ".join(parts)) if parts else _first(body, _possible(generator.main, used))
     if element is None:
         return None
-    if generator.drop:
-        element.remove(generator.drop)
-    if generator.title:
-        _put_title(body, element, generator.title)
+    if drop := _possible(generator.drop.split(", "), used):
+        element.remove(", ".join(drop))
+    if title := _possible(generator.title.split(", "), used):
+        _put_title(body, element, ", ".join(title))
     return element
 
 
-def _first(body: Element, selectors: tuple[str, ...]) -> Element | None:
+def _possible(selectors: Iterable[str], used: Used) -> list[str]:
+    """The selectors that may match on a page with these names; to look for others takes long."""
+    return [selector for selector in selectors if selector and _needed(selector).are_among(used)]
+
+
+@cache
+def _needed(selector: str) -> Used:
+    """The names without which a selector matches nothing."""
+    named = _NAMED.findall(selector)
+    return Used(*(frozenset(name for sign, name in named if sign == kind) for kind in ".#"))
+
+
+def _first(body: Element, selectors: Iterable[str]) -> Element | None:
     for selector in selectors:
         found = body if selector == "body" else body.select_one(selector)
         if found is not None and len(found.text.strip()) >= LEAST:

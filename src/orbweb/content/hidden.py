@@ -31,13 +31,14 @@ _TITLES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"))
 _FOR_LISTENERS = frozenset(("sr-only", "visually-hidden", "screen-reader-text"))
 _MARKED = ("[hidden]", "[aria-hidden=true]", "[style]")
 _hides = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE).search
+_is_streamed = re.compile("S:").match
 _STREAMED = 'div[hidden][id^="S:"]'
 _PLACES = 'template[id^="P:"], template[id^="B:"]'
 
 
 def drop(body: Element, used: Used) -> int:
     """Take out what is not shown on a page with these names. Returns the characters of the hidden text."""
-    if any(name.startswith("S:") for name in used.ids):
+    if any(map(_is_streamed, used.ids)):
         _place_streamed(body)
     spare = []
     for element in list(body.iter_elements(_NO_TEXT)):
@@ -74,7 +75,8 @@ def _settle(spare: Sequence[Element], body: Element) -> None:
     """What a page shows without scripts counts only where it is most of the page."""
     if not spare:
         return
-    most = 2 * sum(len(element.text) for element in spare) > len(body.text)
+    size = sum(len(element.text) for element in spare)
+    most = size > 0 and 2 * size > len(body.text)
     for element in spare:
         if most:
             element.tag = "div"

@@ -47,7 +47,7 @@ def choose(dom: Dom) -> Main:
     scripts = data.scripts(dom)
     unseen = hidden.drop(body, used)
     for generator in found:
-        if (element := generators.content(generator, body)) is not None:
+        if (element := generators.content(generator, body, used)) is not None:
             return Main(element, 0.95, generator.name, unseen)
     chrome.drop_places(body, shell=bool(scripts))
     element, confidence = _general(_root(body, stated=stated), stated=stated)

@@ -29,15 +29,19 @@ _TAGS = (
 
 
 class Used(NamedTuple):
-    """All names that a page uses."""
+    """Names of classes and ids, such as all that a page uses."""
 
     classes: frozenset[str]
     ids: frozenset[str]
 
+    def are_among(self, others: Used) -> bool:
+        return self.classes <= others.classes and self.ids <= others.ids
+
 
 def used(dom: Dom) -> Used:
     """The names that are written on the elements of a page."""
-    return Used(frozenset(" ".join(_class_attributes(dom)).split()), frozenset(_id_attributes(dom)))
+    classes = frozenset(" ".join(frozenset(_class_attributes(dom))).split())
+    return Used(classes, frozenset(_id_attributes(dom)))
 
 
 _class_attributes = cast("Callable[[Dom], list[str]]", XPath("descendant::*/@class"))
