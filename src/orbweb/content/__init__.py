@@ -15,7 +15,7 @@ from orbweb.content import main, markdown, meta, simhash, text
 from orbweb.content.tokens import ESTIMATOR, Tokenizer
 from orbweb.model import Document
 
-VERSION = 1
+VERSION = 2
 """Stored with each document. A change that makes other documents of the same pages raises it."""
 
 _HOLDERS = frozenset(("body", "div", "main", "article", "section", "td"))

@@ -12,9 +12,10 @@ them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
+from struct import pack
+from zlib import crc32
 
 BITS = 64
 WIDTH = 2
@@ -25,28 +26,17 @@ MAX_WORDS = 1 << 10
 """Words at the beginning of a text that are looked at: enough to tell texts apart, and a bound on time."""
 LONG_WORD = 16
 """A text whose words are longer on average is written without spaces; its characters are taken for words."""
-MEMO = 1 << 16
-"""Words whose hashes are remembered."""
 FEW = 12
 """So many fingerprints are all compared with each other."""
 TURN = 23
 """By how many bits a hash is turned before that of the next word comes in, so that the order of words counts."""
 
+SPREAD = 0x9E3779B1
+"""An odd number of as many bits as a CRC has, with ones and zeros all over it."""
+
+_LOW_HALVES = int.from_bytes(((1 << BITS // 2) - 1).to_bytes(BITS // 8, "little") * MAX_WORDS, "little")
 _TURNED_OUT = int.from_bytes(((1 << TURN) - 1).to_bytes(BITS // 8, "little") * MAX_WORDS, "little")
 _TURNED_UP = _TURNED_OUT ^ ((1 << BITS * MAX_WORDS) - 1)
-
-
-class _Hashes(dict[bytes, bytes]):
-    """The hash of each word that was met; all are forgotten when there are too many."""
-
-    def __missing__(self, word: bytes) -> bytes:
-        if len(self) >= MEMO:
-            self.clear()
-        digest = self[word] = blake2b(word, digest_size=BITS // 8).digest()
-        return digest
-
-
-_hash_of: Callable[[bytes], bytes] = _Hashes().__getitem__
 
 
 def of(text: str) -> int:
@@ -64,10 +54,16 @@ def _words(text: str) -> list[bytes]:
     return words[:MAX_WORDS]
 
 
+def _hashes(words: Sequence[bytes]) -> int:
+    """The hash of each word in a lane: its CRC, which has half as many bits, spread over the whole."""
+    checks = int.from_bytes(pack(f"<{len(words)}Q", *map(crc32, words)), "little")
+    spread = checks * SPREAD
+    return spread ^ spread >> BITS // 2 & _LOW_HALVES
+
+
 def _runs(words: Sequence[bytes]) -> int:
     """The hash of each run of words, in the lane of its first word."""
-    lanes = int.from_bytes(b"".join(map(_hash_of, words)), "little")
-    found = lanes
+    found = lanes = _hashes(words)
     for step in range(1, min(WIDTH, len(words))):
         turned = (found << TURN & _TURNED_UP) | (found >> BITS - TURN & _TURNED_OUT)
         found = turned ^ lanes >> BITS * step
