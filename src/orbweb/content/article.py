@@ -96,9 +96,10 @@ def ledes(tree: Tree, text: Sequence[Block]) -> list[Element]:
     return [element for element in islice(fitting, MAX_LEDES) if not element.matches(_NO_LEDE)]
 
 
-def prune(tree: Tree, top: int, *, stated: bool) -> None:
-    """Drop captions and links; of a stated article also the labels before and after its paragraphs."""
-    element, blocks = tree.elements[top], tree.inside(top)
+def prune(tree: Tree, top: int, blocks: Sequence[Block], *, stated: bool) -> None:
+    """Drop captions and links of an element with these blocks; of a stated article also the labels before and after
+    its paragraphs."""
+    element = tree.elements[top]
     element.remove(_CAPTIONS)
     first, last = _extent(blocks) if stated else (0, len(blocks))
     for place, block in enumerate(blocks):

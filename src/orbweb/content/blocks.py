@@ -16,8 +16,13 @@ SENTENCE = 25
 MAX_CHARACTERS = 4_000_000
 MAX_TEXTS = 50_000
 """Of a page that is weighed. No page that people write is longer."""
+MAX_DEPTH = 200
+"""Elements above a block that are looked at; deeper nesting is no design of a page."""
 MAX_CARD = 4
 """Elements between a link and the blocks that it wraps as a card."""
+
+NOWHERE = -1
+"""The number of what is around the root, or around an element that was taken out."""
 
 _SHOW_TEXT = 4
 _INLINE = frozenset(
@@ -67,24 +72,65 @@ _ITEMS = frozenset(("li", "td"))
 class Block:
     """The text that an element shows itself, not through another block: its characters, and those of links.
 
-    A `card` lies within a link. The `column` is the element in which it and its like stand. `prose` is how much of
-    it speaks for content; items count half, because navigation is made of them too.
+    A `card` lies within a link. The `column` is the number of the element in which it and its like stand. `prose` is
+    how much of it speaks for content; items count half, because navigation is made of them too.
     """
 
+    number: int
     element: Element
     tag: str
     card: bool
-    column: Element
+    column: int
     size: int = 0
     linked: int = 0
     prose: float = 0
 
 
-def read(root: Element) -> list[Block] | None:
+class Outline:
+    """The elements that hold text, each under a number, and the number of the element around each.
+
+    Number 0 is the root, and an element has a higher number than those around it. Plain lists hold it together:
+    objects that refer to each other would keep pages in memory until the next collection.
+    """
+
+    __slots__ = ("around", "elements", "links", "numbers")
+
+    def __init__(self, root: Element) -> None:
+        self.elements = [root]
+        self.numbers = {root: 0}
+        self.around = [NOWHERE]
+        self.links: set[int] = set()
+
+    def number(self, element: Element) -> int:
+        """The number of an element; numbers are given from the first known element around it down."""
+        numbers, path = self.numbers, []
+        while (number := numbers.get(element)) is None and len(path) < MAX_DEPTH:
+            path.append(element)
+            element = cast("Element", element.parent)
+        number = number or 0
+        for inner in reversed(path):
+            self.around.append(number)
+            number = numbers[inner] = len(self.elements)
+            self.elements.append(inner)
+            if inner.tag == "a":
+                self.links.add(number)
+        return number
+
+    def is_card(self, number: int) -> bool:
+        """Whether an element lies within a link, not far from it."""
+        for _ in range(MAX_CARD):
+            number = self.around[number]
+            if number == NOWHERE or number in self.links:
+                break
+        return number in self.links
+
+
+def read(root: Element) -> tuple[Outline, list[Block]] | None:
     """The blocks of an element; None where it has too much text to be weighed.
 
     This is the innermost loop of the choice, so it calls nothing for a text whose block is known.
     """
+    outline = Outline(root)
     found: dict[Element, Block] = {}
     inline = _INLINE
     count = 0
@@ -100,29 +146,21 @@ def read(root: Element) -> list[Block] | None:
             holder = cast("Element", holder.parent)
         block = found.get(holder)
         if block is None:
-            block = found[holder] = _new(holder, tag)
+            block = found[holder] = _new(outline, holder, tag)
         block.size += size
         if linked or block.card:
             block.linked += size
         if count > MAX_TEXTS:
             return None
-    if sum(block.size for block in found.values()) > MAX_CHARACTERS:
-        return None
-    for block in found.values():
+    blocks = list(found.values())
+    for block in blocks:
         if block.size >= SENTENCE and 2 * block.linked <= block.size:
             own = block.size - block.linked
             block.prose = own / 2 if block.tag in _ITEMS else own
-    return list(found.values())
+    return (outline, blocks) if sum(block.size for block in blocks) <= MAX_CHARACTERS else None
 
 
-def _new(holder: Element, tag: str) -> Block:
-    parent = holder.parent
-    column = parent if tag in _PARAGRAPHS and isinstance(parent, Element) else holder
-    around: object = parent
-    for _ in range(MAX_CARD):
-        if not isinstance(around, Element):
-            break
-        if around.tag == "a":
-            return Block(holder, tag, True, column)
-        around = around.parent
-    return Block(holder, tag, False, column)
+def _new(outline: Outline, holder: Element, tag: str) -> Block:
+    number = outline.number(holder)
+    column = outline.around[number] if number and tag in _PARAGRAPHS else number
+    return Block(number, holder, tag, outline.is_card(number), column)

@@ -13,7 +13,6 @@ from turbohtml import Document as Dom
 from turbohtml import Element
 
 from orbweb.content import article, blocks, chrome, data, generators, hidden, names, scoring
-from orbweb.content.blocks import Block
 from orbweb.content.scoring import Tree
 
 LITTLE = 400
@@ -79,7 +78,7 @@ def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
     found = blocks.read(root)
     if found is None:
         return root, 0.2
-    tree = Tree(root, found)
+    tree = Tree(*found)
     chrome.drop_named(names.read(root), tree, article=stated)
     if tree.text[0] < LITTLE:
         return root, 0.3
@@ -90,22 +89,16 @@ def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
     running = sum(block.size for block in inside if block.size >= LONG and block.linked < 0.3 * block.size)
     stated = stated and running > 0.4 * own
     if stated or running > min(0.65 * size, 0.9 * own):
-        top = _narrowed(tree, top, inside) if stated else tree.descend(top)
+        top = tree.narrow(top, scoring.columns(inside, tree.around)) if stated else tree.descend(top)
         _clean(tree, top, stated=stated)
     return tree.elements[top], _confidence(running, size, stated=stated)
-
-
-def _narrowed(tree: Tree, top: int, inside: list[Block]) -> int:
-    """The element in which the great columns are."""
-    columns = Tree(tree.elements[top], scoring.columns(inside))
-    return tree.numbers.get(columns.elements[columns.descend(0)], top)
 
 
 def _clean(tree: Tree, top: int, *, stated: bool) -> None:
     """Make an article of an element: its lede comes in, what is no text of it goes."""
     text = tree.inside(top)
     leading = article.ledes(tree, text) if text else []
-    article.prune(tree, top, stated=stated)
+    article.prune(tree, top, text, stated=stated)
     for lede in reversed(leading):
         tree.elements[top].insert(0, lede.extract())
 
