@@ -52,6 +52,8 @@ from orbweb.window import Slot, Window
 
 GRACE_S = 4.0
 POLL_S = 0.2
+BACKLOG_BYTES = 16_000_000
+"""Bodies that may wait to be read: more keep nobody busier."""
 PROBES = 64
 HELD_UP = 4
 """A group that takes one part in so many of a full window holds up the work."""
@@ -480,7 +482,7 @@ class Engine:
     # Lease and send.
 
     def _fill(self) -> None:
-        while self._fetching < self._settings.workers and self._backlog < self._settings.window_bytes:
+        while self._fetching < self._settings.workers and self._backlog < BACKLOG_BYTES:
             ticket = self._dispatcher.take()
             if ticket is not None:
                 self._send(ticket)
