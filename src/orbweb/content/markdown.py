@@ -26,7 +26,7 @@ class Rendered:
 
 
 def render(element: Element, url: str) -> Rendered:
-    """The Markdown and text of an element; its links are made absolute against `url`, or the `<base>` of its page."""
+    """What people read of an element; its links are made absolute against `url`, or the `<base>` of its page."""
     shape(element, url)
     headings = tuple(
         Heading(int(found.tag[1]), " ".join(signs.speak(found.text).split()))
