@@ -1,8 +1,8 @@
 """Documents, kept by the SHA-256 of their record: the record, its frame, and back.
 
-A record is a line of JSON, the Markdown and the text. The JSON has the document's fields with sorted keys, of these
-two the sizes in bytes, so the same document has the same hash on every machine. Always: what `unpack` returns has
-the asked size and hash.
+A record is a line of JSON, the Markdown and the text. The JSON has the document's fields with sorted keys, of the
+other two the sizes in bytes, so the same document has the same hash on every machine. Always: what `unpack`
+returns has the asked size and hash.
 """
 
 from __future__ import annotations
