@@ -38,8 +38,6 @@ SHARED_BYTES = 96_000_000
 """What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
 THREADS_BYTES = 600_000_000
 """The same once the page is parsed: other threads run then, and a thread that begins reserves some 70 MB."""
-DOCUMENT_LEVEL = 1
-"""Of zstd: documents are small, and half of each repeats the other half."""
 CPU_S = 10.0
 CPU_S_PER_MB = 0.25
 """Processor time of one digest in a worker process."""
@@ -163,7 +161,6 @@ class Digester:
         self._settings = settings
         self._resolver = Resolver(settings.rules)
         self._compressor = new_compressor()
-        self._quick_compressor = new_compressor(DOCUMENT_LEVEL)
         self._memory = _Memory()
         self._tokenizer = tokenizer(settings.tokenizer)
 
@@ -221,7 +218,7 @@ class Digester:
         said = document.text.encode("utf-8", "surrogatepass")
         content_sha256 = hashlib.sha256(said).digest() if said else blob.sha256
         sketch = traps.sketch(document.text) if traps.needs_sketch(job.url) else b""
-        packed = documents.pack(document, content.VERSION, sketch, self._quick_compressor)
+        packed = documents.pack(document, content.VERSION, sketch, self._compressor)
         return Digest(parsed, blob, content_sha256, packed)
 
 

@@ -52,7 +52,11 @@ from orbweb.window import Slot, Window
 
 GRACE_S = 4.0
 POLL_S = 0.2
+BACKLOG_BYTES = 16_000_000
+"""Bodies that may wait to be read: more keep nobody busier."""
 PROBES = 64
+HELD_UP = 4
+"""A group that takes one part in so many of a full window holds up the work."""
 WAIT_BASE_S = 1.0
 WAIT_CAP_S = 15.0
 SHOWN_WAIT_S = 1.0
@@ -426,9 +430,14 @@ class Engine:
         if self._group_since is None:
             return
         idle = not self._fetching and not self._digesting and not self._fresh
-        crowded = len(self._window) + self._ledger.unwritten >= self._settings.window
-        if idle or crowded or self._loop.time() - self._group_since >= self._settings.group_s:
+        if idle or self._is_held_up() or self._loop.time() - self._group_since >= self._settings.group_s:
             self._flush()
+
+    def _is_held_up(self) -> bool:
+        """Whether the window is full because of the group. It is also full when pages come in faster than they are
+        read: written for each of them, groups would be tiny."""
+        unwritten, window = self._ledger.unwritten, self._settings.window
+        return len(self._window) + unwritten >= window and (not self._digesting or unwritten * HELD_UP >= window)
 
     # A head that cannot be settled for a long time does not hold up the others.
 
@@ -473,7 +482,7 @@ class Engine:
     # Lease and send.
 
     def _fill(self) -> None:
-        while self._fetching < self._settings.workers and self._backlog < self._settings.window_bytes:
+        while self._fetching < self._settings.workers and self._backlog < BACKLOG_BYTES:
             ticket = self._dispatcher.take()
             if ticket is not None:
                 self._send(ticket)

@@ -91,13 +91,14 @@ class Family(NamedTuple):
 
 def needs_sketch(url: str) -> bool:
     """Whether what a page says may ever be asked for: its URL has a family, or may have grown."""
-    return family(url) is not None or _split(url)[1].count("/") >= GROWN_FROM
+    return family(url) is not None or _split(url)[1].count("/") > GROWN_FROM
 
 
 def sketch(text: str) -> bytes:
     """A small summary of the words of a text without its numbers, to tell texts that say the same."""
-    words = {zlib.crc32(word.encode("utf-8", "replace")) for word in _words(text[:SKETCH_CHARACTERS].lower())}
-    return b"".join(value.to_bytes(4) for value in sorted(words)[:SKETCH_SIZE])
+    words = set(_words(text[:SKETCH_CHARACTERS].lower()))
+    hashes = sorted({zlib.crc32(word.encode("utf-8", "replace")) for word in words})
+    return b"".join(value.to_bytes(4) for value in hashes[:SKETCH_SIZE])
 
 
 def alike(one: bytes, other: bytes) -> bool:

@@ -32,21 +32,20 @@ def read(dom: Dom, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
     chosen = main.choose(dom)
     element = chosen.element if chosen.element.tag in _HOLDERS else chosen.element.wrap(Element("div"))
     rendered = markdown.render(element, url)
-    plain = text.plain(element)
     return Document(
         markdown=rendered.markdown,
-        text=plain,
+        text=rendered.text,
         title=about.title,
         description=about.description,
         language=about.language,
         author=about.author,
         published=about.published,
         headings=rendered.headings,
-        words=plain.count(" ") + plain.count("\n") + bool(plain),
+        words=text.words(rendered.text),
         tokens=tokenizer.count(rendered.markdown),
         hidden=chosen.hidden,
         confidence=chosen.confidence,
         generator=chosen.generator,
-        simhash=simhash.of(plain),
+        simhash=simhash.of(rendered.text),
         tokenizer=tokenizer.name,
     )

@@ -10,6 +10,7 @@ MAX_NUMBER = 999_999_999
 _BLOCKS = ("p", "div", "ul", "ol", "dl", "pre", "table", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
 _EMPHASIS = ("strong", "b", "em", "i")
 _CODE = ("code", "kbd", "samp", "tt")
+_TOLD = (*_BLOCKS, *_CODE, *_EMPHASIS)
 
 
 def shape(root: Element) -> None:
@@ -37,39 +38,43 @@ def _ordered(found: Element) -> None:
 
 
 def _definitions(found: Element) -> None:
-    for child in list(found.children):
-        if isinstance(child, Element) and child.tag == "div" and _holds_terms(child):
-            child.unwrap()
+    wrappers = [child for child in _elements(found) if child.tag == "div" and _holds_terms(child)]
+    for wrapper in wrappers:
+        wrapper.unwrap()
     groups: list[list[Element]] = []
     told = True
-    for child in list(found.children):
-        if isinstance(child, Element):
-            if child.tag == "dt":
-                if told:
-                    groups.append([])
-                told = False
-                _term(child)
-            elif child.tag == "dd":
-                told = True
-                child.tag = "div"
-            if groups:
-                groups[-1].append(child)
+    for child in _elements(found):
+        tag = child.tag
+        if tag == "dt":
+            if told:
+                groups.append([])
+            told = False
+            _term(child)
+        elif tag == "dd":
+            told = True
+            child.tag = "div"
+        if groups:
+            groups[-1].append(child)
     found.tag = "ul" if groups else "div"
     for group in groups:
         group[0].wrap_siblings(Element("li"), until=group[-1])
 
 
+def _elements(found: Element) -> list[Element]:
+    return [child for child in found.children if isinstance(child, Element)]
+
+
 def _holds_terms(wrapper: Element) -> bool:
-    return any(isinstance(child, Element) and child.tag in ("dt", "dd") for child in wrapper.children)
+    return any(child.tag in ("dt", "dd") for child in _elements(wrapper))
 
 
 def _term(term: Element) -> None:
     """A term is bold, unless it is code already or holds blocks of its own."""
-    if next(term.iter_elements(_BLOCKS), None) is not None:
+    tags = {inner.tag for inner in term.iter_elements(_TOLD)}
+    if not tags.isdisjoint(_BLOCKS):
         term.tag = "div"
         return
     term.tag = "p"
-    tags = {inner.tag for inner in term.iter_elements((*_CODE, *_EMPHASIS))}
     if term.has_class("sig"):
         _signature(term)
     elif not tags.isdisjoint(_CODE) and _is_code(term):
@@ -87,7 +92,7 @@ def _is_code(term: Element) -> bool:
 
 def _signature(term: Element) -> None:
     """A declaration is code, if it holds no links; a link to its source may follow."""
-    links = term.select("a[href]")
+    links = [link for link in term.iter_elements("a") if link.attr("href") is not None]
     tail = [
         link for link in links if link.has_class("reference") and link.select_one(".viewcode-link") is not None
     ]

@@ -1,4 +1,4 @@
-"""The main element becomes Markdown.
+"""The main element becomes Markdown and text.
 
 Always: what is written reads back, by a CommonMark reader with tables, as the same headings, code, tables and
 words; text that looks like Markdown is escaped. The element is used up: it has then the shape for text.
@@ -11,35 +11,38 @@ from dataclasses import dataclass
 
 from turbohtml import Element, Markdown
 
-from orbweb.content import signs
+from orbweb.content import signs, text
 from orbweb.content.shape import shape
 from orbweb.model import Heading
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The Markdown of an element and the headings in it."""
+    """The Markdown and the plain text of an element, and the headings in it."""
 
     markdown: str
+    text: str
     headings: tuple[Heading, ...]
 
 
 def render(element: Element, url: str) -> Rendered:
-    """The Markdown of an element; its links are made absolute against `url`, or the `<base>` of its page."""
+    """What people read of an element; its links are made absolute against `url`, or the `<base>` of its page."""
     shape(element, url)
     headings = tuple(
-        Heading(int(found.tag[1]), " ".join(found.text.split()))
+        Heading(int(found.tag[1]), " ".join(signs.speak(found.text).split()))
         for found in element.iter_elements(("h1", "h2", "h3", "h4", "h5", "h6"))
     )
-    return Rendered(_tidy(element.to_markdown(_OPTIONS), element), headings)
+    markdown = signs.write(element.to_markdown(_OPTIONS))
+    plain = text.plain(element)
+    return Rendered(_tidy(markdown, plain), plain, headings)
 
 
 _OPTIONS = Markdown(tables=Markdown.Tables(header="detect", cell_blocks="text"))
 _inner_underscores = re.compile(r"\\_(?<=[^\W_]\\_)(?=[^\W_])")
 
 
-def _tidy(markdown: str, element: Element) -> str:
-    markdown = signs.write(markdown)
-    if "\\_" in markdown and "\\_" not in element.text:
+def _tidy(markdown: str, plain: str) -> str:
+    """An underscore between letters needs no backslash; where the page has written some, all are left."""
+    if "\\_" in markdown and "\\_" not in plain:
         markdown = _inner_underscores.sub("_", markdown)
     return markdown

@@ -52,6 +52,7 @@ _MATH_TAGS = ("math", "mjx-container", "script", "img")
 _FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
 _LAZY = ("data-src", "data-original", "data-lazy-src", "data-srcset", "srcset")
 _CODE = ("code", "samp", "kbd")
+_LINKS_IN_CODE = ", ".join(f"{tag} a[href]" for tag in _CODE)
 _PARAGRAPHS = frozenset(("p", "div", "body", "li", "dd", "blockquote", "center", "article", "section", "main"))
 _CARD_DEPTH = 4
 """How far above a heading a link may begin."""
@@ -179,6 +180,8 @@ def _links(root: Element) -> int:
                 link.attrs["href"] = href.strip()
             if link.attr("title") is not None:
                 del link.attrs["title"]
+    if next(root.iter_elements(_CODE), None) is not None:
+        for link in root.select(_LINKS_IN_CODE):
             _out_of_code(link)
     return len(links)
 

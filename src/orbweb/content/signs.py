@@ -1,35 +1,36 @@
 """Signs that stand in a DOM for markup that its renderer does not write, until the Markdown or the text is there.
 
-Each is a code point of which Unicode says that it never is a character, so no page that means something holds one.
+Each is two code points of which Unicode says that they never are characters, so no page that means something holds
+one. The first is the same for all: nearly no text holds it, and is then as it should be.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from turbohtml import Element, Text
 
-BREAK = "\ufdd1"
+_SIGN = "\ufdd0"
+BREAK = f"{_SIGN}\ufdd1"
 """A line break inside a cell."""
-RAISED = {"sup": ("\ufdd2", "\ufdd3"), "sub": ("\ufdd4", "\ufdd5")}
-GAP = "\ufdd9"
+RAISED = {"sup": (f"{_SIGN}\ufdd2", f"{_SIGN}\ufdd3"), "sub": (f"{_SIGN}\ufdd4", f"{_SIGN}\ufdd5")}
+GAP = f"{_SIGN}\ufdd9"
 """A paragraph of its own that keeps the blocks around it apart and is not written."""
-_INLINE, _DISPLAY, _END = "\ufdd6", "\ufdd7", "\ufdd8"
+_INLINE, _DISPLAY, _END = f"{_SIGN}\ufdd6", f"{_SIGN}\ufdd7", f"{_SIGN}\ufdd8"
 
-_formulas = re.compile(rf"(`+) ?([{_INLINE}{_DISPLAY}])([^{_END}]*){_END} ?\1")
-_signs = re.compile("[\ufdd1-\ufdd9]")
-_WRITTEN = (
-    *((sign, f"<{tag}>") for tag, (sign, _) in RAISED.items()),
-    *((sign, f"</{tag}>") for tag, (_, sign) in RAISED.items()),
-    *((_INLINE, ""), (_DISPLAY, ""), (_END, ""), (GAP, "")),
-)
-_SPOKEN = ((BREAK, " "), *((sign, "") for sign, _ in _WRITTEN))
+_formulas = re.compile(rf"(`+) ?({_INLINE}|{_DISPLAY})([^{_SIGN}]*){_END} ?\1")
+_WRITTEN = {
+    **{opening[1]: f"<{tag}>" for tag, (opening, _) in RAISED.items()},
+    **{closing[1]: f"</{tag}>" for tag, (_, closing) in RAISED.items()},
+    **dict.fromkeys((_INLINE[1], _DISPLAY[1], _END[1], GAP[1]), ""),
+}
+_SPOKEN = {**dict.fromkeys(_WRITTEN, ""), BREAK[1]: " "}
 
 
 def formula(tex: str, *, display: bool) -> str:
     """What a code span says so that it becomes a formula."""
-    return f"{_DISPLAY if display else _INLINE}{_signs.sub('', ' '.join(tex.split()))}{_END}"
+    return f"{_DISPLAY if display else _INLINE}{' '.join(tex.replace(_SIGN, '').split())}{_END}"
 
 
 def gap() -> Element:
@@ -39,6 +40,8 @@ def gap() -> Element:
 
 def write(markdown: str) -> str:
     """Markdown with the markup that the signs in it stand for."""
+    if _SIGN not in markdown:
+        return markdown
     if _END in markdown:
         markdown = _formulas.sub(_dollars, markdown)
     if GAP in markdown:
@@ -51,7 +54,7 @@ def write(markdown: str) -> str:
 
 def speak(text: str) -> str:
     """Text without the signs."""
-    return _replaced(text, _SPOKEN)
+    return _replaced(text, _SPOKEN) if _SIGN in text else text
 
 
 def _closed(markdown: str) -> str:
@@ -65,11 +68,9 @@ def _without_line(part: str) -> str:
     return head if line_break and not line.strip("> ") else part
 
 
-def _replaced(text: str, signs: Iterable[tuple[str, str]]) -> str:
-    if not text.isascii():
-        for sign, meant in signs:
-            text = text.replace(sign, meant)
-    return text
+def _replaced(text: str, meant: Mapping[str, str]) -> str:
+    first, *rest = text.split(_SIGN)
+    return first + "".join([meant.get(part[:1], part[:1]) + part[1:] for part in rest])
 
 
 def _dollars(found: re.Match[str]) -> str:

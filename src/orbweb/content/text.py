@@ -9,12 +9,23 @@ from turbohtml import Element, PlainText
 
 from orbweb.content import signs
 
-_OPTIONS = PlainText(table_cell_separator=" ", layout="strict")
+_OPTIONS = PlainText(table_cell_separator=" ", layout="strict", bullet="")
 
 
 def plain(element: Element) -> str:
-    """The text of an element that Markdown was written from. It depends on the words alone, not on any URL."""
-    for found in list(element.iter_elements(("ul", "ol", "li"))):
+    """The text of an element that Markdown was written from. It depends on the words alone, not on any URL.
+
+    Between two words is one blank or the end of a line.
+    """
+    for found in list(element.iter_elements(("ul", "ol"))):
         found.tag = "div"
-    lines = signs.speak(element.to_text(_OPTIONS)).replace("\xa0", " ").split("\n")
-    return "\n".join([" ".join(line.split()) if "  " in line else line for raw in lines if (line := raw.strip())])
+    text = signs.speak(element.to_text(_OPTIONS)).replace("\xa0", " ").replace("\t", " ")
+    text = "\n".join(filter(None, map(str.strip, text.split("\n"))))
+    if "  " in text:
+        text = "\n".join([" ".join(line.split()) if "  " in line else line for line in text.split("\n")])
+    return text
+
+
+def words(text: str) -> int:
+    """How many words a text of `plain` has."""
+    return text.count(" ") + text.count("\n") + 1 if text else 0

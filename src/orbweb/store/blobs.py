@@ -29,7 +29,7 @@ from orbweb.model import Blob
 # What a store gathers in memory before it writes a part of its group.
 GROUP_BYTES = 4 * 1024 * 1024
 
-_LEVEL = 3
+_LEVEL = 2
 
 Decompressor = zstandard.ZstdDecompressor
 
@@ -62,9 +62,9 @@ class BodyStore(Protocol):
         """Release everything; a group that was not synced is given up."""
 
 
-def new_compressor(level: int = _LEVEL) -> zstandard.ZstdCompressor:
+def new_compressor() -> zstandard.ZstdCompressor:
     """A compressor for one thread. No zstd checksum: the SHA-256 verifies."""
-    return zstandard.ZstdCompressor(level=level, write_content_size=True, write_checksum=False)
+    return zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True, write_checksum=False)
 
 
 def pack(body: bytes, compressor: zstandard.ZstdCompressor) -> Blob:

@@ -1,7 +1,8 @@
 """Documents, kept by the SHA-256 of their record: the record, its frame, and back.
 
-A record is the JSON of the document's fields with sorted keys, so the same document has the same hash on every
-machine. Always: what `unpack` returns has the asked size and hash.
+A record is a line of JSON, the Markdown and the text. The JSON has the document's fields with sorted keys, of the
+other two the sizes in bytes, so the same document has the same hash on every machine. Always: what `unpack`
+returns has the asked size and hash.
 """
 
 from __future__ import annotations
@@ -54,9 +55,11 @@ def pack(
     document: Document, extractor: int, sketch: bytes, compressor: zstandard.ZstdCompressor
 ) -> PackedDocument:
     """The document as rows have it, with the sketch of its text (see traps)."""
+    markdown, text = _encoded(document.markdown), _encoded(document.text)
     fields = {name: getattr(document, name) for name in document.__slots__}
-    fields["extractor"] = extractor
-    record = json.dumps(fields, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+    fields.update(extractor=extractor, markdown=len(markdown), text=len(text))
+    head = _encoded(json.dumps(fields, ensure_ascii=False, sort_keys=True))
+    record = b"\n".join((head, markdown + text))
     return PackedDocument(
         hashlib.sha256(record).digest(),
         extractor,
@@ -84,9 +87,21 @@ def unsigned(stored: int) -> int:
 
 
 def _fields(sha256: bytes, size: int, frame: bytes, where: str) -> dict[str, Any]:
-    record = blobs.unpack(frame, size, sha256, where=where)
-    fields: dict[str, Any] = json.loads(record.decode("utf-8", "surrogatepass"))
+    """All fields of a record. One that is JSON alone, without a line end, holds them all."""
+    head, line_end, texts = blobs.unpack(frame, size, sha256, where=where).partition(b"\n")
+    fields: dict[str, Any] = json.loads(_decoded(head))
+    if line_end:
+        cut = fields["markdown"]
+        fields.update(markdown=_decoded(texts[:cut]), text=_decoded(texts[cut:]))
     return fields
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
 
 
 def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
