@@ -19,7 +19,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from orbweb import __version__, content, politeness, seeds, urls, wire
+from orbweb import __version__, content, politeness, rejudge, seeds, urls, wire
 from orbweb import config as configuration
 from orbweb.addresses import normal, not_public
 from orbweb.config import Config
@@ -31,6 +31,7 @@ from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Reading, Snapshot
 from orbweb.extraction import Extraction
+from orbweb.failpoints import failpoint
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, trusted_certificates
@@ -46,6 +47,7 @@ from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
 from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.recall import Recall
+from orbweb.rejudge import Change, Terms
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
@@ -108,9 +110,10 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             given_up = runs.finish(workspace.db, paused, "a new run was started", now_us())
             note(f"run {paused.number} of {name} is finished, {given_up} URLs given up; starting a new run")
             paused = None
-        project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
+        urls_given = [base.url for base in bases]
+        project, paused = _take_up(workspace, name, config, settings, urls_given, paused, note)
         session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
-        return _hold(session, paused, bases)
+        return _go_on(session, paused) if paused is not None else _hold(session, None, bases)
 
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -120,16 +123,13 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     known = runs.project(workspace.db, name)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
-        paused = _paused_run(workspace, known, note)
-        if paused is None:
-            raise NothingToDo(
-                f"project {name!r} has no paused run to resume: {_why_not(workspace, known)}. "
-                f"`orbweb crawl --project {name}` starts a new one, "
-                f"`orbweb retry {name}` queues failed URLs again."
-            )
-        project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
+        _paused_run(workspace, known, note)
+        latest = runs.latest_run(workspace.db, known.id)
+        if latest is None:
+            raise _nothing_to_resume(known, None)
+        project, run = _take_up(workspace, name, config, settings, known.bases, latest, note)
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
-        return _hold(session, paused, [])
+        return _go_on(session, run or latest)
 
 
 def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -263,9 +263,42 @@ def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run 
     return latest if latest is not None and latest.state is RunState.PAUSED else None
 
 
-def _why_not(workspace: Workspace, known: Project) -> str:
-    latest = runs.latest_run(workspace.db, known.id)
-    return f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
+def _nothing_to_resume(known: Project, latest: Run | None) -> NothingToDo:
+    why = f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
+    return NothingToDo(
+        f"project {known.name!r} has no paused run to resume: {why}. "
+        f"`orbweb crawl --project {known.name}` starts a new one, "
+        f"`orbweb retry {known.name}` queues failed URLs again."
+    )
+
+
+def _take_up(
+    workspace: Workspace,
+    name: str,
+    config: Config,
+    settings: dict[str, Any],
+    bases: Sequence[str],
+    run: Run | None,
+    note: Note,
+) -> tuple[Project, Run | None]:
+    """Save the settings of a project and judge the run that goes on by them, in one transaction."""
+    change = None
+    with workspace.db.transaction():
+        project = runs.write_project(workspace.db, name, settings, bases, now_us())
+        if run is not None:
+            change = _rejudge(workspace, run, config)
+            if run.state is RunState.COMPLETED and (change is None or change.state is RunState.COMPLETED):
+                raise _nothing_to_resume(project, run)
+    if change is not None:
+        failpoint("rules_committed")
+        note(str(change))
+    return project, runs.run_of(workspace.db, project, run.number) if run is not None else None
+
+
+def _rejudge(workspace: Workspace, run: Run, config: Config) -> Change | None:
+    """Judge a run that nobody works on by these settings, inside a transaction."""
+    bases = runs.bases_of(workspace.db, run.id)
+    return rejudge.apply(workspace.db, run, bases, terms(config), lane_of=_lane_of(config), now=now_us())
 
 
 def _queued(workspace: Workspace, run: Run) -> int:
@@ -299,6 +332,15 @@ def policy_rules(config: Config) -> Rules:
         follow_nofollow_links=config.robots.follow_nofollow_links,
         park_traps=config.scope.park_traps,
     )
+
+
+def terms(config: Config) -> Terms:
+    """All by which the URLs of a run are judged."""
+    return Terms(policy_rules(config), config.robots.obey, _reads_sitemaps(config))
+
+
+def _reads_sitemaps(config: Config) -> bool:
+    return config.sitemap.mode != "off" and config.limits.max_depth != 0
 
 
 def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None:
@@ -353,11 +395,19 @@ def _open_run(
         return runs.continue_run(workspace.db, project, paused, budget, now_us(), manner)
     rows = [runs.initial_url(number, *base, lane_of(base.key)) for number, base in enumerate(bases)]
     started = [Base(number, base.url, base.key) for number, base in enumerate(bases)]
-    if recalls is None:
-        return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner)
-    rows += _recall(workspace, config, recalls, started, rows)
+    if recalls is not None:
+        rows += _recall(workspace, config, recalls, started, rows)
     return runs.start_run(
-        workspace.db, project, started, rows, budget, now_us(), manner, recalls=recalls.id, due_only=due_only
+        workspace.db,
+        project,
+        started,
+        rows,
+        budget,
+        now_us(),
+        manner,
+        recalls=recalls.id if recalls else None,
+        due_only=due_only,
+        rules=terms(config).text(),
     )
 
 
@@ -472,6 +522,13 @@ class _Session:
     note: Note
     plan: Plan | None = None
     refresh: bool = False
+
+
+def _go_on(session: _Session, run: Run) -> Report:
+    """Work on a run that was paused. If the rules of now leave nothing of it to do, it is completed already."""
+    if run.state is RunState.PAUSED:
+        return _hold(session, run, [])
+    return {**_result(session, run, 0.0), "crawl_visited": 0, "crawl_failed": 0, "crawl_pages": 0}
 
 
 def _hold(
@@ -611,7 +668,7 @@ def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: No
 
 def _survey(session: _Session) -> Survey | None:
     config = session.config
-    if config.sitemap.mode == "off" or config.limits.max_depth == 0:
+    if not _reads_sitemaps(config):
         return None
     settings = SurveySettings(
         max_files=config.sitemap.max_files,
