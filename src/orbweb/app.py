@@ -32,12 +32,14 @@ from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, Usa
 from orbweb.events import Reading, Snapshot
 from orbweb.extraction import Extraction
 from orbweb.failpoints import failpoint
+from orbweb.fetch import Fetcher
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, trusted_certificates
 from orbweb.fetch.identity import Identity
 from orbweb.fetch.names import Names
 from orbweb.fetch.proxies import Direct, Proxies, Proxy, RoundRobin
+from orbweb.fetch.replay import ReplayFetcher
 from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, GateSettings, origin_of
@@ -53,8 +55,9 @@ from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
 from orbweb.store import Ending, UrlRow, reports, runs
 from orbweb.store import robots as robots_memory
-from orbweb.store.blobs import BodyStore
+from orbweb.store.blobs import BodyStore, Discarded
 from orbweb.store.limiter import Limiter
+from orbweb.store.recording import Recording
 from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Manner, Project, Run
 from orbweb.survey import Survey, SurveySettings
@@ -81,6 +84,7 @@ class Request:
     plan: Plan | None = None
     refresh: bool = False
     due: bool = False
+    replay: bool = False
 
 
 @dataclass(slots=True)
@@ -153,6 +157,8 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        if request.replay:
+            session = replace(session, replays=_Replays(latest, url_rules(configure(known, Request())[0])))
         return _hold(session, None, bases, latest, due_only=request.due)
 
 
@@ -453,9 +459,11 @@ def _fingerprint(facts: Sequence[object]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _shelf(workspace: Workspace, run: Run, config: Config, manner: Manner) -> Shelf:
+def _shelf(workspace: Workspace, run: Run, config: Config, manner: Manner, replays: _Replays | None) -> Shelf:
     """What the run may reuse. Ages are counted from the start of the run, so that one that goes on after a crash
     takes what it would have taken."""
+    if replays is not None:
+        return Shelf(workspace.captures(run, manner, content.VERSION, only=replays.run.id), fresh_since=0)
     age = round(config.cache.max_age_s * politeness.SECOND)
     fresh_since = run.started_at - age if age else None
     captures = workspace.captures(run, manner, content.VERSION)
@@ -522,6 +530,19 @@ class _Session:
     note: Note
     plan: Plan | None = None
     refresh: bool = False
+    replays: _Replays | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Replays:
+    """The run whose answers stand for those of servers, and the URL rules it had."""
+
+    run: Run
+    rules: UrlRules
+
+    def key_of(self, url: str) -> str | None:
+        target = urls.target(url, rules=self.rules)
+        return target.key if target else None
 
 
 def _go_on(session: _Session, run: Run) -> Report:
@@ -570,9 +591,9 @@ async def _work(session: _Session, run: Run, crawl_id: int, manner: Manner) -> N
     workspace, config = session.workspace, session.config
     workspace.check_space(config.store.reserve_mb)
     _raise_file_limit(config.limits.workers)
-    bodies = _bodies(workspace, session.project, config)
+    bodies = _bodies(workspace, session.project, config) if session.replays is None else Discarded()
     limiter = workspace.limiter()
-    shelf = _shelf(workspace, run, config, manner)
+    shelf = _shelf(workspace, run, config, manner, session.replays)
     try:
         await _crawl(session, run, crawl_id, bodies, limiter, shelf)
     finally:
@@ -629,10 +650,7 @@ async def _crawl(
         on_progress=session.watch,
         note=session.note,
     )
-    clock = asyncio.get_running_loop().time
-    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
-    guard = Guard(names, consent(config, bases), routes(config), clock=clock)
-    fetcher = HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
+    fetcher = _fetcher(session, bases, shelf, engine)
     pool = await _pool(config, digest_settings(config), engine.digested, engine.broke)
     engine.attach(fetcher, pool)
     try:
@@ -646,6 +664,17 @@ async def _crawl(
         finished = runs.run_of(workspace.db, project, run.number)
         if finished.state is RunState.PAUSED:
             runs.finish(workspace.db, finished, "finished by hand", now_us())
+
+
+def _fetcher(session: _Session, bases: Sequence[Base], shelf: Shelf, engine: Engine) -> Fetcher:
+    config = session.config
+    if session.replays is not None:
+        run_id, key_of = session.replays.run.id, session.replays.key_of
+        return ReplayFetcher(Recording(session.workspace.db, run_id, shelf.captures, key_of), engine)
+    clock = asyncio.get_running_loop().time
+    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
+    guard = Guard(names, consent(config, bases), routes(config), clock=clock)
+    return HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
 
 
 def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:

@@ -225,11 +225,17 @@ class Workspace:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
     def plan(self, urls: str | Sequence[str], **options: Unpack[CrawlOptions]) -> Report:
-        """What a crawl of these URLs would do: visits them and reads robots.txt and sitemaps, keeps nothing."""
+        """What a crawl of these URLs would do: visits them and reads robots.txt and sitemaps, keeps nothing.
+
+        For a project: what its next recrawl would visit by these options, told from its latest run.
+        """
         _check_thread()
         given = dict(options)
         _check_names(given, CrawlOptions.__optional_keys__)
         bases = (urls,) if isinstance(urls, str) else tuple(urls)
+        if planning.names_project(self.path, bases):
+            request = Request((), bases[0], _config_file(given), _settings(given))
+            return planning.replan(request, of=self.path, note=_log.debug)
         request = Request(bases, None, _config_file(given), _settings(given))
         return planning.plan(request, beside=self.path, note=_log.info)
 

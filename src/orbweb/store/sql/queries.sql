@@ -347,6 +347,10 @@ VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :er
 -- Whose captures a crawl may reuse: they had ended when its run began, and asked as it does.
 SELECT id, read_with FROM crawls WHERE ended <= :horizon AND asked_as = :asked_as;
 
+-- name: crawls_read_with
+-- How the bodies of a run were read, crawl by crawl.
+SELECT id, read_with FROM crawls WHERE run_id = :run_id;
+
 -- name: runs_that_know
 -- Runs with such a crawl that know any URL of an origin, the latest first; asked once an origin.
 SELECT id FROM runs WHERE id IN (SELECT run_id FROM crawls WHERE ended <= :horizon AND asked_as = :asked_as)
@@ -363,6 +367,36 @@ FROM urls JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
 WHERE urls.run_id = :run_id AND urls.key = :key AND visits.kind IS NULL
 AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL) AND visits.body_sha256 IS bodies.sha256;
+
+-- name: answer_of
+-- What a run was answered when it asked for a URL; no status and no kind where it never did.
+SELECT urls.id, urls.reason, urls.rule, visits.final_url, visits.status, visits.kind, visits.error,
+       COALESCE(targets.url, targets.key), visits.content_type
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
+WHERE urls.run_id = :run_id AND urls.key = :key;
+
+-- name: unavailable_of
+-- Whether URLs of an origin were skipped for this reason.
+SELECT id FROM urls WHERE run_id = :run_id AND key >= :first AND key < :beyond AND reason = :reason LIMIT 1;
+
+-- name: listed_urls
+-- What sitemaps list, in the order of finding.
+SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND listed = 1 ORDER BY id;
+
+-- name: planned_visits
+-- What a planned run asks for, in order, and what the run before made of it.
+SELECT COALESCE(urls.url, urls.key), before.state, before.reason
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN urls AS before ON before.run_id = :before AND before.key = urls.key
+WHERE visits.run_id = :run_id ORDER BY visits.number;
+
+-- name: no_longer_visited
+-- What a run asked for and a planned one does not: refused, or not found.
+SELECT COALESCE(before.url, before.key), urls.reason, urls.rule
+FROM urls AS before LEFT JOIN urls ON urls.run_id = :run_id AND urls.key = before.key
+WHERE before.run_id = :before AND before.state IN ('visited', 'failed')
+AND (urls.id IS NULL OR urls.state = 'skipped') ORDER BY before.id;
 
 -- name: captured_document
 -- What was read out of a captured page, without its frame, and its links.
