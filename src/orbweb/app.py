@@ -24,7 +24,7 @@ from orbweb import config as configuration
 from orbweb.addresses import normal, not_public
 from orbweb.config import Config
 from orbweb.content.tokens import tokenizer
-from orbweb.control import signals
+from orbweb.control import Command, signals
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
@@ -53,7 +53,7 @@ from orbweb.rejudge import Change, Terms
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
-from orbweb.store import Ending, UrlRow, reports, runs
+from orbweb.store import Ending, UrlRow, end, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore, Discarded
 from orbweb.store.limiter import Limiter
@@ -70,6 +70,7 @@ Note = Callable[[str], None]
 SPARE_FILES = 128
 MOST_PROCESSES = 4
 CONNECTIONS = 8
+RULES_WAIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,70 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
         if request.replay:
             session = replace(session, replays=_Replays(latest, url_rules(configure(known, Request())[0])))
         return _hold(session, None, bases, latest, due_only=request.due)
+
+
+def rules(workspace: Workspace, request: Request, *, note: Note) -> Report:
+    """Change the rules of a project: at once, or in the crawl that is running. Without settings, show them."""
+    name = _name(workspace, request)
+    known = runs.project(workspace.db, name)
+    if not request.settings and request.config_file is None:
+        return _rules_report(workspace, known, None)
+    if workspace.owner(name) is not None:
+        return _tell_rules(workspace, known, request)
+    with workspace.own(name):
+        config, settings = configure(known, request)
+        Policy(policy_rules(config), list(known.bases))
+        _paused_run(workspace, known, _discreet(note))
+        latest = runs.latest_run(workspace.db, known.id)
+        with workspace.db.transaction():
+            project = runs.write_project(workspace.db, name, settings, known.bases, now_us())
+            change = _rejudge(workspace, latest, config) if latest is not None else None
+        failpoint("rules_committed")
+    return _rules_report(workspace, project, change)
+
+
+def _tell_rules(workspace: Workspace, known: Project, request: Request) -> Report:
+    """Store the rules and wait until the running crawl works by them."""
+    config, settings = configure(known, request)
+    Policy(policy_rules(config), list(known.bases))
+    project = runs.save_project(workspace.db, known.name, settings, known.bases, now_us())
+    workspace.control(known.name).write(Command.RULES)
+    deadline = time.monotonic() + RULES_WAIT_S
+    while workspace.owner(known.name) is not None and time.monotonic() < deadline:
+        latest = runs.latest_run(workspace.db, known.id)
+        if latest is not None and latest.rules == terms(config).text():
+            break
+        time.sleep(0.05)
+    return _rules_report(workspace, project, None)
+
+
+def _rules_report(workspace: Workspace, project: Project, change: Change | None) -> Report:
+    config = _stored(project)
+    latest = runs.latest_run(workspace.db, project.id)
+    wanted = terms(config)
+    return {
+        "project": project.name,
+        "running": workspace.owner(project.name) is not None,
+        "run": latest.number if latest else None,
+        "run_state": latest.state.value if latest else None,
+        "in_force": latest is None or latest.rules == wanted.text(),
+        "rules": {
+            "scope.strict_path": wanted.rules.strict_path,
+            "scope.external_hops": wanted.rules.external_hops,
+            "scope.include": list(wanted.rules.include),
+            "scope.exclude": list(wanted.rules.exclude),
+            "scope.park_traps": wanted.rules.park_traps,
+            "limits.max_depth": wanted.rules.max_depth,
+            "limits.page_limit": wanted.rules.page_limit,
+            "robots.obey": wanted.obey_robots,
+            "robots.obey_directives": wanted.rules.obey_directives,
+            "robots.follow_nofollow_links": wanted.rules.follow_nofollow_links,
+            "sitemap.mode": config.sitemap.mode,
+        },
+        "came_back": change.came_back if change else {},
+        "skipped": change.skipped if change else {},
+        "queued": _queued(workspace, latest) if latest else 0,
+    }
 
 
 def extract(
@@ -570,13 +635,23 @@ def _hold(
     )
     started = time.monotonic()
     try:
-        asyncio.run(_work(session, run, crawl_id, manner))
+        asyncio.run(_work(session, run, manner))
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
     for remark in reports.dead_ends(workspace.db, run.id):
         note(remark)
-    return _result(session, run, time.monotonic() - started)
+    return _result(_heed_late_rules(session, run), run, time.monotonic() - started)
+
+
+def _heed_late_rules(session: _Session, run: Run) -> _Session:
+    """Rules that were stored when the crawl was about to end hold for its run as well."""
+    workspace, session = session.workspace, _ruled_anew(session)
+    with workspace.db.transaction():
+        change = _rejudge(workspace, runs.run_of(workspace.db, session.project, run.number), session.config)
+    if change is not None:
+        session.note(str(change))
+    return session
 
 
 def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebError) -> None:
@@ -587,7 +662,7 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
         error.add_note(f"the end of the crawl could not be recorded either: {second}")
 
 
-async def _work(session: _Session, run: Run, crawl_id: int, manner: Manner) -> None:
+async def _work(session: _Session, run: Run, manner: Manner) -> None:
     workspace, config = session.workspace, session.config
     workspace.check_space(config.store.reserve_mb)
     _raise_file_limit(config.limits.workers)
@@ -595,8 +670,10 @@ async def _work(session: _Session, run: Run, crawl_id: int, manner: Manner) -> N
     limiter = workspace.limiter()
     shelf = _shelf(workspace, run, config, manner, session.replays)
     try:
-        await _crawl(session, run, crawl_id, bodies, limiter, shelf)
+        while run.state is RunState.IN_PROGRESS and not await _crawl(session, run, bodies, limiter, shelf):
+            session, run = _with_new_rules(session, run)
     finally:
+        workspace.control(session.project.name).clear()
         shelf.captures.close()
         bodies.close()
         limiter.close()
@@ -615,9 +692,8 @@ def _raise_file_limit(workers: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _crawl(
-    session: _Session, run: Run, crawl_id: int, bodies: BodyStore, limiter: Limiter, shelf: Shelf
-) -> None:
+async def _crawl(session: _Session, run: Run, bodies: BodyStore, limiter: Limiter, shelf: Shelf) -> bool:
+    """Whether the crawl has ended; if not, it is to go on by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
     policy = Policy(policy_rules(config), [base.scope_key for base in bases])
@@ -625,7 +701,7 @@ async def _crawl(
     ledger = Ledger(
         workspace.db,
         run,
-        crawl_id,
+        runs.crawls_of(workspace.db, run.id)[-1],
         bases=bases,
         policy=policy,
         frontier=frontier,
@@ -655,15 +731,56 @@ async def _crawl(
     engine.attach(fetcher, pool)
     try:
         with signals(engine.tell):
-            await engine.run()
+            ending = await engine.run()
     finally:
         pool.close()
         fetcher.close()
-        workspace.control(project.name).clear()
+    if ending is None:
+        return False
     if engine.finish_asked:
         finished = runs.run_of(workspace.db, project, run.number)
         if finished.state is RunState.PAUSED:
             runs.finish(workspace.db, finished, "finished by hand", now_us())
+    return True
+
+
+def _with_new_rules(session: _Session, run: Run) -> tuple[_Session, Run]:
+    """Judge the run of a crawl at work, which has written everything, by the rules that are stored by now.
+
+    If nothing is left to do the crawl ends here, in the same transaction.
+    """
+    workspace = session.workspace
+    workspace.control(session.project.name).heeded(Command.RULES)
+    session = _ruled_anew(session)
+    with workspace.db.transaction():
+        change = _rejudge(workspace, runs.run_of(workspace.db, session.project, run.number), session.config)
+        if change is not None and change.state is RunState.COMPLETED:
+            crawl_id = runs.crawls_of(workspace.db, run.id)[-1].id
+            end(workspace.db, run.id, crawl_id, Ending(EndedBy.EXHAUSTED), now_us())
+    if change is not None:
+        failpoint("rules_committed")
+        session.note(str(change))
+    return session, runs.run_of(workspace.db, session.project, run.number)
+
+
+def _ruled_anew(session: _Session) -> _Session:
+    """The session by the rules that are stored with its project now."""
+    project = runs.project(session.workspace.db, session.project.name)
+    return replace(session, project=project, config=_with_rules_of(session.config, _stored(project)))
+
+
+def _stored(project: Project) -> Config:
+    return configuration.build(project.settings, source=f"settings of project {project.name!r}")
+
+
+def _with_rules_of(config: Config, other: Config) -> Config:
+    """The settings of a crawl at work with the rules of others. Its budget, and all that is no rule, stays."""
+    limits = config.limits.model_copy(
+        update={"max_depth": other.limits.max_depth, "page_limit": other.limits.page_limit}
+    )
+    return config.model_copy(
+        update={"limits": limits, "scope": other.scope, "robots": other.robots, "sitemap": other.sitemap}
+    )
 
 
 def _fetcher(session: _Session, bases: Sequence[Base], shelf: Shelf, engine: Engine) -> Fetcher:

@@ -67,7 +67,7 @@ from orbweb.store import (
 from orbweb.store.blobs import BodyStore
 from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
-from orbweb.store.runs import Base, Run
+from orbweb.store.runs import Base, Crawl, Run
 from orbweb.traps import Traps, family
 from orbweb.urls import Target
 
@@ -104,7 +104,7 @@ class Ledger:
         self,
         db: Database,
         run: Run,
-        crawl_id: int,
+        crawl: Crawl,
         *,
         bases: Sequence[Base],
         policy: Policy,
@@ -118,7 +118,7 @@ class Ledger:
         self._db = db
         self._run = run
         self._run_id = run.id
-        self._crawl_id = crawl_id
+        self._crawl_id = crawl.id
         self._policy = policy
         self._frontier = frontier
         self._bodies = bodies
@@ -141,10 +141,10 @@ class Ledger:
         self.pages = roles.get(Role.PRIMARY, 0)
         self.alternates = roles.get(Role.ALTERNATE, 0)
         self.reused = sum(count for reuse, count, _ in db.all("count_reuses", run_id=run.id) if reuse)
-        self.crawl_visited = 0
-        self.crawl_failed = 0
-        self._crawl_pages = 0
-        self._crawl_bytes = 0
+        self.crawl_visited = crawl.visited
+        self.crawl_failed = crawl.failed
+        self._crawl_pages = crawl.pages
+        self._crawl_bytes = crawl.bytes
         self._pages_seen = SeenHashes(
             [sha for (sha,) in db.each("page_hashes", run_id=run.id, most=REMEMBERED + 1)],
             lambda sha: db.one("page_exists", run_id=run.id, content_sha256=sha) is not None,

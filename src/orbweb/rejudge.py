@@ -231,9 +231,10 @@ def _listed(counts: dict[str, int]) -> str:
 def apply(
     db: Database, run: Run, bases: Sequence[Base], terms: Terms, *, lane_of: Lanes, now: int
 ) -> Change | None:
-    """Judge a run that nobody works on by these terms, if it is not. Runs inside a transaction.
+    """Judge a run of which nothing is leased by these terms, if it is not. Runs inside a transaction.
 
-    A run that has work again is reopened, one that has none left is completed.
+    A run that has work again is reopened, one that has none left is completed; but for one in progress, whose
+    crawl the caller ends.
     """
     if run.rules == terms.text():
         return None
@@ -300,9 +301,11 @@ def _reads_more(before: dict[str, Any], terms: Terms, bases: Sequence[Base], pol
 def _settled(db: Database, run: Run, *, has_work: bool, now: int) -> RunState:
     """Move the run to where its work leaves it."""
     state = RunState.PAUSED if has_work else RunState.COMPLETED
-    if state is not run.state:
-        if state is RunState.COMPLETED and run.recalls is not None:
-            db.many("carry_url", gone.marks(db, run))
+    if state is run.state:
+        return state
+    if state is RunState.COMPLETED and run.recalls is not None:
+        db.many("carry_url", gone.marks(db, run))
+    if run.state is not RunState.IN_PROGRESS:
         runs.move_run(db, run.id, run.state, state, now)
     return state
 

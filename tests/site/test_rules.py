@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import sqlite3
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import orbweb
-from harness import Cli, assert_books_balance
+from harness import Cli, assert_books_balance, wait_until
 from orbweb import app, rejudge
 from orbweb.errors import NothingToDo
 from orbweb.model import SkipReason, Source
@@ -26,7 +27,7 @@ from orbweb.store import runs
 from orbweb.store.db import Database
 from orbweb.workspace import Workspace
 from servers.pages import page
-from servers.site import Answer, Server, StaticSite, html, redirect, serve, text
+from servers.site import BESIDES, NOT_FOUND, Answer, Request, Server, StaticSite, html, redirect, serve, text
 
 NOW = 1_800_000_000_000_000
 Row = tuple[Any, ...]
@@ -389,3 +390,118 @@ def test_a_kill_leaves_the_old_rules_or_the_new_ones(workspace: Path, point: str
         assert rows(workspace) == before
     assert cli(*more).ok(0, 3).json["run_state"] == "completed"
     cli.check("site")
+
+
+# While a crawl is running.
+
+
+class Numbered:
+    """Pages that link to the next three numbers and to a page beside each; slow until `hurry` is called."""
+
+    def __init__(self) -> None:
+        self._delay_s = 0.2
+
+    def hurry(self) -> None:
+        self._delay_s = 0.0
+
+    def answer(self, request: Request) -> Answer:
+        if request.path in BESIDES:
+            return NOT_FOUND
+        last = request.path.rpartition("/")[2]
+        number = int(last) if last.isdigit() else 0
+        links = [f"/docs/{kind}{number + step}" for step in (1, 2, 3) for kind in ("", "side/")]
+        return page(f"page {request.path}", *(links if number < LAST else ()), delay_s=self._delay_s)
+
+
+LAST = 120
+
+
+@pytest.fixture
+def numbered() -> Numbered:
+    return Numbered()
+
+
+@pytest.fixture
+def endless(numbered: Numbered) -> Iterator[Server]:
+    with serve(numbered) as server:
+        yield server
+
+
+def running(cli: Cli, server: Server, env: dict[str, str] | None = None) -> Any:
+    process = cli.start(
+        "crawl", f"{server.url}docs", "--project", "site", "--rate", "max", "--workers", 2, env=env
+    )
+    wait_until(lambda: sum("/side/" in hit.path for hit in server.log) > 3)
+    return process
+
+
+def test_a_running_crawl_goes_on_by_the_new_rules(cli: Cli, endless: Server, numbered: Numbered) -> None:
+    process = running(cli, endless)
+    told = cli("rules", "site", "--exclude", "/side/", "--json").ok(0).json
+    assert (told["running"], told["in_force"], told["rules"]["scope.exclude"]) == (True, True, ["/side/"])
+    endless.reset()
+    numbered.hurry()
+    out, _ = process.communicate(timeout=60)
+    done = json.loads(out.splitlines()[-1])
+    assert not [hit.path for hit in endless.log if "/side/" in hit.path]
+    assert (process.returncode, done["run_state"], done["ended_by"]) == (0, "completed", "exhausted")
+    assert done["skipped"]["excluded"] > 20
+    assert done["visited"] > 60
+    assert done["crawl_visited"] == done["visited"], "what was committed before counts"
+    status = cli.check("site")
+    assert len(status["crawls"]) == 1
+
+
+def test_rules_that_leave_nothing_end_a_running_crawl(cli: Cli, endless: Server) -> None:
+    process = running(cli, endless)
+    assert cli("rules", "site", "--exclude", ".", "--json").ok(0).json["run_state"] == "completed"
+    out, _ = process.communicate(timeout=60)
+    done = json.loads(out.splitlines()[-1])
+    assert (done["run_state"], done["queued"], done["ended_by"]) == ("completed", 0, "exhausted")
+    cli.check("site")
+
+
+@pytest.mark.parametrize("point", ["rules_written", "rules_committed"])
+def test_a_running_crawl_killed_while_it_judges_has_the_rules_when_it_goes_on(
+    cli: Cli, endless: Server, numbered: Numbered, point: str
+) -> None:
+    process = running(cli, endless, env={"ORBWEB_FAULT": point})
+    told = cli("rules", "site", "--exclude", "/side/", "--json").ok(0, 4).json
+    assert told["in_force"] == (point == "rules_committed")
+    assert process.wait(timeout=60) == -signal.SIGKILL
+    process.communicate()
+    assert cli.check("site")["state"] == "paused"
+    endless.reset()
+    numbered.hurry()
+    done = cli.resume("site").ok(0).json
+    assert not [hit.path for hit in endless.log if "/side/" in hit.path]
+    assert (done["run_state"], done["skipped"]["excluded"] > 20) == ("completed", True)
+
+
+# The verb.
+
+
+def test_rules_are_shown_and_changed_at_once(workspace: Path) -> None:
+    cli = Cli(workspace)
+    shown = cli.ask("rules", "site", "--json").ok(0).json
+    assert (shown["rules"]["scope.external_hops"], shown["in_force"], shown["came_back"]) == (1, True, {})
+    changed = cli("rules", "site", "--exclude", "/leaf/", "--max-depth", 1, "--json").ok(0).json
+    assert changed["skipped"].keys() == {"excluded", "max_depth"}
+    assert changed["queued"] == shown["queued"] - sum(changed["skipped"].values())
+    assert (changed["run_state"], changed["running"]) == ("paused", False)
+    text = cli("rules", "site", "--max-depth", "none").ok(0).out
+    assert "scope.exclude: /leaf/" in text
+    assert "came back (max_depth" in text
+    cli.check("site")
+    assert "scope.include" in cli("rules", "site", "--include", "(").ok(2).err
+    assert cli("rules", "unknown").ok(2).out == ""
+
+
+def test_a_completed_run_is_reopened_by_looser_rules(tmp_path: Path, servers: tuple[Server, Server]) -> None:
+    home, _ = servers
+    crawl(tmp_path, home, external_hops=0, max_depth=1)
+    told = orbweb.open(tmp_path).rules("site", max_depth=None)
+    assert (told["run_state"], told["came_back"].keys()) == ("paused", {"max_depth"})
+    assert_books_balance(tmp_path / "orbweb.db")
+    done = orbweb.open(tmp_path).resume("site")
+    assert (done.run, done.run_state) == (1, "completed")

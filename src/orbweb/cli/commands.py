@@ -424,6 +424,43 @@ def resume(
 
 
 @app.command()
+def rules(
+    project: ProjectName,
+    page_limit: PageLimit = None,
+    max_depth: MaxDepth = None,
+    external_hops: Hops = None,
+    strict_path: StrictPath = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    sitemap: SitemapOption = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Change which URLs a project visits, also while a crawl is running; without options, show the rules.
+
+    What no longer fits is skipped, what fits now comes back. Options given here replace the stored ones. Exit
+    code 4 if the run is not yet judged by the rules: its crawl is busy, or was killed.
+    """
+    settings = _given(
+        limits__page_limit=_limit("--page-limit", page_limit),
+        limits__max_depth=_limit("--max-depth", max_depth),
+        scope__strict_path=strict_path,
+        scope__external_hops=external_hops,
+        scope__include=include,
+        scope__exclude=exclude,
+        sitemap__mode=sitemap and sitemap.value,
+    )
+    from orbweb import app as application
+
+    request = application.Request((), project, config, settings)
+    with _open(workspace) as opened:
+        report = application.rules(opened, request, note=lambda text: typer.echo(text, err=True))
+    output.emit(report, output.rules_text, as_json=as_json)
+    raise typer.Exit(0 if report["in_force"] else 4)
+
+
+@app.command()
 def recrawl(
     project: ProjectName,
     budget: Budget = None,

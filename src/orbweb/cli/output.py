@@ -162,6 +162,25 @@ def plan_text(report: Report) -> str:
     return "\n".join(lines)
 
 
+def rules_text(report: Report) -> str:
+    """The rules of a project, and what they have just changed."""
+    lines = [f"  {key}: {_setting(value)}" for key, value in report["rules"].items()]
+    changes = (("came_back", "came back"), ("skipped", "were skipped"))
+    for name, words in changes:
+        reasons = ", ".join(f"{reason} {number}" for reason, number in report[name].items())
+        if reasons:
+            lines.append(f"{many(sum(report[name].values()), 'URL')} {words} ({reasons})")
+    state = "never crawled" if report["run"] is None else f"run {report['run']} {report['run_state']}"
+    queued = f", {many(report['queued'], 'URL')} queued" if report["queued"] else ""
+    who = "running" if report["running"] else "next"
+    waits = "" if report["in_force"] else f"; the {who} crawl has yet to judge it by these rules"
+    return "\n".join([f"{report['project']}: {state}{queued}{waits}", *lines])
+
+
+def _setting(value: Any) -> str:
+    return " | ".join(value) or "-" if isinstance(value, list) else "none" if value is None else str(value).lower()
+
+
 def unsaid(_text: str) -> None:
     """A note that would speak of something that is not done."""
 

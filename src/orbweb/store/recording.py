@@ -2,8 +2,8 @@
 
 Owns how a visit, a refusal or a robots.txt of the database becomes an answer again. Always holds: a URL that the
 run asked for is answered as it was then; one that it never asked for is a page of its own content without links,
-for what lies beyond is not known. A page that asked not to be kept is made anew of its links. What sitemaps listed is
-one list, given to the first sitemap that is asked for. Never changes anything.
+for what lies beyond is not known. A page that asked not to be kept is made anew of its links. What sitemaps
+listed is one list, given to the first sitemap that is asked for. Never changes anything.
 """
 
 from __future__ import annotations
