@@ -31,6 +31,7 @@ from orbweb.traps import Traps
 PORTION = 5_000
 BY_ROBOTS = (SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
 
+_SOURCES = {source.value: source for source in Source}
 _LINKED, _FOLLOWED = 1, 2
 
 Lanes = Callable[[str], str]
@@ -74,6 +75,7 @@ class Judged(NamedTuple):
     """A verdict, and what is known of the URL's family."""
 
     verdict: Verdict
+    kin: bool
     parked: str | None
 
 
@@ -109,9 +111,10 @@ class Judge:
         verdict = self._by_path(found)
         nofollow = self._nofollow(found)
         if nofollow is not None:
-            return Judged(verdict._replace(reason=SkipReason.NOFOLLOW, rule=nofollow), found.parked)
+            verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=nofollow)
+            return Judged(verdict, bool(found.kin), found.parked)
         if verdict.reason is not None or found.depth == 0 or found.carried or found.source not in traps.JUDGED:
-            return Judged(verdict._replace(kin=bool(found.kin)), found.parked)
+            return Judged(verdict, bool(found.kin), found.parked)
         return self._by_family(found, verdict)
 
     def _by_path(self, found: Found) -> Verdict:
@@ -120,7 +123,7 @@ class Judge:
             reason, rule = (SkipReason.PAGE_LIMIT, self._policy.page_limit_rule()) if full else (None, None)
             return Verdict(reason, rule, found.base, found.hops)
         return self._policy.judge(
-            Candidate(found.key, found.depth, found.found_hops, found.found_base, Source(found.source))
+            Candidate(found.key, found.depth, found.found_hops, found.found_base, _SOURCES[found.source])
         )
 
     def _nofollow(self, found: Found) -> str | None:
@@ -134,10 +137,9 @@ class Judge:
         if parked is None and parks:
             pattern, kin = self._families.judge(found.key, self._parent(found.referrer or 0) or found.key)
             parked = pattern or ""
-        verdict = verdict._replace(kin=kin)
         if parked and parks and not self._families.is_released(parked):
             verdict = verdict._replace(reason=SkipReason.TRAP, rule=traps.rule(parked))
-        return Judged(verdict, parked)
+        return Judged(verdict, kin, parked)
 
 
 class Sweep:
@@ -180,7 +182,7 @@ class Sweep:
     def _change(self, found: Found) -> RejudgeRow | None:
         if self._is_leased(found.id) or self._judge.stands(found):
             return None
-        verdict, parked = self._judge.judge(found)
+        verdict, kin, parked = self._judge.judge(found)
         reason = verdict.reason.value if verdict.reason else None
         now = (reason, verdict.rule, verdict.hops, verdict.base, parked)
         if now == (found.reason, found.rule, found.hops, found.base, found.parked):
@@ -200,7 +202,7 @@ class Sweep:
             self._lane_of(found.key),
             verdict.hops,
             verdict.base,
-            verdict.kin,
+            kin,
             parked,
             self._run_id,
             found.id,
