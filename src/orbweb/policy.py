@@ -119,6 +119,9 @@ class Policy:
         """The page limit of this base URL is reached."""
         self._full.add(base)
 
+    def is_full(self, base: int) -> bool:
+        return base in self._full
+
     @property
     def all_full(self) -> bool:
         return len(self._full) == len(self._scope_keys)
