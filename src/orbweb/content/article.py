@@ -97,8 +97,10 @@ def ledes(tree: Tree, text: Sequence[Block]) -> list[Element]:
 
 
 def prune(tree: Tree, top: int, blocks: Sequence[Block], *, stated: bool) -> None:
-    """Drop captions and links of an element with these blocks; of a stated article also the labels before and after
-    its paragraphs."""
+    """Drop captions and links of an element with these blocks.
+
+    Of a stated article also the labels before and after its paragraphs go.
+    """
     element = tree.elements[top]
     element.remove(_CAPTIONS)
     first, last = _extent(blocks) if stated else (0, len(blocks))

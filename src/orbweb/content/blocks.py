@@ -72,8 +72,8 @@ _ITEMS = frozenset(("li", "td"))
 class Block:
     """The text that an element shows itself, not through another block: its characters, and those of links.
 
-    A `card` lies within a link. The `column` is the number of the element in which it and its like stand. `prose` is
-    how much of it speaks for content; items count half, because navigation is made of them too.
+    A `card` lies within a link. The `column` is the number of the element in which it and its like stand. `prose`
+    is how much of it speaks for content; items count half, because navigation is made of them too.
     """
 
     number: int
@@ -103,7 +103,8 @@ class Outline:
 
     def number(self, element: Element) -> int:
         """The number of an element; numbers are given from the first known element around it down."""
-        numbers, path = self.numbers, []
+        numbers = self.numbers
+        path: list[Element] = []
         while (number := numbers.get(element)) is None and len(path) < MAX_DEPTH:
             path.append(element)
             element = cast("Element", element.parent)

@@ -23,7 +23,7 @@ LEAST = 40
 MAX_DEPTH = 100
 """Elements around a part among which another part is looked for."""
 
-_FRAME = frozenset(("body", "div", "main", "article", "section", "table"))
+_FRAME = ("div", "body", "main", "article", "section", "table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +420,7 @@ def find(dom: Dom, used: Used) -> list[Generator]:
 
 
 def _is_of_frame(dom: Dom, name: str) -> bool:
-    return any(element.tag in _FRAME for element in dom.select(f".{name}"))
+    return any(dom.select_one(f"{tag}.{name}") is not None for tag in _FRAME)
 
 
 def _stated(dom: Dom) -> list[str]:

@@ -42,9 +42,10 @@ def drop(body: Element, used: Used) -> int:
         _place_streamed(body)
     spare = []
     for element in list(body.iter_elements(_NO_TEXT)):
-        if element.tag == "noscript":
+        tag = element.tag
+        if tag == "noscript":
             spare.append(element)
-        elif element.tag == "button" and isinstance(element.parent, Element) and element.parent.tag in _TITLES:
+        elif tag == "button" and isinstance(element.parent, Element) and element.parent.tag in _TITLES:
             element.tag = "span"
         else:
             element.extract()

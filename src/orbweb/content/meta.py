@@ -111,12 +111,14 @@ def read(dom: Dom, url: str = "") -> About:
         elements[element.tag].append(element)
     metas = _metas(elements["meta"])
     linked = _linked(elements["script"])
+    author, published = _author(metas, linked), _published(metas, linked)
+    marked = [] if author and published else dom.select("[itemprop]")[:MAX_MARKED]
     return About(
         title=_title(elements, metas, linked, url),
-        description=_first(MAX_DESCRIPTION, (*(metas.get(name) for name in _DESCRIPTIONS), linked.description)),
+        description=_first(MAX_DESCRIPTION, (*map(metas.get, _DESCRIPTIONS), linked.description)),
         language=_language(dom, metas, linked),
-        author=_author(dom, metas, linked),
-        published=_published(dom, metas, linked),
+        author=author or _marked_author(dom, marked),
+        published=published or next(_marked_dates((*marked, *dom.select("time")[:MAX_MARKED])), ""),
     )
 
 
@@ -237,7 +239,7 @@ def _people(value: Any, by_id: Mapping[str, Mapping[str, Any]]) -> str:
 def _title(elements: Mapping[str, Sequence[Element]], metas: Mapping[str, str], linked: _Linked, url: str) -> str:
     headings, elsewhere = _headings(elements["h1"][:MAX_HEADINGS], has_main=bool(elements["main"]))
     title = _title_element(elements["title"][:MAX_PARTS])
-    texts = (*(metas.get(name) for name in _TITLES), linked.headline, title, *headings)
+    texts = (*map(metas.get, _TITLES), linked.headline, title, *headings)
     said = {line: _letters(line) for text in texts if text and (line := _line(text, MAX_TITLE))}
     sites = {_letters(metas[name]) for name in _SITES if name in metas} | _host_names(url)
     others = {*said.values()} - sites - {""}
@@ -310,7 +312,7 @@ class _Around:
 
 def _language(dom: Dom, metas: Mapping[str, str], linked: _Linked) -> str:
     stated = [element.attr(name) for element in _roots(dom) for name in ("lang", "xml:lang")]
-    stated += [metas.get(name) for name in _LANGUAGES]
+    stated += map(metas.get, _LANGUAGES)
     return next((tag for text in (*stated, linked.language) if text and (tag := language_tag(text))), "")
 
 
@@ -341,19 +343,14 @@ def _cased(part: str) -> str:
 # Author and date.
 
 
-def _marked(dom: Dom) -> list[Element]:
-    return dom.select("[itemprop]")[:MAX_MARKED]
+def _author(metas: Mapping[str, str], linked: _Linked) -> str:
+    stated = (linked.author, *map(metas.get, _AUTHORS))
+    return next((name for text in stated if text and (name := _name(text))), "")
 
 
-def _author(dom: Dom, metas: Mapping[str, str], linked: _Linked) -> str:
-    stated = (linked.author, *(metas.get(name) for name in _AUTHORS))
-    names = (_name(text) for text in stated if text)
-    return next((name for name in names if name), "") or _first_name(dom)
-
-
-def _first_name(dom: Dom) -> str:
+def _marked_author(dom: Dom, marked: Sequence[Element]) -> str:
     """The author that an element of the page is marked as: the first, for comments come later."""
-    authors = [element for element in _marked(dom) if "author" in (element.attr("itemprop") or "").split()]
+    authors = [element for element in marked if "author" in (element.attr("itemprop") or "").split()]
     return next((name for found in authors or dom.select("a[rel~=author]") if (name := _marked_name(found))), "")
 
 
@@ -368,10 +365,9 @@ def _name(text: str) -> str:
     return "" if _LOCATOR(name) else name.strip(" ,;|")
 
 
-def _published(dom: Dom, metas: Mapping[str, str], linked: _Linked) -> str:
-    stated = (metas.get(_DATES[0]), linked.published, *(metas.get(name) for name in _DATES[1:]))
-    found = (day for text in stated if text and (day := iso_date(text)))
-    return next(found, "") or next(_marked_dates((*_marked(dom), *dom.select("time")[:MAX_MARKED])), "")
+def _published(metas: Mapping[str, str], linked: _Linked) -> str:
+    stated = (metas.get(_DATES[0]), linked.published, *map(metas.get, _DATES[1:]))
+    return next((day for text in stated if text and (day := iso_date(text))), "")
 
 
 def _marked_dates(elements: Iterable[Element]) -> Iterator[str]:

@@ -119,6 +119,8 @@ _WORDS = (
 _PAIRS = dict.fromkeys(_CHROME_PAIRS.split(), Kind.CHROME) | dict.fromkeys(_COMMENT_PAIRS.split(), Kind.COMMENTS)
 _SECOND = {pair.partition("-")[2] for pair in _PAIRS}
 _ENDINGS = {spelling for word in (*_WORDS, *_SECOND) for spelling in (word, word.capitalize(), word.upper())}
+_PARTED = {code: " " for code in range(128) if not chr(code).islower()}
+"""Between the words of a name in lower case stands anything but a letter."""
 _split = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])").findall
 
 
@@ -134,7 +136,7 @@ def verdict(names: str) -> Verdict | None:
 @lru_cache(maxsize=16_384)
 def _said(name: str) -> Verdict | None:
     """What one name says. Most hold none of the words."""
-    words = _split(name)
+    words = name.translate(_PARTED).split() if name.islower() and name.isascii() else _split(name)
     if _ENDINGS.isdisjoint(words):
         return None
     before = ""
