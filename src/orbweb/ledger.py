@@ -81,6 +81,7 @@ NOT_FOR = {
 }
 
 
+_NOT_BY_SCOPE = (SkipReason.NOINDEX, SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
 _MAY_TRAP = (Source.SPIDER, Source.REDIRECT)
 
 
@@ -431,7 +432,7 @@ class Ledger:
         if known is not None and self._leads_back(known.id, item.id):
             self._fail(item, outcome, FailKind.REDIRECT_LOOP, f"redirects back to {url}")
             return
-        base_chain = item.depth == 0 and not self.scope_fixed
+        base_chain = item.depth == 0 and not self.scope_fixed and self._policy.bars_base(key) is None
         if base_chain:
             self._move_scope(item.base, key)
         source = item.source if item.source is Source.RESOURCE else Source.REDIRECT
@@ -615,6 +616,8 @@ class Ledger:
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
+        if self._policy.rules.drop_query:
+            found = found._replace(url=found.url.partition("?")[0])
         if known is None:
             return self._add(found, self._judge(found, forced=forced))
         if known.reason is not None:
@@ -673,8 +676,9 @@ class Ledger:
 
     def _admit(self, found: _Found, number: int, verdict: Verdict) -> int:
         """Give the target its place; the rank."""
-        rank = self._next_rank
+        rank = self._policy.rank(found.key, self._next_rank, later=found.depth > found.parent.depth)
         self._next_rank += 1
+        self._policy.admit(found.key)
         self._queued_by_base[verdict.base] += 1
         if found.depth == 0 and not self.scope_fixed:
             self._outset.admit(verdict.base)
@@ -765,6 +769,8 @@ class Ledger:
 
         What is leased or visited by now is in the scope whoever moved, and keeps its owner.
         """
+        if self._policy.has_caps:
+            self._policy.recount(self._beyond_judging())
         for number, key, source, reason, rule, depth, rank, hops, base, parent_base, parent_hops in self._db.each(
             "urls_beyond_bases", run_id=self._run_id
         ):
@@ -774,6 +780,8 @@ class Ledger:
             if reason == SkipReason.NOFOLLOW:
                 verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
             new_reason = verdict.reason.value if verdict.reason else None
+            if new_reason is None:
+                self._policy.admit(key)
             if (new_reason, verdict.hops, verdict.base) == (reason, hops, base):
                 continue
             new_rank = rank
@@ -798,6 +806,15 @@ class Ledger:
             )
             self._group.changes.append(("rejudge_url", row))
             self._frontier.remember(key, Known(number, depth, verdict.hops, new_reason))
+
+    def _beyond_judging(self) -> Iterator[str]:
+        """The URLs that were given a place and keep it, whatever the scope is."""
+        for number, key, state, reason, depth in self._db.all("admitted_urls", run_id=self._run_id):
+            asked = (
+                depth == 0 or state in (ItemState.VISITED, ItemState.FAILED) or self._frontier.is_leased(number)
+            )
+            if asked or reason in _NOT_BY_SCOPE:
+                yield key
 
 
 def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:

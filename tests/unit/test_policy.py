@@ -172,14 +172,14 @@ def test_a_bad_pattern_is_named_and_nothing_else_is_printed(
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         policy(**{option: ("fine", pattern)})
-    assert str(caught.value).startswith(f"scope.{option}: {pattern!r} is not an RE2 pattern: ")
+    assert str(caught.value).startswith(f"scope.{option}[1]: {pattern!r} is not an RE2 pattern: ")
     assert "Look-around" in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("pattern", ["((a{1,10}){1,10}){1,10}b", "(.{1,50}){1,20}z", r"\pL{100}x"])
 def test_a_pattern_that_repeats_repetitions_is_refused(pattern: str) -> None:
-    with pytest.raises(ConfigError, match=r"^scope\.exclude: .* is too complex: \d+ steps, at most 2000\. "):
+    with pytest.raises(ConfigError, match=r"^scope\.exclude\[0\]: .* is too complex: \d+ steps, at most 2000\. "):
         policy(exclude=(pattern,))
 
 
