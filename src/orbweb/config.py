@@ -261,8 +261,8 @@ class Policy(Section):
     type. Of URLs of one depth those with a higher score have their turn first; without a rule it is 0."""
     groups: tuple[Group, ...] = ()
     """Each with `name`, `pattern` and `caps`, perhaps `types` and `fold_case: true`. URLs (of these page types) in
-    which the named parts of the pattern, such as `(?P<owner>[^/]+)`, are the same are one group, of which at most so
-    many are admitted: `pages` in all, other caps by page type."""
+    which the named parts of the pattern, such as `(?P<owner>[^/]+)`, are the same are one group, of which at most
+    so many are admitted: `pages` in all, other caps by page type."""
     contact_required: bool = False
     """A crawl does not begin without a contact in `user_agent`: `+https://...` or `+mailto:...`. Otherwise it
     warns."""
