@@ -147,6 +147,7 @@ class Policy:
             ("." + _site("policy.deny_subdomains", number, text), f"policy.deny_subdomains[{number}]: {text}")
             for number, text in enumerate(rules.deny_subdomains)
         ]
+        self._denies = bool(self._denied_hosts) or self._denials is not None
         self._types = Types(rules.page_types, rules.scores)
         type_names = [rule.type for rule in rules.page_types]
         self._caps = Caps(rules.groups, self._types, type_names) if rules.groups else None
@@ -249,19 +250,22 @@ class Policy:
 
     def judge(self, found: Candidate) -> Verdict:
         """Allowed, or the reason and the rule. Patterns first: they are what a user wrote by hand."""
-        owner = self._owner(found)
+        if self._hosts is not None:
+            owner = self._owner(found, self._hosts)
+        else:
+            owner = self.owner(found.key)
+            if owner is None and self._is_loaded(found):
+                owner = found.base
         base, hops = (found.base, found.hops + 1) if owner is None else (owner, 0)
         reason, rule = self._refusal(found, base, hops)
         return Verdict(reason, rule, base, hops)
 
-    def _owner(self, found: Candidate) -> int | None:
-        """Whose a URL in the scope is; None outside. With a list of hosts, the paths of base URLs mean nothing."""
-        if self._hosts is not None and not self._hosts.has(found.key):
+    def _owner(self, found: Candidate, hosts: _Hosts) -> int | None:
+        """Whose a URL on one of the hosts is, whatever the paths of base URLs; None on others."""
+        if not hosts.has(found.key):
             return None
         owner = self.owner(found.key)
-        if owner is None and (self._hosts is not None or self._is_loaded(found)):
-            return found.base
-        return owner
+        return found.base if owner is None else owner
 
     def _is_loaded(self, found: Candidate) -> bool:
         """What a page of the scope loads from its own site belongs to it, whatever its path."""
@@ -269,8 +273,7 @@ class Policy:
 
     def _refusal(self, found: Candidate, base: int, hops: int) -> tuple[SkipReason | None, str | None]:
         rules = self.rules
-        rule = self.denial(found.key)
-        if rule is not None:
+        if self._denies and (rule := self.denial(found.key)) is not None:
             return SkipReason.EXCLUDED, rule
         for sieve in self._sieves:
             if sieve.patterns.first(found.key) is None:
@@ -284,8 +287,9 @@ class Policy:
             return SkipReason.SITEMAP_ONLY, "sitemap.mode: only"
         if base in self._full:
             return SkipReason.PAGE_LIMIT, self.page_limit_rule()
-        rule = self._caps.refusal(found.key) if self._caps is not None else None
-        return (None, None) if rule is None else (SkipReason.CAP, rule)
+        if self._caps is not None and (rule := self._caps.refusal(found.key)) is not None:
+            return SkipReason.CAP, rule
+        return None, None
 
     def denial(self, key: str) -> str | None:
         """The rule that refuses the URL by what it is, wherever it was found."""

@@ -31,16 +31,20 @@ def validate_policy(
     config: ConfigFile = None,
     profile: ProfileOption = None,
     as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Say whether the policy lets URLs in, by which rule, their page types, groups and what is left of the caps.
 
-    URLs are judged in order, so caps count down. Exit code 3 if one is judged otherwise than the file says.
+    URLs are judged in order, so caps count down. Without --config and --profile: by orbweb.yaml of the workspace,
+    if there is one. Exit code 3 if a URL is judged otherwise than the file says.
     """
     from orbweb import trial
     from orbweb.app import Request
+    from orbweb.workspace import CONFIG_FILE
 
     settings = {} if profile is None else {"profile": None if profile is Profile.NONE else profile.value}
-    request = Request((), None, config, settings)
+    own = workspace / CONFIG_FILE
+    request = Request((), None, own if config is None and profile is None and own.is_file() else config, settings)
     found = trial.validate(request, urls or (), file)
     output.emit(found, output.rulings_text, as_json=as_json)
     wrong = [ruling for ruling in found if ruling["wrong"]]
