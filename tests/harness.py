@@ -26,7 +26,10 @@ from orbweb.cli import main
 
 ORBWEB = [sys.executable, "-m", "orbweb"]
 WORK = ("crawl", "resume", "recrawl", "retry", "finish", "queue", "rules")
-REPORTS = ("status", "runs", "queue", "pages", "show", "explain", "failed", "manifest", "rules")
+REPORTS = (
+    *("status", "runs", "queue", "pages", "show", "explain", "failed", "manifest", "rules"),
+    "validate-policy",
+)
 
 
 @dataclass(frozen=True)

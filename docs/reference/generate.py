@@ -23,7 +23,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from typer.models import ArgumentInfo, OptionInfo
 
 from orbweb import errors, failpoints, lifecycle
-from orbweb.cli import commands, output
+from orbweb.cli import commands, output, policing  # noqa: F401 - its commands are listed
 from orbweb.config import Config
 from orbweb.config import keys as settings_keys
 from orbweb.export import bodies, jsonl
@@ -92,21 +92,21 @@ def meaning_table(head: str, kind: str, names: Iterable[str], meanings: Mapping[
 @cache
 def command_list() -> list[Command]:
     """Every command, in the order of `orbweb --help`."""
-    found = [info.callback for info in commands.app.registered_commands]
-    return [_command(callback) for callback in found if callback is not None]
+    found = [(info.callback, info.name) for info in commands.app.registered_commands]
+    return [_command(callback, name or callback.__name__) for callback, name in found if callback is not None]
 
 
-def _command(callback: Callable[..., Any]) -> Command:
+def _command(callback: Callable[..., Any], name: str) -> Command:
     hints = get_type_hints(callback, include_extras=True)
     arguments, options = [], []
-    for name, signed in inspect.signature(callback).parameters.items():
-        kind, info = _annotated(hints[name])
+    for each, signed in inspect.signature(callback).parameters.items():
+        kind, info = _annotated(hints[each])
         if isinstance(info, ArgumentInfo):
-            arguments.append(_argument(name, info, signed.default))
+            arguments.append(_argument(each, info, signed.default))
         else:
-            options.append(_option(name, kind, info, signed.default))
+            options.append(_option(each, kind, info, signed.default))
     text = inspect.getdoc(callback) or ""
-    return Command(callback.__name__, text, tuple(arguments), tuple(options))
+    return Command(name, text, tuple(arguments), tuple(options))
 
 
 def _annotated(hint: Any) -> tuple[type, Any]:
@@ -266,6 +266,9 @@ def _allowed_values(schema: Mapping[str, Any]) -> str:
         return " or ".join(_allowed_values(part) for part in schema["anyOf"] if part.get("type") != "null")
     if "enum" in schema or "const" in schema:
         return ", ".join(map(code, schema.get("enum") or [schema["const"]]))
+    if "$ref" in schema.get("items", {}):
+        fields = _schema()["$defs"][schema["items"]["$ref"].rpartition("/")[2]]["properties"]
+        return "list of " + ", ".join(map(code, fields))
     kinds = {
         "integer": "integer",
         "number": "number",

@@ -43,6 +43,7 @@ from orbweb.fetch.replay import ReplayFetcher
 from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, GateSettings, origin_of
+from orbweb.grouping import GroupRule, ScoreRule, TypeRule
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
@@ -62,7 +63,7 @@ from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Manner, Project, Run
 from orbweb.survey import Survey, SurveySettings
 from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
-from orbweb.workspace import Workspace, now_us
+from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace, now_us
 
 Watch = Callable[[Snapshot], None]
 Note = Callable[[str], None]
@@ -86,6 +87,7 @@ class Request:
     refresh: bool = False
     due: bool = False
     replay: bool = False
+    seeds: Path | None = None
 
 
 @dataclass(slots=True)
@@ -98,6 +100,7 @@ class Plan:
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run, or go on with the paused one."""
     note = _discreet(note)
+    request = completed(workspace, request, note)
     name = _name(workspace, request)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
@@ -106,7 +109,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
         bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
         if not bases:
             raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
-        Policy(policy_rules(config), [base.key for base in bases])
+        _check_bases(config, bases)
         paused = _paused_run(workspace, known, note)
         if paused is not None and config.incremental and not request.new_run:
             _same_bases(workspace, paused, bases, name)
@@ -145,7 +148,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
         bases = seeds.base_urls(known.bases, url_rules(config))
-        Policy(policy_rules(config), [base.key for base in bases])
+        _check_bases(config, bases)
         paused = _paused_run(workspace, known, note)
         if paused is not None and config.incremental:
             raise UsageError(
@@ -290,12 +293,35 @@ def _discreet(note: Note) -> Note:
     return lambda text: note(urls.shown(text))
 
 
+def completed(workspace: Workspace, request: Request, note: Note) -> Request:
+    """A request with the URLs of its file of seeds. Without URLs, with what `orbweb configure` put into the
+    workspace: its settings, and its seeds if the project is not known yet."""
+    if request.urls and request.seeds is not None:
+        raise UsageError("--seeds names a file of URLs, and there are URLs besides: use one of them")
+    if request.urls:
+        return request
+    own = workspace.path / CONFIG_FILE
+    if request.config_file is None and own.is_file():
+        request = replace(request, config_file=own)
+        note(f"settings of {own}")
+    known = runs.find_project(workspace.db, request.project) if request.project else None
+    file = request.seeds or workspace.path / SEEDS_FILE
+    if request.seeds is None and (known is not None or not file.is_file()):
+        return request
+    given = seeds.read_seeds(file, url_rules(configure(known, request)[0]))
+    note(f"{len(given)} base URLs of {file}")
+    return replace(request, urls=given)
+
+
 def _name(workspace: Workspace, request: Request) -> str:
     """The name given, or one made from the first URL; `-2` and so on if other base URLs have that name."""
     if request.project is not None:
         return seeds.check_project_name(request.project)
     if not request.urls:
-        raise UsageError("give a URL to crawl, or --project NAME for one that exists")
+        raise UsageError(
+            "give a URL to crawl, --seeds FILE, or --project NAME for one that exists; `orbweb configure` writes "
+            "a file of seeds into a workspace"
+        )
     bases = seeds.base_urls(request.urls, url_rules(configure(None, request)[0]))
     stem = seeds.project_name(bases[0].key)
     wanted = tuple(base.url for base in bases)
@@ -312,7 +338,8 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     environment = configuration.read_environment(os.environ)
     flags = configuration.given(request.settings or {}, source="command line")
     settings = configuration.merge(known.settings if known else {}, file, environment, flags)
-    config = configuration.build(settings, source="settings")
+    profile = configuration.read_profile(settings.get("profile"))
+    config = configuration.build(configuration.merge(profile, settings), source="settings")
     routes(config)
     return config, settings
 
@@ -320,6 +347,8 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
 def _ready(known: Project | None, request: Request) -> tuple[Config, dict[str, Any], _Secrets]:
     """The settings of a crawl, and what they ask of this machine: secrets, the data of a tokenizer."""
     config, settings = configure(known, request)
+    _check_contact(config)
+    Policy(policy_rules(config), ())
     secrets = _secrets(config, os.environ)
     tokenizer(config.content.tokens)
     return config, settings, secrets
@@ -390,7 +419,42 @@ def url_rules(config: Config) -> UrlRules:
     return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params, secret)
 
 
+def _check_contact(config: Config) -> None:
+    if config.policy.contact_required and not configuration.has_contact(config.user_agent):
+        raise ConfigError(
+            f"user_agent: {config.user_agent!r} names no contact, and policy.contact_required asks for one. Say "
+            "how you can be reached, with --user-agent or in the configuration: "
+            "'mybot/1.0 (+https://example.org/bot)' or 'mybot/1.0 (+mailto:me@example.org)'."
+        )
+
+
+def _check_bases(config: Config, bases: Sequence[Target]) -> None:
+    """Patterns are RE2, and base URLs are on a host that may be asked."""
+    policy = Policy(policy_rules(config), [base.key for base in bases])
+    for base in bases:
+        rule = policy.bars_base(base.key)
+        if rule is not None and config.policy.hosts:
+            raise UsageError(f"{base.url} cannot be a base URL: {rule}")
+
+
+def _introduce(config: Config, bases: Sequence[str], note: Note) -> None:
+    """Say who asks, and by whose rules; who cannot be reached is warned."""
+    if not config.policy.contact_required and not config.policy.terms:
+        if not configuration.has_contact(config.user_agent):
+            note(
+                f"warning: user_agent {config.user_agent!r} names no contact; add +https://... or +mailto:... so "
+                "that site owners can reach you"
+            )
+        return
+    note(f"asking as {config.user_agent}")
+    for origin in dict.fromkeys(origin_of(base) for base in bases):
+        note(f"robots.txt: {origin}/robots.txt, {'obeyed' if config.robots.obey else 'NOT obeyed'}")
+    for link in config.policy.terms:
+        note(f"terms: {link}")
+
+
 def policy_rules(config: Config) -> Rules:
+    policy = config.policy
     return Rules(
         strict_path=config.scope.strict_path,
         external_hops=config.scope.external_hops,
@@ -402,6 +466,17 @@ def policy_rules(config: Config) -> Rules:
         obey_directives=config.robots.obey_directives,
         follow_nofollow_links=config.robots.follow_nofollow_links,
         park_traps=config.scope.park_traps,
+        hosts=policy.hosts,
+        deny_subdomains=policy.deny_subdomains,
+        allow=policy.allow,
+        deny=policy.deny,
+        page_types=tuple(TypeRule(each.type, each.pattern, each.score) for each in policy.page_types),
+        scores=tuple(ScoreRule(each.pattern, each.score) for each in policy.scores),
+        groups=tuple(
+            GroupRule(each.name, each.pattern, tuple(each.caps.items()), each.types, each.fold_case)
+            for each in policy.groups
+        ),
+        drop_query=config.urls.keep_params == (),
     )
 
 
@@ -412,6 +487,14 @@ def terms(config: Config) -> Terms:
 
 def _reads_sitemaps(config: Config) -> bool:
     return config.sitemap.mode != "off" and config.limits.max_depth != 0
+
+
+def policy_of(workspace: Workspace, config: Config, run: Run, bases: Sequence[Base]) -> Policy:
+    """The policy of a run as it stands: with what its groups have admitted."""
+    policy = Policy(policy_rules(config), [base.scope_key for base in bases])
+    if policy.has_caps:
+        policy.recount(key for _, key, *_ in workspace.db.each("admitted_urls", run_id=run.id))
+    return policy
 
 
 def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None:
@@ -629,6 +712,7 @@ def _hold(
     workspace, note = session.workspace, session.note
     for stale in workspace.control(session.project.name).clear():
         note(f"removed {stale}, left over from an earlier crawl")
+    _introduce(session.config, session.project.bases, note)
     manner = _manner(session)
     run, crawl_id = _open_run(
         workspace, session.project, session.config, paused, bases, manner, recalls, due_only=due_only
@@ -696,7 +780,7 @@ async def _crawl(session: _Session, run: Run, bodies: BodyStore, limiter: Limite
     """Whether the crawl has ended; if not, it is to go on by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
-    policy = Policy(policy_rules(config), [base.scope_key for base in bases])
+    policy = policy_of(workspace, config, run, bases)
     frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url, clock=now_us)
     ledger = Ledger(
         workspace.db,
@@ -713,7 +797,7 @@ async def _crawl(session: _Session, run: Run, bodies: BodyStore, limiter: Limite
     )
     dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)
     engine = Engine(
-        _engine_settings(config, only_plan=session.plan is not None),
+        _engine_settings(config, by_level=policy.has_scores, only_plan=session.plan is not None),
         ledger=ledger,
         frontier=frontier,
         dispatcher=dispatcher,
@@ -882,7 +966,7 @@ def _egress(session: _Session, bases: Sequence[Base], names: Names) -> Egress:
     )
 
 
-def _engine_settings(config: Config, *, only_plan: bool) -> EngineSettings:
+def _engine_settings(config: Config, *, by_level: bool, only_plan: bool) -> EngineSettings:
     return EngineSettings(
         workers=config.limits.workers,
         window=config.engine.window,
@@ -899,6 +983,7 @@ def _engine_settings(config: Config, *, only_plan: bool) -> EngineSettings:
         url_rules=url_rules(config),
         resources=Resources(config.resources.mode),
         relaxed=config.engine.order == "relaxed",
+        by_level=by_level,
         only_plan=only_plan,
     )
 

@@ -1,4 +1,4 @@
-"""Typed settings: defaults, then the project's own, a YAML file, the environment, the flags.
+"""Typed settings: defaults, then a profile, the project's own, a YAML file, the environment, the flags.
 
 Owns every setting and its limits. Always holds: an unknown or wrong key is refused with the file,
 variable or option, the key and the reason; nothing is guessed. Settings are stored, secrets are not: a setting
@@ -16,6 +16,7 @@ import re
 import reprlib
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.resources import files
 from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 MAX_WORKERS = 1024
 PATTERN_BYTES = 1000
+PROFILES = ("docs", "site", "github")
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
@@ -56,6 +58,8 @@ PROXY_SCHEMES = {"http": 80, "https": 443, "socks4": 1080, "socks5": 1080, "sock
 
 Settings = dict[str, Any]
 Pattern = Annotated[str, Field(min_length=1, max_length=PATTERN_BYTES)]
+HostName = Annotated[str, Field(pattern=r"^(\*\.)?[^*/?#@\s]+$", max_length=260)]
+_NAME = r"^[a-z][a-z0-9_]{0,49}$"
 
 
 YamlOff = BeforeValidator(lambda value: "off" if value is False else value)
@@ -204,13 +208,75 @@ class Scope(Section):
     """URLs that a site makes up for ever (calendars, session ids, repeated paths) are skipped until released."""
 
 
+class PageType(Section):
+    """URLs of one type."""
+
+    type: str = Field(pattern=_NAME)
+    pattern: Pattern
+    score: int = Field(0, ge=-1000, le=1000)
+
+    @field_validator("type")
+    @classmethod
+    def _not_all(cls, name: str) -> str:
+        if name == "pages":
+            raise ValueError("pages is the cap on all types, so no type can have this name")
+        return name
+
+
+class Score(Section):
+    """URLs that have their turn sooner or later than others of their depth."""
+
+    pattern: Pattern
+    score: int = Field(ge=-1000, le=1000)
+
+
+class Group(Section):
+    """URLs of which only so many are visited."""
+
+    name: str = Field(pattern=_NAME)
+    pattern: Pattern
+    caps: dict[str, Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    types: tuple[str, ...] = ()
+    fold_case: bool = False
+
+
+class Policy(Section):
+    """The rules of a host: which URLs may be asked for, how many of a kind, and in which order."""
+
+    hosts: tuple[HostName, ...] = ()
+    """Hosts that are the scope: with them a URL is internal if it is on one of them, whatever the paths of the
+    base URLs. `example.org` is that host alone, `*.example.org` each host below it."""
+    deny_subdomains: tuple[HostName, ...] = ()
+    """Hosts that are refused with all hosts below them, even if `hosts` or external hops would let them in."""
+    allow: tuple[Pattern, ...] = ()
+    """RE2 patterns searched in the whole canonical URL; when given, a URL must match one, and one of
+    `scope.include` if that is given too."""
+    deny: tuple[Pattern, ...] = ()
+    """RE2 patterns; a URL that matches one of them, or one of `scope.exclude`, is skipped."""
+    page_types: tuple[PageType, ...] = ()
+    """Each with `type`, `pattern` and perhaps `score`: the first pattern that matches gives a URL its type. Others
+    are of type `page`."""
+    scores: tuple[Score, ...] = ()
+    """Each with `pattern` and `score`, -1000 to 1000: the first that matches goes before the score of the page
+    type. Of URLs of one depth those with a higher score have their turn first; without a rule it is 0."""
+    groups: tuple[Group, ...] = ()
+    """Each with `name`, `pattern` and `caps`, perhaps `types` and `fold_case: true`. URLs (of these page types) in
+    which the named parts of the pattern, such as `(?P<owner>[^/]+)`, are the same are one group, of which at most
+    so many are admitted: `pages` in all, other caps by page type."""
+    contact_required: bool = False
+    """A crawl does not begin without a contact in `user_agent`: `+https://...` or `+mailto:...`. Otherwise it
+    warns."""
+    terms: tuple[str, ...] = ()
+    """Links to the terms under which the hosts let themselves be crawled, shown when a crawl begins."""
+
+
 class Urls(Section):
     """What makes two URLs the same."""
 
     drop_params: tuple[str, ...] = ()
     """Query parameters dropped besides the built-in tracking parameters."""
     keep_params: tuple[str, ...] | None = None
-    """When given, only these query parameters are kept; an empty list drops the query."""
+    """When given, only these query parameters are kept; an empty list drops the query, from requests too."""
 
 
 class Robots(Section):
@@ -315,6 +381,8 @@ class Config(Section):
 
     user_agent: str = Field(f"orbweb/{__version__}", min_length=1, max_length=500)
     """Sent with every request. Name a contact, e.g. `mybot/1.0 (+https://example.org/bot)`."""
+    profile: Literal["docs", "site", "github"] | None = None
+    """Settings that come with orbweb, below all others: the project keeps the name, not what it stands for."""
     incremental: bool = True
     """`crawl` resumes a paused run; false finishes it and starts a new one."""
     resolve: tuple[str, ...] = ()
@@ -323,6 +391,7 @@ class Config(Section):
     proxy: ProxyList = ProxyList.model_construct()
     limits: Limits = Limits.model_construct()
     scope: Scope = Scope.model_construct()
+    policy: Policy = Policy.model_construct()
     urls: Urls = Urls.model_construct()
     robots: Robots = Robots.model_construct()
     sitemap: Sitemap = Sitemap.model_construct()
@@ -507,6 +576,29 @@ def read_file(path: Path) -> Settings:
     if not isinstance(loaded, dict):
         raise ConfigError(f"{path}: expected keys such as `limits:`, found {type(loaded).__name__}")
     return given(loaded, source=str(path))
+
+
+def profile_text(name: str) -> str:
+    """A profile as it is shipped: YAML with comments."""
+    if name not in PROFILES:
+        raise ConfigError(f"profile: {name!r} is none; there are {', '.join(PROFILES)}")
+    return (files("orbweb") / "profiles" / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def read_profile(name: str | None) -> Settings:
+    """The settings that the profile stands for."""
+    if name is None:
+        return {}
+    source = f"profile {name}"
+    return given(_read_yaml(profile_text(name), source=source), source=source)
+
+
+_CONTACT = re.compile(r"\+(https://|mailto:)[^\s()<>;,]+\.[^\s()<>;,]+")
+
+
+def has_contact(user_agent: str) -> bool:
+    """Whether the agent says how to reach who runs it: +https://... or +mailto:..."""
+    return _CONTACT.search(user_agent) is not None
 
 
 def read_environment(environ: Mapping[str, str]) -> Settings:

@@ -3,8 +3,9 @@
 Places are leased in order and fetched concurrently; a finished one waits in the window until every place
 before it is committed (`Ledger.settle`). So the result is a function of the site's answers, not of their
 timing. Always holds: at most `window` places are leased and not yet durable, plus the head of each lane;
-leases never exceed what is left of the budget or of a page limit; the crawl ends exactly when nothing is
-queued and nothing is under way. In relaxed order each site is a lane with an order of its own.
+leases never exceed what is left of the budget or of a page limit; with scores no place is leased before the depth
+above it is committed; the crawl ends exactly when nothing is queued and nothing is under way. In relaxed order
+each site is a lane with an order of its own.
 
 The engine decides when; what an answer means is decided in `answers`, what a visit means in `ledger`.
 """
@@ -83,6 +84,7 @@ class EngineSettings:
     url_rules: UrlRules
     resources: Resources
     relaxed: bool
+    by_level: bool = False
     only_plan: bool = False
 
 
@@ -528,6 +530,8 @@ class Engine:
             return False
         head = self._window.head(lane)
         is_head = head is None or item.place < head.item.place
+        if self._settings.by_level and not self._is_begun(item, head):
+            return False
         if not self._has_room(item, is_head=is_head):
             return False
         self._frontier.lease(lane)
@@ -536,6 +540,10 @@ class Engine:
         self._unfinished[lane] += 1
         self._pass_gate(slot)
         return True
+
+    def _is_begun(self, item: Item, head: Slot | None) -> bool:
+        """With scores a level begins when the one before is committed: until then better places may come in."""
+        return not self._ledger.settles(item.lane) if head is None else item.depth <= head.item.depth
 
     def _open_lanes(self) -> list[str]:
         """The lanes worth a try: at the outset many wait for base URLs that are not settled."""

@@ -440,7 +440,7 @@ class Ledger:
         if known is not None and self._leads_back(known.id, item.id):
             self._fail(item, outcome, FailKind.REDIRECT_LOOP, f"redirects back to {url}")
             return
-        base_chain = item.depth == 0 and not self.scope_fixed
+        base_chain = item.depth == 0 and not self.scope_fixed and self._policy.bars_base(key) is None
         if base_chain:
             self._move_scope(item.base, key)
         source = item.source if item.source is Source.RESOURCE else Source.REDIRECT
@@ -606,6 +606,8 @@ class Ledger:
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
+        if self._policy.rules.drop_query:
+            found = found._replace(url=found.url.partition("?")[0])
         if known is None:
             return self._add(found, self._judge(found, forced=forced))
         if known.reason is not None:
@@ -676,8 +678,9 @@ class Ledger:
 
     def _admit(self, found: _Found, number: int, verdict: Verdict) -> int:
         """Give the target its place; the rank."""
-        rank = self._next_rank
+        rank = self._policy.rank(found.key, self._next_rank, later=found.depth > found.parent.depth)
         self._next_rank += 1
+        self._policy.admit(found.key)
         self._queued_by_base[verdict.base] += 1
         if found.depth == 0 and not self.scope_fixed:
             self._outset.admit(verdict.base)

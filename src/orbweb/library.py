@@ -21,7 +21,7 @@ from threading import Event
 from types import NoneType
 from typing import IO, Any, Literal, TypedDict, Unpack
 
-from orbweb import app
+from orbweb import app, layout, trial
 from orbweb import plan as planning
 from orbweb.app import Request
 from orbweb.content.simhash import WITHIN
@@ -46,6 +46,7 @@ DEFAULT_WORKSPACE = "orbweb-data"
 
 # Option -> section and key of the setting. `config`, `new_run` and `refresh` are no settings.
 _SETTINGS = {
+    "profile": ("", "profile"),
     "user_agent": ("", "user_agent"),
     "resolve": ("", "resolve"),
     "allow_private": ("fetch", "allow_private"),
@@ -101,8 +102,11 @@ class RecrawlOptions(ResumeOptions, total=False):
 
 
 class CrawlOptions(ResumeOptions, total=False):
-    """What `orbweb crawl` can be given. Everything but `config`, `new_run` and `refresh` sticks to the project."""
+    """What `orbweb crawl` can be given. Everything but `config`, `seeds`, `new_run` and `refresh` sticks to the
+    project."""
 
+    profile: Literal["docs", "site", "github"] | None
+    seeds: str | PathLike[str]
     page_limit: int | None
     max_depth: int | None
     external_hops: int
@@ -202,6 +206,37 @@ def crawl(
     return Workspace(Path(workspace)).crawl(urls, project=project, on_progress=on_progress, **options)
 
 
+class PolicyOptions(TypedDict, total=False):
+    """Where a policy comes from."""
+
+    config: str | PathLike[str]
+    profile: Literal["docs", "site", "github"] | None
+
+
+def validate_policy(
+    urls: str | Sequence[str] = (),
+    *,
+    file: str | PathLike[str] | None = None,
+    **options: Unpack[PolicyOptions],
+) -> list[Report]:
+    """What the policy says of each URL, those of the file first; see `orbweb validate-policy`."""
+    given = dict(options)
+    _check_names(given, PolicyOptions.__optional_keys__)
+    asked = (urls,) if isinstance(urls, str) else tuple(urls)
+    request = Request((), None, _config_file(given), _settings(given))
+    return trial.validate(request, asked, None if file is None else Path(file))
+
+
+def configure(
+    workspace: str | PathLike[str] = DEFAULT_WORKSPACE,
+    *,
+    profile: Literal["docs", "site", "github"] = "docs",
+    force: bool = False,
+) -> Report:
+    """Write settings to edit, a file of seeds and the folders of a workspace."""
+    return layout.configure(Path(workspace), profile, force=force)
+
+
 def open(workspace: str | PathLike[str] = DEFAULT_WORKSPACE) -> Workspace:  # noqa: A001
     """The verbs of a workspace. The directory is made by the first crawl."""
     return Workspace(Path(workspace))
@@ -233,6 +268,7 @@ class Workspace:
             _settings(given),
             bool(given.get("new_run")),
             refresh=bool(given.get("refresh")),
+            seeds=_file(given, "seeds"),
         )
         with self._opened(create=True) as opened:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
@@ -499,6 +535,10 @@ class Workspace:
             owner = runs.project(opened.db, project)
             return _explain(opened, owner, runs.run_of(opened.db, owner, run), url)
 
+    def reset(self) -> Report:
+        """Wipe everything that crawls left; settings and seeds stay. Busy while one is running."""
+        return layout.reset(self.path)
+
     @contextmanager
     def _opened(self, *, create: bool = False) -> Iterator[Directory]:
         opened = Directory(self.path, create=create)
@@ -548,7 +588,11 @@ def _check_names(given: Mapping[str, object], names: frozenset[str]) -> None:
 
 
 def _config_file(given: Mapping[str, Any]) -> Path | None:
-    return Path(given["config"]) if "config" in given else None
+    return _file(given, "config")
+
+
+def _file(given: Mapping[str, Any], name: str) -> Path | None:
+    return Path(given[name]) if name in given else None
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -579,7 +623,7 @@ def _explain(opened: Directory, owner: Project, run: Run, url: str) -> Report:
     report = explain.known(opened.db, run.id, asked.key)
     if report is None:
         bases = runs.bases_of(opened.db, run.id)
-        policy = Policy(app.policy_rules(config), [base.scope_key for base in bases])
+        policy = app.policy_of(opened, config, run, bases)
         verdict = _verdict_now(policy, bases, asked.key)
         line = None if verdict.reason else app.robots_refusal(opened, config, asked.url)
         if line is not None:

@@ -44,6 +44,7 @@ class SkipReason(StrEnum):
     NOINDEX = "noindex"
     SITEMAP_ONLY = "sitemap_only"
     PAGE_LIMIT = "page_limit"
+    CAP = "cap"
     FINISHED = "finished"
 
 

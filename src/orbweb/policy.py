@@ -1,30 +1,27 @@
-"""Which URLs are visited: scope, hops, patterns, depth, page limits, and what pages ask of robots.
+"""Which URLs are visited: scope, hosts, hops, patterns, depth, page limits, caps, and what pages ask of robots.
 
-Pure: a verdict is a function of the candidate and of the bases as they stand at its commit. Always holds:
-a refusal names the very rule that decided. Never asks the network, the database or the clock.
+Pure: a verdict is a function of the candidate and of the bases and groups as they stand at its commit. Always
+holds: a refusal names the very rule that decided; only `admit` counts. Never asks the network, the database or
+the clock.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import re2
-
-from orbweb import urls
+from orbweb import grouping, patterns, urls
 from orbweb.errors import ConfigError
+from orbweb.grouping import Caps, GroupRule, Room, ScoreRule, TypeRule, Types
 from orbweb.model import Directives, SkipReason, Source, Verdict
 
 PAGE_FILE = re.compile(
     r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
 )
-PATTERN_STEPS = 2_000
-
-_RE2 = re2.Options()
-_RE2.log_errors = False
-_RE2.never_capture = True
+ANY_HOST = "*"
+"""As the only one of `Rules.hosts`: every host is in the scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +38,14 @@ class Rules:
     obey_directives: bool = True
     follow_nofollow_links: bool = True
     park_traps: bool = True
+    hosts: tuple[str, ...] = ()
+    deny_subdomains: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    page_types: tuple[TypeRule, ...] = ()
+    scores: tuple[ScoreRule, ...] = ()
+    groups: tuple[GroupRule, ...] = ()
+    drop_query: bool = False
 
 
 class Candidate(NamedTuple):
@@ -65,31 +70,69 @@ def scope_path(key: str) -> str:
     return (last[0] or "/") if PAGE_FILE.search(last[2]) else path
 
 
-def finder(option: str, pattern: str) -> Callable[[str], bool]:
-    """Whether the RE2 pattern is found in a URL. A pattern that is none names the option."""
-    compiled = _compiled(option, pattern)
-    return lambda url: compiled.search(url) is not None
+class _Hosts:
+    """Hosts as a user lists them: `example.org` is that host alone, `*.example.org` each host below it."""
+
+    def __init__(self, listed: Sequence[str]) -> None:
+        self.rule = "policy.hosts: " + ", ".join(listed)
+        sites = [_site("policy.hosts", number, text.removeprefix("*.")) for number, text in enumerate(listed)]
+        below = [text.startswith("*.") for text in listed]
+        self._exact = frozenset(site for site, is_below in zip(sites, below, strict=True) if not is_below)
+        self._ends = tuple(f".{site}" for site, is_below in zip(sites, below, strict=True) if is_below)
+
+    def has(self, key: str) -> bool:
+        site = urls.scope_site(key)
+        return site in self._exact or site.endswith(self._ends)
 
 
-def _compile(option: str, patterns: Iterable[str]) -> list[tuple[str, re2._Regexp]]:
-    return [(pattern, _compiled(option, pattern)) for pattern in patterns]
+class _Anywhere(_Hosts):
+    def has(self, key: str) -> bool:  # noqa: ARG002
+        return True
 
 
-def _compiled(option: str, pattern: str) -> re2._Regexp:
-    try:
-        compiled = re2.compile(pattern, _RE2)
-    except re2.error as error:
-        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
-        raise ConfigError(
-            f"{option}: {pattern!r} is not an RE2 pattern: {reason}. Look-around and back-references are not "
-            "part of RE2."
-        ) from None
-    if compiled.programsize > PATTERN_STEPS:
-        raise ConfigError(
-            f"{option}: {pattern!r} is too complex: {compiled.programsize} steps, at most {PATTERN_STEPS}. "
-            "Use smaller counts in its repetitions."
-        )
-    return compiled
+def _hosts(listed: Sequence[str]) -> _Hosts | None:
+    if ANY_HOST in listed:
+        return _Anywhere(())
+    return _Hosts(listed) if listed else None
+
+
+def _site(setting: str, number: int, text: str) -> str:
+    key = urls.canonicalize(f"https://{text}/")
+    if key is None or urls.path(key) != "/" or "?" in key:
+        raise ConfigError(f"{setting}[{number}]: {text!r} is not a host; write it like example.org")
+    return urls.scope_site(key)
+
+
+class _Denials:
+    """What refuses a URL by its text: the patterns of `policy.deny`, then of `scope.exclude`, as one list."""
+
+    def __init__(self, rules: Rules) -> None:
+        denied = [f"policy.deny[{number}]" for number in range(len(rules.deny))]
+        excluded = [f"scope.exclude[{number}]" for number in range(len(rules.exclude))]
+        self._patterns = patterns.PatternList((*denied, *excluded), (*rules.deny, *rules.exclude))
+        self._rules = [f"{name}: {text}" for name, text in zip(denied, rules.deny, strict=True)]
+        self._rules += [f"scope.exclude: {text}" for text in rules.exclude]
+
+    def rule(self, key: str) -> str | None:
+        found = self._patterns.first(key)
+        return None if found is None else self._rules[found]
+
+
+class _Sieve(NamedTuple):
+    """Patterns of which a URL must match one."""
+
+    rule: str
+    patterns: patterns.PatternList
+
+
+def _sieves(rules: Rules) -> list[_Sieve]:
+    """What a URL must pass: each list that has patterns."""
+    lists = (("policy.allow", rules.allow), ("scope.include", rules.include))
+    return [
+        _Sieve(f"{setting}: " + " | ".join(texts), patterns.listed(setting, texts))
+        for setting, texts in lists
+        if texts
+    ]
 
 
 class Policy:
@@ -97,8 +140,17 @@ class Policy:
 
     def __init__(self, rules: Rules, scope_keys: Sequence[str]) -> None:
         self.rules = rules
-        self._include = _compile("scope.include", rules.include)
-        self._exclude = _compile("scope.exclude", rules.exclude)
+        self._denials = _Denials(rules) if rules.deny or rules.exclude else None
+        self._sieves = _sieves(rules)
+        self._hosts = _hosts(rules.hosts)
+        self._denied_hosts = [
+            ("." + _site("policy.deny_subdomains", number, text), f"policy.deny_subdomains[{number}]: {text}")
+            for number, text in enumerate(rules.deny_subdomains)
+        ]
+        self._denies = bool(self._denied_hosts) or self._denials is not None
+        self._types = Types(rules.page_types, rules.scores)
+        type_names = [rule.type for rule in rules.page_types]
+        self._caps = Caps(rules.groups, self._types, type_names) if rules.groups else None
         self._scope_keys = list(scope_keys)
         self._full: set[int] = set()
         self._map_areas()
@@ -125,6 +177,42 @@ class Policy:
     @property
     def all_full(self) -> bool:
         return len(self._full) == len(self._scope_keys)
+
+    def page_type(self, key: str) -> str:
+        """The type of the first rule that matches; `page` where none does."""
+        return self._types.page_type(key)
+
+    def score(self, key: str) -> int:
+        return self._types.score(key)
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether a level has an order of its own, so that it may begin only when it is complete."""
+        return self._types.has_scores
+
+    def rank(self, key: str, sequence: int, *, later: bool) -> int:
+        """The rank of a URL: by its score if it is admitted to a `later` level, else at the end."""
+        if not (later and self.has_scores):
+            return sequence
+        return grouping.scored(sequence, self._types.score(key))
+
+    @property
+    def has_caps(self) -> bool:
+        return self._caps is not None
+
+    def admit(self, key: str) -> None:
+        """The URL has been given a place: from now on its groups count it."""
+        if self._caps is not None:
+            self._caps.admit(key)
+
+    def recount(self, keys: Iterable[str]) -> None:
+        """These are the URLs that have been given a place so far."""
+        if self._caps is not None:
+            self._caps.recount(keys)
+
+    def rooms(self, key: str) -> list[Room]:
+        """What is left of the caps that concern the URL."""
+        return self._caps.rooms(key) if self._caps is not None else []
 
     def page_limit_rule(self) -> str:
         return f"limits.page_limit: {self.rules.page_limit}"
@@ -165,12 +253,22 @@ class Policy:
 
     def judge(self, found: Candidate) -> Verdict:
         """Allowed, or the reason and the rule. Patterns first: they are what a user wrote by hand."""
-        owner = self.owner(found.key)
-        if owner is None and self._is_loaded(found):
-            owner = found.base
+        if self._hosts is not None:
+            owner = self._owner(found, self._hosts)
+        else:
+            owner = self.owner(found.key)
+            if owner is None and self._is_loaded(found):
+                owner = found.base
         base, hops = (found.base, found.hops + 1) if owner is None else (owner, 0)
         reason, rule = self._refusal(found, base, hops)
         return Verdict(reason, rule, base, hops)
+
+    def _owner(self, found: Candidate, hosts: _Hosts) -> int | None:
+        """Whose a URL on one of the hosts is, whatever the paths of base URLs; None on others."""
+        if not hosts.has(found.key):
+            return None
+        owner = self.owner(found.key)
+        return found.base if owner is None else owner
 
     def _is_loaded(self, found: Candidate) -> bool:
         """What a page of the scope loads from its own site belongs to it, whatever its path."""
@@ -178,11 +276,11 @@ class Policy:
 
     def _refusal(self, found: Candidate, base: int, hops: int) -> tuple[SkipReason | None, str | None]:
         rules = self.rules
-        for pattern, compiled in self._exclude:
-            if compiled.search(found.key):
-                return SkipReason.EXCLUDED, f"scope.exclude: {pattern}"
-        if self._include and not any(compiled.search(found.key) for _, compiled in self._include):
-            return SkipReason.NOT_INCLUDED, "scope.include: " + " | ".join(rules.include)
+        if self._denies and (rule := self.denial(found.key)) is not None:
+            return SkipReason.EXCLUDED, rule
+        for sieve in self._sieves:
+            if sieve.patterns.first(found.key) is None:
+                return SkipReason.NOT_INCLUDED, sieve.rule
         if hops > rules.external_hops:
             return self._outside(base)
         depth = found.depth - (found.source is Source.RESOURCE)
@@ -192,9 +290,28 @@ class Policy:
             return SkipReason.SITEMAP_ONLY, "sitemap.mode: only"
         if base in self._full:
             return SkipReason.PAGE_LIMIT, self.page_limit_rule()
+        if self._caps is not None and (rule := self._caps.refusal(found.key)) is not None:
+            return SkipReason.CAP, rule
         return None, None
+
+    def denial(self, key: str) -> str | None:
+        """The rule that refuses the URL by what it is, wherever it was found."""
+        if self._denied_hosts:
+            name = f".{urls.split(key).host}"
+            for ending, rule in self._denied_hosts:
+                if name.endswith(ending):
+                    return rule
+        return self._denials.rule(key) if self._denials is not None else None
+
+    def bars_base(self, key: str) -> str | None:
+        """The rule by which a base URL may not lead here, whoever asks for it; None if it may."""
+        if self._hosts is not None and not self._hosts.has(key):
+            return self._hosts.rule
+        return self.denial(key)
 
     def _outside(self, base: int) -> tuple[SkipReason, str]:
         if self.rules.external_hops:
             return SkipReason.EXTERNAL_HOPS, f"scope.external_hops: {self.rules.external_hops}"
+        if self._hosts is not None:
+            return SkipReason.OUT_OF_SCOPE, self._hosts.rule
         return SkipReason.OUT_OF_SCOPE, f"scope: {self._scope_keys[base]}"

@@ -50,6 +50,7 @@ class Recall:
         self._rules = rules
         self._lane_of = lane_of
         self._ids = {row.key: row.id for row in bases}
+        policy.recount(self._ids)
         self._now = {old + 1: new + 1 for old, new in moved.items()}
         self._next_rank = len(self._ids)
 
@@ -70,7 +71,9 @@ class Recall:
         verdict = self._judge(known, key)
         rank = None
         if verdict.reason is None:
-            rank, self._next_rank = self._next_rank, self._next_rank + 1
+            rank = self._policy.rank(key, self._next_rank, later=True)
+            self._next_rank += 1
+            self._policy.admit(key)
         return UrlRow(
             run_id=0,
             id=number,

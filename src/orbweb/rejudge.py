@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ BY_ROBOTS = (SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
 
 _SOURCES = {source.value: source for source in Source}
 _LINKED, _FOLLOWED = 1, 2
+_ASKED = (ItemState.VISITED, ItemState.FAILED)
 
 Lanes = Callable[[str], str]
 
@@ -98,13 +99,25 @@ class Judge:
         self._obey_robots = obey_robots
         self._unfollowed = unfollowed
 
-    def stands(self, found: Found) -> bool:
+    def stands(self, reason: str | None) -> bool:
         """Whether something else than the path decided, and still does: an answer, or a person."""
-        if found.reason in BY_ROBOTS:
+        if reason in BY_ROBOTS:
             return self._obey_robots
-        if found.reason == SkipReason.NOINDEX:
+        if reason == SkipReason.NOINDEX:
             return self._policy.rules.obey_directives
-        return found.reason == SkipReason.FINISHED
+        return reason == SkipReason.FINISHED
+
+    @property
+    def counts(self) -> bool:
+        """Whether verdicts depend on how many were admitted before."""
+        return self._policy.has_caps
+
+    def recount(self, keys: Iterable[str]) -> None:
+        """These URLs keep their places, whatever the rules say; all others are judged one after the other."""
+        self._policy.recount(keys)
+
+    def admit(self, key: str) -> None:
+        self._policy.admit(key)
 
     def judge(self, found: Found) -> Judged:
         """As at the admission of the URL."""
@@ -167,6 +180,8 @@ class Sweep:
     def run(self) -> None:
         """Judge all; can be repeated."""
         before = self.moves.copy()
+        if self._judge.counts:
+            self._judge.recount(self._kept())
         after = 0
         while rows := self._db.all("urls_to_judge", run_id=self._run_id, after=after, count=PORTION):
             changes = [self._change(found) for found in map(Found._make, rows)]
@@ -179,11 +194,20 @@ class Sweep:
         for (state, reason), change in tallies.items():
             self._db.run("add_tally", run_id=self._run_id, state=state, reason=reason, change=change)
 
+    def _kept(self) -> Iterator[str]:
+        """The URLs that were given a place and are not judged again, base URLs among them."""
+        for number, key, state, reason, depth in self._db.all("admitted_urls", run_id=self._run_id):
+            asked = depth == 0 or state in _ASKED or self._is_leased(number)
+            if asked or self._judge.stands(reason):
+                yield key
+
     def _change(self, found: Found) -> RejudgeRow | None:
-        if self._is_leased(found.id) or self._judge.stands(found):
+        if self._is_leased(found.id) or self._judge.stands(found.reason):
             return None
         verdict, kin, parked = self._judge.judge(found)
         reason = verdict.reason.value if verdict.reason else None
+        if reason is None and found.depth:
+            self._judge.admit(found.key)
         now = (reason, verdict.rule, verdict.hops, verdict.base, parked)
         if now == (found.reason, found.rule, found.hops, found.base, found.parked):
             return None

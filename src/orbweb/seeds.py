@@ -1,15 +1,17 @@
-"""Where a run starts: the base URLs a user gives."""
+"""Where a run starts: the base URLs a user gives, by hand or in a file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from orbweb import urls
 from orbweb.errors import UsageError
 from orbweb.urls import Target, UrlRules
 
 HAS_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+COMMENT = re.compile(r"(^|\s)#.*")
 NOT_A_HOST = re.compile(r"[/\\.?#]|https?:(?!\d)", re.IGNORECASE)
 
 
@@ -20,6 +22,33 @@ def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
         target = _base_url(text, rules)
         targets.setdefault(target.key, target)
     return list(targets.values())
+
+
+def read_seeds(path: Path, rules: UrlRules) -> list[str]:
+    """The URLs of a file, one a line; blank lines, and what follows a # that begins a word, are comments."""
+    found = []
+    for number, text in lines(path):
+        try:
+            _base_url(text, rules)
+        except UsageError as error:
+            raise UsageError(f"{path}, line {number}: {error}") from None
+        found.append(text)
+    if not found:
+        raise UsageError(f"{path}: no URL in it; write one a line, such as https://example.org/docs/")
+    return found
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that say something, with their numbers."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"{path}: cannot be read: {reason}") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        said = COMMENT.sub("", line).strip()
+        if said:
+            yield number, said
 
 
 def _base_url(text: str, rules: UrlRules) -> Target:
@@ -36,6 +65,8 @@ def _base_url(text: str, rules: UrlRules) -> Target:
     target = urls.target(url, rules=rules)
     if target is None:
         raise _not_a_url(text)
+    if rules.keep_params == ():
+        return target._replace(url=target.url.partition("?")[0])
     return target
 
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from orbweb import policy, urls
+from orbweb import patterns, urls
 from orbweb.control import Command, ControlFiles
 from orbweb.errors import DiskFull, NothingToDo, OlderWorkspace, StoreError, UsageError
 from orbweb.lifecycle import RunState
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from orbweb.store.upgrade import Plan
 
 STOP_WAIT_S = 30.0
+CONFIG_FILE = "orbweb.yaml"
+SEEDS_FILE = "seeds.txt"
 
 _log = logging.getLogger("orbweb")
 
@@ -382,7 +384,7 @@ class Workspace:
 
     def release(self, project: str, pattern: str) -> int:
         """Queue the parked URLs of the family with this pattern, or those in which it is found; how many."""
-        finds = policy.finder("--release", pattern)
+        finds = patterns.finder("--release", pattern)
         with self._owned(project) as run:
             chosen = [
                 (number, rule.partition(": ")[2])

@@ -204,6 +204,9 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "rules": orbweb.open(cli.workspace).rules("site"),
             "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
             "search": orbweb.open(cli.workspace).search("site", "gone")[0],
+            "validate-policy": orbweb.validate_policy(server.url)[0],
+            "configure": orbweb.configure(cli.workspace.parent / "other"),
+            "reset": orbweb.open(cli.workspace.parent / "other").reset(),
         }
         workspace.close()
     told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}
@@ -220,6 +223,7 @@ def flattened(settings: dict[str, Any], prefix: str = "") -> Iterator[str]:
 
 def test_options_set_the_settings_that_the_reference_says(cli: Cli) -> None:
     values = {
+        "profile": "site",
         "user_agent": "test/1.0",
         "resolve": "example.org:80:127.0.0.1",
         "limits.rate": "max",

@@ -27,6 +27,9 @@ QUESTIONS: tuple[tuple[str, ...], ...] = (
     ("manifest", "site"),
     ("manifest", "site", "--hash"),
     ("manifest", "--wrong"),
+    ("validate-policy", "{url}", "--profile", "github"),
+    ("validate-policy", "{url}", "--json"),
+    ("validate-policy",),
 )
 
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from orbweb.errors import ConfigError
+from orbweb.grouping import GroupRule
 from orbweb.model import SkipReason, Verdict
 from orbweb.policy import Candidate, Policy, Rules, scope_path
 
@@ -172,14 +173,14 @@ def test_a_bad_pattern_is_named_and_nothing_else_is_printed(
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         policy(**{option: ("fine", pattern)})
-    assert str(caught.value).startswith(f"scope.{option}: {pattern!r} is not an RE2 pattern: ")
+    assert str(caught.value).startswith(f"scope.{option}[1]: {pattern!r} is not an RE2 pattern: ")
     assert "Look-around" in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("pattern", ["((a{1,10}){1,10}){1,10}b", "(.{1,50}){1,20}z", r"\pL{100}x"])
 def test_a_pattern_that_repeats_repetitions_is_refused(pattern: str) -> None:
-    with pytest.raises(ConfigError, match=r"^scope\.exclude: .* is too complex: \d+ steps, at most 2000\. "):
+    with pytest.raises(ConfigError, match=r"^scope\.exclude\[0\]: .* is too complex: \d+ steps, at most 2000\. "):
         policy(exclude=(pattern,))
 
 
@@ -220,3 +221,94 @@ def _seconds(found: Policy, key: str) -> float:
     start = time.process_time()
     judge(found, key)
     return time.process_time() - start
+
+
+def test_hosts_are_the_scope_whatever_the_paths_of_base_urls() -> None:
+    found = policy("https://h.org/docs", hosts=("h.org", "*.h.net", "port.org:8080"))
+    inside = [
+        "https://h.org/",
+        "http://h.org/x",
+        "https://a.h.net/",
+        "https://a.b.h.net/",
+        "http://port.org:8080/",
+    ]
+    outside = [
+        "https://www.h.org/",
+        "https://h.net/",
+        "https://port.org/",
+        "https://h.org:8080/",
+        "https://h.org.evil.example/",
+        "https://evilh.net/",
+        "https://evil.example/h.org",
+    ]
+    assert [judge(found, key, hops=3) for key in inside] == [Verdict(None, None, 0, 0)] * len(inside)
+    told = "policy.hosts: h.org, *.h.net, port.org:8080"
+    assert [judge(found, key)[:2] for key in outside] == [(SkipReason.OUT_OF_SCOPE, told)] * len(outside)
+
+
+def test_on_listed_hosts_a_url_belongs_to_the_longest_path_or_to_who_led_there() -> None:
+    found = policy("https://h.org/a", "https://h.org/a/b", "https://i.org/", hosts=("h.org", "i.org"))
+    owners = {"https://h.org/a/x": 0, "https://h.org/a/b/x": 1, "https://h.org/z": 2, "https://i.org/z": 2}
+    assert {key: judge(found, key, base=2).base for key in owners} == owners
+
+
+def test_denied_subdomains_are_refused_with_all_below_them() -> None:
+    found = policy(hosts=("*.h.org",), deny_subdomains=("shop.h.org",), external_hops=5)
+    told = (SkipReason.EXCLUDED, "policy.deny_subdomains[0]: shop.h.org")
+    assert judge(found, "https://shop.h.org/x")[:2] == told
+    assert judge(found, "https://a.shop.h.org:8080/x")[:2] == told
+    assert judge(found, "https://workshop.h.org/x").reason is None
+
+
+def test_deny_and_exclude_are_one_list_and_each_sieve_must_let_through() -> None:
+    found = policy("https://h/", deny=("one", "two"), exclude=("three",), allow=("/a/",), include=("x",))
+    assert judge(found, "https://h/a/x").reason is None
+    told = {
+        "https://h/a/x/two": (SkipReason.EXCLUDED, "policy.deny[1]: two"),
+        "https://h/a/x/three/two": (SkipReason.EXCLUDED, "policy.deny[1]: two"),
+        "https://h/a/x/three": (SkipReason.EXCLUDED, "scope.exclude: three"),
+        "https://h/x": (SkipReason.NOT_INCLUDED, "policy.allow: /a/"),
+        "https://h/a/": (SkipReason.NOT_INCLUDED, "scope.include: x"),
+    }
+    assert {key: judge(found, key)[:2] for key in told} == told
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ({"deny": ("fine", "(")}, r"^policy\.deny\[1\]: '\(' is not an RE2 pattern"),
+        ({"allow": ("(",)}, r"^policy\.allow\[0\]: '\(' is not an RE2 pattern"),
+        ({"hosts": ("h.org", "a b")}, r"^policy\.hosts\[1\]: 'a b' is not a host"),
+        ({"hosts": ("h.org/x",)}, r"^policy\.hosts\[0\]: 'h.org/x' is not a host"),
+        ({"deny_subdomains": ("",)}, r"^policy\.deny_subdomains\[0\]: '' is not a host"),
+    ],
+)
+def test_what_is_wrong_in_a_policy_is_named(rules: dict[str, tuple[str, ...]], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        policy(**rules)
+
+
+def test_a_very_long_list_is_searched_one_by_one_with_the_same_answers() -> None:
+    texts = tuple(f"/{number:04d}[a-z]{{0,40}}/" for number in range(300))
+    found = policy("https://h/", deny=texts)
+    assert judge(found, "https://h/0299abc/").rule == f"policy.deny[299]: {texts[299]}"
+    assert judge(found, "https://h/0300abc/").reason is None
+
+
+def test_the_cap_is_the_last_rule_and_only_admission_counts() -> None:
+    rule = GroupRule("all", "^https://h/", (("pages", 1),))
+    found = policy("https://h/", groups=(rule,), max_depth=1)
+    assert judge(found, "https://h/a").reason is None
+    assert judge(found, "https://h/a").reason is None
+    found.admit("https://h/a")
+    assert judge(found, "https://h/b")[:2] == (SkipReason.CAP, "policy.groups[0].caps.pages: 1 of all")
+    assert judge(found, "https://h/b", depth=2).reason is SkipReason.MAX_DEPTH
+    found.recount([])
+    assert judge(found, "https://h/b").reason is None
+
+
+def test_a_base_url_leads_only_where_the_policy_lets_it() -> None:
+    found = policy("https://h/", hosts=("h",), deny=("/login",))
+    assert found.bars_base("https://h/x") is None
+    assert found.bars_base("https://h/login") == "policy.deny[0]: /login"
+    assert found.bars_base("https://i/") == "policy.hosts: h"

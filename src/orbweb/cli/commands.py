@@ -60,6 +60,15 @@ class ResourceMode(StrEnum):
     STORE = "store"
 
 
+class Profile(StrEnum):
+    """The choices of --profile."""
+
+    DOCS = "docs"
+    SITE = "site"
+    GITHUB = "github"
+    NONE = "none"
+
+
 class ShowAs(StrEnum):
     """The choices of show --as."""
 
@@ -120,6 +129,12 @@ Exclude = Annotated[
     list[str] | None, typer.Option(metavar="RE", help="No URLs that match (RE2, may be repeated).")
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in YAML.")]
+ProfileOption = Annotated[
+    Profile | None, typer.Option(help="Settings that come with orbweb, below all others. none: take it back.")
+]
+SeedsFile = Annotated[
+    Path | None, typer.Option("--seeds", metavar="FILE", help="Base URLs, one a line, instead of URL...")
+]
 UserAgent = Annotated[str | None, typer.Option(metavar="UA", help="Who we say we are; name a contact.")]
 Headers = Annotated[
     list[str] | None,
@@ -257,7 +272,9 @@ def crawl(
     exclude: Exclude = None,
     resources: ResourcesOption = None,
     sitemap: SitemapOption = None,
+    profile: ProfileOption = None,
     config: ConfigFile = None,
+    seeds: SeedsFile = None,
     user_agent: UserAgent = None,
     headers: Headers = None,
     resolve: Resolve = None,
@@ -272,9 +289,13 @@ def crawl(
 ) -> None:
     """Crawl a site into the workspace, or go on with a paused run.
 
+    Without a URL: the base URLs of --seeds, of the project, or of seeds.txt in the workspace, with the settings of
+    orbweb.yaml there.
+
     Exit codes: 0 completed, 3 completed with failures, 4 stopped with URLs left, 5 busy, 2 bad use, 1 our fault.
     """
     settings = _given(
+        profile=profile and profile.value,
         user_agent=user_agent,
         resolve=resolve,
         fetch__allow_private=allow_private,
@@ -296,7 +317,7 @@ def crawl(
     )
     from orbweb.app import Request
 
-    request = Request(urls or (), project, config, settings, new_run, refresh=refresh)
+    request = Request(urls or (), project, config, settings, new_run, refresh=refresh, seeds=seeds)
     raise typer.Exit(_run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress))
 
 
@@ -313,6 +334,7 @@ def plan(
     include: Include = None,
     exclude: Exclude = None,
     sitemap: SitemapOption = None,
+    profile: ProfileOption = None,
     config: ConfigFile = None,
     user_agent: UserAgent = None,
     headers: Headers = None,
@@ -328,6 +350,7 @@ def plan(
     be crawled.
     """
     settings = _given(
+        profile=profile and profile.value,
         user_agent=user_agent,
         resolve=resolve,
         fetch__allow_private=allow_private,

@@ -209,6 +209,39 @@ def replan_text(report: Report) -> str:
     return "\n".join(lines)
 
 
+def rulings_text(found: list[Report]) -> str:
+    return "\n".join(map(_ruling_text, found))
+
+
+def _ruling_text(ruling: Report) -> str:
+    lines = [f"{ruling['verdict']:5}  {ruling['url']}"]
+    if ruling["rule"]:
+        lines.append(f"       {ruling['reason']}: {ruling['rule']}")
+    score = f", score {ruling['score']}" if ruling["score"] else ""
+    lines.append(f"       type {ruling['page_type']}{score}")
+    for group in ruling["groups"]:
+        left = ", ".join(f"{number} {cap}" for cap, number in group["left"].items())
+        name = f" {group['name']}" if group["name"] else ""
+        lines.append(f"       {group['group']}{name}: {left or 'no cap on this type'}{' left' if left else ''}")
+    return "\n".join(lines)
+
+
+def wrong_text(ruling: Report) -> str:
+    """How a ruling differs from what was expected."""
+    why = f" ({ruling['reason']}: {ruling['rule']})" if ruling["rule"] else ""
+    return f"{ruling['where']}: {ruling['url']} is judged {ruling['verdict']}{why}, not {ruling['expected']}"
+
+
+def configured_text(report: Report) -> str:
+    settings, seeds = report["files"]
+    return f"edit {settings} and {seeds}, then: orbweb crawl --workspace {report['workspace']}"
+
+
+def reset_text(report: Report) -> str:
+    wiped = ", ".join(report["wiped"])
+    return f"{report['workspace']}: {f'wiped {wiped}' if wiped else 'nothing was there to wipe'}"
+
+
 def status_text(report: Report) -> str:
     head = f"{report['project']}: "
     if report["run"] is None:

@@ -29,6 +29,7 @@ _LOCK = ".crawl.lock"
 CLOCK_SLACK = 86_400_000_000
 
 _MOST = 1 << 32
+_EARLIEST = -(1 << 52)
 _EVERY_PARAM = UrlRules(frozenset())
 _WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("runs", "state"): frozenset(RunState),
@@ -209,8 +210,9 @@ def _url_misfit(row: Mapping[str, Any]) -> str | None:
         return f"{row['url']!r} is not a spelling of {row['key']!r}"
     if (row["state"] == ItemState.SKIPPED) != (row["reason"] is not None):
         return f"state {row['state']} with reason {row['reason']}"
-    numbers = (row["id"] - 1, row["depth"], row["rank"] or 0, row["hops"], row["redirects"], row["base"])
-    return None if all(0 <= number < _MOST for number in numbers) else "a number is out of range"
+    numbers = (row["id"] - 1, row["depth"], row["hops"], row["redirects"], row["base"])
+    fits = all(0 <= number < _MOST for number in numbers) and _EARLIEST < (row["rank"] or 0) < _MOST
+    return None if fits else "a number is out of range"
 
 
 def _same_page(url: str, key: str) -> bool:

@@ -202,6 +202,11 @@ SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, kin, due_
 WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) >= (:depth, :rank)
 ORDER BY depth, rank LIMIT :count;
 
+-- name: admitted_urls
+-- What the caps of groups count: every URL that was given a place, but for those that a rule took it from.
+SELECT id, key, state, reason, depth FROM urls WHERE run_id = :run_id AND rank IS NOT NULL
+AND (state <> 'skipped' OR reason IN ('robots', 'robots_unavailable', 'noindex', 'page_limit', 'finished'));
+
 -- name: queued_lanes
 -- The lanes that have work, at the start of a crawl.
 SELECT DISTINCT lane FROM urls WHERE run_id = :run_id AND state = 'queued';

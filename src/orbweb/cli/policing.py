@@ -1,0 +1,103 @@
+"""Commands about the rules of a crawl and the workspace it starts from: validate-policy, configure, reset."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orbweb.cli import output
+from orbweb.cli.commands import (
+    DEFAULT_WORKSPACE,
+    AsJson,
+    ConfigFile,
+    Profile,
+    ProfileOption,
+    WorkspaceDir,
+    app,
+)
+from orbweb.errors import UsageError
+
+
+@app.command("validate-policy")
+def validate_policy(
+    urls: Annotated[list[str] | None, typer.Argument(metavar="URL...", help="URLs to judge.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--urls", metavar="FILE", help="URLs, one a line, each alone or after allow or deny."),
+    ] = None,
+    config: ConfigFile = None,
+    profile: ProfileOption = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Say whether the policy lets URLs in, by which rule, their page types, groups and what is left of the caps.
+
+    URLs are judged in order, so caps count down. Without --config and --profile: by orbweb.yaml of the workspace,
+    if there is one. Exit code 3 if a URL is judged otherwise than the file says.
+    """
+    from orbweb import trial
+    from orbweb.app import Request
+    from orbweb.workspace import CONFIG_FILE
+
+    settings = {} if profile is None else {"profile": None if profile is Profile.NONE else profile.value}
+    own = workspace / CONFIG_FILE
+    request = Request((), None, own if config is None and profile is None and own.is_file() else config, settings)
+    found = trial.validate(request, urls or (), file)
+    output.emit(found, output.rulings_text, as_json=as_json)
+    wrong = [ruling for ruling in found if ruling["wrong"]]
+    for ruling in wrong:
+        typer.echo(f"orbweb: {output.wrong_text(ruling)}", err=True)
+    raise typer.Exit(3 if wrong else 0)
+
+
+@app.command()
+def configure(
+    profile: Annotated[Profile, typer.Option(help="Which settings to begin with.")] = Profile.DOCS,
+    directory: Annotated[
+        Path,
+        typer.Option("--dir", "--workspace", envvar="ORBWEB_WORKSPACE", help="The workspace; made if need be."),
+    ] = DEFAULT_WORKSPACE,
+    force: Annotated[bool, typer.Option("--force", help="Replace orbweb.yaml and seeds.txt.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Prepare a workspace: settings to edit (orbweb.yaml), base URLs to fill in (seeds.txt), and its folders.
+
+    `orbweb crawl` without a URL then uses both files.
+    """
+    from orbweb import layout
+
+    if profile is Profile.NONE:
+        raise UsageError("--profile none: there would be nothing to write; use docs, site or github")
+    report = layout.configure(directory, profile.value, force=force)
+    output.emit(report, output.configured_text, as_json=as_json)
+
+
+@app.command()
+def reset(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Wipe all that crawls left in the workspace: database, bodies, logs, spool, state. Settings and seeds stay.
+
+    Asks for the name of the directory first. Exit code 5 while a crawl is running in it.
+    """
+    from orbweb import layout
+
+    layout.check(workspace)
+    name = workspace.resolve().name
+    if (
+        not yes
+        and _typed(f"This wipes all that was crawled into {workspace.resolve()}. Type {name} to go on: ") != name
+    ):
+        raise UsageError(f"{name} was not typed; nothing was wiped")
+    output.emit(layout.reset(workspace), output.reset_text, as_json=as_json)
+
+
+def _typed(question: str) -> str:
+    """What a person answers; nothing at the end of the input."""
+    typer.echo(question, err=True, nl=False)
+    return sys.stdin.readline().strip()

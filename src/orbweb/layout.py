@@ -1,0 +1,105 @@
+"""What lies around the database of a workspace: settings and seeds that a person edits, and what crawls leave.
+
+Owns which names in the directory are orbweb's, and wipes no others. Always holds: what a person wrote is replaced
+only if that is asked for, and never wiped; nothing is wiped while a crawl owns a project; a link is removed, never
+followed. The limiter's memory stays: that a host was asked a moment ago is true after a reset too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from orbweb import __version__
+from orbweb import config as configuration
+from orbweb.errors import StoreError, UsageError
+from orbweb.store.lock import OwnerLock
+from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace
+
+Report = dict[str, Any]
+
+FOLDERS = ("logs", "metadata", "spool", "spool/discoveries", "state", "store")
+DATABASE = "orbweb.db"
+_FILES_OF = ("-wal", "-shm", "-journal", "")
+_ORDERS = tuple(f"{order}{role}" for order in ("pause", "stop") for role in ("", ".crawler", ".scraper"))
+_LEFT = ("spool", "store", "logs", "metadata", "state", "control", "quarantine", "backups")
+WIPED = (*_LEFT, *_ORDERS, *(f"{name}{end}" for name in ("search.db", DATABASE) for end in _FILES_OF))
+
+_HEAD = """\
+# Settings of this workspace, a copy of the profile `{profile}` of orbweb {version}. Change them as you like:
+# `orbweb crawl` without a URL reads them, and the base URLs of seeds.txt.
+
+"""
+_SEEDS = """\
+# Base URLs, one a line: where crawls of this workspace begin.
+{urls}
+"""
+_FIRST = {"github": "https://github.com/topics\nhttps://github.com/trending"}
+_EXAMPLE = "# https://example.org/docs/"
+
+
+def configure(path: Path, profile: str, *, force: bool = False) -> Report:
+    """Write settings, seeds and folders into the workspace, which is made if need be."""
+    texts = {
+        CONFIG_FILE: _HEAD.format(profile=profile, version=__version__) + configuration.profile_text(profile),
+        SEEDS_FILE: _SEEDS.format(urls=_FIRST.get(profile, _EXAMPLE)),
+    }
+    there = [path / name for name in texts if os.path.lexists(path / name)]
+    if there and not force:
+        raise UsageError(f"{' and '.join(map(str, there))} would be replaced; --force does it")
+    Workspace(path, create=True).close()
+    try:
+        for name in FOLDERS:
+            (path / name).mkdir(mode=0o700, exist_ok=True)
+        for name, text in texts.items():
+            _write(path / name, text)
+    except OSError as error:
+        raise StoreError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
+    return {"workspace": str(path), "profile": profile, "files": [str(path / name) for name in texts]}
+
+
+def _write(path: Path, text: str) -> None:
+    """The whole file or none of it; a link in its place is replaced, not followed."""
+    half = path.with_name(f".{path.name}.half")
+    half.unlink(missing_ok=True)
+    handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    half.replace(path)
+
+
+def check(path: Path) -> None:
+    """UsageError if the directory is not a workspace."""
+    if not any(os.path.lexists(path / name) for name in (DATABASE, CONFIG_FILE)):
+        raise UsageError(f"{path} is not an orbweb workspace; nothing was wiped. Name one: --workspace DIR")
+
+
+def reset(path: Path) -> Report:
+    """Wipe what crawls left; the workspace is then as if nothing had been crawled. Busy while one is running."""
+    check(path)
+    with ExitStack() as owned:
+        for lock in sorted((path / "locks").glob("*.lock")):
+            if lock.is_symlink() or (path / "locks").is_symlink():
+                raise UsageError(f"{lock} is reached by a link; nothing was wiped. Remove the link first.")
+            project, _, role = lock.name.removesuffix(".lock").rpartition(".")
+            owned.enter_context(OwnerLock(path / "locks", project, role))
+        wiped = [name for name in WIPED if _remove(path / name)]
+    Workspace(path, create=True).close()
+    return {"workspace": str(path), "wiped": wiped}
+
+
+def _remove(path: Path) -> bool:
+    """Whether there was something."""
+    if not os.path.lexists(path):
+        return False
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except OSError as error:
+        raise StoreError(f"{error.filename or path}: cannot be wiped: {error.strerror}") from error
+    return True

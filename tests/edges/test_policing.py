@@ -1,0 +1,243 @@
+"""configure, reset, seeds and validate-policy, as a user meets them."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import orbweb
+from harness import ORBWEB, Cli, Result, kill, wait_until
+from orbweb import config
+from servers.pages import page
+from servers.site import StaticSite, serve
+
+SITE = StaticSite({"/": page("start", "/a", "/b"), "/a": page("a"), "/b": page("b")})
+FAST = ("--rate", "max", "--project", "site")
+
+
+def orb(*args: object, typed: str = "") -> Result:
+    """A command that has no workspace, or names it in its own way."""
+    done = subprocess.run([*ORBWEB, *map(str, args)], capture_output=True, text=True, timeout=60, input=typed)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("profile", config.PROFILES)
+def test_configure_writes_what_can_be_edited_and_used(tmp_path: Path, profile: str) -> None:
+    home = tmp_path / "w"
+    report = orb("configure", "--profile", profile, "--dir", home, "--json").ok().json
+    assert report == {
+        "workspace": str(home),
+        "profile": profile,
+        "files": [str(home / "orbweb.yaml"), str(home / "seeds.txt")],
+    }
+    assert config.read_file(home / "orbweb.yaml") == config.read_profile(profile)
+    for name in ("logs", "metadata", "spool/discoveries", "state", "store"):
+        assert stat.S_IMODE((home / name).stat().st_mode) == 0o700
+    assert {stat.S_IMODE((home / name).stat().st_mode) for name in ("orbweb.yaml", "seeds.txt")} == {0o600}
+
+
+def test_configure_replaces_nothing_unless_it_is_told_to(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "w", tmp_path / "mine"
+    orb("configure", "--dir", home).ok()
+    (home / "seeds.txt").unlink()
+    elsewhere.write_text("mine")
+    (home / "seeds.txt").symlink_to(elsewhere)
+    (home / "orbweb.yaml").write_text("limits: {rate: 1}")
+    refused = orb("configure", "--profile", "site", "--dir", home).ok(2)
+    assert "--force" in refused.err
+    assert (home / "orbweb.yaml").read_text() == "limits: {rate: 1}"
+    orb("configure", "--profile", "site", "--dir", home, "--force").ok()
+    assert config.read_file(home / "orbweb.yaml") == config.read_profile("site")
+    assert elsewhere.read_text() == "mine"
+
+
+def test_a_crawl_without_a_url_uses_what_is_in_the_workspace(cli: Cli) -> None:
+    orb("configure", "--dir", cli.workspace).ok()
+    empty = cli.crawl(*FAST)
+    assert empty.code == 2
+    assert f"{cli.workspace / 'seeds.txt'}: no URL in it" in empty.err
+    with serve(SITE) as server:
+        (cli.workspace / "seeds.txt").write_text(f"# where to begin\n\n  {server.url}  # the start\n")
+        (cli.workspace / "orbweb.yaml").write_text("limits: {max_depth: 0}\n")
+        assert cli.crawl(*FAST).ok().json["visited"] == 1
+        (cli.workspace / "orbweb.yaml").write_text("limits: {max_depth: 1}\n")
+        (cli.workspace / "seeds.txt").write_text("nonsense of a later day")
+        assert cli.crawl("--project", "site", "--new-run").ok().json["visited"] == 3
+
+
+def test_seeds_are_read_from_a_file(cli: Cli, tmp_path: Path) -> None:
+    seeds = tmp_path / "list"
+    with serve(SITE) as server:
+        seeds.write_text(f"{server.url}a\n{server.url}b\n{server.url}a/\n")
+        done = cli.crawl("--seeds", seeds, *FAST).ok()
+        assert sorted(base["url"] for base in done.json["bases"]) == [f"{server.url}a", f"{server.url}b"]
+        seeds.write_text(f"{server.url}a\n# fine\nftp://example.org/\n")
+        refused = cli.crawl("--seeds", seeds, "--rate", "max")
+        assert refused.code == 2
+        assert f"{seeds}, line 3: 'ftp://example.org/': only http and https" in refused.err
+        both = cli.crawl(server.url, "--seeds", seeds)
+        assert both.code == 2
+        assert "--seeds" in both.err
+    assert cli.crawl("--seeds", tmp_path / "none").code == 2
+
+
+def contents(home: Path) -> set[str]:
+    return {entry.name for entry in home.iterdir()}
+
+
+def test_reset_wipes_what_crawls_left_and_can_be_repeated(cli: Cli, tmp_path: Path) -> None:
+    orb("configure", "--dir", cli.workspace).ok()
+    with serve(SITE) as server:
+        cli.crawl(server.url, *FAST).ok()
+        (cli.workspace / "notes.txt").write_text("mine")
+        (cli.workspace / "stop").touch()
+        wiped = cli("reset", "--yes", "--json").ok().json["wiped"]
+        assert {"store", "logs", "spool", "state", "orbweb.db", "stop"} <= set(wiped)
+        kept = {"orbweb.db", "orbweb.yaml", "seeds.txt", "notes.txt", "limiter.db", "locks"}
+        assert contents(cli.workspace) - {"limiter.db-wal", "limiter.db-shm"} == kept
+        assert cli("reset", "--yes").ok().code == 0
+        assert cli.ask("status", "--json").ok().json == []
+        assert cli.crawl(server.url, *FAST).ok().json["run"] == 1
+
+
+def test_reset_asks_for_the_name(cli: Cli) -> None:
+    with serve(SITE) as server:
+        cli.crawl(server.url, *FAST).ok()
+    for typed in ("", "yes\n", "\n"):
+        refused = orb("reset", "--workspace", cli.workspace, typed=typed).ok(2)
+        assert "nothing was wiped" in refused.err
+        assert cli.check("site")["visited"] == 3
+    orb("reset", "--workspace", cli.workspace, typed=f"{cli.workspace.name}\n").ok()
+    assert cli.ask("status", "--json").ok().json == []
+
+
+def test_reset_follows_no_link(cli: Cli, tmp_path: Path) -> None:
+    orb("configure", "--dir", cli.workspace).ok()
+    outside = tmp_path / "outside"
+    (outside / "deep").mkdir(parents=True)
+    (outside / "deep" / "file").write_text("mine")
+    (cli.workspace / "logs").rmdir()
+    (cli.workspace / "logs").symlink_to(outside)
+    (cli.workspace / "state" / "link").symlink_to(outside / "deep")
+    cli("reset", "--yes").ok()
+    assert (outside / "deep" / "file").read_text() == "mine"
+    assert not os.path.lexists(cli.workspace / "logs")
+
+
+def test_reset_needs_a_workspace(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for home in (tmp_path, tmp_path / "none"):
+        refused = orb("reset", "--yes", "--workspace", home).ok(2)
+        assert "is not an orbweb workspace" in refused.err
+    assert contents(tmp_path) == {"logs"}
+
+
+def test_reset_waits_for_no_crawl(cli: Cli) -> None:
+    with serve(SITE) as server:
+        process = cli.start("crawl", server.url, "--project", "site", "--rate", "0.2")
+        wait_until(lambda: server.log)
+        busy = cli("reset", "--yes")
+        assert (busy.code, "is being crawled" in busy.err) == (5, True)
+        kill(process)
+        cli("reset", "--yes").ok()
+
+
+RULES = """
+policy:
+  hosts: [h.org]
+  deny: ['/private/']
+  page_types: [{type: issue, pattern: '/issues/', score: 4}]
+  groups: [{name: repository, pattern: '/(?P<owner>[^/.]+)/(?P<repo>[^/]+)/', caps: {pages: 3, issue: 1}}]
+"""
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES)
+    return file
+
+
+def test_caps_count_down_in_the_order_of_the_file(tmp_path: Path, rules: Path) -> None:
+    urls = tmp_path / "urls.txt"
+    urls.write_text(
+        "# first\nhttps://h.org/a/b/issues/1\nallow https://h.org/a/b/x\nhttps://h.org/a/b/x/\n\n"
+        "deny https://h.org/a/b/issues/2\nallow https://h.org/a/b/y\ndeny https://h.org/a/b/z\n"
+        "deny https://h.org/private/x\ndeny https://other.org/\n"
+    )
+    found = orb("validate-policy", "--config", rules, "--urls", urls, "https://h.org/", "--json").ok().json
+    assert [ruling["verdict"] for ruling in found] == [
+        "allow", "allow", "allow", "deny", "allow", "deny", "deny", "deny", "allow",
+    ]  # fmt: skip
+    first, second, again, third, *_ = found
+    assert (first["page_type"], first["score"]) == ("issue", 4)
+    assert first["groups"] == [{"group": "repository", "name": "a/b", "left": {"pages": 2, "issue": 0}}]
+    assert second["groups"] == again["groups"] == [{"group": "repository", "name": "a/b", "left": {"pages": 1}}]
+    assert (third["reason"], third["rule"]) == ("cap", "policy.groups[0].caps.issue: 1 of repository a/b")
+    assert [ruling["rule"] for ruling in found[6:]] == ["policy.deny[0]: /private/", "policy.hosts: h.org", None]
+
+
+def test_what_is_judged_otherwise_is_named(tmp_path: Path, rules: Path) -> None:
+    urls = tmp_path / "urls.txt"
+    urls.write_text("allow https://h.org/private/x\ndeny https://h.org/private/x\ndeny https://h.org/x\n")
+    done = orb("validate-policy", "--config", rules, "--urls", urls).ok(3)
+    told = f"orbweb: {urls}, line 1: https://h.org/private/x is judged deny (excluded: policy.deny[0]: /private/)"
+    assert done.err.splitlines() == [
+        f"{told}, not allow",
+        f"orbweb: {urls}, line 3: https://h.org/x is judged allow, not deny",
+    ]
+
+
+def test_bad_rules_and_bad_urls_are_named(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    for text, told in (
+        ("policy: {deny: [a, b, c, '(']}", "policy.deny[3]: '(' is not an RE2 pattern"),
+        ("policy: {groups: [{name: g, pattern: a, caps: {issue: 1}}]}", "policy.groups[0].caps.issue: no rule"),
+        ("policy: {hosts: ['a b']}", "policy.hosts.0: "),
+        ("policy: {page_types: [{type: pages, pattern: a}]}", "policy.page_types.0.type: pages is the cap"),
+        ("policy: {scores: [{pattern: a, score: 5000}]}", "policy.scores.0.score: "),
+        ("profile: none-such", "profile: "),
+    ):
+        bad.write_text(text)
+        with pytest.raises(orbweb.ConfigError, match=re.escape(told)):
+            orbweb.validate_policy("https://h.org/", config=bad)
+    urls = tmp_path / "urls.txt"
+    urls.write_text("https://h.org/\nallow nonsense\n")
+    assert f"{urls}, line 2: 'nonsense' is not" in orb("validate-policy", "--urls", urls).ok(2).err
+    with pytest.raises(orbweb.UsageError, match="--urls FILE"):
+        orbweb.validate_policy()
+
+
+def test_the_settings_of_the_workspace_are_used_unless_others_are_named(cli: Cli, rules: Path) -> None:
+    orb("configure", "--dir", cli.workspace).ok()
+    (cli.workspace / "orbweb.yaml").write_text(RULES)
+    asked = ("validate-policy", "https://h.org/private/x", "--json")
+    assert cli.ask(*asked).ok().json[0]["verdict"] == "deny"
+    assert cli.ask(*asked, "--profile", "docs").ok().json[0]["verdict"] == "allow"
+
+
+def test_without_hosts_every_host_is_in_the_scope() -> None:
+    found = orb("validate-policy", "--profile", "docs", "https://any.org/api/x", "https://any.org/login").ok()
+    assert found.out.startswith(
+        "allow  https://any.org/api/x\n       type reference\ndeny   https://any.org/login\n"
+    )
+
+
+def test_from_python(tmp_path: Path, rules: Path) -> None:
+    (ruling,) = orbweb.validate_policy("https://github.com/a/b/pull/1", profile="github")
+    assert (ruling["verdict"], ruling["page_type"]) == ("allow", "pull")
+    assert orbweb.validate_policy(["https://h.org/private/x"], config=rules)[0]["reason"] == "excluded"
+    home = tmp_path / "w"
+    orbweb.configure(home, profile="site")
+    with serve(SITE) as server:
+        (home / "seeds.txt").write_text(server.url)
+        done = orbweb.open(home).crawl(project="p", rate="max", profile="docs")
+        assert (done.visited, done.exit_code) == (3, 0)
+    assert "orbweb.db" in orbweb.open(home).reset()["wiped"]
+    with pytest.raises(orbweb.UsageError, match="would be replaced"):
+        orbweb.configure(home)
