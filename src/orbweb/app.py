@@ -14,6 +14,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
@@ -43,6 +44,8 @@ from orbweb.gate import Gate, GateSettings, origin_of
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
+from orbweb.outputs.chronicle import Chronicle, MetricsSettings
+from orbweb.outputs.forms import Subject, Wanted
 from orbweb.policy import Policy, Rules
 from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.recall import Recall
@@ -79,6 +82,7 @@ class Request:
     plan: Plan | None = None
     refresh: bool = False
     due: bool = False
+    metrics_port: int | None = None
 
 
 @dataclass(slots=True)
@@ -90,7 +94,7 @@ class Plan:
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run, or go on with the paused one."""
-    note = _discreet(note)
+    note, port = _discreet(note), request.metrics_port
     name = _name(workspace, request)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
@@ -109,13 +113,13 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             note(f"run {paused.number} of {name} is finished, {given_up} URLs given up; starting a new run")
             paused = None
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
+        session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh, port)
         return _hold(session, paused, bases)
 
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Go on with the paused run; an error if there is none."""
-    note = _discreet(note)
+    note, port = _discreet(note), request.metrics_port
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
@@ -128,13 +132,13 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
                 f"`orbweb retry {name}` queues failed URLs again."
             )
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
-        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        session = _Session(workspace, project, config, secrets, watch, note, None, request.refresh, port)
         return _hold(session, paused, [])
 
 
 def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run that visits what the latest one knew first, in its order; an error if that one is paused."""
-    note = _discreet(note)
+    note, port = _discreet(note), request.metrics_port
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
@@ -152,7 +156,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
             note(f"run {paused.number} of {name} is finished, {given_up} URLs left to the recrawl")
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        session = _Session(workspace, project, config, secrets, watch, note, None, request.refresh, port)
         return _hold(session, None, bases, latest, due_only=request.due)
 
 
@@ -472,6 +476,7 @@ class _Session:
     note: Note
     plan: Plan | None = None
     refresh: bool = False
+    metrics_port: int | None = None
 
 
 def _hold(
@@ -517,11 +522,41 @@ async def _work(session: _Session, run: Run, crawl_id: int, manner: Manner) -> N
     limiter = workspace.limiter()
     shelf = _shelf(workspace, run, config, manner)
     try:
-        await _crawl(session, run, crawl_id, bodies, limiter, shelf)
+        with closing(_chronicle(session, run)) as chronicle:
+            await _crawl(session, run, crawl_id, bodies, limiter, shelf, chronicle)
+            chronicle.finish()
     finally:
         shelf.captures.close()
         bodies.close()
         limiter.close()
+
+
+def _chronicle(session: _Session, run: Run) -> Chronicle:
+    """The files and counters that follow the crawl. A plan leaves nothing."""
+    config, plan = session.config, session.plan is not None
+    wanted = Wanted() if plan else outputs_wanted(config)
+    metrics = MetricsSettings(
+        0.0 if plan else config.metrics.flush_interval_sec, host=config.metrics.host, port=session.metrics_port
+    )
+    chronicle = Chronicle(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
+    if chronicle.port is not None:
+        session.note(f"metrics at http://{config.metrics.host}:{chronicle.port}/metrics")
+    return chronicle
+
+
+def outputs_wanted(config: Config) -> Wanted:
+    found = config.outputs
+    return Wanted(found.pages, found.edges, found.metadata, found.raw)
+
+
+def subject(workspace: Workspace, project: Project, run: Run, config: Config) -> Subject:
+    """What files tell of."""
+    return Subject(workspace.db, workspace.path, project.name, run.id, run.number, _page_type(config))
+
+
+def _page_type(_config: Config) -> Callable[[str], str]:
+    """The type of a page by its key."""
+    return lambda _key: "page"
 
 
 def _bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:
@@ -538,7 +573,13 @@ def _raise_file_limit(workers: int) -> None:
 
 
 async def _crawl(
-    session: _Session, run: Run, crawl_id: int, bodies: BodyStore, limiter: Limiter, shelf: Shelf
+    session: _Session,
+    run: Run,
+    crawl_id: int,
+    bodies: BodyStore,
+    limiter: Limiter,
+    shelf: Shelf,
+    chronicle: Chronicle,
 ) -> None:
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
@@ -569,7 +610,7 @@ async def _crawl(
         control=workspace.control(project.name),
         clock=now_us,
         check_disk=lambda: workspace.check_space(config.store.reserve_mb),
-        on_progress=session.watch,
+        on_progress=_both(session.watch, chronicle.watch),
         note=session.note,
     )
     clock = asyncio.get_running_loop().time
@@ -589,6 +630,14 @@ async def _crawl(
         finished = runs.run_of(workspace.db, project, run.number)
         if finished.state is RunState.PAUSED:
             runs.finish(workspace.db, finished, "finished by hand", now_us())
+
+
+def _both(watch: Watch, also: Watch) -> Watch:
+    def told(now: Snapshot) -> None:
+        also(now)
+        watch(now)
+
+    return told
 
 
 def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:

@@ -19,6 +19,8 @@ POINTS = (
     "rows_written",
     "group_committed",
     "crawl_ended",
+    "output_appended",
+    "output_synced",
     "export_written",
     "export_renamed",
     "documents_written",

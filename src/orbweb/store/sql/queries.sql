@@ -723,3 +723,43 @@ SELECT projects.name, runs.number FROM runs JOIN projects ON projects.id = runs.
 -- name: url_of
 -- Where a redirect leads.
 SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND id = :id;
+
+-- name: cursor_of
+-- Where a file that follows a run goes on.
+SELECT visit, offset, since, checksum FROM outputs WHERE run_id = :run_id AND name = :name;
+
+-- name: move_cursor
+-- What is before the cursor is durable in its file.
+INSERT INTO outputs (run_id, name, visit, offset, since, checksum)
+VALUES (:run_id, :name, :visit, :offset, :since, :checksum)
+ON CONFLICT (run_id, name) DO UPDATE SET visit = excluded.visit, offset = excluded.offset, since = excluded.since,
+                                         checksum = excluded.checksum;
+
+-- name: latest_visit
+-- How far files that follow a run can come.
+SELECT COALESCE(MAX(number), 0) FROM visits WHERE run_id = :run_id;
+
+-- name: followed_visits
+-- The next visits of a run with all that a line says of them, in the order of commits.
+SELECT visits.number, urls.key, COALESCE(urls.url, urls.key), urls.source, visits.depth,
+       COALESCE(referrers.url, referrers.key), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
+       COALESCE(targets.url, targets.key), visits.content_type, visits.encoding, visits.etag, visits.last_modified,
+       visits.title, visits.canonical, visits.truncated, visits.body_sha256, visits.content_sha256, visits.role,
+       visits.bytes, visits.wire_bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags,
+       visits.reuse, bodies.segment, bodies.offset, bodies.length, bodies.size
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
+LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
+WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
+
+-- name: followed_links
+-- The next visits of a run with the links that they found.
+SELECT visits.number, visits.url_id, outlinks.packed
+FROM visits LEFT JOIN outlinks ON outlinks.run_id = visits.run_id AND outlinks.url_id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
+
+-- name: counted_visits
+-- What the metrics of a run begin with.
+SELECT status, kind, role, reuse, body_sha256 IS NOT NULL AS kept, COUNT(*), SUM(bytes), SUM(tries - 1)
+FROM visits WHERE run_id = :run_id GROUP BY status, kind, role, reuse, kept;
