@@ -13,9 +13,9 @@ import json
 import os
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -46,13 +46,14 @@ from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.outputs.chronicle import Chronicle, MetricsSettings
 from orbweb.outputs.forms import Subject, Wanted
+from orbweb.outputs.replay import rebuild
 from orbweb.policy import Policy, Rules
 from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.recall import Recall
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
-from orbweb.store import Ending, UrlRow, reports, runs
+from orbweb.store import Ending, UrlRow, outline, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
@@ -211,6 +212,84 @@ async def _extract(
         finally:
             pool.close()
     return extraction
+
+
+def replay(
+    workspace: Workspace,
+    request: Request,
+    *,
+    number: int | None,
+    out: Path | None,
+    verify: bool,
+    watch: Callable[[int, int], None],
+    note: Note,
+) -> Report:
+    """Make the files and the Markdown of a run again from what is stored; nothing is asked of a server."""
+    from orbweb.export import Format
+
+    known = runs.project(workspace.db, request.project or _only_project(workspace))
+    with workspace.own(known.name):
+        config, _ = configure(known, request)
+        if runs.settle_crashed(workspace.db, known.id, now_us()):
+            note("the last crawl was killed; nothing it had committed is lost")
+        run, started = runs.run_of(workspace.db, known, number), time.monotonic()
+        top = workspace.path if out is None else out
+        told = subject(workspace, known, run, config)
+        damaged = list(_damaged(workspace, run, watch)) if verify else []
+        read = asyncio.run(_extract(workspace, config, run, everything=False, watch=lambda _now: None))
+        everything = Wanted(pages=True, edges=True, metadata=True, raw=config.outputs.raw)
+        files = rebuild(told, everything, top, watch)
+        markdown = top / "markdown" if out is not None else top / "markdown" / told.label
+        pages = workspace.export(
+            known.name, Format.MARKDOWN, markdown, run.number, rules=url_rules(config), watch=watch
+        )
+        return {
+            "project": known.name,
+            "run": run.number,
+            "out": str(top),
+            "visits": reports.settled(workspace.db, run.id),
+            "pages": pages.pages,
+            "files": [asdict(file) for file in files],
+            "markdown": str(markdown),
+            "verified": verify,
+            "damaged": damaged,
+            "failed": [{"url": url, "problem": problem} for url, problem in read.problems],
+            "seconds": round(time.monotonic() - started, 3),
+            "workspace": str(workspace.path),
+        }
+
+
+def _only_project(workspace: Workspace) -> str:
+    names = [project.name for project in runs.projects(workspace.db)]
+    if len(names) != 1:
+        raise UsageError(f"name a PROJECT: {workspace.path} has {', '.join(names) or 'none yet'}")
+    return names[0]
+
+
+def _damaged(workspace: Workspace, run: Run, watch: Callable[[int, int], None]) -> Iterator[Report]:
+    """Every visit of the run whose stored body is not what was captured; each body is read once."""
+    total, known = outline.count_bodies(workspace.db, run.id), dict[bytes, str | None]()
+    with workspace.reader() as read:
+        for done, body in enumerate(outline.bodies(workspace.db, run.id), 1):
+            if body.sha256 not in known:
+                known[body.sha256] = _problem(read, body.sha256)
+            problem = known[body.sha256]
+            if problem is not None:
+                yield {"url": body.url, "sha256": body.sha256.hex(), "problem": problem}
+            watch(done, total)
+
+
+def _problem(read: Callable[[bytes], bytes], sha256: bytes) -> str | None:
+    try:
+        read(sha256)
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+def replay_code(report: Report) -> int:
+    """What the result of a replay tells a script."""
+    return 3 if report["damaged"] or report["failed"] else 0
 
 
 def extract_code(report: Report) -> int:

@@ -44,7 +44,7 @@ Progress = Callable[[Snapshot], None]
 DEFAULT_WORKSPACE = "orbweb-data"
 
 
-# Option -> section and key of the setting. `config`, `new_run` and `refresh` are no settings.
+# Option -> section and key of the setting. `config`, `new_run`, `refresh` and `metrics_port` are no settings.
 _SETTINGS = {
     "user_agent": ("", "user_agent"),
     "resolve": ("", "resolve"),
@@ -79,6 +79,7 @@ class ResumeOptions(TypedDict, total=False):
     rate: float | Literal["max"]
     config: str | PathLike[str]
     refresh: bool
+    metrics_port: int | None
 
 
 class RecrawlOptions(ResumeOptions, total=False):
@@ -88,7 +89,8 @@ class RecrawlOptions(ResumeOptions, total=False):
 
 
 class CrawlOptions(ResumeOptions, total=False):
-    """What `orbweb crawl` can be given. Everything but `config`, `new_run` and `refresh` sticks to the project."""
+    """What `orbweb crawl` can be given. Settings stick to the project; `config`, `new_run`, `refresh` and
+    `metrics_port` do not."""
 
     page_limit: int | None
     max_depth: int | None
@@ -220,6 +222,7 @@ class Workspace:
             _settings(given),
             bool(given.get("new_run")),
             refresh=bool(given.get("refresh")),
+            metrics_port=options.get("metrics_port"),
         )
         with self._opened(create=True) as opened:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
@@ -271,7 +274,8 @@ class Workspace:
         given = dict(options)
         _check_names(given, ResumeOptions.__optional_keys__)
         refresh = bool(given.get("refresh"))
-        request = Request((), project, _config_file(given), _settings(given), refresh=refresh)
+        port = options.get("metrics_port")
+        request = Request((), project, _config_file(given), _settings(given), refresh=refresh, metrics_port=port)
         with self._opened() as opened:
             return _result(app.resume(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
@@ -284,7 +288,13 @@ class Workspace:
         _check_names(given, RecrawlOptions.__optional_keys__)
         refresh = bool(given.get("refresh"))
         request = Request(
-            (), project, _config_file(given), _settings(given), refresh=refresh, due=bool(given.get("due"))
+            (),
+            project,
+            _config_file(given),
+            _settings(given),
+            refresh=refresh,
+            due=bool(given.get("due")),
+            metrics_port=options.get("metrics_port"),
         )
         with self._opened() as opened:
             return _result(app.recrawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
@@ -405,6 +415,29 @@ class Workspace:
             )
         failed = {row["url"]: row["problem"] for row in report.pop("failed")}
         return ExtractResult(**report, failed=failed)
+
+    def replay(
+        self,
+        project: str | None = None,
+        *,
+        run: int | None = None,
+        out: str | PathLike[str] | None = None,
+        verify: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """Make the files and the Markdown of a run again from what is stored; with `verify`, check every body."""
+        _check_thread()
+        place, request = None if out is None else Path(out), Request((), project)
+        with self._opened() as opened:
+            return app.replay(
+                opened,
+                request,
+                number=run,
+                out=place,
+                verify=verify,
+                watch=on_progress or _uncounted,
+                note=_log.info,
+            )
 
     def documents(self, project: str, *, run: int | None = None) -> Iterator[Captured]:
         """The pages of a run with their documents, in order; each is read when its turn comes."""

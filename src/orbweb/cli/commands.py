@@ -154,6 +154,12 @@ Store = Annotated[Layout | None, typer.Option(help="How bodies are kept [segment
 Refresh = Annotated[
     bool, typer.Option("--refresh", help="Reuse nothing that earlier runs captured: fetch every page anew.")
 ]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        "--metrics-port", metavar="N", min=0, max=65535, help="Serve counters for Prometheus there; 0: any port."
+    ),
+]
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
 
 
@@ -266,6 +272,7 @@ def crawl(
     store: Store = None,
     refresh: Refresh = False,
     new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
+    metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -296,7 +303,7 @@ def crawl(
     )
     from orbweb.app import Request
 
-    request = Request(urls or (), project, config, settings, new_run, refresh=refresh)
+    request = Request(urls or (), project, config, settings, new_run, refresh=refresh, metrics_port=metrics_port)
     raise typer.Exit(_run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress))
 
 
@@ -401,6 +408,7 @@ def resume(
     rate: Rate = None,
     config: ConfigFile = None,
     refresh: Refresh = False,
+    metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -409,7 +417,7 @@ def resume(
     settings = _pace(budget, workers, processes, rate)
     from orbweb.app import Request
 
-    request = Request((), project, config, settings, refresh=refresh)
+    request = Request((), project, config, settings, refresh=refresh, metrics_port=metrics_port)
     raise typer.Exit(_run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress))
 
 
@@ -425,6 +433,7 @@ def recrawl(
         bool, typer.Option("--due", help="Ask only for pages that may have changed by now; take the others over.")
     ] = False,
     refresh: Refresh = False,
+    metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -437,7 +446,7 @@ def recrawl(
     settings = _pace(budget, workers, processes, rate)
     from orbweb.app import Request
 
-    request = Request((), project, config, settings, refresh=refresh, due=due)
+    request = Request((), project, config, settings, refresh=refresh, due=due, metrics_port=metrics_port)
     raise typer.Exit(_run("recrawl", request, workspace, create=False, as_json=as_json, quiet=no_progress))
 
 

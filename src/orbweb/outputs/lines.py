@@ -65,13 +65,27 @@ def _json(record: Record) -> str:
 
 
 def cell(url: str) -> str:
-    """A URL as a quoted cell."""
-    return '"' + one_line(url).replace('"', '""') + '"'
+    """A URL as a quoted cell, with the comma after it."""
+    return '"' + one_line(url).replace('"', '""') + '",'
 
 
 def edges(links: Iterable[tuple[str, Sequence[str]]]) -> bytes:
-    """Rows of the link table, from pages and what they link to, all as quoted cells."""
-    rows = []
+    """Rows of the link table, from pages and what they link to, all as cells.
+
+    There may be hundreds of links a page, so that rows are not made one by one: cells are laid side by side.
+    """
+    parts: list[str] = []
     for source, targets in links:
-        rows += [f"{source},{target},{at}\n" for at, target in enumerate(targets, 1)]
-    return utf8("".join(rows))
+        count = len(targets)
+        row_by_row = [source] * (3 * count)
+        row_by_row[1::3] = targets
+        row_by_row[2::3] = _POSITIONS[:count] if count <= len(_POSITIONS) else _positions(count)
+        parts += row_by_row
+    return utf8("".join(parts))
+
+
+def _positions(count: int) -> list[str]:
+    return [f"{at}\n" for at in range(1, count + 1)]
+
+
+_POSITIONS = _positions(1000)

@@ -137,7 +137,7 @@ class Links:
     def _names(self, ids: Sequence[int]) -> list[str]:
         known = self._known
         try:
-            return [known[each] for each in ids]
+            return list(map(known.__getitem__, ids))
         except KeyError:
             return [known.get(each) or self._name(each) for each in ids]
 
