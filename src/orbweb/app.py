@@ -45,7 +45,7 @@ from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.outputs.chronicle import Chronicle, MetricsSettings
-from orbweb.outputs.forms import Subject, Wanted
+from orbweb.outputs.forms import Subject, Wanted, are_behind
 from orbweb.outputs.replay import rebuild
 from orbweb.policy import Policy, Rules
 from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
@@ -105,6 +105,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
         if not bases:
             raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
         Policy(policy_rules(config), [base.key for base in bases])
+        _catch_up(workspace, known, config)
         paused = _paused_run(workspace, known, note)
         if paused is not None and config.incremental and not request.new_run:
             _same_bases(workspace, paused, bases, name)
@@ -125,6 +126,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     known = runs.project(workspace.db, name)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
+        _catch_up(workspace, known, config)
         paused = _paused_run(workspace, known, note)
         if paused is None:
             raise NothingToDo(
@@ -146,6 +148,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
         config, settings, secrets = _ready(known, request)
         bases = seeds.base_urls(known.bases, url_rules(config))
         Policy(policy_rules(config), [base.key for base in bases])
+        _catch_up(workspace, known, config)
         paused = _paused_run(workspace, known, note)
         if paused is not None and config.incremental:
             raise UsageError(
@@ -344,6 +347,16 @@ def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run 
         note("the last crawl was killed; nothing it had committed is lost")
     latest = runs.latest_run(workspace.db, known.id)
     return latest if latest is not None and latest.state is RunState.PAUSED else None
+
+
+def _catch_up(workspace: Workspace, known: Project | None, config: Config) -> None:
+    """A crawl that was killed after its last commit left its files behind, and nobody goes on with its run."""
+    latest = runs.latest_run(workspace.db, known.id) if known else None
+    if known is None or latest is None or latest.state is not RunState.COMPLETED:
+        return
+    left = subject(workspace, known, latest, config)
+    if are_behind(left):
+        Chronicle(left, outputs_wanted(config), MetricsSettings(0.0), clock=now_us).close()
 
 
 def _why_not(workspace: Workspace, known: Project) -> str:

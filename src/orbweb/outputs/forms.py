@@ -80,6 +80,12 @@ def forms(subject: Subject, wanted: Wanted, visits: Visits) -> list[Form]:
     return [form for is_wanted, form in known if is_wanted]
 
 
+def are_behind(subject: Subject) -> bool:
+    """Whether a file that was begun lacks visits that are committed."""
+    reached = journal.least_visit(subject.db, subject.run_id)
+    return reached is not None and reached < journal.latest(subject.db, subject.run_id)
+
+
 def opened(subject: Subject, form: Form) -> Followed:
     """The file, repaired and ready to grow."""
     cursor = journal.cursor(subject.db, subject.run_id, form.name)

@@ -90,6 +90,12 @@ def cursor(db: Database, run_id: int, name: str) -> Cursor | None:
     return Cursor(*row) if row else None
 
 
+def least_visit(db: Database, run_id: int) -> int | None:
+    """How far the file has come that is the least far; None if there is none."""
+    found: int | None = db.value("least_cursor", run_id=run_id)
+    return found
+
+
 def move(db: Database, run_id: int, cursors: Sequence[tuple[str, Cursor]]) -> None:
     """Move the cursors of these files, all in one transaction."""
     with db.transaction():

@@ -728,6 +728,10 @@ SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND id = :id;
 -- Where a file that follows a run goes on.
 SELECT visit, offset, since, checksum FROM outputs WHERE run_id = :run_id AND name = :name;
 
+-- name: least_cursor
+-- Whether a run that ended has a file that was not finished.
+SELECT MIN(visit) FROM outputs WHERE run_id = :run_id;
+
 -- name: move_cursor
 -- What is before the cursor is durable in its file.
 INSERT INTO outputs (run_id, name, visit, offset, since, checksum)
