@@ -26,7 +26,7 @@ from orbweb.cli import main
 
 ORBWEB = [sys.executable, "-m", "orbweb"]
 WORK = ("crawl", "resume", "recrawl", "retry", "finish", "queue")
-REPORTS = ("status", "runs", "queue", "pages", "show", "explain", "failed", "manifest")
+REPORTS = ("status", "runs", "queue", "pages", "show", "explain", "failed", "manifest", "index")
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,15 @@ from typing import Any
 from orbweb import __version__, content, politeness, seeds, urls, wire
 from orbweb import config as configuration
 from orbweb.addresses import normal, not_public
+from orbweb.adoption import Bodies, Home
+from orbweb.adoption import adopt as adopt_state
 from orbweb.config import Config
 from orbweb.content.tokens import tokenizer
 from orbweb.control import signals
-from orbweb.digest import DigestSettings
+from orbweb.digest import Digester, DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
-from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
+from orbweb.errors import Busy, ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Reading, Snapshot
 from orbweb.extraction import Extraction
 from orbweb.fetch.cookies import Jar
@@ -41,6 +43,7 @@ from orbweb.fetch.proxies import Direct, Proxies, Proxy, RoundRobin
 from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, GateSettings, origin_of
+from orbweb.intake import Intake, IntakeSettings
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
@@ -53,12 +56,14 @@ from orbweb.recall import Recall
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
+from orbweb.statefiles import Folder
 from orbweb.store import Ending, UrlRow, outline, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Manner, Project, Run
+from orbweb.store.segments import SegmentStore
 from orbweb.survey import Survey, SurveySettings
 from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
 from orbweb.workspace import Workspace, now_us
@@ -290,6 +295,65 @@ def _problem(read: Callable[[bytes], bytes], sha256: bytes) -> str | None:
     return None
 
 
+def adopt(
+    workspace: Workspace,
+    path: Path,
+    *,
+    project: str | None,
+    bases: Sequence[str],
+    bodies: Path | None,
+    watch: Callable[[int, int], None],
+) -> Report:
+    """Take over the state of a crawl that is in plain files, as a new project with a paused run."""
+    folder = Folder(path)
+    state = folder.state()
+    said = state.fields if state is not None else {}
+    name = seeds.check_project_name(project or str(said.get("project") or path.resolve().name))
+    given = said.get("settings")
+    config, settings = configure(None, Request(settings=given if isinstance(given, dict) else {}))
+    if runs.find_project(workspace.db, name) is not None:
+        raise UsageError(f"project {name!r} is in {workspace.path} already. Choose another name: --project NAME")
+    intake = Intake(folder, IntakeSettings(url_rules(config), _lane_of(config), tuple(bases)))
+    with workspace.own(name):
+        if not workspace.idle_but_for(0):
+            raise Busy(f"a crawl is running in {workspace.path}: import when it has ended, or elsewhere")
+        home = Home(
+            name,
+            json.dumps(settings, sort_keys=True),
+            _manner_of(config, [base.url for base in intake.bases], refresh=False),
+            url_rules(config),
+            _new_bodies(workspace, config),
+            now_us(),
+        )
+        found = Bodies(bodies or path / "bodies", config.fetch.max_bytes)
+        taken = adopt_state(workspace.db, intake, home, found, Digester(digest_settings(config)), watch)
+    run = workspace.run(name)
+    return {
+        "project": name,
+        "run": run.number,
+        "state": run.state.value,
+        **asdict(taken),
+        "repeated": intake.repeated,
+        "workspace": str(workspace.path),
+    }
+
+
+def _new_bodies(workspace: Workspace, config: Config) -> Callable[[int], BodyStore]:
+    """The body store of a project that is being made: a new segment is made in the same transaction."""
+
+    def made(project_id: int) -> BodyStore:
+        if config.store.layout == "files":
+            return workspace.file_writer(
+                project_id, compress=config.store.compress, file_mode=config.store.file_mode
+            )
+        return SegmentStore(
+            workspace.path / "store",
+            allocate=lambda: int(workspace.db.value("add_segment", project_id=project_id)),
+        )
+
+    return made
+
+
 def replay_code(report: Report) -> int:
     """What the result of a replay tells a script."""
     return 3 if report["damaged"] or report["failed"] else 0
@@ -470,10 +534,13 @@ def _recall(
 
 
 def _manner(session: _Session) -> Manner:
-    config = session.config
+    return _manner_of(session.config, session.project.bases, refresh=session.refresh)
+
+
+def _manner_of(config: Config, bases: Sequence[str], *, refresh: bool) -> Manner:
     settings = wire.encode_settings(digest_settings(config))
     read_with = _fingerprint([__version__, content.VERSION, settings, config.resources.mode])
-    return Manner(asked_as(config, session.project.bases), read_with, session.refresh)
+    return Manner(asked_as(config, bases), read_with, refresh)
 
 
 def asked_as(config: Config, bases: Sequence[str]) -> str | None:

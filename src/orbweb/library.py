@@ -439,6 +439,22 @@ class Workspace:
                 note=_log.info,
             )
 
+    def import_state(
+        self,
+        path: str | PathLike[str],
+        *,
+        project: str | None = None,
+        bases: Sequence[str] = (),
+        bodies: str | PathLike[str] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """Take over the state of a crawl that is in plain files, as a new project; `resume` goes on with it."""
+        folder, place = Path(path), None if bodies is None else Path(bodies)
+        with self._opened(create=True) as opened:
+            return app.adopt(
+                opened, folder, project=project, bases=bases, bodies=place, watch=on_progress or _uncounted
+            )
+
     def documents(self, project: str, *, run: int | None = None) -> Iterator[Captured]:
         """The pages of a run with their documents, in order; each is read when its turn comes."""
         with self._opened() as opened:
@@ -465,7 +481,7 @@ class Workspace:
         self,
         project: str,
         *,
-        to: Literal["markdown", "jsonl", "csv", "zip", "llms", "files"],
+        to: Literal["markdown", "jsonl", "csv", "zip", "llms", "files", "state"],
         out: str | PathLike[str] | IO[bytes],
         run: int | None = None,
         raw: bool = False,
@@ -479,9 +495,18 @@ class Workspace:
             raise UsageError(f"to: {to!r} is no format; use one of {', '.join(Format)}")
         place = Path(out) if isinstance(out, str | PathLike) else out
         with self._opened() as opened:
-            config, _ = app.configure(runs.project(opened.db, project), Request())
-            rules, watch = app.url_rules(config), on_progress or _uncounted
-            return opened.export(project, Format(to), place, run, rules=rules, raw=raw, watch=watch)
+            owner = runs.project(opened.db, project)
+            config, _ = app.configure(owner, Request())
+            told = app.subject(opened, owner, runs.run_of(opened.db, owner, run), config)
+            rules, page_type, watch = app.url_rules(config), told.page_type, on_progress or _uncounted
+            return opened.export(
+                project, Format(to), place, run, rules=rules, page_type=page_type, raw=raw, watch=watch
+            )
+
+    def page_index(self, project: str, *, run: int | None = None) -> Iterator[Report]:
+        """What is known of each URL that was asked for, by which a later run asks conditionally."""
+        with self._opened() as opened:
+            yield from opened.page_index(project, run)
 
     def search(
         self,

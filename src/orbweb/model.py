@@ -45,6 +45,7 @@ class SkipReason(StrEnum):
     SITEMAP_ONLY = "sitemap_only"
     PAGE_LIMIT = "page_limit"
     FINISHED = "finished"
+    IMPORTED = "imported"
 
 
 class FailKind(StrEnum):

@@ -25,6 +25,8 @@ QUESTIONS: tuple[tuple[str, ...], ...] = (
     ("manifest", "site"),
     ("manifest", "site", "--hash"),
     ("manifest", "--wrong"),
+    ("index", "site"),
+    ("index", "site", "--json"),
 )
 
 

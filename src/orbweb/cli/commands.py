@@ -78,6 +78,7 @@ class ExportTo(StrEnum):
     ZIP = "zip"
     LLMS = "llms"
     FILES = "files"
+    STATE = "state"
 
 
 class FetchAs(StrEnum):
@@ -676,7 +677,9 @@ def extract(
 @app.command()
 def export(
     project: ProjectName,
-    to: Annotated[ExportTo, typer.Option("--to", help="markdown, llms and files: a folder. Others: one file.")],
+    to: Annotated[
+        ExportTo, typer.Option("--to", help="markdown, llms, files and state: a folder. Others: one file.")
+    ],
     out: Annotated[
         Path,
         typer.Option("--out", metavar="PATH", help="The folder or the file; - writes jsonl and csv to stdout."),

@@ -377,6 +377,28 @@ def replay_text(report: Report) -> str:
     return "\n".join(lines)
 
 
+def import_text(report: Report) -> str:
+    """What a person reads at the end of an import."""
+    lines = [
+        f"project {report['project']}, run {report['run']} {report['state']}: {report['visited']} visited, "
+        f"{many(report['pages'], 'page')}, {report['failed']} failed, {report['queued']} queued, "
+        f"{report['skipped']} skipped"
+    ]
+    if report["missing"]:
+        lines.append(f"bodies that were not found: {report['missing']} (--bodies DIR)")
+    if report["repeated"]:
+        lines.append(f"{many(report['repeated'], 'line')} left out, because the URL had one already")
+    if report["queued"]:
+        lines.append(f"go on with it: orbweb resume {report['project']}")
+    return "\n".join(lines)
+
+
+def index_text(found: list[Report]) -> str:
+    """The page index, a line a URL."""
+    columns = ("url", "status", "timestamp", "etag", "last_modified", "sha256", "stored_path")
+    return "\n".join("\t".join(str(entry[name] or "-") for name in columns) for entry in found) or "no visits"
+
+
 def why_no_page(report: Report) -> str:
     """What became of a URL of which nothing is kept."""
     state: str = report["state"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from orbweb.cells import compact_json
 from orbweb.store.db import moment
-from orbweb.store.journal import Visit, Visits
+from orbweb.store.journal import Visit, Visits, stored_path
 
 COLUMNS = (
     "timestamp",
@@ -90,7 +90,7 @@ class Records:
             visit.encoding,
             kept.hex() if kept else None,
             0 if visit.reuse else visit.bytes,
-            self._path(visit, kept.hex()) if kept else None,
+            stored_path(self._store, kept, visit[-4:]) if kept else None,
             visit.etag,
             visit.last_modified,
             visit.latency_ms,
@@ -98,14 +98,6 @@ class Records:
             visit.proxy,
         )
         return Record(visit.number, cells, compact_json(_metadata(visit)), visit.bytes if kept else None)
-
-    def _path(self, visit: Visit, name: str) -> str:
-        """Where the body lies, from the workspace on: a file, or a stretch of one."""
-        if visit.segment is not None:
-            return f"{self._store.name}/segments/{visit.segment:04d}.seg#{visit.offset}+{visit.length}"
-        stem = f"html/{name[:2]}/{name[2:4]}/{name}.html"
-        packed = visit.length != visit.size or not (self._store / stem).exists()
-        return f"{self._store.name}/{stem}{'.zst' if packed else ''}"
 
 
 def _metadata(visit: Visit) -> dict[str, Any]:

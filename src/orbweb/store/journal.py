@@ -7,6 +7,7 @@ what is not yet durable, so it asks when none is under way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from orbweb.errors import StoreError
@@ -53,6 +54,19 @@ class Visit(NamedTuple):
     offset: int | None
     length: int | None
     size: int | None
+
+
+def stored_path(
+    store: Path, sha256: bytes, location: tuple[int | None, int | None, int | None, int | None]
+) -> str:
+    """Where a body lies, from the workspace on: a file, or a stretch of one as `FILE#OFFSET+LENGTH`."""
+    segment, offset, length, size = location
+    if segment is not None:
+        return f"{store.name}/segments/{segment:04d}.seg#{offset}+{length}"
+    name = sha256.hex()
+    stem = f"html/{name[:2]}/{name[2:4]}/{name}.html"
+    packed = length != size or not (store / stem).exists()
+    return f"{store.name}/{stem}{'.zst' if packed else ''}"
 
 
 class Cursor(NamedTuple):
