@@ -28,7 +28,7 @@ ORBWEB = [sys.executable, "-m", "orbweb"]
 WORK = ("crawl", "resume", "recrawl", "retry", "finish", "queue", "rules")
 REPORTS = (
     *("status", "runs", "queue", "pages", "show", "explain", "failed", "manifest", "rules"),
-    "validate-policy",
+    *("validate-policy", "index"),
 )
 
 

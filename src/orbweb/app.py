@@ -13,8 +13,9 @@ import json
 import os
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,15 @@ from typing import Any
 from orbweb import __version__, content, politeness, rejudge, seeds, urls, wire
 from orbweb import config as configuration
 from orbweb.addresses import normal, not_public
+from orbweb.adoption import Bodies, Home
+from orbweb.adoption import adopt as adopt_state
 from orbweb.config import Config
 from orbweb.content.tokens import tokenizer
 from orbweb.control import Command, signals
-from orbweb.digest import DigestSettings
+from orbweb.digest import Digester, DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
-from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
+from orbweb.errors import Busy, ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Reading, Snapshot
 from orbweb.extraction import Extraction
 from orbweb.failpoints import failpoint
@@ -43,10 +46,14 @@ from orbweb.fetch.replay import ReplayFetcher
 from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, GateSettings, origin_of
-from orbweb.grouping import GroupRule, ScoreRule, TypeRule
+from orbweb.grouping import GroupRule, ScoreRule, TypeRule, Types
+from orbweb.intake import Intake, IntakeSettings
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Resources, SkipReason
+from orbweb.outputs.chronicle import Chronicle, MetricsSettings
+from orbweb.outputs.forms import Subject, Wanted, are_behind
+from orbweb.outputs.replay import rebuild
 from orbweb.policy import Policy, Rules
 from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.recall import Recall
@@ -54,13 +61,15 @@ from orbweb.rejudge import Change, Terms
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
-from orbweb.store import Ending, UrlRow, end, reports, runs
+from orbweb.statefiles import Folder
+from orbweb.store import Ending, UrlRow, end, outline, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore, Discarded
 from orbweb.store.limiter import Limiter
 from orbweb.store.recording import Recording
 from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Manner, Project, Run
+from orbweb.store.segments import SegmentStore
 from orbweb.survey import Survey, SurveySettings
 from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
 from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace, now_us
@@ -88,6 +97,7 @@ class Request:
     due: bool = False
     replay: bool = False
     seeds: Path | None = None
+    metrics_port: int | None = None
 
 
 @dataclass(slots=True)
@@ -99,7 +109,7 @@ class Plan:
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run, or go on with the paused one."""
-    note = _discreet(note)
+    note, port = _discreet(note), request.metrics_port
     request = completed(workspace, request, note)
     name = _name(workspace, request)
     with workspace.own(name):
@@ -110,6 +120,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
         if not bases:
             raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
         _check_bases(config, bases)
+        _catch_up(workspace, known, config)
         paused = _paused_run(workspace, known, note)
         if paused is not None and config.incremental and not request.new_run:
             _same_bases(workspace, paused, bases, name)
@@ -120,35 +131,37 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             paused = None
         urls_given = [base.url for base in bases]
         project, paused = _take_up(workspace, name, config, settings, urls_given, paused, note)
-        session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
+        session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh, port)
         return _go_on(session, paused) if paused is not None else _hold(session, None, bases)
 
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Go on with the paused run; an error if there is none."""
-    note = _discreet(note)
+    note, port = _discreet(note), request.metrics_port
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
+        _catch_up(workspace, known, config)
         _paused_run(workspace, known, note)
         latest = runs.latest_run(workspace.db, known.id)
         if latest is None:
             raise _nothing_to_resume(known, None)
         project, run = _take_up(workspace, name, config, settings, known.bases, latest, note)
-        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        session = _Session(workspace, project, config, secrets, watch, note, None, request.refresh, port)
         return _go_on(session, run or latest)
 
 
 def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run that visits what the latest one knew first, in its order; an error if that one is paused."""
-    note = _discreet(note)
+    note, port = _discreet(note), request.metrics_port
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
         bases = seeds.base_urls(known.bases, url_rules(config))
         _check_bases(config, bases)
+        _catch_up(workspace, known, config)
         paused = _paused_run(workspace, known, note)
         if paused is not None and config.incremental:
             raise UsageError(
@@ -160,7 +173,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
             note(f"run {paused.number} of {name} is finished, {given_up} URLs left to the recrawl")
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        session = _Session(workspace, project, config, secrets, watch, note, None, request.refresh, port)
         if request.replay:
             session = replace(session, replays=_Replays(latest, url_rules(configure(known, Request())[0])))
         return _hold(session, None, bases, latest, due_only=request.due)
@@ -283,6 +296,143 @@ async def _extract(
     return extraction
 
 
+def replay(
+    workspace: Workspace,
+    request: Request,
+    *,
+    number: int | None,
+    out: Path | None,
+    verify: bool,
+    watch: Callable[[int, int], None],
+    note: Note,
+) -> Report:
+    """Make the files and the Markdown of a run again from what is stored; nothing is asked of a server."""
+    from orbweb.export import Format
+
+    known = runs.project(workspace.db, request.project or _only_project(workspace))
+    with workspace.own(known.name):
+        config, _ = configure(known, request)
+        if runs.settle_crashed(workspace.db, known.id, now_us()):
+            note("the last crawl was killed; nothing it had committed is lost")
+        run, started = runs.run_of(workspace.db, known, number), time.monotonic()
+        top = workspace.path if out is None else out
+        told = subject(workspace, known, run, config)
+        damaged = list(_damaged(workspace, run, watch)) if verify else []
+        read = asyncio.run(_extract(workspace, config, run, everything=False, watch=lambda _now: None))
+        everything = Wanted(pages=True, edges=True, metadata=True, raw=config.outputs.raw)
+        files = rebuild(told, everything, top, watch)
+        markdown = top / "markdown" if out is not None else top / "markdown" / told.label
+        pages = workspace.export(
+            known.name, Format.MARKDOWN, markdown, run.number, rules=url_rules(config), watch=watch
+        )
+        return {
+            "project": known.name,
+            "run": run.number,
+            "out": str(top),
+            "visits": reports.settled(workspace.db, run.id),
+            "pages": pages.pages,
+            "files": [asdict(file) for file in files],
+            "markdown": str(markdown),
+            "verified": verify,
+            "damaged": damaged,
+            "failed": [{"url": url, "problem": problem} for url, problem in read.problems],
+            "seconds": round(time.monotonic() - started, 3),
+            "workspace": str(workspace.path),
+        }
+
+
+def _only_project(workspace: Workspace) -> str:
+    names = [project.name for project in runs.projects(workspace.db)]
+    if len(names) != 1:
+        raise UsageError(f"name a PROJECT: {workspace.path} has {', '.join(names) or 'none yet'}")
+    return names[0]
+
+
+def _damaged(workspace: Workspace, run: Run, watch: Callable[[int, int], None]) -> Iterator[Report]:
+    """Every visit of the run whose stored body is not what was captured; each body is read once."""
+    total, known = outline.count_bodies(workspace.db, run.id), dict[bytes, str | None]()
+    with workspace.reader() as read:
+        for done, body in enumerate(outline.bodies(workspace.db, run.id), 1):
+            if body.sha256 not in known:
+                known[body.sha256] = _problem(read, body.sha256)
+            problem = known[body.sha256]
+            if problem is not None:
+                yield {"url": body.url, "sha256": body.sha256.hex(), "problem": problem}
+            watch(done, total)
+
+
+def _problem(read: Callable[[bytes], bytes], sha256: bytes) -> str | None:
+    try:
+        read(sha256)
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+def adopt(
+    workspace: Workspace,
+    path: Path,
+    *,
+    project: str | None,
+    bases: Sequence[str],
+    bodies: Path | None,
+    watch: Callable[[int, int], None],
+) -> Report:
+    """Take over the state of a crawl that is in plain files, as a new project with a paused run."""
+    folder = Folder(path)
+    state = folder.state()
+    said = state.fields if state is not None else {}
+    name = seeds.check_project_name(project or str(said.get("project") or path.resolve().name))
+    given = said.get("settings")
+    config, settings = configure(None, Request(settings=given if isinstance(given, dict) else {}))
+    if runs.find_project(workspace.db, name) is not None:
+        raise UsageError(f"project {name!r} is in {workspace.path} already. Choose another name: --project NAME")
+    intake = Intake(folder, IntakeSettings(url_rules(config), _lane_of(config), tuple(bases)))
+    with workspace.own(name):
+        if not workspace.idle_but_for(0):
+            raise Busy(f"a crawl is running in {workspace.path}: import when it has ended, or elsewhere")
+        home = Home(
+            name,
+            json.dumps(settings, sort_keys=True),
+            _manner_of(config, [base.url for base in intake.bases], refresh=False),
+            url_rules(config),
+            _new_bodies(workspace, config),
+            now_us(),
+        )
+        found = Bodies(bodies or path / "bodies", config.fetch.max_bytes)
+        taken = adopt_state(workspace.db, intake, home, found, Digester(digest_settings(config)), watch)
+    run = workspace.run(name)
+    return {
+        "project": name,
+        "run": run.number,
+        "state": run.state.value,
+        **asdict(taken),
+        "repeated": intake.repeated,
+        "workspace": str(workspace.path),
+    }
+
+
+def _new_bodies(workspace: Workspace, config: Config) -> Callable[[int], BodyStore]:
+    """The body store of a project that is being made: a new segment is made in the same transaction."""
+
+    def made(project_id: int) -> BodyStore:
+        if config.store.layout == "files":
+            return workspace.file_writer(
+                project_id, compress=config.store.compress, file_mode=config.store.file_mode
+            )
+        return SegmentStore(
+            workspace.path / "store",
+            allocate=lambda: int(workspace.db.value("add_segment", project_id=project_id)),
+        )
+
+    return made
+
+
+def replay_code(report: Report) -> int:
+    """What the result of a replay tells a script."""
+    return 3 if report["damaged"] or report["failed"] else 0
+
+
 def extract_code(report: Report) -> int:
     """What the result of an extraction tells a script."""
     return 4 if report["left"] else 3 if report["failed"] else 0
@@ -399,6 +549,21 @@ def _rejudge(workspace: Workspace, run: Run, config: Config) -> Change | None:
     """Judge a run that nobody works on by these settings, inside a transaction."""
     bases = runs.bases_of(workspace.db, run.id)
     return rejudge.apply(workspace.db, run, bases, terms(config), lane_of=_lane_of(config), now=now_us())
+
+
+def _catch_up(workspace: Workspace, known: Project | None, config: Config) -> None:
+    """A crawl that was killed after its last commit left its files behind, and nobody goes on with its run."""
+    latest = runs.latest_run(workspace.db, known.id) if known else None
+    if known is None or latest is None or latest.state is not RunState.COMPLETED:
+        return
+    left = subject(workspace, known, latest, config)
+    if are_behind(left):
+        Chronicle(left, outputs_wanted(config), MetricsSettings(0.0), clock=now_us).close()
+
+
+def _why_not(workspace: Workspace, known: Project) -> str:
+    latest = runs.latest_run(workspace.db, known.id)
+    return f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
 
 
 def _queued(workspace: Workspace, run: Run) -> int:
@@ -578,10 +743,13 @@ def _recall(
 
 
 def _manner(session: _Session) -> Manner:
-    config = session.config
+    return _manner_of(session.config, session.project.bases, refresh=session.refresh)
+
+
+def _manner_of(config: Config, bases: Sequence[str], *, refresh: bool) -> Manner:
     settings = wire.encode_settings(digest_settings(config))
     read_with = _fingerprint([__version__, content.VERSION, settings, config.resources.mode])
-    return Manner(asked_as(config, session.project.bases), read_with, session.refresh)
+    return Manner(asked_as(config, bases), read_with, refresh)
 
 
 def asked_as(config: Config, bases: Sequence[str]) -> str | None:
@@ -678,6 +846,7 @@ class _Session:
     note: Note
     plan: Plan | None = None
     refresh: bool = False
+    metrics_port: int | None = None
     replays: _Replays | None = None
 
 
@@ -754,13 +923,46 @@ async def _work(session: _Session, run: Run, manner: Manner) -> None:
     limiter = workspace.limiter()
     shelf = _shelf(workspace, run, config, manner, session.replays)
     try:
-        while run.state is RunState.IN_PROGRESS and not await _crawl(session, run, bodies, limiter, shelf):
-            session, run = _with_new_rules(session, run)
+        with closing(_chronicle(session, run)) as chronicle:
+            while run.state is RunState.IN_PROGRESS and not await _crawl(
+                session, run, bodies, limiter, shelf, chronicle
+            ):
+                session, run = _with_new_rules(session, run)
+            chronicle.finish()
     finally:
         workspace.control(session.project.name).clear()
         shelf.captures.close()
         bodies.close()
         limiter.close()
+
+
+def _chronicle(session: _Session, run: Run) -> Chronicle:
+    """The files and counters that follow the crawl. A plan leaves nothing."""
+    config, plan = session.config, session.plan is not None or session.replays is not None
+    wanted = Wanted() if plan else outputs_wanted(config)
+    metrics = MetricsSettings(
+        0.0 if plan else config.metrics.flush_interval_sec, host=config.metrics.host, port=session.metrics_port
+    )
+    chronicle = Chronicle(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
+    if chronicle.port is not None:
+        session.note(f"metrics at http://{config.metrics.host}:{chronicle.port}/metrics")
+    return chronicle
+
+
+def outputs_wanted(config: Config) -> Wanted:
+    found = config.outputs
+    return Wanted(found.pages, found.edges, found.metadata, found.raw)
+
+
+def subject(workspace: Workspace, project: Project, run: Run, config: Config) -> Subject:
+    """What files tell of."""
+    return Subject(workspace.db, workspace.path, project.name, run.id, run.number, _page_type(config))
+
+
+def _page_type(config: Config) -> Callable[[str], str]:
+    """The type of a page by its key."""
+    rules = policy_rules(config)
+    return Types(rules.page_types, rules.scores).page_type
 
 
 def _bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:
@@ -776,7 +978,9 @@ def _raise_file_limit(workers: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _crawl(session: _Session, run: Run, bodies: BodyStore, limiter: Limiter, shelf: Shelf) -> bool:
+async def _crawl(
+    session: _Session, run: Run, bodies: BodyStore, limiter: Limiter, shelf: Shelf, chronicle: Chronicle
+) -> bool:
     """Whether the crawl has ended; if not, it is to go on by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
@@ -807,7 +1011,7 @@ async def _crawl(session: _Session, run: Run, bodies: BodyStore, limiter: Limite
         control=workspace.control(project.name),
         clock=now_us,
         check_disk=lambda: workspace.check_space(config.store.reserve_mb),
-        on_progress=session.watch,
+        on_progress=_both(session.watch, chronicle.watch),
         note=session.note,
     )
     fetcher = _fetcher(session, bases, shelf, engine)
@@ -863,7 +1067,13 @@ def _with_rules_of(config: Config, other: Config) -> Config:
         update={"max_depth": other.limits.max_depth, "page_limit": other.limits.page_limit}
     )
     return config.model_copy(
-        update={"limits": limits, "scope": other.scope, "robots": other.robots, "sitemap": other.sitemap}
+        update={
+            "limits": limits,
+            "scope": other.scope,
+            "robots": other.robots,
+            "sitemap": other.sitemap,
+            "policy": other.policy,
+        }
     )
 
 
@@ -876,6 +1086,14 @@ def _fetcher(session: _Session, bases: Sequence[Base], shelf: Shelf, engine: Eng
     names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     guard = Guard(names, consent(config, bases), routes(config), clock=clock)
     return HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
+
+
+def _both(watch: Watch, also: Watch) -> Watch:
+    def told(now: Snapshot) -> None:
+        also(now)
+        watch(now)
+
+    return told
 
 
 def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:

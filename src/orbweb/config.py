@@ -376,6 +376,28 @@ class Store(Section):
     """A crawl stops with `disk full` before free space falls below this."""
 
 
+class Outputs(Section):
+    """Files that follow a crawl in the workspace; each is made again if it is lost."""
+
+    pages: bool = True
+    """`logs/pages-<run>.csv`: a row a visit, with seventeen columns."""
+    edges: bool = True
+    """`logs/edges-<run>.csv`: a row a link."""
+    metadata: bool = True
+    """`metadata/crawl_metadata-<run>.jsonl`: an object a visit; `metadata/crawl_metadata.jsonl` leads to it."""
+    raw: bool = False
+    """Cells as they are, also those that a spreadsheet would compute."""
+
+
+class Metrics(Section):
+    """Counters of a crawl."""
+
+    flush_interval_sec: float = Field(10.0, ge=0, le=86_400)
+    """`logs/crawler_metrics-<run>.csv` gets a row a counter so often, and at the end. 0: it is not written."""
+    host: str = Field("127.0.0.1", min_length=1, max_length=255)
+    """The address at which `--metrics-port` listens. Whoever can reach it can read the counters."""
+
+
 class Config(Section):
     """All settings of a project."""
 
@@ -401,6 +423,8 @@ class Config(Section):
     recrawl: Recrawl = Recrawl.model_construct()
     engine: Engine = Engine.model_construct()
     store: Store = Store.model_construct()
+    outputs: Outputs = Outputs.model_construct()
+    metrics: Metrics = Metrics.model_construct()
 
     @field_validator("user_agent")
     @classmethod

@@ -21,6 +21,8 @@ POINTS = (
     "crawl_ended",
     "rules_written",
     "rules_committed",
+    "output_appended",
+    "output_synced",
     "export_written",
     "export_renamed",
     "documents_written",

@@ -44,7 +44,7 @@ Progress = Callable[[Snapshot], None]
 DEFAULT_WORKSPACE = "orbweb-data"
 
 
-# Option -> section and key of the setting. `config`, `new_run` and `refresh` are no settings.
+# Option -> section and key of the setting. `config`, `new_run`, `refresh` and `metrics_port` are no settings.
 _SETTINGS = {
     "profile": ("", "profile"),
     "user_agent": ("", "user_agent"),
@@ -80,6 +80,7 @@ class ResumeOptions(TypedDict, total=False):
     rate: float | Literal["max"]
     config: str | PathLike[str]
     refresh: bool
+    metrics_port: int | None
 
 
 class RuleOptions(TypedDict, total=False):
@@ -102,8 +103,8 @@ class RecrawlOptions(ResumeOptions, total=False):
 
 
 class CrawlOptions(ResumeOptions, total=False):
-    """What `orbweb crawl` can be given. Everything but `config`, `seeds`, `new_run` and `refresh` sticks to the
-    project."""
+    """What `orbweb crawl` can be given. Settings stick to the project; `config`, `seeds`, `new_run`, `refresh` and
+    `metrics_port` do not."""
 
     profile: Literal["docs", "site", "github"] | None
     seeds: str | PathLike[str]
@@ -269,6 +270,7 @@ class Workspace:
             bool(given.get("new_run")),
             refresh=bool(given.get("refresh")),
             seeds=_file(given, "seeds"),
+            metrics_port=options.get("metrics_port"),
         )
         with self._opened(create=True) as opened:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
@@ -326,7 +328,8 @@ class Workspace:
         given = dict(options)
         _check_names(given, ResumeOptions.__optional_keys__)
         refresh = bool(given.get("refresh"))
-        request = Request((), project, _config_file(given), _settings(given), refresh=refresh)
+        port = options.get("metrics_port")
+        request = Request((), project, _config_file(given), _settings(given), refresh=refresh, metrics_port=port)
         with self._opened() as opened:
             return _result(app.resume(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
@@ -348,7 +351,13 @@ class Workspace:
         _check_names(given, RecrawlOptions.__optional_keys__)
         refresh = bool(given.get("refresh"))
         request = Request(
-            (), project, _config_file(given), _settings(given), refresh=refresh, due=bool(given.get("due"))
+            (),
+            project,
+            _config_file(given),
+            _settings(given),
+            refresh=refresh,
+            due=bool(given.get("due")),
+            metrics_port=options.get("metrics_port"),
         )
         with self._opened() as opened:
             return _result(app.recrawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
@@ -470,6 +479,45 @@ class Workspace:
         failed = {row["url"]: row["problem"] for row in report.pop("failed")}
         return ExtractResult(**report, failed=failed)
 
+    def replay(
+        self,
+        project: str | None = None,
+        *,
+        run: int | None = None,
+        out: str | PathLike[str] | None = None,
+        verify: bool = False,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """Make the files and the Markdown of a run again from what is stored; with `verify`, check every body."""
+        _check_thread()
+        place, request = None if out is None else Path(out), Request((), project)
+        with self._opened() as opened:
+            return app.replay(
+                opened,
+                request,
+                number=run,
+                out=place,
+                verify=verify,
+                watch=on_progress or _uncounted,
+                note=_log.info,
+            )
+
+    def import_state(
+        self,
+        path: str | PathLike[str],
+        *,
+        project: str | None = None,
+        bases: Sequence[str] = (),
+        bodies: str | PathLike[str] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """Take over the state of a crawl that is in plain files, as a new project; `resume` goes on with it."""
+        folder, place = Path(path), None if bodies is None else Path(bodies)
+        with self._opened(create=True) as opened:
+            return app.adopt(
+                opened, folder, project=project, bases=bases, bodies=place, watch=on_progress or _uncounted
+            )
+
     def documents(self, project: str, *, run: int | None = None) -> Iterator[Captured]:
         """The pages of a run with their documents, in order; each is read when its turn comes."""
         with self._opened() as opened:
@@ -496,7 +544,7 @@ class Workspace:
         self,
         project: str,
         *,
-        to: Literal["markdown", "jsonl", "csv", "zip", "llms", "files"],
+        to: Literal["markdown", "jsonl", "csv", "zip", "llms", "files", "state"],
         out: str | PathLike[str] | IO[bytes],
         run: int | None = None,
         raw: bool = False,
@@ -510,9 +558,18 @@ class Workspace:
             raise UsageError(f"to: {to!r} is no format; use one of {', '.join(Format)}")
         place = Path(out) if isinstance(out, str | PathLike) else out
         with self._opened() as opened:
-            config, _ = app.configure(runs.project(opened.db, project), Request())
-            rules, watch = app.url_rules(config), on_progress or _uncounted
-            return opened.export(project, Format(to), place, run, rules=rules, raw=raw, watch=watch)
+            owner = runs.project(opened.db, project)
+            config, _ = app.configure(owner, Request())
+            told = app.subject(opened, owner, runs.run_of(opened.db, owner, run), config)
+            rules, page_type, watch = app.url_rules(config), told.page_type, on_progress or _uncounted
+            return opened.export(
+                project, Format(to), place, run, rules=rules, page_type=page_type, raw=raw, watch=watch
+            )
+
+    def page_index(self, project: str, *, run: int | None = None) -> Iterator[Report]:
+        """What is known of each URL that was asked for, by which a later run asks conditionally."""
+        with self._opened() as opened:
+            yield from opened.page_index(project, run)
 
     def search(
         self,

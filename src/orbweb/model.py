@@ -46,6 +46,7 @@ class SkipReason(StrEnum):
     PAGE_LIMIT = "page_limit"
     CAP = "cap"
     FINISHED = "finished"
+    IMPORTED = "imported"
 
 
 class FailKind(StrEnum):

@@ -182,6 +182,8 @@ def fetch(request: Request, *, beside: Path) -> Fetched:
     """
     settings = {**(request.settings or {}), "robots": {"obey_directives": False}, "sitemap": {"mode": "off"}}
     settings["limits"] = {**settings.get("limits", {}), "budget": None, "max_depth": 0}
+    settings["outputs"] = {"pages": False, "edges": False, "metadata": False}
+    settings["metrics"] = {"flush_interval_sec": 0}
     with _beside(beside) as workspace:
         app.crawl(workspace, replace(request, project=NAME, settings=settings), watch=_unwatched, note=_untold)
         for page in workspace.documents(NAME):

@@ -223,14 +223,15 @@ class Workspace:
         number: int | None = None,
         *,
         rules: UrlRules = DEFAULT_RULES,
+        page_type: Callable[[str], str] = lambda _key: "page",
         raw: bool = False,
         watch: Watch,
     ) -> Exported:
-        """Write the pages of a run to a folder, a file or a stream. `rules` are those of the project."""
+        """Write the pages of a run to a folder, a file or a stream. `rules` and types are those of the project."""
         from orbweb.export import Source, export
 
         run = self.run(project, number)
-        source = Source(self.db, project, run.id, run.number, rules, self.body, watch)
+        source = Source(self.db, project, run.id, run.number, rules, self.body, watch, page_type)
         return export(source, to, out, raw=raw)
 
     def diff(
@@ -245,6 +246,13 @@ class Workspace:
         earlier = self.run(project, latest.number - 1 if old is None else old)
         found = compare.Comparison(self.db, earlier, latest, keep_noise=keep_noise).report()
         return {"project": project, "old": earlier.number, "new": latest.number, **found}
+
+    def page_index(self, project: str, number: int | None = None) -> Iterator[Report]:
+        """What is known of each URL that was asked for in a run, in the order of commits."""
+        from orbweb.store import index
+
+        run = self.run(project, number)
+        return (entry for _, entry in index.entries(self.db, run.id, self.path / "store"))
 
     def search(
         self, project: str, query: str, number: int | None = None, *, limit: int, watch: Callable[[int, int], None]

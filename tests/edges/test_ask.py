@@ -30,6 +30,8 @@ QUESTIONS: tuple[tuple[str, ...], ...] = (
     ("validate-policy", "{url}", "--profile", "github"),
     ("validate-policy", "{url}", "--json"),
     ("validate-policy",),
+    ("index", "site"),
+    ("index", "site", "--json"),
 )
 
 

@@ -87,6 +87,7 @@ class ExportTo(StrEnum):
     ZIP = "zip"
     LLMS = "llms"
     FILES = "files"
+    STATE = "state"
 
 
 class FetchAs(StrEnum):
@@ -168,6 +169,12 @@ SitemapOption = Annotated[
 Store = Annotated[Layout | None, typer.Option(help="How bodies are kept [segments].")]
 Refresh = Annotated[
     bool, typer.Option("--refresh", help="Reuse nothing that earlier runs captured: fetch every page anew.")
+]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        "--metrics-port", metavar="N", min=0, max=65535, help="Serve counters for Prometheus there; 0: any port."
+    ),
 ]
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
 
@@ -283,6 +290,7 @@ def crawl(
     store: Store = None,
     refresh: Refresh = False,
     new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
+    metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -317,7 +325,9 @@ def crawl(
     )
     from orbweb.app import Request
 
-    request = Request(urls or (), project, config, settings, new_run, refresh=refresh, seeds=seeds)
+    request = Request(
+        urls or (), project, config, settings, new_run, refresh=refresh, seeds=seeds, metrics_port=metrics_port
+    )
     raise typer.Exit(_run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress))
 
 
@@ -434,6 +444,7 @@ def resume(
     rate: Rate = None,
     config: ConfigFile = None,
     refresh: Refresh = False,
+    metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -442,7 +453,7 @@ def resume(
     settings = _pace(budget, workers, processes, rate)
     from orbweb.app import Request
 
-    request = Request((), project, config, settings, refresh=refresh)
+    request = Request((), project, config, settings, refresh=refresh, metrics_port=metrics_port)
     raise typer.Exit(_run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress))
 
 
@@ -495,6 +506,7 @@ def recrawl(
         bool, typer.Option("--due", help="Ask only for pages that may have changed by now; take the others over.")
     ] = False,
     refresh: Refresh = False,
+    metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -507,7 +519,7 @@ def recrawl(
     settings = _pace(budget, workers, processes, rate)
     from orbweb.app import Request
 
-    request = Request((), project, config, settings, refresh=refresh, due=due)
+    request = Request((), project, config, settings, refresh=refresh, due=due, metrics_port=metrics_port)
     raise typer.Exit(_run("recrawl", request, workspace, create=False, as_json=as_json, quiet=no_progress))
 
 
@@ -737,7 +749,9 @@ def extract(
 @app.command()
 def export(
     project: ProjectName,
-    to: Annotated[ExportTo, typer.Option("--to", help="markdown, llms and files: a folder. Others: one file.")],
+    to: Annotated[
+        ExportTo, typer.Option("--to", help="markdown, llms, files and state: a folder. Others: one file.")
+    ],
     out: Annotated[
         Path,
         typer.Option("--out", metavar="PATH", help="The folder or the file; - writes jsonl and csv to stdout."),

@@ -444,6 +444,41 @@ def extract_text(report: Report) -> str:
     return "\n".join(lines)
 
 
+def replay_text(report: Report) -> str:
+    """What a person reads at the end of a replay."""
+    lines = [f"damaged: {row['url']}: {row['problem']}" for row in report["damaged"]]
+    lines += [f"failed: {row['url']}: {row['problem']}" for row in report["failed"]]
+    made = f"run {report['run']}: {many(report['visits'], 'visit')} in {span(report['seconds'])}"
+    lines.append(f"{made}, every stored body verified" if report["verified"] and not report["damaged"] else made)
+    lines += [
+        f"  {file['path']}: {many(file['lines'], 'line')}, {size(file['bytes'])}" for file in report["files"]
+    ]
+    lines.append(f"  {report['markdown']}: {many(report['pages'], 'page')}")
+    return "\n".join(lines)
+
+
+def import_text(report: Report) -> str:
+    """What a person reads at the end of an import."""
+    lines = [
+        f"project {report['project']}, run {report['run']} {report['state']}: {report['visited']} visited, "
+        f"{many(report['pages'], 'page')}, {report['failed']} failed, {report['queued']} queued, "
+        f"{report['skipped']} skipped"
+    ]
+    if report["missing"]:
+        lines.append(f"bodies that were not found: {report['missing']} (--bodies DIR)")
+    if report["repeated"]:
+        lines.append(f"{many(report['repeated'], 'line')} left out, because the URL had one already")
+    if report["queued"]:
+        lines.append(f"go on with it: orbweb resume {report['project']}")
+    return "\n".join(lines)
+
+
+def index_text(found: list[Report]) -> str:
+    """The page index, a line a URL."""
+    columns = ("url", "status", "timestamp", "etag", "last_modified", "sha256", "stored_path")
+    return "\n".join("\t".join(str(entry[name] or "-") for name in columns) for entry in found) or "no visits"
+
+
 def why_no_page(report: Report) -> str:
     """What became of a URL of which nothing is kept."""
     state: str = report["state"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from orbweb.errors import UsageError
-from orbweb.export import archive, bodies, jsonl, llms, markdown, sheet, single
+from orbweb.export import archive, bodies, jsonl, llms, markdown, sheet, single, state
 from orbweb.export.folder import Tally
 from orbweb.export.source import Source, Watch
 
@@ -30,6 +30,7 @@ class Format(StrEnum):
     ZIP = "zip"
     LLMS = "llms"
     FILES = "files"
+    STATE = "state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ _FOLDERS: dict[Format, Callable[[Source, Path], Tally]] = {
     Format.MARKDOWN: markdown.write,
     Format.LLMS: llms.write,
     Format.FILES: bodies.write,
+    Format.STATE: state.write,
 }
 
 

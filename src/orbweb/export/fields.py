@@ -10,28 +10,14 @@ import json
 import re
 from typing import Any
 
+from orbweb.cells import json_line, utf8
 from orbweb.store.db import moment
 from orbweb.store.documents import Captured
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+__all__ = ["FRONT_MATTER", "METADATA", "front_matter", "json_line", "metadata", "utf8"]
 
 # What YAML wants escaped inside double quotes, besides what JSON escapes: controls, breaks, marks, halves.
 _UNQUOTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-
-
-def utf8(text: str) -> bytes:
-    """The text in UTF-8; half a surrogate pair becomes the replacement character."""
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        return _SURROGATE.sub("\ufffd", text).encode("utf-8")
-
-
-def json_line(record: dict[str, Any]) -> bytes:
-    """One line of JSON, with no other character in it that some reader takes for the end of a line."""
-    text = json.dumps(record, ensure_ascii=False)
-    text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")
-    return utf8(text + "\n")
 
 
 METADATA = (

@@ -10,13 +10,9 @@ import csv
 import io
 from typing import IO
 
+from orbweb.cells import guarded
 from orbweb.export.fields import METADATA, metadata, utf8
 from orbweb.export.source import Source
-
-# What begins a formula, in plain and in full width, and what a reader may take away before it looks.
-_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_SKIPPED = "".join(map(chr, range(33))) + "\x7f\x85\xa0\u1680\u180e\u2028\u2029\u202f\u205f\u2060\u3000\ufeff"
-_SKIPPED += "".join(map(chr, range(0x2000, 0x2010)))
 
 
 def write(source: Source, stream: IO[bytes], *, raw: bool) -> int:
@@ -28,12 +24,6 @@ def write(source: Source, stream: IO[bytes], *, raw: bool) -> int:
         cells = [_text(known[column]) for column in METADATA]
         size += stream.write(row(cells if raw else [guarded(cell) for cell in cells]))
     return size
-
-
-def guarded(cell: str) -> str:
-    """The cell as a text in every spreadsheet."""
-    bare = cell.lstrip(_SKIPPED)
-    return f"'{cell}" if bare.startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n")) else cell
 
 
 def _text(value: object) -> str:

@@ -32,7 +32,10 @@ class Files(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A run, to be exported. `body` reads a stored body by its hash; `watch` is told how many pages are done."""
+    """A run, to be exported. `body` reads a stored body by its hash; `watch` is told how many pages are done.
+
+    `page_type` names the type of a page by its key.
+    """
 
     db: Database
     project: str
@@ -41,6 +44,7 @@ class Source:
     rules: UrlRules
     body: Callable[[str], bytes]
     watch: Watch
+    page_type: Callable[[str], str] = lambda _key: "page"
 
     @cached_property
     def outline(self) -> list[outline.Outlined]:

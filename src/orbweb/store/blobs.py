@@ -94,6 +94,18 @@ def unpack(
     return verified(body, size, sha256, where)
 
 
+def unpack_foreign(frame: bytes, most: int, *, where: str) -> bytes:
+    """The body of a frame that somebody else wrote; `CorruptBody` if it is none, or has more bytes than that."""
+    try:
+        with Decompressor().stream_reader(frame) as stream:
+            body = stream.read(most + 1)
+    except zstandard.ZstdError as error:
+        raise CorruptBody(f"{where}: {error}") from error
+    if len(body) > most:
+        raise CorruptBody(f"{where}: more than {most} bytes")
+    return body
+
+
 def verified(body: bytes, size: int, sha256: bytes, where: str) -> bytes:
     """The body itself, or `CorruptBody` where its size or hash is not the one that was kept."""
     if len(body) != size:

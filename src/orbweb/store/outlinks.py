@@ -26,6 +26,7 @@ FLAGS = {(kind, nofollow): code | (NOFOLLOW if nofollow else 0)
          for code, kind in enumerate(KINDS) for nofollow in (False, True)}  # fmt: skip
 
 EDGES = {flag: edge for edge, flag in FLAGS.items()}
+_IS_LOADED = bytes(code in EDGES and EDGES[code][0] in LOADED for code in range(256))
 _HEAD = struct.Struct("<BI")
 
 
@@ -59,6 +60,14 @@ def targets(packed: bytes) -> array[int]:
     if sys.byteorder == "big":
         ids.byteswap()
     return ids
+
+
+def followable(packed: bytes) -> array[int]:
+    """As `targets`, without what the page only loads; links come first in a record."""
+    ids = targets(packed)
+    flags = packed[_HEAD.size + 4 * len(ids) :]
+    loaded = flags.translate(_IS_LOADED).find(b"\1")
+    return ids if loaded < 0 else ids[:loaded]
 
 
 def edges(packed: bytes) -> list[tuple[int, int]]:

@@ -48,6 +48,12 @@ def counts(db: Database, run_id: int) -> Report:
     }
 
 
+def settled(db: Database, run_id: int) -> int:
+    """The visits of a run: its URLs that were visited or failed."""
+    found = counts(db, run_id)
+    return int(found["visited"] + found["failed"])
+
+
 def tokens(db: Database, run_id: int) -> Report:
     """Tokens of a run's pages, and what counted them: more than one name if that was changed meanwhile."""
     found: dict[str, int] = dict(db.all("run_tokens", run_id=run_id))

@@ -784,3 +784,92 @@ SELECT projects.name, runs.number FROM runs JOIN projects ON projects.id = runs.
 -- name: url_of
 -- Where a redirect leads.
 SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND id = :id;
+
+-- name: cursor_of
+-- Where a file that follows a run goes on.
+SELECT visit, offset, since, checksum FROM outputs WHERE run_id = :run_id AND name = :name;
+
+-- name: least_cursor
+-- Whether a run that ended has a file that was not finished.
+SELECT MIN(visit) FROM outputs WHERE run_id = :run_id;
+
+-- name: move_cursor
+-- What is before the cursor is durable in its file.
+INSERT INTO outputs (run_id, name, visit, offset, since, checksum)
+VALUES (:run_id, :name, :visit, :offset, :since, :checksum)
+ON CONFLICT (run_id, name) DO UPDATE SET visit = excluded.visit, offset = excluded.offset, since = excluded.since,
+                                         checksum = excluded.checksum;
+
+-- name: latest_visit
+-- How far files that follow a run can come.
+SELECT COALESCE(MAX(number), 0) FROM visits WHERE run_id = :run_id;
+
+-- name: followed_visits
+-- The next visits of a run with all that a line says of them, in the order of commits.
+SELECT visits.number, urls.key, COALESCE(urls.url, urls.key), urls.source, visits.depth,
+       COALESCE(referrers.url, referrers.key), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
+       COALESCE(targets.url, targets.key), visits.content_type, visits.encoding, visits.etag, visits.last_modified,
+       visits.title, visits.canonical, visits.truncated, visits.body_sha256, visits.content_sha256, visits.role,
+       visits.bytes, visits.wire_bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags,
+       visits.reuse, bodies.segment, bodies.offset, bodies.length, bodies.size
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
+LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
+WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
+
+-- name: followed_links
+-- The next visits of a run with the links that they found.
+SELECT visits.number, visits.url_id, outlinks.packed
+FROM visits LEFT JOIN outlinks ON outlinks.run_id = visits.run_id AND outlinks.url_id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
+
+-- name: counted_visits
+-- What the metrics of a run begin with.
+SELECT status, kind, role, reuse, body_sha256 IS NOT NULL AS kept, COUNT(*), SUM(bytes), SUM(tries - 1)
+FROM visits WHERE run_id = :run_id GROUP BY status, kind, role, reuse, kept;
+
+-- name: state_of_run
+-- What `export --to state` says of a run as a whole.
+SELECT projects.settings, runs.next_rank, runs.scope_fixed, runs.surveyed
+FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id;
+
+-- name: state_frontier
+-- The queue of a run in its order.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
+       urls.source, urls.hops, urls.redirects, urls.base, urls.kin, urls.lastmod, urls.due_at, urls.reason, urls.rule
+FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+WHERE urls.run_id = :run_id AND urls.state = 'queued' ORDER BY urls.depth, urls.rank;
+
+-- name: state_skipped
+-- What a run has refused, so that it is not asked for after a move either.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
+       urls.source, urls.hops, urls.redirects, urls.base, urls.kin, urls.lastmod, urls.due_at, urls.reason, urls.rule
+FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+WHERE urls.run_id = :run_id AND urls.state = 'skipped' ORDER BY urls.id;
+
+-- name: page_index
+-- What is known of each URL that was asked for: by it a later run asks conditionally. In the order of commits.
+SELECT COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
+       visits.status, visits.kind, visits.error, visits.tries, visits.final_url, COALESCE(targets.url, targets.key),
+       visits.content_type, visits.encoding, visits.title, visits.canonical, visits.noindex, visits.nofollow,
+       visits.truncated, visits.content_sha256, visits.role, visits.bytes, visits.wire_bytes, visits.latency_ms,
+       visits.proxy, visits.robots_tags, visits.reuse, urls.id, visits.depth, visits.rank,
+       COALESCE(referrers.url, referrers.key), urls.source, urls.hops, urls.redirects, urls.base, urls.kin, urls.lastmod,
+       bodies.segment, bodies.offset, bodies.length, bodies.size
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
+LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
+WHERE visits.run_id = :run_id ORDER BY visits.number;
+
+-- name: adopt_run
+-- A run that was begun elsewhere goes on here; what it gave out is given on.
+INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed, surveyed, horizon,
+                  due_only)
+VALUES (:project_id, 1, 'in_progress', :started_at, :next_url, :next_rank, :next_visit, :scope_fixed, :surveyed, 0, 0)
+RETURNING id;
+
+-- name: postpone_url
+-- A queued URL that was deferred elsewhere keeps its due time.
+UPDATE urls SET due_at = :due_at WHERE run_id = :run_id AND id = :id;

@@ -218,3 +218,15 @@ CREATE TABLE tallies (
     count       INTEGER NOT NULL,
     PRIMARY KEY (run_id, state, reason)
 ) WITHOUT ROWID;
+
+-- How far a file that follows a run has come (see outputs): `visit` is the last one in it, `offset` its length. The bytes from
+-- `since` on were written last, and `checksum` is their CRC-32.
+CREATE TABLE outputs (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    name        TEXT NOT NULL,
+    visit       INTEGER NOT NULL,
+    offset      INTEGER NOT NULL,
+    since       INTEGER NOT NULL,
+    checksum    INTEGER NOT NULL,
+    PRIMARY KEY (run_id, name)
+) WITHOUT ROWID;

@@ -1,0 +1,105 @@
+"""Which files a run has: their names, where they lie in a workspace, and what their lines are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from orbweb.outputs import lines
+from orbweb.outputs.follow import Derive, Followed
+from orbweb.outputs.records import COLUMNS, PageType, Records
+from orbweb.outputs.tail import Tail, writing
+from orbweb.store import journal
+from orbweb.store.blobs import make_directory
+from orbweb.store.db import Database
+from orbweb.store.journal import Visits
+
+METADATA_LINK = Path("metadata", "crawl_metadata.jsonl")
+"""Leads to the lines of the run that was begun or resumed last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which files are written, and whether cells are left as they are."""
+
+    pages: bool = False
+    edges: bool = False
+    metadata: bool = False
+    raw: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The run that files tell of. `label` is the part of their names that says which it is."""
+
+    db: Database
+    workspace: Path
+    project: str
+    run_id: int
+    run_number: int
+    page_type: PageType
+
+    @property
+    def label(self) -> str:
+        return f"{self.project}-{self.run_number}"
+
+
+class Form(NamedTuple):
+    """A kind of file: its name, where it lies, its first line, and how its other lines are made."""
+
+    name: str
+    path: Path
+    header: bytes
+    derive: Derive
+
+
+def forms(subject: Subject, wanted: Wanted, visits: Visits) -> list[Form]:
+    """The files that are wanted of a run, none of them opened yet; their lines are made of these visits."""
+    records = Records(visits, subject.page_type, subject.workspace / "store")
+    links = journal.Links(subject.db, subject.run_id, lines.cell)
+
+    def pages(after: int, count: int) -> tuple[bytes, int]:
+        found = records.after(after, count)
+        return lines.pages(found, raw=wanted.raw), found[-1].number if found else after
+
+    def metadata(after: int, count: int) -> tuple[bytes, int]:
+        found = records.after(after, count)
+        return lines.metadata(found), found[-1].number if found else after
+
+    def edges(after: int, count: int) -> tuple[bytes, int]:
+        found = list(links.after(after, count))
+        return lines.edges((url, targets) for _, url, targets in found), found[-1][0] if found else after
+
+    label = subject.label
+    known = [
+        (wanted.pages, Form("pages", Path("logs", f"pages-{label}.csv"), lines.header(COLUMNS), pages)),
+        (wanted.edges, Form("edges", Path("logs", f"edges-{label}.csv"), lines.header(lines.EDGES), edges)),
+        (wanted.metadata, Form("metadata", Path("metadata", f"crawl_metadata-{label}.jsonl"), b"", metadata)),
+    ]
+    return [form for is_wanted, form in known if is_wanted]
+
+
+def are_behind(subject: Subject) -> bool:
+    """Whether a file that was begun lacks visits that are committed."""
+    reached = journal.least_visit(subject.db, subject.run_id)
+    return reached is not None and reached < journal.latest(subject.db, subject.run_id)
+
+
+def opened(subject: Subject, form: Form) -> Followed:
+    """The file, repaired and ready to grow."""
+    cursor = journal.cursor(subject.db, subject.run_id, form.name)
+    tail = Tail(subject.workspace / form.path, form.header, cursor)
+    if form.name == "metadata":
+        lead(subject.workspace / METADATA_LINK, form.path.name)
+    return Followed(form.name, tail, form.derive)
+
+
+def lead(link: Path, target: str) -> None:
+    """Let the link lead to the file beside it, at once and for everyone."""
+    aside = link.with_name(f".{link.name}.new")
+    with writing(link):
+        make_directory(link.parent, 0o700)
+        aside.unlink(missing_ok=True)
+        aside.symlink_to(target)
+        aside.replace(link)

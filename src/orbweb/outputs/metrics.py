@@ -1,0 +1,175 @@
+"""Counters of a run: what each is called and means, how it is counted, and the table that they are written to.
+
+Always: counters are sums over the visits of the run, so that they go on where they were after a restart; gauges
+say how things stand. Several threads may read `Board.values`; one changes it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from orbweb.model import FailKind, Reuse, Role
+from orbweb.outputs import lines
+from orbweb.outputs.tail import writing
+from orbweb.store import journal
+from orbweb.store.blobs import make_directory, write_all
+from orbweb.store.db import Database, moment
+from orbweb.store.journal import Count, Visits
+
+COUNTERS: Mapping[str, str] = {
+    "visits": "URLs that were asked for, or taken from an earlier run, and settled",
+    "pages_fetched": "visits that a server answered, whatever the status",
+    "pages_saved": "visits whose body was kept and not taken from an earlier run",
+    "bytes_saved": "decoded bytes of these bodies",
+    "alternates": "visits that showed the content of an earlier page again",
+    "status_2xx": "answers with a status from 200 to 299",
+    "status_3xx": "answers with a status from 300 to 399",
+    "status_4xx": "answers with a status from 400 to 499",
+    "status_5xx": "answers with a status of 500 or more",
+    "not_modified_304": "visits of a page that is unchanged since an earlier run",
+    "cached": "visits that were not sent, because an earlier run had captured the page lately",
+    "not_html": "answers from 200 to 299 that are no page",
+    "retries_total": "tries after the first, waits for a busy host included",
+    "failed": "visits that failed",
+    **{f"failed_{kind}": f"visits that failed as {kind}" for kind in FailKind},
+}
+"""Numbers that only grow."""
+
+GAUGES: Mapping[str, str] = {
+    "queued": "URLs that are queued or leased",
+    "in_flight": "requests under way",
+    "skipped": "URLs that a rule refuses",
+    "backlog_bytes": "bytes of the spool that are not consumed yet; 0 without a spool",
+}
+"""Numbers that rise and fall."""
+
+
+def named(counts: Iterable[Count]) -> dict[str, int]:
+    """The counters of so many visits."""
+    values = dict.fromkeys(COUNTERS, 0)
+    for count in counts:
+        for name in _names(count):
+            values[name] += count.visits
+        if "pages_saved" in _names(count):
+            values["bytes_saved"] += count.bytes
+        values["retries_total"] += count.retries
+    return values
+
+
+def _names(count: Count) -> set[str]:
+    """The counters that a visit of this kind moves by one."""
+    names = {"visits"}
+    if count.kind is not None:
+        names |= {"failed", f"failed_{count.kind}"}
+    if count.role == Role.ALTERNATE:
+        names.add("alternates")
+    if count.reuse == Reuse.CACHED:
+        return names | {"cached"}
+    if count.reuse == Reuse.NOT_MODIFIED:
+        names.add("not_modified_304")
+    if count.status is not None:
+        names |= {"pages_fetched", f"status_{min(count.status // 100, 5)}xx"} & COUNTERS.keys()
+        if count.status // 100 == 2 and count.kind is None and count.role == Role.NONE:
+            names.add("not_html")
+    if count.kept and count.reuse is None:
+        names.add("pages_saved")
+    return names
+
+
+@dataclass(slots=True)
+class _Sum:
+    """Visits of one kind so far."""
+
+    visits: int = 0
+    bytes: int = 0
+    retries: int = 0
+
+
+class _Kind(NamedTuple):
+    """What decides which counters a visit moves; `kept`: it has a body."""
+
+    status: int | None
+    kind: str | None
+    role: str
+    reuse: str | None
+    kept: bool
+
+
+class Board:
+    """The counters and gauges of a run. A file of no bytes that follows it (see follow)."""
+
+    def __init__(self, db: Database, run_id: int, visits: Visits) -> None:
+        self._visits = visits
+        self.visit = journal.latest(db, run_id)
+        self._sums = {
+            _Kind(*count[:4], bool(count.kept)): _Sum(count.visits, count.bytes, count.retries)
+            for count in journal.counts(db, run_id)
+        }
+        self._gauges = dict.fromkeys(GAUGES, 0)
+        self.values: Mapping[str, int] = {}
+        self.show()
+
+    def derive(self, after: int, count: int) -> tuple[bytes, int]:
+        """Count the next visits."""
+        found = self._visits.after(after, count)
+        for visit in found:
+            kind = _Kind(visit.status, visit.kind, visit.role, visit.reuse, visit.body_sha256 is not None)
+            known = self._sums.get(kind)
+            if known is None:
+                known = self._sums[kind] = _Sum()
+            known.visits += 1
+            known.bytes += visit.bytes
+            known.retries += visit.tries - 1
+        return b"", found[-1].number if found else after
+
+    def append(self, _data: bytes, visit: int) -> None:
+        self.visit = visit
+
+    def sync(self) -> None:
+        """There is nothing to make durable."""
+
+    def close(self) -> None:
+        """There is nothing open."""
+
+    def show(self, **gauges: int) -> None:
+        """Make the sums known, with these gauges moved."""
+        self._gauges.update(gauges)
+        counts = [Count(*kind, of.visits, of.bytes, of.retries) for kind, of in self._sums.items()]
+        self.values = MappingProxyType({**named(counts), **self._gauges})
+
+
+class MetricsFile:
+    """The table of counters over time. A line that a crash cut off is dropped; what was told stays told."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with writing(path):
+            make_directory(path.parent, 0o700)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with writing(path), os.fdopen(os.dup(self._fd), "rb") as stream:
+            self._end = _whole(stream.read())
+            os.ftruncate(self._fd, self._end)
+        if not self._end:
+            self._append(lines.header(lines.METRICS))
+
+    def write(self, at: int, values: Mapping[str, int]) -> None:
+        """A row a counter."""
+        stamp = moment(at)
+        self._append(lines.table((stamp, name, value) for name, value in values.items()))
+
+    def _append(self, data: bytes) -> None:
+        with writing(self.path):
+            write_all(self._fd, data, self._end)
+        self._end += len(data)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def _whole(data: bytes) -> int:
+    return data.rfind(b"\n") + 1
