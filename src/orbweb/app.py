@@ -1,8 +1,9 @@
 """Composition: the only place that builds things.
 
-`crawl`, `resume` and `recrawl` turn base URLs and settings into an engine at work on a run. Always holds: the
-project is owned by this process while it works; whatever happens, the run is left in a state from which `resume`
-goes on.
+`crawl`, `resume` and `recrawl` turn base URLs and settings into an engine at work on a run; for a project whose
+name ends with `.discovery` that is discovery, which keeps no bodies and writes the spool. `scrape` does the same
+for the lines of the spool. Always holds: the project is owned by this process while it works; whatever happens,
+the run is left in a state from which `resume` goes on.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from orbweb import __version__, content, politeness, seeds, urls, wire
+from orbweb import __version__, brakes, content, pipeline, politeness, reload, seeds, spool, urls, wire
 from orbweb import config as configuration
 from orbweb.addresses import normal, not_public
+from orbweb.brakes import Brake
 from orbweb.config import Config
 from orbweb.content.tokens import tokenizer
-from orbweb.control import signals
+from orbweb.control import Command, Kind, signals
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Reading, Snapshot
 from orbweb.extraction import Extraction
+from orbweb.feed import Feed
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, trusted_certificates
@@ -49,18 +52,21 @@ from orbweb.recall import Recall
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
+from orbweb.spool import Outbox, SpoolSettings
 from orbweb.store import Ending, UrlRow, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore
+from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.reports import Report
-from orbweb.store.runs import Base, Manner, Project, Run
+from orbweb.store.runs import DISCOVERY, Base, Manner, Project, Run
 from orbweb.survey import Survey, SurveySettings
 from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
 from orbweb.workspace import Workspace, now_us
 
 Watch = Callable[[Snapshot], None]
 Note = Callable[[str], None]
+Relay = Callable[[Command], None]
 
 SPARE_FILES = 128
 MOST_PROCESSES = 4
@@ -92,6 +98,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
     """Start a run, or go on with the paused one."""
     note = _discreet(note)
     name = _name(workspace, request)
+    pipeline.check_role(workspace, name)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
         config, settings, secrets = _ready(known, request)
@@ -109,7 +116,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             note(f"run {paused.number} of {name} is finished, {given_up} URLs given up; starting a new run")
             paused = None
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
+        session = _Session(workspace, project, config, secrets, watch, note, request)
         return _hold(session, paused, bases)
 
 
@@ -118,6 +125,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     note = _discreet(note)
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
+    pipeline.check_role(workspace, name)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
         paused = _paused_run(workspace, known, note)
@@ -128,7 +136,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
                 f"`orbweb retry {name}` queues failed URLs again."
             )
         project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
-        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        session = _Session(workspace, project, config, secrets, watch, note, request)
         return _hold(session, paused, [])
 
 
@@ -137,6 +145,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
     note = _discreet(note)
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
+    pipeline.check_role(workspace, name)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
         bases = seeds.base_urls(known.bases, url_rules(config))
@@ -152,8 +161,85 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
             note(f"run {paused.number} of {name} is finished, {given_up} URLs left to the recrawl")
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        session = _Session(workspace, project, config, secrets, watch, note, request)
         return _hold(session, None, bases, latest, due_only=request.due)
+
+
+def scrape(
+    workspace: Workspace,
+    request: Request,
+    *,
+    follow: bool = False,
+    watch: Watch,
+    note: Note,
+    relay: Relay | None = None,
+) -> Report:
+    """Visit what discovery has spooled, run after run, until there is no more; with `follow`, until stopped."""
+    note = _discreet(note)
+    name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project))
+    with workspace.own(name):
+        report = None
+        while True:
+            source = pipeline.due_run(workspace, name)
+            if source is not None:
+                report = _scrape(
+                    workspace, name, source, request, follow=follow, watch=watch, note=note, relay=relay
+                )
+                if report["run_state"] != RunState.COMPLETED:
+                    return report
+            elif not follow or not _next_comes(workspace, name):
+                return report or _nothing_spooled(name)
+
+
+def _nothing_spooled(name: str) -> Report:
+    raise NothingToDo(
+        f"there is nothing to scrape for project {name!r}: all that was discovered is scraped. "
+        f"`orbweb discover --project {name} --new-run` looks again."
+    )
+
+
+def _next_comes(workspace: Workspace, name: str) -> bool:
+    """Wait for the next run of discovery; False if stopped."""
+    control = workspace.control(name, Kind.SCRAPER)
+    come = pipeline.wait_for(lambda: pipeline.due_run(workspace, name) is not None, control)
+    if not come:
+        control.clear(alone=not any(workspace.owner(each + DISCOVERY) for each in pipeline.pipelines(workspace)))
+    return come
+
+
+def _scrape(
+    workspace: Workspace,
+    name: str,
+    source: Run,
+    request: Request,
+    *,
+    follow: bool,
+    watch: Watch,
+    note: Note,
+    relay: Relay | None,
+) -> Report:
+    """One run, for one run of discovery. Settings of discovery hold, but for how much it may find."""
+    discovery = runs.project(workspace.db, name + DISCOVERY)
+    own = runs.find_project(workspace.db, name)
+    taken = configuration.merge(own.settings if own else {}, _handed_on(discovery.settings))
+    config, settings, secrets = _ready(replace(own or discovery, settings=taken), request)
+    budget = (request.settings or {}).get("limits", {}).get("budget")
+    config = config.model_copy(update={"limits": config.limits.model_copy(update={"budget": budget})})
+    paused = _paused_run(workspace, own, note)
+    urls_given = [base.url for base in runs.bases_of(workspace.db, source.id)]
+    bases = seeds.base_urls(urls_given, url_rules(config))
+    project = runs.save_project(workspace.db, name, settings, urls_given, now_us())
+    if paused is not None:
+        note(f"going on with run {paused.number} of {name}, {_queued(workspace, paused)} URLs queued")
+    session = _Session(workspace, project, config, secrets, watch, note, request, source, follow, relay)
+    return _hold(session, paused, bases)
+
+
+def _handed_on(settings: Mapping[str, Any]) -> dict[str, Any]:
+    limits = {
+        key: value for key, value in settings.get("limits", {}).items() if key not in ("budget", "page_limit")
+    }
+    return {**settings, "limits": limits}
 
 
 def extract(
@@ -167,6 +253,8 @@ def extract(
 ) -> Report:
     """Read the stored pages of a run again: those that another extractor read, or all of them."""
     known = runs.project(workspace.db, _name(workspace, request))
+    if known.name.endswith(DISCOVERY):
+        raise UsageError(f"project {known.name!r} keeps no bodies: there is nothing to read again")
     with workspace.own(known.name):
         config, _ = configure(known, request)
         if runs.settle_crashed(workspace.db, known.id, now_us()):
@@ -307,9 +395,11 @@ def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None
     return Robots.parse(file.body, product_token(config.user_agent)).refusal(url) if file else None
 
 
-def digest_settings(config: Config) -> DigestSettings:
-    resources = Resources(config.resources.mode) is not Resources.OFF
-    return DigestSettings(url_rules(config), product_token(config.user_agent), resources, config.content.tokens)
+def digest_settings(config: Config, *, only_links: bool = False) -> DigestSettings:
+    resources = Resources(config.resources.mode) is not Resources.OFF and not only_links
+    return DigestSettings(
+        url_rules(config), product_token(config.user_agent), resources, config.content.tokens, only_links
+    )
 
 
 def routes(config: Config) -> dict[str, tuple[str, str]]:
@@ -375,9 +465,9 @@ def _recall(
 
 def _manner(session: _Session) -> Manner:
     config = session.config
-    settings = wire.encode_settings(digest_settings(config))
-    read_with = _fingerprint([__version__, content.VERSION, settings, config.resources.mode])
-    return Manner(asked_as(config, session.project.bases), read_with, session.refresh)
+    settings = wire.encode_settings(digest_settings(config, only_links=session.discovers))
+    read_with = _fingerprint([__version__, content.VERSION, settings, session.resources.value])
+    return Manner(asked_as(config, session.project.bases), read_with, session.request.refresh)
 
 
 def asked_as(config: Config, bases: Sequence[str]) -> str | None:
@@ -470,8 +560,23 @@ class _Session:
     secrets: _Secrets
     watch: Watch
     note: Note
-    plan: Plan | None = None
-    refresh: bool = False
+    request: Request
+    feeds: Run | None = None
+    follow: bool = False
+    relay: Relay | None = None
+
+    @property
+    def plan(self) -> Plan | None:
+        return self.request.plan
+
+    @property
+    def discovers(self) -> bool:
+        """Whether this crawl finds what another one scrapes: pages only, and nothing of them is kept."""
+        return self.project.name.endswith(DISCOVERY)
+
+    @property
+    def resources(self) -> Resources:
+        return Resources.OFF if self.discovers else Resources(self.config.resources.mode)
 
 
 def _hold(
@@ -484,7 +589,8 @@ def _hold(
 ) -> Report:
     """Work on a new run, or on the paused one, until the crawl ends; its report."""
     workspace, note = session.workspace, session.note
-    for stale in workspace.control(session.project.name).clear():
+    control, alone = workspace.control(session.project.name), workspace.idle_but_for(session.project.id)
+    for stale in control.clear(alone=alone):
         note(f"removed {stale}, left over from an earlier crawl")
     manner = _manner(session)
     run, crawl_id = _open_run(
@@ -511,7 +617,6 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
 
 async def _work(session: _Session, run: Run, crawl_id: int, manner: Manner) -> None:
     workspace, config = session.workspace, session.config
-    workspace.check_space(config.store.reserve_mb)
     _raise_file_limit(config.limits.workers)
     bodies = _bodies(workspace, session.project, config)
     limiter = workspace.limiter()
@@ -542,7 +647,7 @@ async def _crawl(
 ) -> None:
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
-    policy = Policy(policy_rules(config), [base.scope_key for base in bases])
+    policy = Policy(_rules_of(session), [base.scope_key for base in bases])
     frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url, clock=now_us)
     ledger = Ledger(
         workspace.db,
@@ -552,43 +657,165 @@ async def _crawl(
         policy=policy,
         frontier=frontier,
         bodies=bodies,
-        keeps_resources=Resources(config.resources.mode) is Resources.STORE,
+        keeps_resources=session.resources is Resources.STORE,
         lane_of=_lane_of(config),
         by_site=config.engine.order == "relaxed" and session.plan is None,
+        url_rules=url_rules(config),
+        is_fed=session.feeds is not None,
         clock=now_us,
     )
     dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)
+    control, live = workspace.control(project.name), _Live(config)
+    outbox = _outbox(workspace, run, config) if session.discovers else None
+    feed = _feed(session, session.feeds) if session.feeds is not None else None
     engine = Engine(
-        _engine_settings(config, only_plan=session.plan is not None),
+        _engine_settings(session),
         ledger=ledger,
         frontier=frontier,
         dispatcher=dispatcher,
         gate=_gate(workspace, config, dispatcher, session.note),
         survey=_survey(session),
         shelf=shelf,
-        control=workspace.control(project.name),
+        control=control,
         clock=now_us,
-        check_disk=lambda: workspace.check_space(config.store.reserve_mb),
+        brakes=_brakes(workspace, live, produces=session.discovers),
         on_progress=session.watch,
         note=session.note,
+        on_written=outbox.catch_up if outbox else _nothing,
+        on_held=control.say_held,
+        feed=feed,
     )
     clock = asyncio.get_running_loop().time
     names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     guard = Guard(names, consent(config, bases), routes(config), clock=clock)
     fetcher = HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
-    pool = await _pool(config, digest_settings(config), engine.digested, engine.broke)
+    read_with = digest_settings(config, only_links=session.discovers)
+    pool = await _pool(config, read_with, engine.digested, engine.broke)
     engine.attach(fetcher, pool)
+
+    def tell(command: Command) -> None:
+        if command is Command.RELOAD:
+            _reload(session, live, engine, dispatcher, bodies)
+        elif command is Command.REPORT:
+            session.note(_told(session, run, engine.snapshot()))
+        else:
+            engine.tell(command)
+        if session.relay is not None:
+            session.relay(command)
+
     try:
-        with signals(engine.tell):
+        if outbox is not None:
+            outbox.catch_up()
+        with signals(tell, more=True):
             await engine.run()
     finally:
         pool.close()
         fetcher.close()
-        workspace.control(project.name).clear()
+        if outbox is not None:
+            outbox.close()
+        if feed is not None:
+            feed.close()
+        control.clear(alone=workspace.idle_but_for(project.id))
     if engine.finish_asked:
         finished = runs.run_of(workspace.db, project, run.number)
         if finished.state is RunState.PAUSED:
             runs.finish(workspace.db, finished, "finished by hand", now_us())
+
+
+@dataclass(slots=True)
+class _Live:
+    """The settings as they are now: some change while a crawl is at work."""
+
+    config: Config
+
+
+def _nothing() -> None:
+    """Nobody follows the run."""
+
+
+def _rules_of(session: _Session) -> Rules:
+    """What is fed was judged by discovery: by links that a scraper does not follow, and in families it does not
+    see."""
+    rules = policy_rules(session.config)
+    if session.feeds is None:
+        return rules
+    return replace(rules, sitemap_only=False, park_traps=False, page_limit=None)
+
+
+def _page_type(_config: Config) -> Callable[[str], str]:
+    """What kind of page a key is."""
+    return lambda _key: "page"
+
+
+def _spool_settings(config: Config) -> SpoolSettings:
+    return SpoolSettings(round(config.spool.rotate_mb * spool.MEGABYTE), config.spool.rotate_s)
+
+
+def _outbox(workspace: Workspace, run: Run, config: Config) -> Outbox:
+    return pipeline.outbox(workspace, run.id, _spool_settings(config), _page_type(config))
+
+
+def _feed(session: _Session, source: Run) -> Feed:
+    config = session.config
+    return pipeline.feed(
+        session.workspace,
+        session.project.name,
+        source,
+        settings=_spool_settings(config),
+        page_type=_page_type(config),
+        keep=config.spool.keep,
+        follow=session.follow,
+        note=session.note,
+    )
+
+
+def _brakes(workspace: Workspace, live: _Live, *, produces: bool) -> list[Brake]:
+    disk = brakes.Limit(
+        workspace.free_space,
+        lambda: live.config.store.reserve_mb * 1e6,
+        brakes.disk_reason,
+        time.monotonic,
+        enough=True,
+    )
+    if not produces:
+        return [disk]
+    backlog = brakes.Limit(
+        workspace.backlog, lambda: live.config.spool.max_backlog_gb * 1e9, brakes.backlog_reason, time.monotonic
+    )
+    return [disk, backlog]
+
+
+def _reload(session: _Session, live: _Live, engine: Engine, dispatcher: Dispatcher, bodies: BodyStore) -> None:
+    """Read the settings again, as at the start; put in force what can be, and say what cannot."""
+    try:
+        config, _ = configure(session.project, session.request)
+    except OrbwebError as error:
+        session.note(f"not reloaded, all stays as it was: {error}")
+        return
+    found = reload.changes(configuration.values(live.config), configuration.values(config))
+    live.config = config
+    _raise_file_limit(config.limits.workers)
+    budget = config.limits.budget if session.feeds is None else session.config.limits.budget
+    engine.adjust(workers=config.limits.workers, group_s=config.engine.group_ms / 1000, budget=budget)
+    dispatcher.adjust(_dispatch_settings(config))
+    if isinstance(bodies, FileStore):
+        bodies.compress(config.store.compress)
+    session.note(reload.told(found, str(session.request.config_file or "settings")))
+
+
+def _told(session: _Session, run: Run, now: Snapshot) -> str:
+    """What SIGUSR1 asks for."""
+    lines = [
+        f"{session.project.name}: run {run.number}, {now.visited} visited, {now.pages} pages, {now.failed} failed,"
+        f" {now.queued} queued, {now.in_flight} under way, {now.rate:.1f}/s, {now.seconds:.0f} s",
+        f"  held: {now.held_by}" if now.held else "  stopping" if now.stopping else "  at work",
+    ]
+    between = session.workspace.spool(session.project.name)
+    if between is not None:
+        mark = between["bookmark"]
+        shown = f"{mark['file']} byte {mark['offset']}" if mark else "none"
+        lines.append(f"  spool: {between['backlog_bytes']} bytes not scraped, bookmark {shown}")
+    return "\n".join(lines)
 
 
 def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:
@@ -611,7 +838,7 @@ def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: No
 
 def _survey(session: _Session) -> Survey | None:
     config = session.config
-    if config.sitemap.mode == "off" or config.limits.max_depth == 0:
+    if config.sitemap.mode == "off" or config.limits.max_depth == 0 or session.feeds is not None:
         return None
     settings = SurveySettings(
         max_files=config.sitemap.max_files,
@@ -679,7 +906,8 @@ def _egress(session: _Session, bases: Sequence[Base], names: Names) -> Egress:
     )
 
 
-def _engine_settings(config: Config, *, only_plan: bool) -> EngineSettings:
+def _engine_settings(session: _Session) -> EngineSettings:
+    config = session.config
     return EngineSettings(
         workers=config.limits.workers,
         window=config.engine.window,
@@ -694,9 +922,9 @@ def _engine_settings(config: Config, *, only_plan: bool) -> EngineSettings:
         longest_wait_s=config.fetch.max_retry_after_s,
         defer_s=config.engine.defer_s,
         url_rules=url_rules(config),
-        resources=Resources(config.resources.mode),
+        resources=session.resources,
         relaxed=config.engine.order == "relaxed",
-        only_plan=only_plan,
+        only_plan=session.plan is not None,
     )
 
 

@@ -33,6 +33,7 @@ class EndedBy(StrEnum):
     EXHAUSTED = "exhausted"
     BUDGET = "budget"
     PAGE_LIMIT = "page_limit"
+    DRAINED = "drained"
     CANCELLED = "cancelled"
     ERROR = "error"
     CRASHED = "crashed"
@@ -59,11 +60,11 @@ RUN_MOVES: Mapping[tuple[RunState, RunState], str] = {
     (
         RunState.COMPLETED,
         RunState.PAUSED,
-    ): "reopened: failed URLs are to be retried, parked ones released, or damaged ones fetched again",
+    ): "reopened: failed URLs are to be retried, parked ones released, damaged ones fetched, or more is spooled",
 }
 
 CRAWL_MOVES: Mapping[tuple[CrawlState, CrawlState], str] = {
-    (CrawlState.IN_PROGRESS, CrawlState.COMPLETED): "exhausted, budget or page_limit",
+    (CrawlState.IN_PROGRESS, CrawlState.COMPLETED): "exhausted, budget, page_limit or drained",
     (CrawlState.IN_PROGRESS, CrawlState.FAILED): "cancelled, error, or crashed (settled at the next start)",
 }
 
@@ -92,6 +93,7 @@ ENDING_STATE: Mapping[EndedBy, CrawlState] = {
     EndedBy.EXHAUSTED: CrawlState.COMPLETED,
     EndedBy.BUDGET: CrawlState.COMPLETED,
     EndedBy.PAGE_LIMIT: CrawlState.COMPLETED,
+    EndedBy.DRAINED: CrawlState.COMPLETED,
     EndedBy.CANCELLED: CrawlState.FAILED,
     EndedBy.ERROR: CrawlState.FAILED,
     EndedBy.CRASHED: CrawlState.FAILED,

@@ -45,6 +45,7 @@ class SkipReason(StrEnum):
     SITEMAP_ONLY = "sitemap_only"
     PAGE_LIMIT = "page_limit"
     FINISHED = "finished"
+    LEFT = "left_to_discovery"
 
 
 class FailKind(StrEnum):
@@ -294,6 +295,10 @@ class Refused:
 
     reason: SkipReason
     rule: str
+
+
+NO_BODY = b""
+"""Instead of a hash: the body is not to be kept."""
 
 
 class Blob(NamedTuple):

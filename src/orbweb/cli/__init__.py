@@ -30,6 +30,7 @@ def main() -> None:
     """
     gc.disable()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    from orbweb.cli import services  # noqa: F401 - its commands
     from orbweb.cli.commands import only
 
     try:
