@@ -169,12 +169,15 @@ def scrape(
     workspace: Workspace,
     request: Request,
     *,
-    follow: bool = False,
+    follows: Callable[[], bool] = lambda: False,
     watch: Watch,
     note: Note,
     relay: Relay | None = None,
 ) -> Report:
-    """Visit what discovery has spooled, run after run, until there is no more; with `follow`, until stopped."""
+    """Visit what discovery has spooled, run after run, until there is no more and it `follows` no longer.
+
+    What it is told by signals goes to `relay` too.
+    """
     note = _discreet(note)
     name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project))
     with workspace.own(name):
@@ -183,12 +186,17 @@ def scrape(
             source = pipeline.due_run(workspace, name)
             if source is not None:
                 report = _scrape(
-                    workspace, name, source, request, follow=follow, watch=watch, note=note, relay=relay
+                    workspace, name, source, request, follows=follows, watch=watch, note=note, relay=relay
                 )
                 if report["run_state"] != RunState.COMPLETED:
                     return report
-            elif not follow or not _next_comes(workspace, name):
+            elif not follows() or not _waited(workspace, name, follows):
                 return report or _nothing_spooled(name)
+
+
+def has_work(workspace: Workspace, name: str) -> bool:
+    """Whether discovery has begun a run that is not scraped."""
+    return pipeline.due_run(workspace, name) is not None
 
 
 def _nothing_spooled(name: str) -> Report:
@@ -198,10 +206,10 @@ def _nothing_spooled(name: str) -> Report:
     )
 
 
-def _next_comes(workspace: Workspace, name: str) -> bool:
-    """Wait for the next run of discovery; False if stopped."""
+def _waited(workspace: Workspace, name: str, follows: Callable[[], bool]) -> bool:
+    """Wait for the next run of discovery, as long as it follows; False if stopped."""
     control = workspace.control(name, Kind.SCRAPER)
-    come = pipeline.wait_for(lambda: pipeline.due_run(workspace, name) is not None, control)
+    come = pipeline.wait_for(lambda: has_work(workspace, name) or not follows(), control)
     if not come:
         control.clear(alone=not any(workspace.owner(each + DISCOVERY) for each in pipeline.pipelines(workspace)))
     return come
@@ -213,7 +221,7 @@ def _scrape(
     source: Run,
     request: Request,
     *,
-    follow: bool,
+    follows: Callable[[], bool],
     watch: Watch,
     note: Note,
     relay: Relay | None,
@@ -231,7 +239,7 @@ def _scrape(
     project = runs.save_project(workspace.db, name, settings, urls_given, now_us())
     if paused is not None:
         note(f"going on with run {paused.number} of {name}, {_queued(workspace, paused)} URLs queued")
-    session = _Session(workspace, project, config, secrets, watch, note, request, source, follow, relay)
+    session = _Session(workspace, project, config, secrets, watch, note, request, source, follows, relay)
     return _hold(session, paused, bases)
 
 
@@ -562,7 +570,7 @@ class _Session:
     note: Note
     request: Request
     feeds: Run | None = None
-    follow: bool = False
+    follows: Callable[[], bool] = lambda: False
     relay: Relay | None = None
 
     @property
@@ -764,7 +772,7 @@ def _feed(session: _Session, source: Run) -> Feed:
         settings=_spool_settings(config),
         page_type=_page_type(config),
         keep=config.spool.keep,
-        follow=session.follow,
+        follows=session.follows,
         note=session.note,
     )
 

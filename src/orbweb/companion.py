@@ -72,6 +72,9 @@ class Companion:
             time.sleep(LOOK_S)
         return self._process.poll() in (None, 0, 3, 4)
 
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def tell(self, command: Command) -> None:
         """Pass a command on."""
         if command in TOLD and self._process.poll() is None:

@@ -143,7 +143,7 @@ def feed(
     settings: SpoolSettings,
     page_type: PageType,
     keep: str,
-    follow: bool,
+    follows: Callable[[], bool],
     note: Note,
 ) -> Feed:
     """What a scraper draws from, for one run of discovery."""
@@ -166,7 +166,7 @@ def feed(
             return Ahead.MORE
         if state is RunState.COMPLETED:
             return Ahead.MORE if alive and spools.is_behind(workspace.db, run.id) else Ahead.OVER
-        return Ahead.MORE if alive or follow else Ahead.NOTHING
+        return Ahead.MORE if alive or follows() else Ahead.NOTHING
 
     directory = workspace.path / spool.DISCOVERIES
     start = _bookmark(workspace, run, _files(workspace, run), note)

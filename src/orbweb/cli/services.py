@@ -31,6 +31,7 @@ SEVERITY = (1, 2, 5, 4, 3, 0)
 def _with_options_of_crawl(command: Callable[..., None]) -> Callable[..., None]:
     """The command takes what `crawl` takes."""
     command.__wrapped__ = commands.crawl  # type: ignore[attr-defined]
+    command.__annotations__ = commands.crawl.__annotations__
     return command
 
 
@@ -89,7 +90,7 @@ def scrape(
         (), project, config, commands._pace(budget, workers, processes, rate), refresh=refresh
     )
     with commands._open(workspace, create=follow) as there, Display(quiet=no_progress) as display:
-        report = application.scrape(there, request, follow=follow, watch=display.watch, note=display.note)
+        report = application.scrape(there, request, follows=lambda: follow, watch=display.watch, note=display.note)
     output.emit(report, output.crawl_text, as_json=as_json)
     raise typer.Exit(application.exit_code(report))
 
@@ -116,10 +117,15 @@ def run(**options: Any) -> None:
             lambda line: None if quiet else display.note(f"discovery: {line}"),
         )
         with discovery, commands._open(path, create=True) as there:
-            if discovery.begins(lambda: there.owner(f"{name}.discovery") is not None):
+            if discovery.begins(lambda: application.has_work(there, name)) and application.has_work(there, name):
                 request = application.Request((), name, options["config"], refresh=options["refresh"])
                 report = application.scrape(
-                    there, request, watch=display.watch, note=display.note, relay=discovery.tell
+                    there,
+                    request,
+                    follows=discovery.is_running,
+                    watch=display.watch,
+                    note=display.note,
+                    relay=discovery.tell,
                 )
     codes = [discovery.exit_code, *([application.exit_code(report)] if report else [])]
     if report is not None:

@@ -726,11 +726,11 @@ SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND id = :id;
 
 -- name: spool_files
 -- Few: a file is begun once a run, and when one is full.
-SELECT name, run_id, visit, size FROM spools ORDER BY name;
+SELECT name, run_id, visit, size FROM spools ORDER BY LENGTH(name), name;
 
 -- name: latest_spool_file
 -- Where discovery goes on writing.
-SELECT name, run_id, visit, size FROM spools WHERE run_id = :run_id ORDER BY name DESC LIMIT 1;
+SELECT name, run_id, visit, size FROM spools WHERE run_id = :run_id ORDER BY LENGTH(name) DESC, name DESC LIMIT 1;
 
 -- name: add_spool_file
 -- A file has a row before it has a line, so that its run is known.
