@@ -600,6 +600,9 @@ def _hold(
     control, alone = workspace.control(session.project.name), workspace.idle_but_for(session.project.id)
     for stale in control.clear(alone=alone):
         note(f"removed {stale}, left over from an earlier crawl")
+    if session.discovers:
+        config = session.config
+        pipeline.write_owed(workspace, session.project, _spool_settings(config), _page_type(config))
     manner = _manner(session)
     run, crawl_id = _open_run(
         workspace, session.project, session.config, paused, bases, manner, recalls, due_only=due_only

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 from orbweb import spool
 from orbweb.control import Command, ControlFiles, signals
@@ -135,6 +136,14 @@ def outbox(workspace: Workspace, run_id: int, settings: SpoolSettings, page_type
     return Outbox(workspace.db, workspace.path, run_id, settings, page_type=page_type, clock=time.time)
 
 
+def write_owed(workspace: Workspace, project: Project, settings: SpoolSettings, page_type: PageType) -> None:
+    """Write what earlier runs of a discovery, killed at a bad moment, have left unsaid."""
+    for run in runs.runs_of(workspace.db, project.id):
+        if spools.is_behind(workspace.db, run.id):
+            with closing(outbox(workspace, run.id, settings, page_type)) as owed:
+                owed.catch_up()
+
+
 def feed(
     workspace: Workspace,
     name: str,
@@ -152,9 +161,7 @@ def feed(
     def write_what_is_owed() -> None:
         try:
             with workspace.own(discovery.name):
-                owed = outbox(workspace, run.id, settings, page_type)
-                owed.catch_up()
-                owed.close()
+                write_owed(workspace, discovery, settings, page_type)
         except Busy:
             return
 

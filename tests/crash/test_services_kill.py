@@ -169,3 +169,12 @@ def test_a_scraper_killed_at_a_point(reference: Reference, cli: Cli, fault: str)
     cli(*reference.discover(), "--no-progress").ok(3)
     assert cli("scrape", env={"ORBWEB_FAULT": fault}).code == -signal.SIGKILL
     _finish(cli, reference)
+
+
+def test_lines_that_a_killed_discovery_owes_are_written_by_the_next(reference: Reference, cli: Cli) -> None:
+    assert cli(*reference.discover(), env={"ORBWEB_FAULT": "crawl_ended:1"}).code == -signal.SIGKILL
+    assert len(_lines(cli.workspace)) < len(reference.urls)
+    cli(*reference.discover(), "--budget", 3, "--no-progress").ok(4)
+    assert len(_lines(cli.workspace)) == len(reference.urls) + 3
+    assert cli("scrape", "--json", "--no-progress").ok(4).json["run"] == 2
+    assert cli.ask("runs", "site", "--json").json[0]["state"] == "completed"
