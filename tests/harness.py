@@ -25,7 +25,10 @@ from typing import Any
 from orbweb.cli import main
 
 ORBWEB = [sys.executable, "-m", "orbweb"]
-WORK = ("crawl", "resume", "recrawl", "retry", "finish", "queue", "rules")
+WORK = (
+    *("crawl", "discover", "scrape", "run", "resume", "recrawl"),
+    *("retry", "finish", "queue", "rules"),
+)
 REPORTS = (
     *("status", "runs", "queue", "pages", "show", "explain", "failed", "manifest", "rules"),
     *("validate-policy", "index"),
@@ -168,7 +171,8 @@ NEVER = {
         WHERE (urls.state IN ('visited', 'failed')) <> (visits.number IS NOT NULL)""",
     "a page without its body": """
         SELECT visits.run_id, visits.url_id FROM visits LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
-        WHERE visits.role <> '-' AND bodies.sha256 IS NULL""",
+        JOIN runs ON runs.id = visits.run_id JOIN projects ON projects.id = runs.project_id
+        WHERE visits.role <> '-' AND (bodies.sha256 IS NULL) <> (projects.name LIKE '%.discovery')""",
     "a page without its document": """
         SELECT run_id, url_id FROM pages WHERE document NOT IN (SELECT sha256 FROM documents)""",
     "a crawl beyond its budget": "SELECT run_id, number, budget FROM crawls WHERE visited + failed > budget",
@@ -178,7 +182,7 @@ NEVER = {
     "a crawl whose state is not that of its ending": """
         SELECT run_id, number, state, ended_by FROM crawls WHERE state <> CASE
         WHEN ended_by IS NULL THEN 'in_progress'
-        WHEN ended_by IN ('exhausted', 'budget', 'page_limit') THEN 'completed' ELSE 'failed' END""",
+        WHEN ended_by IN ('exhausted', 'budget', 'page_limit', 'drained') THEN 'completed' ELSE 'failed' END""",
     "a completed run with queued URLs, or a paused one without work": """
         SELECT id, number, state FROM runs WHERE (state = 'completed' OR (state = 'paused' AND surveyed))
         AND (state = 'completed') = EXISTS (SELECT 1 FROM urls WHERE run_id = runs.id AND state = 'queued')""",

@@ -1,8 +1,9 @@
 """Composition: the only place that builds things.
 
-`crawl`, `resume` and `recrawl` turn base URLs and settings into an engine at work on a run. Always holds: the
-project is owned by this process while it works; whatever happens, the run is left in a state from which `resume`
-goes on.
+`crawl`, `resume` and `recrawl` turn base URLs and settings into an engine at work on a run; for a project whose
+name ends with `.discovery` that is discovery, which keeps no bodies and writes the spool. `scrape` does the same
+for the lines of the spool. Always holds: the project is owned by this process while it works; whatever happens,
+the run is left in a state from which `resume` goes on.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from orbweb import __version__, content, politeness, rejudge, seeds, urls, wire
+from orbweb import __version__, brakes, content, pipeline, politeness, rejudge, reload, seeds, spool, urls, wire
 from orbweb import config as configuration
 from orbweb.addresses import normal, not_public
 from orbweb.adoption import Bodies, Home
 from orbweb.adoption import adopt as adopt_state
+from orbweb.brakes import Brake
 from orbweb.config import Config
 from orbweb.content.tokens import tokenizer
-from orbweb.control import Command, signals
+from orbweb.control import Command, Kind, signals
 from orbweb.digest import Digester, DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
@@ -35,6 +37,7 @@ from orbweb.errors import Busy, ConfigError, NothingToDo, OrbwebError, StoreErro
 from orbweb.events import Reading, Snapshot
 from orbweb.extraction import Extraction
 from orbweb.failpoints import failpoint
+from orbweb.feed import Feed
 from orbweb.fetch import Fetcher
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
@@ -61,14 +64,16 @@ from orbweb.rejudge import Change, Terms
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
+from orbweb.spool import Outbox, SpoolSettings
 from orbweb.statefiles import Folder
 from orbweb.store import Ending, UrlRow, end, outline, reports, runs
 from orbweb.store import robots as robots_memory
 from orbweb.store.blobs import BodyStore, Discarded
+from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.recording import Recording
 from orbweb.store.reports import Report
-from orbweb.store.runs import Base, Manner, Project, Run
+from orbweb.store.runs import DISCOVERY, Base, Manner, Project, Run
 from orbweb.store.segments import SegmentStore
 from orbweb.survey import Survey, SurveySettings
 from orbweb.urls import TRACKING_PARAMS, Target, UrlRules
@@ -76,6 +81,7 @@ from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace, now_us
 
 Watch = Callable[[Snapshot], None]
 Note = Callable[[str], None]
+Relay = Callable[[Command], None]
 
 SPARE_FILES = 128
 MOST_PROCESSES = 4
@@ -109,9 +115,10 @@ class Plan:
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run, or go on with the paused one."""
-    note, port = _discreet(note), request.metrics_port
+    note = _discreet(note)
     request = completed(workspace, request, note)
     name = _name(workspace, request)
+    pipeline.check_role(workspace, name)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
         config, settings, secrets = _ready(known, request)
@@ -131,15 +138,16 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             paused = None
         urls_given = [base.url for base in bases]
         project, paused = _take_up(workspace, name, config, settings, urls_given, paused, note)
-        session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh, port)
+        session = _Session(workspace, project, config, secrets, watch, note, request)
         return _go_on(session, paused) if paused is not None else _hold(session, None, bases)
 
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Go on with the paused run; an error if there is none."""
-    note, port = _discreet(note), request.metrics_port
+    note = _discreet(note)
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
+    pipeline.check_role(workspace, name)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
         _catch_up(workspace, known, config)
@@ -148,15 +156,16 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
         if latest is None:
             raise _nothing_to_resume(known, None)
         project, run = _take_up(workspace, name, config, settings, known.bases, latest, note)
-        session = _Session(workspace, project, config, secrets, watch, note, None, request.refresh, port)
+        session = _Session(workspace, project, config, secrets, watch, note, request)
         return _go_on(session, run or latest)
 
 
 def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run that visits what the latest one knew first, in its order; an error if that one is paused."""
-    note, port = _discreet(note), request.metrics_port
+    note = _discreet(note)
     name = _name(workspace, request)
     known = runs.project(workspace.db, name)
+    pipeline.check_role(workspace, name)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
         bases = seeds.base_urls(known.bases, url_rules(config))
@@ -173,7 +182,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
             note(f"run {paused.number} of {name} is finished, {given_up} URLs left to the recrawl")
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        session = _Session(workspace, project, config, secrets, watch, note, None, request.refresh, port)
+        session = _Session(workspace, project, config, secrets, watch, note, request)
         if request.replay:
             session = replace(session, replays=_Replays(latest, url_rules(configure(known, Request())[0])))
         return _hold(session, None, bases, latest, due_only=request.due)
@@ -243,6 +252,91 @@ def _rules_report(workspace: Workspace, project: Project, change: Change | None)
     }
 
 
+def scrape(
+    workspace: Workspace,
+    request: Request,
+    *,
+    follows: Callable[[], bool] = lambda: False,
+    watch: Watch,
+    note: Note,
+    relay: Relay | None = None,
+) -> Report:
+    """Visit what discovery has spooled, run after run, until there is no more and it `follows` no longer.
+
+    What it is told by signals goes to `relay` too.
+    """
+    note = _discreet(note)
+    name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project))
+    with workspace.own(name):
+        report = None
+        while True:
+            source = pipeline.due_run(workspace, name)
+            if source is not None:
+                report = _scrape(
+                    workspace, name, source, request, follows=follows, watch=watch, note=note, relay=relay
+                )
+                if report["run_state"] != RunState.COMPLETED:
+                    return report
+            elif not follows() or not _waited(workspace, name, follows):
+                return report or _nothing_spooled(name)
+
+
+def has_work(workspace: Workspace, name: str) -> bool:
+    """Whether discovery has begun a run that is not scraped."""
+    return pipeline.due_run(workspace, name) is not None
+
+
+def _nothing_spooled(name: str) -> Report:
+    raise NothingToDo(
+        f"there is nothing to scrape for project {name!r}: all that was discovered is scraped. "
+        f"`orbweb discover --project {name} --new-run` looks again."
+    )
+
+
+def _waited(workspace: Workspace, name: str, follows: Callable[[], bool]) -> bool:
+    """Wait for the next run of discovery, as long as it follows; False if stopped."""
+    control = workspace.control(name, Kind.SCRAPER)
+    come = pipeline.wait_for(lambda: has_work(workspace, name) or not follows(), control)
+    if not come:
+        control.clear(alone=not any(workspace.owner(each + DISCOVERY) for each in pipeline.pipelines(workspace)))
+    return come
+
+
+def _scrape(
+    workspace: Workspace,
+    name: str,
+    source: Run,
+    request: Request,
+    *,
+    follows: Callable[[], bool],
+    watch: Watch,
+    note: Note,
+    relay: Relay | None,
+) -> Report:
+    """One run, for one run of discovery. Settings of discovery hold, but for how much it may find."""
+    discovery = runs.project(workspace.db, name + DISCOVERY)
+    own = runs.find_project(workspace.db, name)
+    taken = configuration.merge(own.settings if own else {}, _handed_on(discovery.settings))
+    config, settings, secrets = _ready(replace(own or discovery, settings=taken), request)
+    budget = (request.settings or {}).get("limits", {}).get("budget")
+    config = config.model_copy(update={"limits": config.limits.model_copy(update={"budget": budget})})
+    paused = _paused_run(workspace, own, note)
+    urls_given = [base.url for base in runs.bases_of(workspace.db, source.id)]
+    bases = seeds.base_urls(urls_given, url_rules(config))
+    project = runs.save_project(workspace.db, name, settings, urls_given, now_us())
+    if paused is not None:
+        note(f"going on with run {paused.number} of {name}, {_queued(workspace, paused)} URLs queued")
+    session = _Session(workspace, project, config, secrets, watch, note, request, source, follows, relay)
+    return _hold(session, paused, bases)
+
+
+def _handed_on(settings: Mapping[str, Any]) -> dict[str, Any]:
+    limits = {
+        key: value for key, value in settings.get("limits", {}).items() if key not in ("budget", "page_limit")
+    }
+    return {**settings, "limits": limits}
+
+
 def extract(
     workspace: Workspace,
     request: Request,
@@ -254,6 +348,8 @@ def extract(
 ) -> Report:
     """Read the stored pages of a run again: those that another extractor read, or all of them."""
     known = runs.project(workspace.db, _name(workspace, request))
+    if known.name.endswith(DISCOVERY):
+        raise UsageError(f"project {known.name!r} keeps no bodies: there is nothing to read again")
     with workspace.own(known.name):
         config, _ = configure(known, request)
         if runs.settle_crashed(workspace.db, known.id, now_us()):
@@ -391,10 +487,12 @@ def adopt(
     with workspace.own(name):
         if not workspace.idle_but_for(0):
             raise Busy(f"a crawl is running in {workspace.path}: import when it has ended, or elsewhere")
+        found_at = [base.url for base in intake.bases]
+        resources = Resources(config.resources.mode)
         home = Home(
             name,
             json.dumps(settings, sort_keys=True),
-            _manner_of(config, [base.url for base in intake.bases], refresh=False),
+            _manner_of(config, found_at, digest_settings(config), resources, refresh=False),
             url_rules(config),
             _new_bodies(workspace, config),
             now_us(),
@@ -654,9 +752,9 @@ def _reads_sitemaps(config: Config) -> bool:
     return config.sitemap.mode != "off" and config.limits.max_depth != 0
 
 
-def policy_of(workspace: Workspace, config: Config, run: Run, bases: Sequence[Base]) -> Policy:
+def policy_of(workspace: Workspace, rules: Rules, run: Run, bases: Sequence[Base]) -> Policy:
     """The policy of a run as it stands: with what its groups have admitted."""
-    policy = Policy(policy_rules(config), [base.scope_key for base in bases])
+    policy = Policy(rules, [base.scope_key for base in bases])
     if policy.has_caps:
         policy.recount(key for _, key, *_ in workspace.db.each("admitted_urls", run_id=run.id))
     return policy
@@ -668,9 +766,11 @@ def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None
     return Robots.parse(file.body, product_token(config.user_agent)).refusal(url) if file else None
 
 
-def digest_settings(config: Config) -> DigestSettings:
-    resources = Resources(config.resources.mode) is not Resources.OFF
-    return DigestSettings(url_rules(config), product_token(config.user_agent), resources, config.content.tokens)
+def digest_settings(config: Config, *, only_links: bool = False) -> DigestSettings:
+    resources = Resources(config.resources.mode) is not Resources.OFF and not only_links
+    return DigestSettings(
+        url_rules(config), product_token(config.user_agent), resources, config.content.tokens, only_links
+    )
 
 
 def routes(config: Config) -> dict[str, tuple[str, str]]:
@@ -743,12 +843,16 @@ def _recall(
 
 
 def _manner(session: _Session) -> Manner:
-    return _manner_of(session.config, session.project.bases, refresh=session.refresh)
+    digesting = digest_settings(session.config, only_links=session.discovers)
+    return _manner_of(
+        session.config, session.project.bases, digesting, session.resources, refresh=session.request.refresh
+    )
 
 
-def _manner_of(config: Config, bases: Sequence[str], *, refresh: bool) -> Manner:
-    settings = wire.encode_settings(digest_settings(config))
-    read_with = _fingerprint([__version__, content.VERSION, settings, config.resources.mode])
+def _manner_of(
+    config: Config, bases: Sequence[str], digesting: DigestSettings, resources: Resources, *, refresh: bool
+) -> Manner:
+    read_with = _fingerprint([__version__, content.VERSION, wire.encode_settings(digesting), resources.value])
     return Manner(asked_as(config, bases), read_with, refresh)
 
 
@@ -844,10 +948,29 @@ class _Session:
     secrets: _Secrets
     watch: Watch
     note: Note
-    plan: Plan | None = None
-    refresh: bool = False
-    metrics_port: int | None = None
+    request: Request
+    feeds: Run | None = None
+    follows: Callable[[], bool] = lambda: False
+    relay: Relay | None = None
     replays: _Replays | None = None
+
+    @property
+    def plan(self) -> Plan | None:
+        return self.request.plan
+
+    @property
+    def discovers(self) -> bool:
+        """Whether this crawl finds what another one scrapes: pages only, and nothing of them is kept."""
+        return self.project.name.endswith(DISCOVERY)
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether nothing of this crawl is to be left."""
+        return self.plan is not None or self.replays is not None
+
+    @property
+    def resources(self) -> Resources:
+        return Resources.OFF if self.discovers else Resources(self.config.resources.mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -879,9 +1002,13 @@ def _hold(
 ) -> Report:
     """Work on a new run, or on the paused one, until the crawl ends; its report."""
     workspace, note = session.workspace, session.note
-    for stale in workspace.control(session.project.name).clear():
+    control, alone = workspace.control(session.project.name), workspace.idle_but_for(session.project.id)
+    for stale in control.clear(alone=alone):
         note(f"removed {stale}, left over from an earlier crawl")
     _introduce(session.config, session.project.bases, note)
+    if session.discovers:
+        config = session.config
+        pipeline.write_owed(workspace, session.project, _spool_settings(config), _page_type(config))
     manner = _manner(session)
     run, crawl_id = _open_run(
         workspace, session.project, session.config, paused, bases, manner, recalls, due_only=due_only
@@ -917,7 +1044,6 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
 
 async def _work(session: _Session, run: Run, manner: Manner) -> None:
     workspace, config = session.workspace, session.config
-    workspace.check_space(config.store.reserve_mb)
     _raise_file_limit(config.limits.workers)
     bodies = _bodies(workspace, session.project, config) if session.replays is None else Discarded()
     limiter = workspace.limiter()
@@ -930,7 +1056,8 @@ async def _work(session: _Session, run: Run, manner: Manner) -> None:
                 session, run = _with_new_rules(session, run)
             chronicle.finish()
     finally:
-        workspace.control(session.project.name).clear()
+        alone = workspace.idle_but_for(session.project.id)
+        workspace.control(session.project.name).clear(alone=alone)
         shelf.captures.close()
         bodies.close()
         limiter.close()
@@ -938,15 +1065,28 @@ async def _work(session: _Session, run: Run, manner: Manner) -> None:
 
 def _chronicle(session: _Session, run: Run) -> Chronicle:
     """The files and counters that follow the crawl. A plan leaves nothing."""
-    config, plan = session.config, session.plan is not None or session.replays is not None
-    wanted = Wanted() if plan else outputs_wanted(config)
+    config = session.config
     metrics = MetricsSettings(
-        0.0 if plan else config.metrics.flush_interval_sec, host=config.metrics.host, port=session.metrics_port
+        0.0 if session.is_trial else config.metrics.flush_interval_sec,
+        "crawler" if session.feeds is None else "scraper",
+        host=config.metrics.host,
+        port=session.request.metrics_port,
     )
+    wanted = _wanted(session)
     chronicle = Chronicle(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
     if chronicle.port is not None:
         session.note(f"metrics at http://{config.metrics.host}:{chronicle.port}/metrics")
     return chronicle
+
+
+def _wanted(session: _Session) -> Wanted:
+    """Discovery tells of links, scraping of pages, a crawl of both; a trial of nothing."""
+    wanted = outputs_wanted(session.config)
+    if session.is_trial:
+        return Wanted()
+    if session.discovers:
+        return replace(wanted, pages=False, metadata=False)
+    return wanted if session.feeds is None else replace(wanted, edges=False, metadata=False)
 
 
 def outputs_wanted(config: Config) -> Wanted:
@@ -984,7 +1124,7 @@ async def _crawl(
     """Whether the crawl has ended; if not, it is to go on by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
-    policy = policy_of(workspace, config, run, bases)
+    policy = policy_of(workspace, _rules_of(session), run, bases)
     frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url, clock=now_us)
     ledger = Ledger(
         workspace.db,
@@ -994,35 +1134,61 @@ async def _crawl(
         policy=policy,
         frontier=frontier,
         bodies=bodies,
-        keeps_resources=Resources(config.resources.mode) is Resources.STORE,
+        keeps_resources=session.resources is Resources.STORE,
         lane_of=_lane_of(config),
         by_site=config.engine.order == "relaxed" and session.plan is None,
+        url_rules=url_rules(config),
+        is_fed=session.feeds is not None,
         clock=now_us,
     )
     dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)
+    control, live = workspace.control(project.name), _Live(config)
+    outbox = _outbox(workspace, run, config) if session.discovers else None
+    feed = _feed(session, session.feeds) if session.feeds is not None else None
     engine = Engine(
-        _engine_settings(config, by_level=policy.has_scores, only_plan=session.plan is not None),
+        _engine_settings(session, by_level=policy.has_scores),
         ledger=ledger,
         frontier=frontier,
         dispatcher=dispatcher,
         gate=_gate(workspace, config, dispatcher, session.note),
         survey=_survey(session),
         shelf=shelf,
-        control=workspace.control(project.name),
+        control=control,
         clock=now_us,
-        check_disk=lambda: workspace.check_space(config.store.reserve_mb),
+        brakes=_brakes(workspace, live, produces=session.discovers),
         on_progress=_both(session.watch, chronicle.watch),
         note=session.note,
+        on_written=outbox.catch_up if outbox else _nothing,
+        on_held=control.say_held,
+        feed=feed,
     )
     fetcher = _fetcher(session, bases, shelf, engine)
-    pool = await _pool(config, digest_settings(config), engine.digested, engine.broke)
+    read_with = digest_settings(config, only_links=session.discovers)
+    pool = await _pool(config, read_with, engine.digested, engine.broke)
     engine.attach(fetcher, pool)
+
+    def tell(command: Command) -> None:
+        if command is Command.RELOAD:
+            _reload(session, live, engine, dispatcher, bodies)
+        elif command is Command.REPORT:
+            session.note(_told(session, run, engine.snapshot()))
+        else:
+            engine.tell(command)
+        if session.relay is not None:
+            session.relay(command)
+
     try:
-        with signals(engine.tell):
+        if outbox is not None:
+            outbox.catch_up()
+        with signals(tell, more=True):
             ending = await engine.run()
     finally:
         pool.close()
         fetcher.close()
+        if outbox is not None:
+            outbox.close()
+        if feed is not None:
+            feed.close()
     if ending is None:
         return False
     if engine.finish_asked:
@@ -1096,6 +1262,99 @@ def _both(watch: Watch, also: Watch) -> Watch:
     return told
 
 
+@dataclass(slots=True)
+class _Live:
+    """The settings as they are now: some change while a crawl is at work."""
+
+    config: Config
+
+
+def _nothing() -> None:
+    """Nobody follows the run."""
+
+
+def _rules_of(session: _Session) -> Rules:
+    """What is fed was judged by discovery: by links that a scraper does not follow, and in families and groups it
+    does not see."""
+    rules = policy_rules(session.config)
+    if session.feeds is None:
+        return rules
+    return replace(
+        rules, sitemap_only=False, park_traps=False, page_limit=None, page_types=(), scores=(), groups=()
+    )
+
+
+def _spool_settings(config: Config) -> SpoolSettings:
+    return SpoolSettings(round(config.spool.rotate_mb * spool.MEGABYTE), config.spool.rotate_s)
+
+
+def _outbox(workspace: Workspace, run: Run, config: Config) -> Outbox:
+    return pipeline.outbox(workspace, run.id, _spool_settings(config), _page_type(config))
+
+
+def _feed(session: _Session, source: Run) -> Feed:
+    config = session.config
+    return pipeline.feed(
+        session.workspace,
+        session.project.name,
+        source,
+        settings=_spool_settings(config),
+        page_type=_page_type(config),
+        keep=config.spool.keep,
+        follows=session.follows,
+        note=session.note,
+    )
+
+
+def _brakes(workspace: Workspace, live: _Live, *, produces: bool) -> list[Brake]:
+    disk = brakes.Limit(
+        workspace.free_space,
+        lambda: live.config.store.reserve_mb * 1e6,
+        brakes.disk_reason,
+        time.monotonic,
+        enough=True,
+    )
+    if not produces:
+        return [disk]
+    backlog = brakes.Limit(
+        workspace.backlog, lambda: live.config.spool.max_backlog_gb * 1e9, brakes.backlog_reason, time.monotonic
+    )
+    return [disk, backlog]
+
+
+def _reload(session: _Session, live: _Live, engine: Engine, dispatcher: Dispatcher, bodies: BodyStore) -> None:
+    """Read the settings again, as at the start; put in force what can be, and say what cannot."""
+    try:
+        config, _ = configure(session.project, session.request)
+    except OrbwebError as error:
+        session.note(f"not reloaded, all stays as it was: {error}")
+        return
+    found = reload.changes(configuration.values(live.config), configuration.values(config))
+    live.config = config
+    _raise_file_limit(config.limits.workers)
+    budget = config.limits.budget if session.feeds is None else session.config.limits.budget
+    engine.adjust(workers=config.limits.workers, group_s=config.engine.group_ms / 1000, budget=budget)
+    dispatcher.adjust(_dispatch_settings(config))
+    if isinstance(bodies, FileStore):
+        bodies.compress(config.store.compress)
+    session.note(reload.told(found, str(session.request.config_file or "settings")))
+
+
+def _told(session: _Session, run: Run, now: Snapshot) -> str:
+    """What SIGUSR1 asks for."""
+    lines = [
+        f"{session.project.name}: run {run.number}, {now.visited} visited, {now.pages} pages, {now.failed} failed,"
+        f" {now.queued} queued, {now.in_flight} under way, {now.rate:.1f}/s, {now.seconds:.0f} s",
+        f"  held: {now.held_by}" if now.held else "  stopping" if now.stopping else "  at work",
+    ]
+    between = session.workspace.spool(session.project.name)
+    if between is not None:
+        mark = between["bookmark"]
+        shown = f"{mark['file']} byte {mark['offset']}" if mark else "none"
+        lines.append(f"  spool: {between['backlog_bytes']} bytes not scraped, bookmark {shown}")
+    return "\n".join(lines)
+
+
 def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:
     def slow_down(origin: str, delay_s: float) -> None:
         kept = min(delay_s, config.robots.max_crawl_delay_s)
@@ -1116,7 +1375,7 @@ def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: No
 
 def _survey(session: _Session) -> Survey | None:
     config = session.config
-    if not _reads_sitemaps(config):
+    if not _reads_sitemaps(config) or session.feeds is not None:
         return None
     settings = SurveySettings(
         max_files=config.sitemap.max_files,
@@ -1184,7 +1443,8 @@ def _egress(session: _Session, bases: Sequence[Base], names: Names) -> Egress:
     )
 
 
-def _engine_settings(config: Config, *, by_level: bool, only_plan: bool) -> EngineSettings:
+def _engine_settings(session: _Session, *, by_level: bool) -> EngineSettings:
+    config = session.config
     return EngineSettings(
         workers=config.limits.workers,
         window=config.engine.window,
@@ -1199,10 +1459,10 @@ def _engine_settings(config: Config, *, by_level: bool, only_plan: bool) -> Engi
         longest_wait_s=config.fetch.max_retry_after_s,
         defer_s=config.engine.defer_s,
         url_rules=url_rules(config),
-        resources=Resources(config.resources.mode),
+        resources=session.resources,
         relaxed=config.engine.order == "relaxed",
         by_level=by_level,
-        only_plan=only_plan,
+        only_plan=session.plan is not None,
     )
 
 

@@ -373,7 +373,21 @@ class Store(Section):
     file_mode: int = Field(0o600, ge=0, le=0o777)
     """Permissions of the files of the `files` layout."""
     reserve_mb: int = Field(64, ge=0)
-    """A crawl stops with `disk full` before free space falls below this."""
+    """While less disk space is free nothing is asked for; a crawl goes on when there is a quarter more."""
+
+
+class Spool(Section):
+    """What discovery hands to scraping."""
+
+    rotate_mb: float = Field(64.0, gt=0, le=100_000)
+    """A file that has grown to this is followed by another."""
+    rotate_s: float = Field(3_600.0, gt=0, le=31_536_000)
+    """So is one that is as old as this."""
+    max_backlog_gb: float = Field(1.0, gt=0, le=100_000)
+    """When more than this is not yet scraped, discovery waits until it is less than 80 % of it."""
+    keep: Literal["all", "archive", "none"] = "all"
+    """What becomes of a file when scraping has gone on to the next: it stays, goes to spool/archive, or is
+    deleted."""
 
 
 class Outputs(Section):
@@ -425,6 +439,7 @@ class Config(Section):
     store: Store = Store.model_construct()
     outputs: Outputs = Outputs.model_construct()
     metrics: Metrics = Metrics.model_construct()
+    spool: Spool = Spool.model_construct()
 
     @field_validator("user_agent")
     @classmethod
@@ -697,6 +712,16 @@ def _meanings(section: type[Section]) -> dict[str, str]:
         and isinstance(text.value, ast.Constant)
         and isinstance(text.value.value, str)
     }
+
+
+def values(section: Section, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every setting as (dotted key, value)."""
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield from values(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def _explain(problem: Any) -> str:

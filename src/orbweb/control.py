@@ -2,12 +2,14 @@
 
 `orbweb pause PROJECT` writes `control/PROJECT.pause` in the workspace; the owner of the project looks for
 it several times a second. Files named `pause` and `stop` at the top of the workspace speak to every crawl
-in it. A `stop` left over from an earlier crawl is removed at the start, with a note. Only a crawl imports the
-event loop: who merely writes a file should not wait for it.
+in it, `pause.scraper` and `stop.scraper` to those that scrape, `pause.crawler` and `stop.crawler` to all others. A
+`stop` left over from an earlier crawl is removed at the start, with a note. Only a crawl imports the event loop:
+who merely writes a file should not wait for it.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -25,15 +27,32 @@ class Command(StrEnum):
     STOP_NOW = "stop_now"
     FINISH = "finish"
     RULES = "rules"
+    RELOAD = "reload"
+    REPORT = "report"
+
+
+SIGNALS = {signal.SIGHUP: Command.RELOAD, signal.SIGUSR1: Command.REPORT}
+
+
+LIFELINE = "ORBWEB_LIFELINE"
+"""The number of an open file of this process that ends when the process that started it does."""
+
+
+class Kind(StrEnum):
+    """What a control file may be meant for, besides all crawls and those of one project."""
+
+    CRAWLER = "crawler"
+    SCRAPER = "scraper"
 
 
 class ControlFiles:
     """The control files of one project."""
 
-    def __init__(self, workspace: Path, project: str) -> None:
+    def __init__(self, workspace: Path, project: str, kind: Kind = Kind.CRAWLER) -> None:
         self._top = workspace
         self._directory = workspace / "control"
         self._project = project
+        self._kind = kind
 
     def _file(self, command: Command) -> Path:
         return self._directory / f"{self._project}.{command.value}"
@@ -46,22 +65,45 @@ class ControlFiles:
         self._directory.mkdir(mode=0o700, exist_ok=True)
         self._file(command).touch(mode=0o600)
 
-    def clear(self) -> list[Path]:
-        """Remove what an earlier crawl left; the files that were there."""
-        stale = [self._file(command) for command in Command if command not in (Command.UNPAUSE, Command.STOP_NOW)]
-        found = [path for path in [*stale, self._top / "stop"] if path.exists()]
+    def _at_top(self, command: Command) -> list[Path]:
+        return [self._top / command.value, self._top / f"{command.value}.{self._kind.value}"]
+
+    def clear(self, *, alone: bool = True) -> list[Path]:
+        """Remove what an earlier crawl left; which files. Unless it is alone, others must see `stop`."""
+        stale = [self._file(command) for command in (Command.PAUSE, Command.STOP, Command.FINISH, Command.RULES)]
+        found = [path for path in [*stale, *(self._at_top(Command.STOP) if alone else ())] if path.exists()]
         for path in found:
             path.unlink(missing_ok=True)
+        self.say_held(None)
         return found
 
-    def paused(self) -> bool:
-        return self._file(Command.PAUSE).exists() or (self._top / "pause").exists()
+    def paused(self) -> str | None:
+        """By which file; None if there is none."""
+        files = [self._file(Command.PAUSE), *self._at_top(Command.PAUSE)]
+        found = next((path for path in files if path.exists()), None)
+        return f"paused by {found.relative_to(self._top)}" if found is not None else None
+
+    def say_held(self, reason: str | None) -> None:
+        """Let others know why the crawl is held; None: it is not."""
+        path = self._directory / f"{self._project}.held"
+        if reason is None:
+            path.unlink(missing_ok=True)
+        else:
+            self._directory.mkdir(mode=0o700, exist_ok=True)
+            path.write_text(reason, encoding="utf-8")
+
+    def held_by(self) -> str | None:
+        """Why the crawl that runs is held, as it said."""
+        try:
+            return (self._directory / f"{self._project}.held").read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
 
     def asked(self) -> Command | None:
         """FINISH, STOP, RULES, or nothing."""
         if self._file(Command.FINISH).exists():
             return Command.FINISH
-        if self._file(Command.STOP).exists() or (self._top / "stop").exists():
+        if any(path.exists() for path in (self._file(Command.STOP), *self._at_top(Command.STOP))):
             return Command.STOP
         return Command.RULES if self._file(Command.RULES).exists() else None
 
@@ -71,8 +113,9 @@ class ControlFiles:
 
 
 @contextmanager
-def signals(tell: Callable[[Command], None]) -> Iterator[None]:
-    """SIGINT and SIGTERM stop; a second one stops at once. Afterwards they mean what they meant before.
+def signals(tell: Callable[[Command], None], *, more: bool = False) -> Iterator[None]:
+    """SIGINT and SIGTERM stop; a second one stops at once. With `more`, SIGHUP reloads settings and SIGUSR1 asks
+    for a report. Afterwards all of them mean what they meant before.
 
     In another thread than the main one nothing is caught: there signals belong to the program around us.
     """
@@ -88,12 +131,27 @@ def signals(tell: Callable[[Command], None]) -> Iterator[None]:
         tell(Command.STOP_NOW if told else Command.STOP)
         told.append(number)
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    caught = (signal.SIGINT, signal.SIGTERM, *(SIGNALS if more else ()))
+    before = {number: signal.getsignal(number) for number in caught}
     for number in before:
-        loop.add_signal_handler(number, on_signal, number)
+        if number in SIGNALS:
+            loop.add_signal_handler(number, tell, SIGNALS[number])
+        else:
+            loop.add_signal_handler(number, on_signal, number)
+    line = os.environ.get(LIFELINE)
+    if line is not None:
+        loop.add_reader(int(line), _cut, loop.remove_reader, int(line), tell)
     try:
         yield
     finally:
+        if line is not None:
+            loop.remove_reader(int(line))
         for number, handler in before.items():
             loop.remove_signal_handler(number)
             signal.signal(number, handler)
+
+
+def _cut(forget: Callable[[int], object], line: int, tell: Callable[[Command], None]) -> None:
+    """The process that started this one is gone: nobody would stop it."""
+    forget(line)
+    tell(Command.STOP)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from orbweb import content, parse, traps
 from orbweb.content.tokens import ESTIMATE, tokenizer
 from orbweb.encodings import UNDECLARED, certain_encoding, media_type
-from orbweb.model import Digest, Failed, FailKind, Parsed
+from orbweb.model import NO_BODY, Blob, Digest, Failed, FailKind, Parsed
 from orbweb.store import documents
 from orbweb.store.blobs import new_compressor, pack
 from orbweb.urls import Resolver, UrlRules
@@ -109,12 +109,15 @@ class DigestSettings:
     """What a digester must know of its project: `agent` is the product token that pages may address.
 
     With `resources` it takes any body, and finds what pages and style sheets load. `tokenizer` counts the tokens.
+    With `only_links` a page is read for its links and for what tells it from others, and nothing of it is to be
+    kept.
     """
 
     rules: UrlRules
     agent: str
     resources: bool = False
     tokenizer: str = ESTIMATE
+    only_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,7 @@ class Digester:
         self._compressor = new_compressor()
         self._memory = _Memory()
         self._tokenizer = tokenizer(settings.tokenizer)
+        self._no_document = documents.pack(content.NOTHING, content.VERSION, b"", self._compressor)
 
     def digest(self, job: Job) -> Digest | Failed:
         """What the page holds. A page that breaks a library fails by itself, with the library's words."""
@@ -213,6 +217,8 @@ class Digester:
             agent=self._settings.agent,
             resources=self._settings.resources,
         )
+        if self._settings.only_links:
+            return self._links(job, parsed, content.words(dom))
         document = content.read(dom, job.url, self._tokenizer)
         blob = pack(job.body, self._compressor)
         said = document.text.encode("utf-8", "surrogatepass")
@@ -220,6 +226,13 @@ class Digester:
         sketch = traps.sketch(document.text) if traps.needs_sketch(job.url) else b""
         packed = documents.pack(document, content.VERSION, sketch, self._compressor)
         return Digest(parsed, blob, content_sha256, packed)
+
+    def _links(self, job: Job, parsed: Parsed, text: str) -> Digest:
+        """A page that is known by its words, and has neither body nor document."""
+        said = text.encode("utf-8", "surrogatepass") or job.body
+        sketch = traps.sketch(text) if traps.needs_sketch(job.url) else b""
+        document = self._no_document._replace(sketch=sketch)
+        return Digest(parsed, Blob(NO_BODY, b"", len(job.body)), hashlib.sha256(said).digest(), document)
 
 
 def cpu_limit_s(size: int) -> float:

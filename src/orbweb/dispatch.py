@@ -29,7 +29,8 @@ class DispatchSettings:
 
 @dataclass(slots=True)
 class _Site:
-    """`interval` is the usual one, `pace` what a busy site was slowed down to; the longer one counts."""
+    """`interval` is the usual one, `pace` what a busy site was slowed down to; the longer one counts. `asked` is
+    what the site itself asks for."""
 
     interval: int
     pace: int
@@ -40,6 +41,7 @@ class _Site:
     sending: int | None = None
     under_way: int = 0
     listed: bool = False
+    asked: int = 0
 
     @property
     def gap(self) -> int:
@@ -68,11 +70,19 @@ class Dispatcher:
             site.pace, site.looked_at = self._limiter.pace(name), self._clock()
         return site
 
+    def adjust(self, settings: DispatchSettings) -> None:
+        """Ask as fast as that from now on. A site that asked for more time keeps it."""
+        self._settings = settings
+        for name, site in self._sites.items():
+            site.interval = max(settings.interval, site.asked)
+            self._list(name, site, 0)
+
     # What a site asks for.
 
     def slow(self, name: str, interval: int) -> None:
         """The site asks for more time between requests; the slower of it and the rate wins. Counted from now."""
         site = self._site(name)
+        site.asked = max(site.asked, interval)
         if interval > site.interval:
             site.interval = interval
             now = self._clock()

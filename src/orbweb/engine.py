@@ -15,17 +15,19 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from orbweb import politeness, urls
 from orbweb.answers import BUSY, Again, Anew, Follow, Read, Reread, Settle, Wait, next_step, to_read
+from orbweb.brakes import Brake
 from orbweb.control import Command, ControlFiles
 from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
 from orbweb.errands import Errands
 from orbweb.errors import OrbwebError, StoreError
 from orbweb.events import Snapshot
+from orbweb.feed import Ahead, Feed
 from orbweb.fetch import ANYTHING, PAGE, STYLE, Fetcher, Want
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Ask, Gate, Known
@@ -103,9 +105,12 @@ class Engine:
         shelf: Shelf,
         control: ControlFiles,
         clock: Callable[[], int],
-        check_disk: Callable[[], None],
+        brakes: Sequence[Brake],
         on_progress: Callable[[Snapshot], None],
         note: Callable[[str], None],
+        on_written: Callable[[], None],
+        on_held: Callable[[str | None], None],
+        feed: Feed | None = None,
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -115,9 +120,12 @@ class Engine:
         self._shelf = shelf
         self._control = control
         self._clock = clock
-        self._check_disk = check_disk
+        self._brakes = brakes
         self._on_progress = on_progress
         self._note = note
+        self._on_written = on_written
+        self._on_held = on_held
+        self._feed = feed
         self._loop = asyncio.get_running_loop()
         self._window = Window()
         self._touched: set[str] = set()
@@ -131,7 +139,8 @@ class Engine:
         self._fetching = 0
         self._digesting: dict[int, int] = {}
         self._backlog = 0
-        self._held = False
+        self._held: str | None = None
+        self._groups = 0
         self._stop_at: float | None = None
         self._rules_at: float | None = None
         self._group_since: float | None = None
@@ -170,6 +179,7 @@ class Engine:
             if ending is not None:
                 self._give_back_all()
                 self._ledger.flush(ending)
+                self._tell_written()
                 self._on_progress(self.snapshot())
                 return ending
             if self._is_over(self._rules_at):
@@ -179,9 +189,11 @@ class Engine:
                 return None
             if self._stop_at is None and self._rules_at is None and not self._held:
                 self._errands.begin_surveys()
+                self._draw()
                 self._fill()
                 self._take_fresh()
             self._flush_if_due()
+            self._tell_written()
             await self._wait()
 
     # What others tell the engine.
@@ -196,6 +208,11 @@ class Engine:
         elif self._stop_at is None:
             self._stop_at = now + GRACE_S
             self.finish_asked = command is Command.FINISH
+        self.wake()
+
+    def adjust(self, *, workers: int, group_s: float, budget: int | None) -> None:
+        """Go on with other limits."""
+        self._settings = replace(self._settings, workers=workers, group_s=group_s, budget=budget)
         self.wake()
 
     def _on_fault(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
@@ -429,9 +446,17 @@ class Engine:
 
     def _flush(self) -> None:
         """Begin to write the group, if the one before is written and no page is in the middle of its commit."""
-        if self._ledger.queued and self._ledger.begin_flush():
+        may_end = not self._ledger.queued and self._feed is None
+        if not may_end and self._ledger.begin_flush():
             self._group_since = None
-            self._check_disk()
+
+    def _tell_written(self) -> None:
+        """Those who follow the run do so after each group that is durable."""
+        if self._groups != self._ledger.groups:
+            self._groups = self._ledger.groups
+            self._on_written()
+        if self._feed is not None:
+            self._feed.safe(self._ledger.fed_durable)
 
     def _flush_if_due(self) -> None:
         """A group waits for more only as long as its time, and never while it holds up the work."""
@@ -460,7 +485,8 @@ class Engine:
         Places of that host that become the head meanwhile follow it at once. In relaxed order a host holds up
         nobody but itself.
         """
-        if self._settings.relaxed or self._ledger.is_settling:
+        if self._settings.relaxed or self._ledger.is_settling or self._held:
+            self._head = None
             return
         while (slot := self._waiting_head()) is not None:
             site, now = urls.site(slot.asked[-1]), self._clock()
@@ -493,6 +519,18 @@ class Engine:
         return now + wait
 
     # Lease and send.
+
+    def _draw(self) -> None:
+        """Take lines of the spool while few URLs are queued; after the last of them the run has all there is."""
+        if self._feed is None or not self._ledger.is_fed_now:
+            return
+        room = self._settings.window - self._ledger.queued
+        lines = self._feed.draw(room) if room >= self._settings.window // 4 else []
+        if lines:
+            self._ledger.feed(lines)
+            self._group_since = self._group_since or self._loop.time()
+        elif self._feed.ahead is Ahead.OVER:
+            self._ledger.end_feed()
 
     def _fill(self) -> None:
         while self._fetching < self._settings.workers and self._backlog < BACKLOG_BYTES:
@@ -618,6 +656,13 @@ class Engine:
         ledger, budget = self._ledger, self._settings.budget
         if not ledger.queued and ledger.surveyed and not ledger.is_settling and not ledger.readmit_waiting():
             return Ending(EndedBy.PAGE_LIMIT if ledger.every_limit_reached else EndedBy.EXHAUSTED)
+        if (
+            self._feed is not None
+            and self._feed.ahead is Ahead.NOTHING
+            and not ledger.queued
+            and not self._stop_at
+        ):
+            return Ending(EndedBy.DRAINED)
         if budget is not None and ledger.crawl_settled >= budget and ledger.queued:
             return Ending(EndedBy.BUDGET)
         if self._settings.only_plan and ledger.surveyed:
@@ -636,11 +681,17 @@ class Engine:
             return
         self._polled_at = now
         self._frontier.wake()
-        self._held = self._control.paused()
+        self._hold(self._control.paused() or next(filter(None, (brake() for brake in self._brakes)), None))
         command = self._control.asked()
         if command is not None:
             self.tell(command)
         self._on_progress(self.snapshot())
+
+    def _hold(self, reason: str | None) -> None:
+        if (reason is None) != (self._held is None):
+            self._note(f"held: {reason}" if reason else "going on")
+            self._on_held(reason)
+        self._held = reason
 
     def wake(self) -> None:
         if self._waker is not None and not self._waker.done():
@@ -685,9 +736,10 @@ class Engine:
             in_flight=self._fetching,
             seconds=self._loop.time() - self._started,
             budget=self._settings.budget,
-            held=self._held,
+            held=self._held is not None,
             stopping=self._stop_at is not None,
             reused=self._ledger.reused,
+            held_by=self._held,
         )
 
 

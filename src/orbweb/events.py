@@ -21,6 +21,7 @@ class Snapshot:
     held: bool
     stopping: bool
     reused: int = 0
+    held_by: str | None = None
 
     @property
     def rate(self) -> float:

@@ -29,6 +29,9 @@ POINTS = (
     "documents_committed",
     "upgrade_copied",
     "upgrade_written",
+    "spool_written",
+    "spool_synced",
+    "bookmark_written",
 )
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from orbweb import rejudge, traps
+from orbweb import rejudge, traps, urls
 from orbweb.failpoints import failpoint
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import ItemState, RunState, run_after
@@ -37,6 +37,7 @@ from orbweb.model import (
 from orbweb.outset import Outset, Scope
 from orbweb.policy import Candidate, Policy
 from orbweb.rejudge import Judge, Sweep
+from orbweb.spool import Line
 from orbweb.store import (
     FAILED,
     PORTION,
@@ -69,7 +70,7 @@ from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
 from orbweb.store.runs import Base, Crawl, Run
 from orbweb.traps import Traps, family
-from orbweb.urls import Target
+from orbweb.urls import Target, UrlRules
 
 MAX_REDIRECTS = 10
 WRITTEN_AT_ONCE = 4_000
@@ -84,6 +85,9 @@ NOT_FOR = {
 }
 
 
+LEFT_RULE = "scrape: what pages link to is for discovery to find"
+
+
 class _Found(NamedTuple):
     """A target and how it was reached; `nofollow` is the rule by which this link is not to be followed."""
 
@@ -95,6 +99,7 @@ class _Found(NamedTuple):
     parent: Item
     lastmod: str | None = None
     nofollow: str | None = None
+    fed: bool = False
 
 
 class Ledger:
@@ -113,6 +118,8 @@ class Ledger:
         keeps_resources: bool,
         lane_of: Callable[[str], str],
         by_site: bool,
+        url_rules: UrlRules,
+        is_fed: bool,
         clock: Callable[[], int],
     ) -> None:
         self._db = db
@@ -124,6 +131,10 @@ class Ledger:
         self._bodies = bodies
         self._keeps_resources = keeps_resources
         self._lane_of = lane_of
+        self._url_rules = url_rules
+        self._is_fed = is_fed
+        self._fed = self._fed_written = 0
+        self.groups = 0
         self._clock = clock
         self._next_url = run.next_url
         self._next_rank = run.next_rank
@@ -179,6 +190,7 @@ class Ledger:
 
     def _begin_group(self) -> None:
         self._group = Group()
+        self._fed_writing = self._fed
         self._new_redirects: dict[int, int] = {}
 
     @property
@@ -320,6 +332,8 @@ class Ledger:
         """What was being written is durable; unless more came in meanwhile, memory may rely on the database."""
         self._writing = 0
         self._old_redirects = {}
+        self._fed_written = self._fed_writing
+        self.groups += 1
         if self._is_empty():
             self._pages_seen.written()
             self._bodies_seen.written()
@@ -340,7 +354,7 @@ class Ledger:
 
     def is_ripe(self, item: Item) -> bool:
         """Whether the place may be asked for: a base URL, or what lies in the scope however others still move."""
-        if not item.depth or self.surveyed:
+        if not item.depth or self.surveyed or self.is_fed_now:
             return True
         if item.hops or not self._outset.is_free(item.key):
             return False
@@ -373,7 +387,43 @@ class Ledger:
         if self._run.due_only:
             self.flush()
         self._outset.read(scopes)
-        self.surveyed = self._outset.is_over
+        self.surveyed = self._outset.is_over and not self._is_fed
+
+    # The feed of a scraper.
+
+    @property
+    def is_fed_now(self) -> bool:
+        """Whether lines of the spool may be taken: base URLs are settled, and there may be more lines."""
+        return self._is_fed and not self.surveyed and self._outset.is_over
+
+    @property
+    def fed_durable(self) -> int:
+        """Lines whose URLs a crash would not lose."""
+        return self._fed if self._is_empty() and not self._db.is_writing else self._fed_written
+
+    def feed(self, lines: Iterable[Line]) -> None:
+        """Admit what discovery found, in its order, with its depth, as if the page it was found on led there."""
+        for line in lines:
+            self._fed += 1
+            target = urls.target(line.url, rules=self._url_rules)
+            if target is not None:
+                source = Source.SPIDER if line.depth else Source.INITIAL
+                parent = self._referrer(line)
+                found = _Found(target.key, target.url, source, line.depth, 0, parent, fed=True)
+                self._find(found, self._frontier.known(target.key))
+
+    def _referrer(self, line: Line) -> Item:
+        """The page that led there, if this run knows it where it should be; else nobody."""
+        page = urls.target(line.referrer, rules=self._url_rules) if line.referrer else None
+        known = self._frontier.known(page.key) if page else None
+        if page is None or known is None or known.depth != line.depth - 1:
+            return Item(0, self._bases[0].scope_key, "", Source.INITIAL, 0, 0, "", 0, 0, 0)
+        owner = self._policy.owner(page.key) or 0
+        return Item(known.id, page.key, page.url, Source.SPIDER, known.depth, 0, "", known.hops, 0, owner)
+
+    def end_feed(self) -> None:
+        """No line will come any more."""
+        self.surveyed = True
 
     def _hops_now(self, item: Item) -> int:
         """A shorter path may have been found since the item was leased."""
@@ -556,7 +606,7 @@ class Ledger:
 
     def _keep_body(self, digest: Digest) -> None:
         blob = digest.blob
-        if blob.sha256 in self._bodies_seen:
+        if not blob.sha256 or blob.sha256 in self._bodies_seen:
             return
         self._bodies_seen.add(blob.sha256)
         at = self._bodies.put(blob)
@@ -627,6 +677,8 @@ class Ledger:
         verdict = self._policy.judge(candidate)
         if found.nofollow is not None:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
+        if verdict.reason is None and self._is_fed and found.source is Source.SPIDER and not found.fed:
+            return verdict._replace(reason=SkipReason.LEFT, rule=LEFT_RULE)
         if verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED:
             pattern, kin = self._traps.judge(found.key, parent.key)
             if pattern is not None:
@@ -661,7 +713,7 @@ class Ledger:
                 verdict.hops,
                 found.redirects,
                 verdict.base,
-                found.parent.id,
+                found.parent.id or None,
                 found.lastmod,
                 verdict.kin,
                 None,
@@ -726,7 +778,7 @@ class Ledger:
                     verdict.hops,
                     found.redirects,
                     verdict.base,
-                    found.parent.id,
+                    found.parent.id or None,
                     verdict.kin,
                     found.parent.hops,
                     found.parent.base,
@@ -800,6 +852,8 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
     """Whether this path to a skipped URL may lead to another verdict than the one it has."""
     if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
         return False
+    if known.reason == SkipReason.LEFT:
+        return found.fed or found.source is not Source.SPIDER
     if forced or known.reason in (SkipReason.NOFOLLOW, SkipReason.TRAP):
         return True
     if known.reason in NOT_FOR.get(found.source, ()):

@@ -35,7 +35,7 @@ from orbweb.policy import Candidate, Policy
 from orbweb.store import explain, gone, runs
 from orbweb.store.documents import Captured
 from orbweb.store.reports import Report
-from orbweb.store.runs import Base, Project, Run
+from orbweb.store.runs import DISCOVERY, Base, Project, Run
 from orbweb.urls import target
 from orbweb.workspace import Workspace as Directory
 
@@ -274,6 +274,36 @@ class Workspace:
         )
         with self._opened(create=True) as opened:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
+
+    def discover(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str,
+        on_progress: Progress | None = None,
+        **options: Unpack[CrawlOptions],
+    ) -> CrawlResult:
+        """Find pages and spool a line for each; returns when discovery has ended. Nothing of them is kept."""
+        name = project.removesuffix(DISCOVERY) + DISCOVERY
+        return self.crawl(urls, project=name, on_progress=on_progress, **options)
+
+    def scrape(
+        self,
+        project: str | None = None,
+        *,
+        follow: bool = False,
+        on_progress: Progress | None = None,
+        **options: Unpack[ResumeOptions],
+    ) -> CrawlResult:
+        """Visit what was spooled; returns when all of it is scraped, or with `follow` when it is stopped."""
+        _check_thread()
+        given = dict(options)
+        _check_names(given, ResumeOptions.__optional_keys__)
+        refresh = bool(given.get("refresh"))
+        request = Request((), project, _config_file(given), _settings(given), refresh=refresh)
+        with self._opened() as opened:
+            watch = on_progress or _unwatched
+            return _result(app.scrape(opened, request, follows=lambda: follow, watch=watch, note=_log.info))
 
     def plan(self, urls: str | Sequence[str], **options: Unpack[CrawlOptions]) -> Report:
         """What a crawl of these URLs would do: visits them and reads robots.txt and sitemaps, keeps nothing.
@@ -680,7 +710,7 @@ def _explain(opened: Directory, owner: Project, run: Run, url: str) -> Report:
     report = explain.known(opened.db, run.id, asked.key)
     if report is None:
         bases = runs.bases_of(opened.db, run.id)
-        policy = app.policy_of(opened, config, run, bases)
+        policy = app.policy_of(opened, app.policy_rules(config), run, bases)
         verdict = _verdict_now(policy, bases, asked.key)
         line = None if verdict.reason else app.robots_refusal(opened, config, asked.url)
         if line is not None:

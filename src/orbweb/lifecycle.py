@@ -33,6 +33,7 @@ class EndedBy(StrEnum):
     EXHAUSTED = "exhausted"
     BUDGET = "budget"
     PAGE_LIMIT = "page_limit"
+    DRAINED = "drained"
     CANCELLED = "cancelled"
     ERROR = "error"
     CRASHED = "crashed"
@@ -59,12 +60,12 @@ RUN_MOVES: Mapping[tuple[RunState, RunState], str] = {
     (
         RunState.COMPLETED,
         RunState.PAUSED,
-    ): "reopened: failed URLs are to be retried, parked ones released, damaged ones fetched again, or new rules "
-    "bring some back",
+    ): "reopened: failed URLs are to be retried, parked ones released, damaged ones fetched again, new rules "
+    "bring some back, or more is spooled",
 }
 
 CRAWL_MOVES: Mapping[tuple[CrawlState, CrawlState], str] = {
-    (CrawlState.IN_PROGRESS, CrawlState.COMPLETED): "exhausted, budget or page_limit",
+    (CrawlState.IN_PROGRESS, CrawlState.COMPLETED): "exhausted, budget, page_limit or drained",
     (CrawlState.IN_PROGRESS, CrawlState.FAILED): "cancelled, error, or crashed (settled at the next start)",
 }
 
@@ -97,6 +98,7 @@ ENDING_STATE: Mapping[EndedBy, CrawlState] = {
     EndedBy.EXHAUSTED: CrawlState.COMPLETED,
     EndedBy.BUDGET: CrawlState.COMPLETED,
     EndedBy.PAGE_LIMIT: CrawlState.COMPLETED,
+    EndedBy.DRAINED: CrawlState.COMPLETED,
     EndedBy.CANCELLED: CrawlState.FAILED,
     EndedBy.ERROR: CrawlState.FAILED,
     EndedBy.CRASHED: CrawlState.FAILED,

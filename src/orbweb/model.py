@@ -47,6 +47,7 @@ class SkipReason(StrEnum):
     CAP = "cap"
     FINISHED = "finished"
     IMPORTED = "imported"
+    LEFT = "left_to_discovery"
 
 
 class FailKind(StrEnum):
@@ -296,6 +297,10 @@ class Refused:
 
     reason: SkipReason
     rule: str
+
+
+NO_BODY = b""
+"""Instead of a hash: the body is not to be kept."""
 
 
 class Blob(NamedTuple):

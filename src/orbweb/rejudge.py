@@ -34,6 +34,7 @@ BY_ROBOTS = (SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
 _SOURCES = {source.value: source for source in Source}
 _LINKED, _FOLLOWED = 1, 2
 _ASKED = (ItemState.VISITED, ItemState.FAILED)
+_BY_OTHERS = (SkipReason.FINISHED, SkipReason.IMPORTED, SkipReason.LEFT)
 
 Lanes = Callable[[str], str]
 
@@ -105,7 +106,7 @@ class Judge:
             return self._obey_robots
         if reason == SkipReason.NOINDEX:
             return self._policy.rules.obey_directives
-        return reason == SkipReason.FINISHED
+        return reason in _BY_OTHERS
 
     @property
     def counts(self) -> bool:

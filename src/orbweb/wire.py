@@ -10,7 +10,7 @@ import struct
 from typing import Any, BinaryIO
 
 from orbweb.digest import DigestSettings, Job
-from orbweb.model import Blob, Digest, Directives, Failed, FailKind, Link, PackedDocument, Parsed
+from orbweb.model import NO_BODY, Blob, Digest, Directives, Failed, FailKind, Link, PackedDocument, Parsed
 from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
 from orbweb.urls import UrlRules
 
@@ -21,7 +21,7 @@ _RESULT = struct.Struct("<IIIIIIIQ32s32s")
 def encode_settings(settings: DigestSettings) -> str:
     rules = settings.rules
     params = sorted(rules.drop_params), rules.keep_params, sorted(rules.secret_params)
-    return json.dumps([*params, settings.agent, settings.resources, settings.tokenizer])
+    return json.dumps([*params, settings.agent, settings.resources, settings.tokenizer, settings.only_links])
 
 
 def decode_settings(text: str) -> DigestSettings:
@@ -107,7 +107,8 @@ def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
         links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, truncated
     )
     document = _decode_document(listed, document_frame) if listed else None
-    return ticket, Digest(parsed, Blob(sha256, frame, size), content_sha256, document)
+    kept = NO_BODY if sha256 == bytes(32) else sha256
+    return ticket, Digest(parsed, Blob(kept, frame, size), content_sha256, document)
 
 
 def _decode_links(keys: str, urls: str, flags: bytes) -> tuple[Link, ...]:

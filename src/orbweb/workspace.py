@@ -15,9 +15,9 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from orbweb import patterns, urls
-from orbweb.control import Command, ControlFiles
-from orbweb.errors import DiskFull, NothingToDo, OlderWorkspace, StoreError, UsageError
+from orbweb import patterns, spool, urls
+from orbweb.control import Command, ControlFiles, Kind
+from orbweb.errors import NothingToDo, OlderWorkspace, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import Digest, FailKind, PackedDocument
 from orbweb.store import documents, gone, reports, runs
@@ -29,7 +29,7 @@ from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.reports import Report
-from orbweb.store.runs import Manner, Run
+from orbweb.store.runs import DISCOVERY, Manner, Project, Run
 from orbweb.store.segments import SegmentStore
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
@@ -123,8 +123,13 @@ class Workspace:
         """Whether no crawl of another project is at work."""
         return not any(self.owner(project.name) for project in runs.projects(self.db) if project.id != project_id)
 
-    def control(self, project: str) -> ControlFiles:
-        return ControlFiles(self.path, project)
+    def control(self, project: str, kind: Kind | None = None) -> ControlFiles:
+        found = Kind.SCRAPER if self.discovery_of(project) else Kind.CRAWLER
+        return ControlFiles(self.path, project, kind or found)
+
+    def discovery_of(self, project: str) -> Project | None:
+        """The project that finds what this one scrapes; None if this one finds its pages itself."""
+        return runs.find_project(self.db, project + DISCOVERY)
 
     def limiter(self) -> Limiter:
         _private(self._limits / "limiter.db")
@@ -160,14 +165,9 @@ class Workspace:
             only=only,
         )
 
-    def check_space(self, reserve_mb: int) -> None:
-        """DiskFull before the disk is."""
-        free_mb = shutil.disk_usage(self.path).free // 1_000_000
-        if free_mb < reserve_mb:
-            raise DiskFull(
-                f"disk full: {free_mb} MB free at {self.path}, and {reserve_mb} MB are kept in reserve "
-                "(store.reserve_mb). Free some space, then resume."
-            )
+    def free_space(self) -> int:
+        """Bytes that can still be written."""
+        return shutil.disk_usage(self.path).free
 
     # What can be asked.
 
@@ -179,11 +179,41 @@ class Workspace:
         found = runs.project(self.db, project)
         pid = self.owner(project)
         report: Report = {"project": found.name, "running": pid is not None, "pid": pid, "run": None}
-        report["held"] = pid is not None and self.control(project).paused()
+        held_by = self.control(project).held_by() if pid is not None else None
+        report.update(held=held_by is not None, held_by=held_by, role=self.role_of(project))
+        report["spool"] = self.spool(project)
         latest = runs.latest_run(self.db, found.id)
         if latest is not None:
             report.update(reports.run_report(self.db, latest, alive=pid is not None))
         return report
+
+    def role_of(self, project: str) -> str:
+        """crawl, discover or scrape: what is done for this project."""
+        if project.endswith(DISCOVERY):
+            return "discover"
+        return "scrape" if self.discovery_of(project) else "crawl"
+
+    def backlog(self) -> int:
+        """Bytes of the spool that no scraper has read."""
+        try:
+            return spool.unread(self.path, spool.read_bookmark(self.path))
+        except StoreError:
+            return spool.unread(self.path, None)
+
+    def spool(self, project: str) -> Report | None:
+        """What the roles of a separated pipeline have between them."""
+        if self.role_of(project) == "crawl":
+            return None
+        try:
+            bookmark, problem = spool.read_bookmark(self.path), None
+        except StoreError as error:
+            bookmark, problem = None, str(error)
+        return {
+            "files": len(spool.names(self.path / spool.DISCOVERIES)),
+            "backlog_bytes": self.backlog(),
+            "bookmark": bookmark._asdict() if bookmark else None,
+            "problem": problem,
+        }
 
     def statuses(self) -> list[Report]:
         return [self.status(project.name) for project in runs.projects(self.db)]

@@ -246,9 +246,10 @@ def status_text(report: Report) -> str:
     head = f"{report['project']}: "
     if report["run"] is None:
         return head + "never crawled"
-    activity = f"crawl running in process {report['pid']}" if report["running"] else "no crawl running"
+    role = {"crawl": "crawl", "discover": "discovery", "scrape": "scraper"}[report["role"]]
+    activity = f"{role} running in process {report['pid']}" if report["running"] else f"no {role} running"
     if report["held"]:
-        activity += ", held"
+        activity += f", held: {report['held_by']}"
     last = report["crawls"][-1]
     lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
     if report["tokenizer"]:
@@ -256,7 +257,15 @@ def status_text(report: Report) -> str:
     ended = f" ({last['ended_by']})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
     lines.append(f"  last crawl: {last['shown']}{ended}{error}")
+    if report["spool"] is not None:
+        lines.append(f"  {_spool(report['spool'])}")
     return "\n".join(lines)
+
+
+def _spool(spool: Report) -> str:
+    mark = spool["bookmark"]
+    place = f"bookmark {mark['file']}, byte {mark['offset']}" if mark else spool["problem"] or "no bookmark yet"
+    return f"spool: {size(spool['backlog_bytes'])} not scraped, {many(spool['files'], 'file')}, {place}"
 
 
 def statuses_text(found: list[Report]) -> str:

@@ -18,7 +18,7 @@ def describe(now: Snapshot | Reading) -> str:
     if isinstance(now, Reading):
         return f"{now.done} of {many(now.total, 'page')} read, {now.failed} failed, {now.rate:.1f}/s"
     eta = f", about {span(now.eta_s)} left" if now.eta_s is not None and now.queued else ""
-    state = " [held]" if now.held else " [stopping]" if now.stopping else ""
+    state = f" [held: {now.held_by}]" if now.held else " [stopping]" if now.stopping else ""
     reused = f", {now.reused} reused" if now.reused else ""
     return (
         f"{many(now.pages, 'page')}, {now.visited} visited{reused}, {now.failed} failed, {now.queued} queued, "

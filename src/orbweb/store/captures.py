@@ -64,9 +64,13 @@ class Captures:
             row = self._db.one("capture_of", run_id=run_id, key=key)
             if row is not None and row[2] in self._crawls:
                 capture = _capture(row)
-                if capture.body_sha256 is not None or self._is_read_alike(capture):
+                if capture.body_sha256 is not None or self._is_known_without_body(capture):
                     return capture
         return None
+
+    def _is_known_without_body(self, capture: Capture) -> bool:
+        """Whether there is nothing to be read again. Discovery keeps no bodies: its pages stand for nothing."""
+        return capture.role is Role.NONE and self._is_read_alike(capture)
 
     def _is_read_alike(self, capture: Capture) -> bool:
         """Whether its body was read, or left unread, by the rules of now."""

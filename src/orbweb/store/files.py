@@ -119,6 +119,10 @@ class FileStore:
             return verified(data, location.size, sha256, str(path))
         raise CorruptBody(f"{self._path(sha256, compressed=self._compress)}: the file is missing")
 
+    def compress(self, compress: bool) -> None:  # noqa: FBT001
+        """Write bodies in this form from now on; either is read."""
+        self._compress = compress
+
     def close(self) -> None:
         self._gate.shut("the body store is closed")
         if self._writer is not None:

@@ -19,6 +19,9 @@ from orbweb.model import SkipReason, Source
 from orbweb.store import QUEUED, Ending, Tally, UrlRow, end, skipped
 from orbweb.store.db import Database, Row
 
+DISCOVERY = ".discovery"
+"""The end of the name of a project that finds what another one scrapes, and keeps no bodies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Project:
@@ -294,6 +297,13 @@ def finish(db: Database, run: Run, rule: str, now: int) -> int:
         _tally(db, run.id, skipped(SkipReason.FINISHED.value), given_up)
         move_run(db, run.id, RunState.PAUSED, RunState.COMPLETED, now)
     return given_up
+
+
+def reopen(db: Database, run: Run, now: int) -> None:
+    """A completed run that was fed has more to come."""
+    with db.transaction():
+        move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)
+        db.run("reopen_feed", run_id=run.id)
 
 
 def retry(db: Database, run: Run, kind: str | None, now: int) -> int:

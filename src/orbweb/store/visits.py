@@ -43,7 +43,7 @@ def visit_row(
         noindex=parsed is not None and parsed.directives.noindex is not None,
         nofollow=parsed is not None and parsed.directives.nofollow is not None,
         truncated=parsed.truncated if parsed else False,
-        body_sha256=blob.sha256 if blob else None,
+        body_sha256=(blob.sha256 or None) if blob else None,
         content_sha256=digest.content_sha256 if digest and role is not Role.NONE else None,
         role=role.value,
         bytes=blob.size if blob else 0,

@@ -11,7 +11,7 @@ SELECT run_id, number, url_id FROM visits WHERE role <> ''
 EXCEPT SELECT run_id, number, url_id FROM visits INDEXED BY visits_by_url;
 
 -- name: damaged_visits
--- `doctor`: what a settled URL, its visit, its page and its body say twice must be the same.
+-- `doctor`: what a settled URL, its visit, its page and its body say twice must be the same. Discovery keeps no bodies.
 SELECT urls.run_id, urls.id, COALESCE(urls.url, urls.key), CASE
     WHEN visits.number IS NULL THEN 'it is settled, and its visit is missing'
     WHEN (visits.depth, visits.rank) IS NOT (urls.depth, urls.rank) THEN 'its visit has another place'
@@ -24,10 +24,11 @@ SELECT urls.run_id, urls.id, COALESCE(urls.url, urls.key), CASE
     WHEN (visits.reuse IS NULL) <> (visits.reused_run IS NULL) THEN 'it was reused, and the run or the way is missing'
     WHEN visits.kind IS NULL AND (visits.reuse IS 'not_modified') > (visits.status = 304) THEN 'its status is not 304'
     WHEN visits.role <> '-' AND visits.status = 304 AND visits.reuse IS NULL THEN 'it was not modified since no capture'
-    WHEN visits.role <> '-' AND visits.body_sha256 IS NULL THEN 'its role needs a body'
+    WHEN visits.role <> '-' AND (visits.body_sha256 IS NULL) <> (projects.name LIKE '%.discovery')
+        THEN 'its role needs a body, or none'
     WHEN (visits.role = '-') <> (visits.content_sha256 IS NULL) THEN 'its role needs another content'
     WHEN visits.body_sha256 IS NOT NULL AND bodies.sha256 IS NULL THEN 'its body is not in the store'
-    WHEN visits.bytes <> COALESCE(bodies.size, 0) THEN 'its body has another size'
+    WHEN visits.bytes <> COALESCE(bodies.size, 0) AND projects.name NOT LIKE '%.discovery' THEN 'its body has another size'
     WHEN visits.role <> '-' AND pages.url_id IS NULL THEN 'its page is missing'
     WHEN visits.role <> '-' AND (visits.role = 'primary') <> (pages.url_id = urls.id) THEN 'its page has another primary'
     WHEN visits.role = 'primary' AND pages.base <> urls.base THEN 'its page counts for another base URL'
@@ -41,6 +42,7 @@ LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = vis
 LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
 LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 LEFT JOIN crawls ON crawls.id = visits.crawl_id AND crawls.run_id = visits.run_id
+JOIN runs ON runs.id = urls.run_id JOIN projects ON projects.id = runs.project_id
 WHERE urls.state IN ('visited', 'failed') AND problem IS NOT NULL ORDER BY urls.run_id, visits.number;
 
 -- name: all_outlinks
@@ -207,7 +209,7 @@ WHERE (state = 'completed' AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = ru
 -- How a crawl ended decides its state.
 SELECT run_id, 'crawls', 'crawl ' || number || ' is ' || state || ', ended by ' || COALESCE(ended_by, 'nothing')
 FROM crawls WHERE (state = 'in_progress') <> (ended_by IS NULL)
-   OR (state = 'completed') <> COALESCE(ended_by IN ('exhausted', 'budget', 'page_limit'), 0);
+   OR (state = 'completed') <> COALESCE(ended_by IN ('exhausted', 'budget', 'page_limit', 'drained'), 0);
 
 -- name: wrong_crawl_counts
 -- A crawl counts each of its visits; where a URL was retried or fetched again, it counted more than are left.
@@ -303,7 +305,7 @@ UPDATE crawls SET
 -- name: crash_contradicting_crawls
 -- The repair of `wrong_crawl_states`: all that is sure is that it did not end well.
 UPDATE crawls SET state = 'failed', ended_by = 'crashed' WHERE (state = 'in_progress') <> (ended_by IS NULL)
-   OR (state = 'completed') <> COALESCE(ended_by IN ('exhausted', 'budget', 'page_limit'), 0);
+   OR (state = 'completed') <> COALESCE(ended_by IN ('exhausted', 'budget', 'page_limit', 'drained'), 0);
 
 -- name: forget_run_urls
 -- Part of giving up a lost run.

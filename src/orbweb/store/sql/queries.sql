@@ -873,3 +873,40 @@ RETURNING id;
 -- name: postpone_url
 -- A queued URL that was deferred elsewhere keeps its due time.
 UPDATE urls SET due_at = :due_at WHERE run_id = :run_id AND id = :id;
+
+-- name: spool_files
+-- Few: a file is begun once a run, and when one is full.
+SELECT name, run_id, visit, size FROM spools ORDER BY LENGTH(name), name;
+
+-- name: latest_spool_file
+-- Where discovery goes on writing.
+SELECT name, run_id, visit, size FROM spools WHERE run_id = :run_id ORDER BY LENGTH(name) DESC, name DESC LIMIT 1;
+
+-- name: add_spool_file
+-- A file has a row before it has a line, so that its run is known.
+INSERT INTO spools (name, run_id, visit, size) VALUES (:name, :run_id, :visit, :size);
+
+-- name: advance_spool_file
+-- The cursor moves when the lines are on disk.
+UPDATE spools SET visit = :visit, size = :size WHERE name = :name;
+
+-- name: spool_visits
+-- What discovery has visited since, in the order of commits.
+SELECT visits.number, urls.url, urls.key, visits.depth, urls.referrer, visits.status, visits.bytes, visits.latency_ms,
+       visits.role
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :most;
+
+-- name: page_after
+-- Whether a line is missing.
+SELECT number FROM visits WHERE run_id = :run_id AND number > :after AND role <> '-' LIMIT 1;
+
+-- name: spool_referrer
+-- A URL that others were found on: the page itself, or a redirect and who led to it.
+SELECT COALESCE(urls.url, urls.key), visits.redirect_to IS NOT NULL, urls.referrer
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE urls.run_id = :run_id AND urls.id = :id;
+
+-- name: reopen_feed
+-- Discovery found more for a run whose scraping was over.
+UPDATE runs SET surveyed = 0 WHERE id = :run_id;

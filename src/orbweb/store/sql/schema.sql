@@ -230,3 +230,12 @@ CREATE TABLE outputs (
     checksum    INTEGER NOT NULL,
     PRIMARY KEY (run_id, name)
 ) WITHOUT ROWID;
+
+-- The files of the spool, by name, and the run of discovery that wrote each: `visit` is the last visit it was made of, `size` how many
+-- of its bytes are durable (see store.spools).
+CREATE TABLE spools (
+    name        TEXT PRIMARY KEY,
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    visit       INTEGER NOT NULL,
+    size        INTEGER NOT NULL
+) WITHOUT ROWID;

@@ -1,0 +1,134 @@
+"""The separated pipeline: discover, scrape, and run, which is both."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from orbweb.cli import commands, output, settle_memory
+from orbweb.cli.commands import (
+    DEFAULT_WORKSPACE,
+    AsJson,
+    Budget,
+    ConfigFile,
+    NoProgress,
+    Processes,
+    Rate,
+    Refresh,
+    Workers,
+    WorkspaceDir,
+    app,
+)
+
+SEVERITY = (1, 2, 5, 4, 3, 0)
+"""Exit codes, the worst first."""
+
+
+def _with_options_of_crawl(command: Callable[..., None]) -> Callable[..., None]:
+    """The command takes what `crawl` takes."""
+    command.__wrapped__ = commands.crawl  # type: ignore[attr-defined]
+    command.__annotations__ = commands.crawl.__annotations__
+    return command
+
+
+def _name(options: dict[str, Any]) -> str:
+    """The project that is scraped: as given, or made from the first URL."""
+    from orbweb import seeds
+    from orbweb.errors import UsageError
+    from orbweb.urls import DEFAULT_RULES
+
+    given: str | None = options["project"]
+    if given is not None:
+        return given.removesuffix(".discovery")
+    if not options["urls"]:
+        raise UsageError("give a URL to discover, or --project NAME for one that exists")
+    return seeds.project_name(seeds.base_urls(options["urls"][:1], DEFAULT_RULES)[0].key)
+
+
+@app.command()
+@_with_options_of_crawl
+def discover(**options: Any) -> None:
+    """Find the pages of a site and write a line for each to the spool, for `orbweb scrape`; no page is kept.
+
+    The frontier is that of project NAME.discovery. Takes the options of `crawl`, and has its exit codes.
+    """
+    commands.crawl(**{**options, "project": f"{_name(options)}.discovery"})
+
+
+@app.command()
+def scrape(
+    project: Annotated[
+        str | None, typer.Option(help="What was discovered as this project; the only one if not given.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more when all is scraped, also for the next discovery.")
+    ] = False,
+    budget: Budget = None,
+    workers: Workers = None,
+    processes: Processes = None,
+    rate: Rate = None,
+    config: ConfigFile = None,
+    refresh: Refresh = False,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Visit the pages that discovery has spooled, and keep them. Links are not followed.
+
+    Ends when discovery is completed and all is scraped, or when nobody discovers; then the exit code is 4.
+    Settings of the discovery hold; options given here replace them. Other exit codes are those of `crawl`.
+    """
+    from orbweb import app as application
+    from orbweb.cli.progress import Display
+
+    settle_memory()
+    request = application.Request(
+        (), project, config, commands._pace(budget, workers, processes, rate), refresh=refresh
+    )
+    with commands._open(workspace, create=follow) as there, Display(quiet=no_progress) as display:
+        report = application.scrape(there, request, follows=lambda: follow, watch=display.watch, note=display.note)
+    output.emit(report, output.crawl_text, as_json=as_json)
+    raise typer.Exit(application.exit_code(report))
+
+
+@app.command()
+@_with_options_of_crawl
+def run(**options: Any) -> None:
+    """Discover in the background and scrape in the foreground, until both are done; a stop is passed on.
+
+    Takes the options of `crawl`. The exit code is the worse of the two: 1, 2, 5, 4, 3, 0 in this order.
+    """
+    from orbweb import app as application
+    from orbweb.cli.progress import Display
+    from orbweb.companion import Companion
+
+    settle_memory()
+    name = _name(options)
+    words = [word for word in sys.argv[2:] if word not in ("--json", "--no-progress")]
+    quiet, path = bool(options["no_progress"]), Path(options["workspace"])
+    report: dict[str, Any] | None = None
+    with Display(quiet=quiet) as display:
+        discovery = Companion(
+            [sys.executable, "-m", "orbweb", "discover", *words, "--json"],
+            lambda line: None if quiet else display.note(f"discovery: {line}"),
+        )
+        with discovery, commands._open(path, create=True) as there:
+            if discovery.begins(lambda: application.has_work(there, name)) and application.has_work(there, name):
+                request = application.Request((), name, options["config"], refresh=options["refresh"])
+                report = application.scrape(
+                    there,
+                    request,
+                    follows=discovery.is_running,
+                    watch=display.watch,
+                    note=display.note,
+                    relay=discovery.tell,
+                )
+    codes = [discovery.exit_code, *([application.exit_code(report)] if report else [])]
+    if report is not None:
+        report = {**report, "discovery": discovery.report}
+        output.emit(report, output.crawl_text, as_json=bool(options["as_json"]))
+    raise typer.Exit(min(codes, key=SEVERITY.index))
