@@ -244,7 +244,7 @@ class Outbox:
         spools.advance(self._db, self._file)
 
     def _writable(self) -> SpoolFile:
-        """The file for the next lines, open: the one at hand, or a new one if it is full, old or gone."""
+        """The file for the next lines, open: the one at hand, or a new one if it is full, old, cut or gone."""
         file = self._file
         if file is not None and not self._is_done(file):
             if self._fd < 0:
@@ -262,7 +262,8 @@ class Outbox:
 
     def _is_done(self, file: SpoolFile) -> bool:
         is_old = self._clock() - order(file.name) >= self._settings.rotate_s
-        return file.size >= self._settings.rotate_bytes or is_old or not self._path(file).exists()
+        is_short = _size(self._path(file)) < file.size or not self._path(file).exists()
+        return file.size >= self._settings.rotate_bytes or is_old or is_short
 
     def _next_name(self) -> str:
         known = [*names(self._root / DISCOVERIES), *names(self._root / ARCHIVE)]
@@ -276,14 +277,14 @@ class Outbox:
     def _recover(self, file: SpoolFile) -> None:
         """Keep the lines that a crash left behind the cursor, if they are what would come now; cut the rest."""
         path = self._path(file)
-        if _size(path) == file.size or not path.exists():
+        if _size(path) <= file.size:
             return
         with _Writing(path), path.open("r+b") as stream:
             stream.seek(file.size)
             size, visit = file.size, file.visit
             for known, line in self._kept(stream, file):
                 size, visit = size + len(line), known.visit
-            stream.truncate(max(size, 0))
+            stream.truncate(size)
             os.fdatasync(stream.fileno())
         self._file, self._visit = file._replace(visit=visit, size=size), visit
         spools.advance(self._db, self._file)

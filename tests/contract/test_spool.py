@@ -139,6 +139,17 @@ def test_a_file_that_was_put_away_is_followed_by_another(db: Database, tmp_path:
     assert not spools.is_behind(db, RUN)
 
 
+def test_a_file_that_somebody_cut_is_left_as_it_is(db: Database, tmp_path: Path) -> None:
+    visit(db, 1)
+    write(db, tmp_path)
+    path = tmp_path / spool.DISCOVERIES / "discoveries-1000.jsonl"
+    path.write_bytes(b"")
+    visit(db, 2)
+    write(db, tmp_path)
+    assert path.read_bytes() == b""
+    assert urls(tmp_path) == ["2"]
+
+
 def read(
     root: Path, start: Bookmark | None = None, most: int = 100
 ) -> tuple[list[str], Bookmark | None, list[str]]:

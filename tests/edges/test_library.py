@@ -57,7 +57,7 @@ def test_options_are_those_of_the_command_line(command: str, options: type) -> N
 
 def test_every_command_is_a_verb() -> None:
     names = {info.callback.__name__ for info in commands.app.registered_commands if info.callback}
-    assert names - {"demo", "doctor"} <= set(dir(orbweb.Workspace))
+    assert names - {"demo", "doctor", "run"} <= set(dir(orbweb.Workspace))
 
 
 def test_options_are_stored_and_none_takes_a_limit_back(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def _name(options: dict[str, Any]) -> str:
     if given is not None:
         return given.removesuffix(".discovery")
     if not options["urls"]:
-        raise UsageError("give a URL to discover, or --project NAME for one that exists")
+        raise UsageError("give a URL to discover, or a --project NAME")
     return seeds.project_name(seeds.base_urls(options["urls"][:1], DEFAULT_RULES)[0].key)
 
 
