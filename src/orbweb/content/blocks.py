@@ -89,17 +89,18 @@ class Block:
 class Outline:
     """The elements that hold text, each under a number, and the number of the element around each.
 
-    Number 0 is the root, and an element has a higher number than those around it. Plain lists hold it together:
-    objects that refer to each other would keep pages in memory until the next collection.
+    Number 0 is the root, and an element has a higher number than those around it; `depth` counts the elements from
+    the link around it. Plain lists hold it together: objects that refer to each other would keep pages in memory
+    until the next collection.
     """
 
-    __slots__ = ("around", "elements", "links", "numbers")
+    __slots__ = ("around", "depth", "elements", "numbers")
 
     def __init__(self, root: Element) -> None:
         self.elements = [root]
         self.numbers = {root: 0}
         self.around = [NOWHERE]
-        self.links: set[int] = set()
+        self.depth = [0 if root.tag == "a" else MAX_CARD + 1]
 
     def number(self, element: Element) -> int:
         """The number of an element; numbers are given from the first known element around it down."""
@@ -113,17 +114,8 @@ class Outline:
             self.around.append(number)
             number = numbers[inner] = len(self.elements)
             self.elements.append(inner)
-            if inner.tag == "a":
-                self.links.add(number)
+            self.depth.append(0 if inner.tag == "a" else self.depth[self.around[number]] + 1)
         return number
-
-    def is_card(self, number: int) -> bool:
-        """Whether an element lies within a link, not far from it."""
-        for _ in range(MAX_CARD):
-            number = self.around[number]
-            if number == NOWHERE or number in self.links:
-                break
-        return number in self.links
 
 
 def read(root: Element) -> tuple[Outline, list[Block]] | None:
@@ -164,4 +156,4 @@ def read(root: Element) -> tuple[Outline, list[Block]] | None:
 def _new(outline: Outline, holder: Element, tag: str) -> Block:
     number = outline.number(holder)
     column = outline.around[number] if number and tag in _PARAGRAPHS else number
-    return Block(number, holder, tag, outline.is_card(number), column)
+    return Block(number, holder, tag, 0 < outline.depth[number] <= MAX_CARD, column)

@@ -66,6 +66,7 @@ _NAMES = frozenset((*_TITLES, *_SITES, *_DESCRIPTIONS, *_AUTHORS, *_DATES, *_LAN
 _KEYS = ("property", "name", "itemprop", "http-equiv")
 _STATING = ("meta", "script", "title", "h1", "main")
 
+_decoded = json.JSONDecoder(strict=False).decode
 _INNER = ("@graph", "mainEntity", "mainEntityOfPage")
 _is_article = re.compile(r"(?:.*[/:#])?(?:\w*(?:Article|Posting)|Report|HowTo|Recipe)").fullmatch
 _is_page = re.compile(r"(?:.*[/:#])?\w*Page").fullmatch
@@ -129,8 +130,8 @@ def _metas(elements: Sequence[Element]) -> dict[str, str]:
         value = element.attr("content")
         if value:
             for key in _KEYS:
-                name = (element.attr(key) or "").lower()
-                if name in _NAMES:
+                name = element.attr(key)
+                if name and (name := name.lower()) in _NAMES:
                     found.setdefault(name, value)
     return found
 
@@ -187,7 +188,7 @@ def _data(scripts: Iterable[Element]) -> Iterator[Any]:
         text = script.text
         if len(text) <= MAX_SCRIPT:
             try:
-                yield json.loads(text, strict=False)
+                yield _decoded(text)
             except (ValueError, RecursionError):
                 continue
 
