@@ -36,7 +36,7 @@ _REFRESH = re.compile(
     r"""\s*+[\d.]++(?=[\s;,])\s*+[;,]?+\s*+(?:url\s*+=\s*+)?+(?:"([^"]*)|'([^']*)|(\S.*))""",
     re.IGNORECASE | re.DOTALL,
 ).match
-_LINK_RELS = frozenset({"canonical", "next", "alternate"})
+_may_link = re.compile("canonical|next|alternate", re.IGNORECASE).search
 _NO_WORDS: frozenset[str] = frozenset()
 
 # Which attribute of an element loads what.
@@ -197,10 +197,12 @@ def _scan(document: Document, addressees: frozenset[str]) -> _Facts:
     `_walk` gives the same answer for any page, element by element.
     """
     facts = _Facts(addressees)
+    head = document.find("head")
     for element in document.iter_elements(_BESIDES_A):
-        if element.tag in _SCATTERED or not _in_head(element):
+        tag = element.tag
+        if tag in _SCATTERED or element.parent != head:
             return _walk(document, addressees)
-        _READERS[element.tag](element, facts)
+        _READERS[tag](element, facts)
     hrefs = [href.partition("#")[0] for href in _hrefs(document)]
     refused = Counter((element.attr("href") or "").partition("#")[0] for element in document.select(_NOFOLLOW))
     occurrences = Counter(hrefs) if refused else refused
@@ -211,11 +213,6 @@ def _scan(document: Document, addressees: frozenset[str]) -> _Facts:
         if facts.references.truncated:
             break
     return facts
-
-
-def _in_head(element: Element) -> bool:
-    parent = element.parent
-    return isinstance(parent, Element) and parent.tag == "head"
 
 
 def _walk(document: Document, addressees: frozenset[str]) -> _Facts:
@@ -258,8 +255,10 @@ def _read_frame(element: Element, facts: _Facts) -> None:
 
 
 def _read_link(element: Element, facts: _Facts) -> None:
-    rel = _rel(element)
-    if rel.isdisjoint(_LINK_RELS) or (href := element.attr("href")) is None:
+    if not _may_link(element.attr("rel") or ""):
+        return
+    rel, href = _rel(element), element.attr("href")
+    if href is None:
         return
     if "canonical" in rel:
         facts.canonical.append(href)

@@ -99,10 +99,8 @@ def _signature(term: Element) -> None:
     if len(links) == len(tail):
         for link in tail:
             link.extract()
-        code = Element("code")
-        code.set_text(" ".join(term.text.split()))
-        term.clear()
-        term.append(code)
+        term.set_text(" ".join(term.text.split()))
+        term.wrap_children(Element("code"))
         for link in tail:
             term.extend((Text(" "), link))
         return
