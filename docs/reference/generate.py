@@ -27,8 +27,11 @@ from orbweb.cli import commands, output, policing, records, services  # noqa: F4
 from orbweb.config import Config
 from orbweb.config import keys as settings_keys
 from orbweb.export import bodies, jsonl
+from orbweb.export.state import FIELDS as STATE_FIELDS
 from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
-from orbweb.store import db
+from orbweb.outputs import lines, metrics
+from orbweb.outputs import records as records_of_visits
+from orbweb.store import db, index
 
 HERE = Path(__file__).parent
 MEANINGS: dict[str, Any] = tomllib.loads((HERE / "meanings.toml").read_text(encoding="utf-8"))
@@ -432,11 +435,28 @@ def columns_page() -> str:
     parts.append(meaning_table("field", "exports", jsonl.FIELDS, MEANINGS["exports"]))
     parts += ["### Bodies\n", PROSE["exported_bodies"]]
     parts.append(meaning_table("field", "exported_bodies", bodies.FIELDS, MEANINGS["exported_bodies"]))
+    parts += ["## Files that follow a crawl\n", PROSE["outputs"], "### Pages table\n", PROSE["pages_table"]]
+    parts.append(meaning_table("column", "pages_table", records_of_visits.COLUMNS, MEANINGS["pages_table"]))
+    parts.append(PROSE["visit_metadata"])
+    parts.append(meaning_table("field", "visit_metadata", _visit_fields(), MEANINGS["visit_metadata"]))
+    parts += ["### Link table\n", meaning_table("column", "edges", lines.EDGES, MEANINGS["edges"])]
+    parts += ["### Metrics\n", PROSE["metrics"]]
+    parts.append(meaning_table("column", "metrics_table", lines.METRICS, MEANINGS["metrics_table"]))
+    parts.append(table(("counter", "meaning"), ((code(name), text) for name, text in metrics.COUNTERS.items())))
+    parts.append(table(("gauge", "meaning"), ((code(name), text) for name, text in metrics.GAUGES.items())))
+    parts += ["## State\n", PROSE["state"]]
+    parts.append(meaning_table("field", "state_url", STATE_FIELDS, MEANINGS["state_url"]))
+    parts += ["### Page index\n", PROSE["page_index"]]
+    parts.append(meaning_table("field", "page_index", index.FIELDS, MEANINGS["page_index"]))
     parts += ["## JSON\n", PROSE["json"]]
     for name, report in MEANINGS["json"].items():
         fields_of = ((code(field), text) for field, text in report["fields"].items())
         parts += [f"### {name} as JSON\n", report["about"] + "\n", table(("field", "meaning"), fields_of)]
     return "\n".join(parts)
+
+
+def _visit_fields() -> tuple[str, ...]:
+    return (*lines.SPOOLED, *records_of_visits.METADATA)
 
 
 def pages() -> dict[str, str]:

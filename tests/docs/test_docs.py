@@ -24,6 +24,8 @@ from harness import Cli
 from orbweb import config, failpoints, lifecycle
 from orbweb.cli.output import MANIFEST_FIELDS
 from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
+from orbweb.outputs.metrics import COUNTERS, GAUGES
+from orbweb.outputs.records import COLUMNS
 from orbweb.store.gone import Past, tombstone
 from orbweb.workspace import Workspace
 from servers.site import StaticSite, html, serve
@@ -86,6 +88,8 @@ NAMES = {
     "columns": [column for columns in generate.all_columns().values() for column, _ in columns],
     "tables": list(generate.all_columns()),
     "manifest columns": list(MANIFEST_FIELDS),
+    "pages columns": list(COLUMNS),
+    "metrics": [*COUNTERS, *GAUGES],
 }
 
 
@@ -203,6 +207,8 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "replan": orbweb.open(cli.workspace).plan("site"),
             "rules": orbweb.open(cli.workspace).rules("site"),
             "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
+            "replay": cli("replay", "site", "--json").ok().json,
+            "import": _imported(cli),
             "search": orbweb.open(cli.workspace).search("site", "gone")[0],
             "validate-policy": orbweb.validate_policy(server.url)[0],
             "configure": orbweb.configure(cli.workspace.parent / "other"),
@@ -211,6 +217,12 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
         workspace.close()
     told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}
     assert {name: set(report) for name, report in found.items()} == told
+
+
+def _imported(cli: Cli) -> dict[str, Any]:
+    folder = cli.workspace / "state"
+    orbweb.open(cli.workspace).export("site", to="state", out=folder)
+    return orbweb.open(cli.workspace).import_state(folder, project="moved")
 
 
 def flattened(settings: dict[str, Any], prefix: str = "") -> Iterator[str]:

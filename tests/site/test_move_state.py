@@ -155,7 +155,7 @@ def test_a_list_of_urls_and_a_base_is_enough(cli: Cli, tmp_path: Path) -> None:
         ("frontier.jsonl", '{"url": "http://127.0.0.1/x", "source": "magic"}\n', "line 1: source is 'magic'"),
         ("page_index.jsonl", '{"url": "http://127.0.0.1/x", "sha256": "12"}\n', "line 1: sha256 is not a SHA-256"),
         ("page_index.jsonl", '{"url": "http://127.0.0.1/x", "status": 7}\n', "line 1: status is 7"),
-        ("page_index.jsonl", '{"url": "http://127.0.0.1/", "status": 200, "timestamp": "x"}\n', "timestamp"),
+        ("page_index.jsonl", '{"url": "http://127.0.0.1/", "depth": 0, "status":200, "timestamp": "x"}', "ISO"),
         ("fetched_urls.txt", "http://127.0.0.1/x\nnot a url\n", "fetched_urls.txt: line 2: url is 'not a url'"),
         ("state.json", '{"orbweb_state": 99}', "orbweb_state is not 1"),
     ],

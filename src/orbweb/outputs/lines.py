@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from orbweb.cells import compact_json, guarded, one_line, utf8
@@ -47,9 +48,15 @@ def _safe(cells: Sequence[Any], *, raw: bool) -> Sequence[Any]:
     for column in _FOREIGN:
         text = safe[column]
         if text:
-            text = one_line(text)
-            safe[column] = text if raw else guarded(text)
+            safe[column] = _cell(text, raw)
     return safe
+
+
+@lru_cache(maxsize=1024)
+def _cell(text: str, raw: bool) -> str:  # noqa: FBT001
+    """What servers say is mostly what they said before."""
+    line = one_line(text)
+    return line if raw else guarded(line)
 
 
 def metadata(records: Iterable[Record]) -> bytes:
@@ -59,9 +66,9 @@ def metadata(records: Iterable[Record]) -> bytes:
 
 def _json(record: Record) -> str:
     known = compact_json(dict(zip(_NAMES, record.cells, strict=True)))
-    values = record.cells[_STATUS], record.length, record.cells[_LATENCY]
-    spooled = compact_json(dict(zip(SPOOLED, values, strict=True)))
-    return f'{known[:-1]},"metadata":{spooled[:-1]},{record.metadata[1:]}}}\n'
+    status, length = ("null" if value is None else value for value in (record.cells[_STATUS], record.length))
+    spooled = f'"status_code":{status},"content_length":{length},"latency_ms":{record.cells[_LATENCY]}'
+    return f'{known[:-1]},"metadata":{{{spooled},{record.metadata[1:]}}}\n'
 
 
 def cell(url: str) -> str:

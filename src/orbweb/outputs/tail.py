@@ -19,7 +19,7 @@ from orbweb.failpoints import failpoint
 from orbweb.store.blobs import make_directory, write_all
 from orbweb.store.journal import Cursor
 
-CHECKED = 1 << 20
+CHECKED = 1 << 16
 """Bytes at the end of a file that are held against their checksum."""
 
 
@@ -56,7 +56,7 @@ class Tail:
             cursor = Cursor(0, 0, 0, 0)
             self._settled = None
         os.ftruncate(self._fd, cursor.offset)
-        self.visit, self._end, self._since, self._checksum = cursor
+        self.visit, self._end = cursor[:2]
         if not self._end:
             self.append(header, 0)
 
@@ -69,27 +69,21 @@ class Tail:
         if data:
             with writing(self.path):
                 write_all(self._fd, data, self._end)
-            self._check(data)
             self._end += len(data)
         self.visit = visit
         failpoint("output_appended")
 
-    def _check(self, data: bytes) -> None:
-        """Go on with the checksum, or begin another one: it covers what was written last, not the whole file."""
-        if self._end - self._since >= CHECKED:
-            self._since, self._checksum = self._end, 0
-        self._checksum = zlib.crc32(data, self._checksum)
-
     def sync(self) -> Cursor | None:
         """Make everything durable; the cursor that may be stored now, None if it is the stored one."""
-        cursor = Cursor(self.visit, self._end, self._since, self._checksum)
-        if cursor == self._settled:
+        if self._settled is not None and (self.visit, self._end) == self._settled[:2]:
             return None
+        since = max(0, self._end - CHECKED)
         with writing(self.path):
             os.fdatasync(self._fd)
+            last = os.pread(self._fd, self._end - since, since)
         failpoint("output_synced")
-        self._settled = cursor
-        return cursor
+        self._settled = Cursor(self.visit, self._end, since, zlib.crc32(last))
+        return self._settled
 
     def close(self) -> None:
         os.close(self._fd)

@@ -64,6 +64,7 @@ _RUN_TABLES = (
     "forget_run_bases",
     "forget_run_crawls",
     "forget_run_tallies",
+    "forget_run_outputs",
     "forget_run",
 )
 

@@ -335,6 +335,10 @@ DELETE FROM crawls WHERE run_id = :run_id;
 -- Part of giving up a lost run.
 DELETE FROM tallies WHERE run_id = :run_id;
 
+-- name: forget_run_outputs
+-- Part of giving up a lost run.
+DELETE FROM outputs WHERE run_id = :run_id;
+
 -- name: forget_run
 -- The last part of giving up a lost run.
 DELETE FROM runs WHERE id = :run_id;
