@@ -25,8 +25,8 @@ from typing import Any
 from orbweb.cli import main
 
 ORBWEB = [sys.executable, "-m", "orbweb"]
-WORK = ("crawl", "resume", "recrawl", "retry", "finish", "queue")
-REPORTS = ("status", "runs", "queue", "pages", "show", "explain", "failed", "manifest", "validate-policy")
+WORK = ("crawl", "resume", "recrawl", "retry", "finish", "queue", "rules")
+REPORTS = ("status", "runs", "queue", "pages", "show", "explain", "failed", "manifest", "rules", "validate-policy")
 
 
 @dataclass(frozen=True)

@@ -19,24 +19,27 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from orbweb import __version__, content, politeness, seeds, urls, wire
+from orbweb import __version__, content, politeness, rejudge, seeds, urls, wire
 from orbweb import config as configuration
 from orbweb.addresses import normal, not_public
 from orbweb.config import Config
 from orbweb.content.tokens import tokenizer
-from orbweb.control import signals
+from orbweb.control import Command, signals
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher, DispatchSettings
 from orbweb.engine import Engine, EngineSettings
 from orbweb.errors import ConfigError, NothingToDo, OrbwebError, StoreError, UsageError
 from orbweb.events import Reading, Snapshot
 from orbweb.extraction import Extraction
+from orbweb.failpoints import failpoint
+from orbweb.fetch import Fetcher
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, trusted_certificates
 from orbweb.fetch.identity import Identity
 from orbweb.fetch.names import Names
 from orbweb.fetch.proxies import Direct, Proxies, Proxy, RoundRobin
+from orbweb.fetch.replay import ReplayFetcher
 from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, GateSettings, origin_of
@@ -47,13 +50,15 @@ from orbweb.model import Resources, SkipReason
 from orbweb.policy import Policy, Rules
 from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.recall import Recall
+from orbweb.rejudge import Change, Terms
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.robots import Robots, product_token
-from orbweb.store import Ending, UrlRow, reports, runs
+from orbweb.store import Ending, UrlRow, end, reports, runs
 from orbweb.store import robots as robots_memory
-from orbweb.store.blobs import BodyStore
+from orbweb.store.blobs import BodyStore, Discarded
 from orbweb.store.limiter import Limiter
+from orbweb.store.recording import Recording
 from orbweb.store.reports import Report
 from orbweb.store.runs import Base, Manner, Project, Run
 from orbweb.survey import Survey, SurveySettings
@@ -66,6 +71,7 @@ Note = Callable[[str], None]
 SPARE_FILES = 128
 MOST_PROCESSES = 4
 CONNECTIONS = 8
+RULES_WAIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,7 @@ class Request:
     refresh: bool = False
     due: bool = False
     seeds: Path | None = None
+    replay: bool = False
 
 
 @dataclass(slots=True)
@@ -111,9 +118,10 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             given_up = runs.finish(workspace.db, paused, "a new run was started", now_us())
             note(f"run {paused.number} of {name} is finished, {given_up} URLs given up; starting a new run")
             paused = None
-        project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
+        urls_given = [base.url for base in bases]
+        project, paused = _take_up(workspace, name, config, settings, urls_given, paused, note)
         session = _Session(workspace, project, config, secrets, watch, note, request.plan, request.refresh)
-        return _hold(session, paused, bases)
+        return _go_on(session, paused) if paused is not None else _hold(session, None, bases)
 
 
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -123,16 +131,13 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     known = runs.project(workspace.db, name)
     with workspace.own(name):
         config, settings, secrets = _ready(known, request)
-        paused = _paused_run(workspace, known, note)
-        if paused is None:
-            raise NothingToDo(
-                f"project {name!r} has no paused run to resume: {_why_not(workspace, known)}. "
-                f"`orbweb crawl --project {name}` starts a new one, "
-                f"`orbweb retry {name}` queues failed URLs again."
-            )
-        project = runs.save_project(workspace.db, name, settings, known.bases, now_us())
+        _paused_run(workspace, known, note)
+        latest = runs.latest_run(workspace.db, known.id)
+        if latest is None:
+            raise _nothing_to_resume(known, None)
+        project, run = _take_up(workspace, name, config, settings, known.bases, latest, note)
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
-        return _hold(session, paused, [])
+        return _go_on(session, run or latest)
 
 
 def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -156,7 +161,88 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
         session = _Session(workspace, project, config, secrets, watch, note, refresh=request.refresh)
+        if request.replay:
+            session = replace(session, replays=_Replays(latest, url_rules(configure(known, Request())[0])))
         return _hold(session, None, bases, latest, due_only=request.due)
+
+
+def rules(workspace: Workspace, request: Request, *, note: Note) -> Report:
+    """Change the rules of a project: at once, or in the crawl that is running. Without settings, show them."""
+    name = _name(workspace, request)
+    known = runs.project(workspace.db, name)
+    if not request.settings and request.config_file is None:
+        return _rules_report(workspace, known, None)
+    if workspace.owner(name) is not None:
+        return _tell_rules(workspace, known, request)
+    with workspace.own(name):
+        config, settings = configure(known, request)
+        Policy(policy_rules(config), list(known.bases))
+        _paused_run(workspace, known, _discreet(note))
+        latest = runs.latest_run(workspace.db, known.id)
+        with workspace.db.transaction():
+            project = runs.write_project(workspace.db, name, settings, known.bases, now_us())
+            change = _rejudge(workspace, latest, config) if latest is not None else None
+        failpoint("rules_committed")
+    return _rules_report(workspace, project, change)
+
+
+def _tell_rules(workspace: Workspace, known: Project, request: Request) -> Report:
+    """Store the rules and wait until the running crawl works by them."""
+    config, settings = configure(known, request)
+    Policy(policy_rules(config), list(known.bases))
+    project = runs.save_project(workspace.db, known.name, settings, known.bases, now_us())
+    workspace.control(known.name).write(Command.RULES)
+    deadline = time.monotonic() + RULES_WAIT_S
+    while workspace.owner(known.name) is not None and time.monotonic() < deadline:
+        latest = runs.latest_run(workspace.db, known.id)
+        if latest is not None and latest.rules == terms(config).text():
+            break
+        time.sleep(0.05)
+    return _rules_report(workspace, project, None)
+
+
+def _rules_report(workspace: Workspace, project: Project, change: Change | None) -> Report:
+    config = _stored(project)
+    latest = runs.latest_run(workspace.db, project.id)
+    wanted = terms(config)
+    return {
+        "project": project.name,
+        "running": workspace.owner(project.name) is not None,
+        "run": latest.number if latest else None,
+        "run_state": latest.state.value if latest else None,
+        "in_force": latest is None or latest.rules == wanted.text(),
+        "rules": {
+            "scope.strict_path": wanted.rules.strict_path,
+            "scope.external_hops": wanted.rules.external_hops,
+            "scope.include": list(wanted.rules.include),
+            "scope.exclude": list(wanted.rules.exclude),
+            "scope.park_traps": wanted.rules.park_traps,
+            **_policy_report(wanted.rules),
+            "limits.max_depth": wanted.rules.max_depth,
+            "limits.page_limit": wanted.rules.page_limit,
+            "robots.obey": wanted.obey_robots,
+            "robots.obey_directives": wanted.rules.obey_directives,
+            "robots.follow_nofollow_links": wanted.rules.follow_nofollow_links,
+            "sitemap.mode": config.sitemap.mode,
+        },
+        "came_back": change.came_back if change else {},
+        "skipped": change.skipped if change else {},
+        "queued": _queued(workspace, latest) if latest else 0,
+    }
+
+
+def _policy_report(rules: Rules) -> Report:
+    """The rules of the section `policy`, each as one line."""
+    caps = [(each, ", ".join(f"{cap} {number}" for cap, number in each.caps)) for each in rules.groups]
+    return {
+        "policy.hosts": list(rules.hosts),
+        "policy.deny_subdomains": list(rules.deny_subdomains),
+        "policy.allow": list(rules.allow),
+        "policy.deny": list(rules.deny),
+        "policy.page_types": [f"{each.type} (score {each.score}): {each.pattern}" for each in rules.page_types],
+        "policy.scores": [f"{each.score}: {each.pattern}" for each in rules.scores],
+        "policy.groups": [f"{each.name} ({text}): {each.pattern}" for each, text in caps],
+    }
 
 
 def extract(
@@ -267,10 +353,15 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     environment = configuration.read_environment(os.environ)
     flags = configuration.given(request.settings or {}, source="command line")
     settings = configuration.merge(known.settings if known else {}, file, environment, flags)
-    profile = configuration.read_profile(settings.get("profile"))
-    config = configuration.build(configuration.merge(profile, settings), source="settings")
+    config = _built(settings, source="settings")
     routes(config)
     return config, settings
+
+
+def _built(settings: Mapping[str, Any], *, source: str) -> Config:
+    """The settings on top of those of the profile they name."""
+    profile = configuration.read_profile(settings.get("profile"))
+    return configuration.build(configuration.merge(profile, settings), source=source)
 
 
 def _ready(known: Project | None, request: Request) -> tuple[Config, dict[str, Any], _Secrets]:
@@ -292,9 +383,42 @@ def _paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run 
     return latest if latest is not None and latest.state is RunState.PAUSED else None
 
 
-def _why_not(workspace: Workspace, known: Project) -> str:
-    latest = runs.latest_run(workspace.db, known.id)
-    return f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
+def _nothing_to_resume(known: Project, latest: Run | None) -> NothingToDo:
+    why = f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
+    return NothingToDo(
+        f"project {known.name!r} has no paused run to resume: {why}. "
+        f"`orbweb crawl --project {known.name}` starts a new one, "
+        f"`orbweb retry {known.name}` queues failed URLs again."
+    )
+
+
+def _take_up(
+    workspace: Workspace,
+    name: str,
+    config: Config,
+    settings: dict[str, Any],
+    bases: Sequence[str],
+    run: Run | None,
+    note: Note,
+) -> tuple[Project, Run | None]:
+    """Save the settings of a project and judge the run that goes on by them, in one transaction."""
+    change = None
+    with workspace.db.transaction():
+        project = runs.write_project(workspace.db, name, settings, bases, now_us())
+        if run is not None:
+            change = _rejudge(workspace, run, config)
+            if run.state is RunState.COMPLETED and (change is None or change.state is RunState.COMPLETED):
+                raise _nothing_to_resume(project, run)
+    if change is not None:
+        failpoint("rules_committed")
+        note(str(change))
+    return project, runs.run_of(workspace.db, project, run.number) if run is not None else None
+
+
+def _rejudge(workspace: Workspace, run: Run, config: Config) -> Change | None:
+    """Judge a run that nobody works on by these settings, inside a transaction."""
+    bases = runs.bases_of(workspace.db, run.id)
+    return rejudge.apply(workspace.db, run, bases, terms(config), lane_of=_lane_of(config), now=now_us())
 
 
 def _queued(workspace: Workspace, run: Run) -> int:
@@ -372,7 +496,6 @@ def policy_rules(config: Config) -> Rules:
             GroupRule(each.name, each.pattern, tuple(each.caps.items()), each.types, each.fold_case)
             for each in policy.groups
         ),
-        drop_query=config.urls.keep_params == (),
     )
 
 
@@ -382,6 +505,15 @@ def policy_of(workspace: Workspace, config: Config, run: Run, bases: Sequence[Ba
     if policy.has_caps:
         policy.recount(key for _, key, *_ in workspace.db.each("admitted_urls", run_id=run.id))
     return policy
+
+
+def terms(config: Config) -> Terms:
+    """All by which the URLs of a run are judged."""
+    return Terms(policy_rules(config), config.robots.obey, _reads_sitemaps(config))
+
+
+def _reads_sitemaps(config: Config) -> bool:
+    return config.sitemap.mode != "off" and config.limits.max_depth != 0
 
 
 def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None:
@@ -436,11 +568,19 @@ def _open_run(
         return runs.continue_run(workspace.db, project, paused, budget, now_us(), manner)
     rows = [runs.initial_url(number, *base, lane_of(base.key)) for number, base in enumerate(bases)]
     started = [Base(number, base.url, base.key) for number, base in enumerate(bases)]
-    if recalls is None:
-        return runs.start_run(workspace.db, project, started, rows, budget, now_us(), manner)
-    rows += _recall(workspace, config, recalls, started, rows)
+    if recalls is not None:
+        rows += _recall(workspace, config, recalls, started, rows)
     return runs.start_run(
-        workspace.db, project, started, rows, budget, now_us(), manner, recalls=recalls.id, due_only=due_only
+        workspace.db,
+        project,
+        started,
+        rows,
+        budget,
+        now_us(),
+        manner,
+        recalls=recalls.id if recalls else None,
+        due_only=due_only,
+        rules=terms(config).text(),
     )
 
 
@@ -486,9 +626,11 @@ def _fingerprint(facts: Sequence[object]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _shelf(workspace: Workspace, run: Run, config: Config, manner: Manner) -> Shelf:
+def _shelf(workspace: Workspace, run: Run, config: Config, manner: Manner, replays: _Replays | None) -> Shelf:
     """What the run may reuse. Ages are counted from the start of the run, so that one that goes on after a crash
     takes what it would have taken."""
+    if replays is not None:
+        return Shelf(workspace.captures(run, manner, content.VERSION, only=replays.run.id), fresh_since=0)
     age = round(config.cache.max_age_s * politeness.SECOND)
     fresh_since = run.started_at - age if age else None
     captures = workspace.captures(run, manner, content.VERSION)
@@ -555,6 +697,26 @@ class _Session:
     note: Note
     plan: Plan | None = None
     refresh: bool = False
+    replays: _Replays | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Replays:
+    """The run whose answers stand for those of servers, and the URL rules it had."""
+
+    run: Run
+    rules: UrlRules
+
+    def key_of(self, url: str) -> str | None:
+        target = urls.target(url, rules=self.rules)
+        return target.key if target else None
+
+
+def _go_on(session: _Session, run: Run) -> Report:
+    """Work on a run that was paused. If the rules of now leave nothing of it to do, it is completed already."""
+    if run.state is RunState.PAUSED:
+        return _hold(session, run, [])
+    return {**_result(session, run, 0.0), "crawl_visited": 0, "crawl_failed": 0, "crawl_pages": 0}
 
 
 def _hold(
@@ -576,13 +738,23 @@ def _hold(
     )
     started = time.monotonic()
     try:
-        asyncio.run(_work(session, run, crawl_id, manner))
+        asyncio.run(_work(session, run, manner))
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
     for remark in reports.dead_ends(workspace.db, run.id):
         note(remark)
-    return _result(session, run, time.monotonic() - started)
+    return _result(_heed_late_rules(session, run), run, time.monotonic() - started)
+
+
+def _heed_late_rules(session: _Session, run: Run) -> _Session:
+    """Rules that were stored when the crawl was about to end hold for its run as well."""
+    workspace, session = session.workspace, _ruled_anew(session)
+    with workspace.db.transaction():
+        change = _rejudge(workspace, runs.run_of(workspace.db, session.project, run.number), session.config)
+    if change is not None:
+        session.note(str(change))
+    return session
 
 
 def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebError) -> None:
@@ -593,16 +765,18 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
         error.add_note(f"the end of the crawl could not be recorded either: {second}")
 
 
-async def _work(session: _Session, run: Run, crawl_id: int, manner: Manner) -> None:
+async def _work(session: _Session, run: Run, manner: Manner) -> None:
     workspace, config = session.workspace, session.config
     workspace.check_space(config.store.reserve_mb)
     _raise_file_limit(config.limits.workers)
-    bodies = _bodies(workspace, session.project, config)
+    bodies = _bodies(workspace, session.project, config) if session.replays is None else Discarded()
     limiter = workspace.limiter()
-    shelf = _shelf(workspace, run, config, manner)
+    shelf = _shelf(workspace, run, config, manner, session.replays)
     try:
-        await _crawl(session, run, crawl_id, bodies, limiter, shelf)
+        while run.state is RunState.IN_PROGRESS and not await _crawl(session, run, bodies, limiter, shelf):
+            session, run = _with_new_rules(session, run)
     finally:
+        workspace.control(session.project.name).clear()
         shelf.captures.close()
         bodies.close()
         limiter.close()
@@ -621,9 +795,8 @@ def _raise_file_limit(workers: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-async def _crawl(
-    session: _Session, run: Run, crawl_id: int, bodies: BodyStore, limiter: Limiter, shelf: Shelf
-) -> None:
+async def _crawl(session: _Session, run: Run, bodies: BodyStore, limiter: Limiter, shelf: Shelf) -> bool:
+    """Whether the crawl has ended; if not, it is to go on by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
     policy = policy_of(workspace, config, run, bases)
@@ -631,13 +804,14 @@ async def _crawl(
     ledger = Ledger(
         workspace.db,
         run,
-        crawl_id,
+        runs.crawls_of(workspace.db, run.id)[-1],
         bases=bases,
         policy=policy,
         frontier=frontier,
         bodies=bodies,
         keeps_resources=Resources(config.resources.mode) is Resources.STORE,
         lane_of=_lane_of(config),
+        drop_query=config.urls.keep_params == (),
         by_site=config.engine.order == "relaxed" and session.plan is None,
         clock=now_us,
     )
@@ -656,23 +830,78 @@ async def _crawl(
         on_progress=session.watch,
         note=session.note,
     )
-    clock = asyncio.get_running_loop().time
-    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
-    guard = Guard(names, consent(config, bases), routes(config), clock=clock)
-    fetcher = HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
+    fetcher = _fetcher(session, bases, shelf, engine)
     pool = await _pool(config, digest_settings(config), engine.digested, engine.broke)
     engine.attach(fetcher, pool)
     try:
         with signals(engine.tell):
-            await engine.run()
+            ending = await engine.run()
     finally:
         pool.close()
         fetcher.close()
-        workspace.control(project.name).clear()
+    if ending is None:
+        return False
     if engine.finish_asked:
         finished = runs.run_of(workspace.db, project, run.number)
         if finished.state is RunState.PAUSED:
             runs.finish(workspace.db, finished, "finished by hand", now_us())
+    return True
+
+
+def _with_new_rules(session: _Session, run: Run) -> tuple[_Session, Run]:
+    """Judge the run of a crawl at work, which has written everything, by the rules that are stored by now.
+
+    If nothing is left to do the crawl ends here, in the same transaction.
+    """
+    workspace = session.workspace
+    workspace.control(session.project.name).heeded(Command.RULES)
+    session = _ruled_anew(session)
+    with workspace.db.transaction():
+        change = _rejudge(workspace, runs.run_of(workspace.db, session.project, run.number), session.config)
+        if change is not None and change.state is RunState.COMPLETED:
+            crawl_id = runs.crawls_of(workspace.db, run.id)[-1].id
+            end(workspace.db, run.id, crawl_id, Ending(EndedBy.EXHAUSTED), now_us())
+    if change is not None:
+        failpoint("rules_committed")
+        session.note(str(change))
+    return session, runs.run_of(workspace.db, session.project, run.number)
+
+
+def _ruled_anew(session: _Session) -> _Session:
+    """The session by the rules that are stored with its project now."""
+    project = runs.project(session.workspace.db, session.project.name)
+    return replace(session, project=project, config=_with_rules_of(session.config, _stored(project)))
+
+
+def _stored(project: Project) -> Config:
+    return _built(project.settings, source=f"settings of project {project.name!r}")
+
+
+def _with_rules_of(config: Config, other: Config) -> Config:
+    """The settings of a crawl at work with the rules of others. Its budget, and all that is no rule, stays."""
+    limits = config.limits.model_copy(
+        update={"max_depth": other.limits.max_depth, "page_limit": other.limits.page_limit}
+    )
+    return config.model_copy(
+        update={
+            "limits": limits,
+            "scope": other.scope,
+            "policy": other.policy,
+            "robots": other.robots,
+            "sitemap": other.sitemap,
+        }
+    )
+
+
+def _fetcher(session: _Session, bases: Sequence[Base], shelf: Shelf, engine: Engine) -> Fetcher:
+    config = session.config
+    if session.replays is not None:
+        run_id, key_of = session.replays.run.id, session.replays.key_of
+        return ReplayFetcher(Recording(session.workspace.db, run_id, shelf.captures, key_of), engine)
+    clock = asyncio.get_running_loop().time
+    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
+    guard = Guard(names, consent(config, bases), routes(config), clock=clock)
+    return HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
 
 
 def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:
@@ -695,7 +924,7 @@ def _gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: No
 
 def _survey(session: _Session) -> Survey | None:
     config = session.config
-    if config.sitemap.mode == "off" or config.limits.max_depth == 0:
+    if not _reads_sitemaps(config):
         return None
     settings = SurveySettings(
         max_files=config.sitemap.max_files,

@@ -24,6 +24,7 @@ class Command(StrEnum):
     STOP = "stop"
     STOP_NOW = "stop_now"
     FINISH = "finish"
+    RULES = "rules"
 
 
 class ControlFiles:
@@ -47,7 +48,7 @@ class ControlFiles:
 
     def clear(self) -> list[Path]:
         """Remove what an earlier crawl left; the files that were there."""
-        stale = [self._file(command) for command in (Command.PAUSE, Command.STOP, Command.FINISH)]
+        stale = [self._file(command) for command in Command if command not in (Command.UNPAUSE, Command.STOP_NOW)]
         found = [path for path in [*stale, self._top / "stop"] if path.exists()]
         for path in found:
             path.unlink(missing_ok=True)
@@ -57,12 +58,16 @@ class ControlFiles:
         return self._file(Command.PAUSE).exists() or (self._top / "pause").exists()
 
     def asked(self) -> Command | None:
-        """FINISH, STOP, or nothing."""
+        """FINISH, STOP, RULES, or nothing."""
         if self._file(Command.FINISH).exists():
             return Command.FINISH
         if self._file(Command.STOP).exists() or (self._top / "stop").exists():
             return Command.STOP
-        return None
+        return Command.RULES if self._file(Command.RULES).exists() else None
+
+    def heeded(self, command: Command) -> None:
+        """The owner does what was asked; whoever asks again means it again."""
+        self._file(command).unlink(missing_ok=True)
 
 
 @contextmanager

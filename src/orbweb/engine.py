@@ -129,6 +129,7 @@ class Engine:
         self._backlog = 0
         self._held = False
         self._stop_at: float | None = None
+        self._rules_at: float | None = None
         self._group_since: float | None = None
         self._polled_at = 0.0
         self._started = self._loop.time()
@@ -149,8 +150,11 @@ class Engine:
         self._fetcher = fetcher
         self._pool = pool
 
-    async def run(self) -> Ending:
-        """Work until there is nothing left, or nothing more may be done; everything is then durable."""
+    async def run(self) -> Ending | None:
+        """Work until there is nothing left, or nothing more may be done; everything is then durable.
+
+        None: the crawl is to go on by other rules, with another engine.
+        """
         self._loop.set_exception_handler(self._on_fault)
         while True:
             if self._broken is not None:
@@ -164,7 +168,12 @@ class Engine:
                 self._ledger.flush(ending)
                 self._on_progress(self.snapshot())
                 return ending
-            if self._stop_at is None and not self._held:
+            if self._is_over(self._rules_at):
+                self._errands.close()
+                self._give_back_all()
+                self._ledger.flush()
+                return None
+            if self._stop_at is None and self._rules_at is None and not self._held:
                 self._errands.begin_surveys()
                 self._fill()
                 self._take_fresh()
@@ -176,7 +185,9 @@ class Engine:
     def tell(self, command: Command) -> None:
         """A command from a signal or a control file."""
         now = self._loop.time()
-        if command is Command.STOP_NOW:
+        if command is Command.RULES:
+            self._rules_at = self._rules_at or now + GRACE_S
+        elif command is Command.STOP_NOW:
             self._stop_at = now
         elif self._stop_at is None:
             self._stop_at = now + GRACE_S
@@ -602,10 +613,13 @@ class Engine:
             return Ending(EndedBy.BUDGET)
         if self._settings.only_plan and ledger.surveyed:
             return Ending(EndedBy.BUDGET)
-        if self._stop_at is None:
-            return None
-        busy = self._fetching or self._digesting
-        return None if busy and self._loop.time() < self._stop_at else Ending(EndedBy.CANCELLED)
+        return Ending(EndedBy.CANCELLED) if self._is_over(self._stop_at) else None
+
+    def _is_over(self, at: float | None) -> bool:
+        """Whether what is under way is done, or has had its time."""
+        if at is None:
+            return False
+        return not (self._fetching or self._digesting) or self._loop.time() >= at
 
     def _poll(self) -> None:
         now = self._loop.time()
@@ -639,6 +653,7 @@ class Engine:
         if (
             due is not None
             and self._stop_at is None
+            and self._rules_at is None
             and not self._held
             and self._fetching < self._settings.workers
         ):

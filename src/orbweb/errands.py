@@ -63,6 +63,11 @@ class Errands:
         self._asks: dict[int, Ask] = {}
         self._files: dict[int, tuple[Reading, str]] = {}
         self._scopes: dict[Reading, Sequence[Scope]] = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """Whatever is still to come has nobody to tell."""
+        self._closed = True
 
     def request(self, ticket: int) -> tuple[str, Want] | None:
         """What the ticket asks for; None if it is no errand."""
@@ -82,6 +87,8 @@ class Errands:
 
     def act(self, step: Ask | AskLater | Known) -> None:
         """Do what the gate wants done about a robots.txt."""
+        if self._closed:
+            return
         match step:
             case Ask(url=url):
                 ticket = self._sender.ticket()
@@ -137,6 +144,8 @@ class Errands:
 
     def _ask_for_file(self, ticket: int, failed: Failed | None = None) -> None:
         """Queue the file if robots.txt lets us; if its server is not there at all, that is the answer."""
+        if self._closed:
+            return
         reading, url = self._files[ticket]
         verdict = failed or self._gate.judge(ticket, url)
         if isinstance(verdict, Failed):
@@ -151,13 +160,15 @@ class Errands:
             self._queue(ticket, url)
 
     def _read(self, reading: Reading, parsing: asyncio.Future[Sitemap]) -> None:
-        if not parsing.cancelled():
+        if not parsing.cancelled() and not self._closed:
             base = reading.base
             entries, step = reading.read(parsing.result())
             self._chart(reading, base, entries, step)
 
     def _chart(self, reading: Reading, base: int, entries: Sequence[Entry], step: survey.Step) -> None:
         """Write down what a file lists, in portions between which the loop does other things."""
+        if self._closed:
+            return
         targets = [(urls.target(entry.url, rules=self._url_rules), entry.lastmod) for entry in entries[:CHARTED]]
         self._ledger.chart(base, [(target, lastmod) for target, lastmod in targets if target is not None])
         self._ledger.begin_flush()

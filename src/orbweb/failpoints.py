@@ -19,6 +19,8 @@ POINTS = (
     "rows_written",
     "group_committed",
     "crawl_ended",
+    "rules_written",
+    "rules_committed",
     "export_written",
     "export_renamed",
     "documents_written",

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from orbweb import rejudge, traps
 from orbweb.failpoints import failpoint
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import ItemState, RunState, run_after
@@ -35,6 +36,7 @@ from orbweb.model import (
 )
 from orbweb.outset import Outset, Scope
 from orbweb.policy import Candidate, Policy
+from orbweb.rejudge import Judge, Sweep
 from orbweb.store import (
     FAILED,
     PORTION,
@@ -46,14 +48,15 @@ from orbweb.store import (
     DeferRow,
     Ending,
     Group,
+    ListRow,
     Progress,
     ReadmitRow,
     RefuseRow,
-    RejudgeRow,
     SettleRow,
     ShortenRow,
     Tally,
     UrlRow,
+    advance,
     commit,
     commit_in_portions,
     gone,
@@ -64,7 +67,7 @@ from orbweb.store import (
 from orbweb.store.blobs import BodyStore
 from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
-from orbweb.store.runs import Base, Run
+from orbweb.store.runs import Base, Crawl, Run
 from orbweb.traps import Traps, family
 from orbweb.urls import Target
 
@@ -79,10 +82,6 @@ NOT_FOR = {
     Source.SITEMAP: (SkipReason.SITEMAP_ONLY, SkipReason.TRAP),
     Source.RESOURCE: (SkipReason.SITEMAP_ONLY, SkipReason.OUT_OF_SCOPE, SkipReason.MAX_DEPTH),
 }
-
-
-_NOT_BY_SCOPE = (SkipReason.NOINDEX, SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
-_MAY_TRAP = (Source.SPIDER, Source.REDIRECT)
 
 
 class _Found(NamedTuple):
@@ -105,7 +104,7 @@ class Ledger:
         self,
         db: Database,
         run: Run,
-        crawl_id: int,
+        crawl: Crawl,
         *,
         bases: Sequence[Base],
         policy: Policy,
@@ -113,24 +112,25 @@ class Ledger:
         bodies: BodyStore,
         keeps_resources: bool,
         lane_of: Callable[[str], str],
+        drop_query: bool,
         by_site: bool,
         clock: Callable[[], int],
     ) -> None:
         self._db = db
         self._run = run
         self._run_id = run.id
-        self._crawl_id = crawl_id
+        self._crawl_id = crawl.id
         self._policy = policy
         self._frontier = frontier
         self._bodies = bodies
         self._keeps_resources = keeps_resources
         self._lane_of = lane_of
+        self._drop_query = drop_query
         self._clock = clock
         self._next_url = run.next_url
         self._next_rank = run.next_rank
         self._next_visit = run.next_visit
         self._bases = {base.number: base for base in bases}
-        self._queued_by_base: Counter[int] = Counter(dict(db.all("queued_by_base", run_id=run.id)))
         self.scope_fixed = run.scope_fixed
         self.surveyed = run.surveyed
         self._outset = Outset(
@@ -138,17 +138,15 @@ class Ledger:
             {} if run.scope_fixed else dict(db.all("open_base_places", run_id=run.id)),
             by_site=by_site,
         )
-        self.counts: Counter[Tally] = Counter(
-            {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run.id)}
-        )
+        self._count_rows()
         roles: dict[str, int] = dict(db.all("count_roles", run_id=run.id))
         self.pages = roles.get(Role.PRIMARY, 0)
         self.alternates = roles.get(Role.ALTERNATE, 0)
         self.reused = sum(count for reuse, count, _ in db.all("count_reuses", run_id=run.id) if reuse)
-        self.crawl_visited = 0
-        self.crawl_failed = 0
-        self._crawl_pages = 0
-        self._crawl_bytes = 0
+        self.crawl_visited = crawl.visited
+        self.crawl_failed = crawl.failed
+        self._crawl_pages = crawl.pages
+        self._crawl_bytes = crawl.bytes
         self._pages_seen = SeenHashes(
             [sha for (sha,) in db.each("page_hashes", run_id=run.id, most=REMEMBERED + 1)],
             lambda sha: db.one("page_exists", run_id=run.id, content_sha256=sha) is not None,
@@ -170,6 +168,16 @@ class Ledger:
                 self._outset.drop(base.number)
         if not self.scope_fixed and self._outset.is_settled:
             self._fix_scope()
+
+    def _count_rows(self) -> None:
+        tallies = self._db.all("tallies_of", run_id=self._run_id)
+        self.counts: Counter[Tally] = Counter({(state, reason): count for state, reason, count in tallies})
+        self._queued_by_base: Counter[int] = Counter(dict(self._db.all("queued_by_base", run_id=self._run_id)))
+
+    def _read_books(self) -> None:
+        """Rows were changed in the database: know them as they are there."""
+        self._count_rows()
+        self._frontier.reload()
 
     def _begin_group(self) -> None:
         self._group = Group()
@@ -354,6 +362,8 @@ class Ledger:
             number = self._find(found, known)
             if known is not None and self._run.recalls is not None:
                 self._group.changes.append(("carry_url", CarryRow(Carried.LISTED.value, self._run_id, number)))
+            if known is not None:
+                self._group.changes.append(("list_url", ListRow(self._run_id, number)))
             if known is not None and lastmod is not None:
                 self._group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
 
@@ -480,35 +490,17 @@ class Ledger:
 
     def readmit_waiting(self) -> bool:
         """Nothing is queued: what waited for others of its family has its turn. Whether there is anything."""
-        patterns = self._traps.take_waiting()
-        if not patterns:
+        if not self._traps.are_waiting:
             return False
+        ranks = self._next_rank
         self.flush()
-        for pattern in patterns:
-            rule = _trap_rule(pattern)
-            for row in self._db.all("parked_by_rule", run_id=self._run_id, rule=rule):
-                self._readmit(*row)
+        with self._db.transaction():
+            if rejudge.release_waiting(self._db, self._run_id, self._traps):
+                self._judge_again()
+            self._db.many("save_family", self._traps.take_changes())
+        if self._next_rank > ranks:
+            self._read_books()
         return self.queued > 0
-
-    def _readmit(
-        self,
-        number: int,
-        key: str,
-        url: str | None,
-        source: str,
-        depth: int,
-        hops: int,
-        redirects: int,
-        base: int,
-        referrer: int,
-        kin: int,
-    ) -> None:
-        parent = Item(referrer, key, key, Source.SPIDER, depth - 1, 0, "", max(hops - 1, 0), 0, base)
-        found = _Found(key, url or key, Source(source), depth, redirects, parent)
-        candidate = Candidate(key, depth, parent.hops, base, found.source)
-        verdict = self._policy.judge(candidate)._replace(kin=bool(kin))
-        if verdict.reason is None:
-            self._reconsider(found, number, SkipReason.TRAP.value, verdict)
 
     def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
         """Something a page loads. Its body is kept if they are; a style sheet may load more."""
@@ -616,7 +608,7 @@ class Ledger:
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
-        if self._policy.rules.drop_query:
+        if self._drop_query:
             found = found._replace(url=found.url.partition("?")[0])
         if known is None:
             return self._add(found, self._judge(found, forced=forced))
@@ -637,12 +629,19 @@ class Ledger:
         verdict = self._policy.judge(candidate)
         if found.nofollow is not None:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
-        if verdict.reason is None and self._policy.rules.park_traps and found.source in _MAY_TRAP:
+        if verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED:
             pattern, kin = self._traps.judge(found.key, parent.key)
             if pattern is not None:
-                return verdict._replace(reason=SkipReason.TRAP, rule=_trap_rule(pattern))
+                return verdict._replace(reason=SkipReason.TRAP, rule=traps.rule(pattern))
             return verdict._replace(kin=kin)
         return verdict
+
+    def _parked(self, found: _Found, verdict: Verdict) -> str | None:
+        """What was learned of the URL's family: the pattern, nothing, or None if nobody looked."""
+        if verdict.reason is SkipReason.TRAP and verdict.rule is not None:
+            return verdict.rule.removeprefix(traps.rule(""))
+        looked = verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED
+        return "" if looked else None
 
     def _add(self, found: _Found, verdict: Verdict) -> int:
         number, allowed = self._next_url, verdict.reason is None
@@ -667,6 +666,11 @@ class Ledger:
                 found.parent.id,
                 found.lastmod,
                 verdict.kin,
+                None,
+                found.parent.hops,
+                found.parent.base,
+                self._parked(found, verdict),
+                found.source is Source.SITEMAP,
             )
         )
         reason = verdict.reason.value if verdict.reason else None
@@ -726,6 +730,9 @@ class Ledger:
                     verdict.base,
                     found.parent.id,
                     verdict.kin,
+                    found.parent.hops,
+                    found.parent.base,
+                    self._parked(found, verdict),
                     self._run_id,
                     number,
                 ),
@@ -747,14 +754,18 @@ class Ledger:
             self._fix_scope()
 
     def _fix_scope(self) -> None:
-        if len(self._bases) > 1 or self._run.recalls is not None:
-            self.flush()
+        """With several base URLs, a page may have been judged before another one's scope moved. In a recrawl, what
+        was known has been judged by the scope of the run before."""
+        if len(self._bases) == 1 and self._run.recalls is None:
+            self.scope_fixed = True
+            return
+        self.flush()
+        with self._db.transaction():
+            self.scope_fixed = True
             if self._has_moved():
                 self._judge_again()
-            self.scope_fixed = True
-            self.flush()
-            self._frontier.reload()
-        self.scope_fixed = True
+            advance(self._db, self._run_id, self._progress())
+        self._read_books()
 
     def _has_moved(self) -> bool:
         """Whether something was judged by another scope than there is now."""
@@ -764,57 +775,27 @@ class Ledger:
         return any(self._db.value(query, run_id=self._run_id) is not None for query in queries)
 
     def _judge_again(self) -> None:
-        """With several base URLs, a page may have been judged before another one's scope moved. In a recrawl, what
-        was known has been judged by the scope of the run before.
+        """Judge what was found and not asked for once more. Runs inside a transaction, with everything written.
 
         What is leased or visited by now is in the scope whoever moved, and keeps its owner.
         """
-        if self._policy.has_caps:
-            self._policy.recount(self._beyond_judging())
-        for number, key, source, reason, rule, depth, rank, hops, base, parent_base, parent_hops in self._db.each(
-            "urls_beyond_bases", run_id=self._run_id
-        ):
-            if self._frontier.is_leased(number):
-                continue
-            verdict = self._policy.judge(Candidate(key, depth, parent_hops, parent_base, Source(source)))
-            if reason == SkipReason.NOFOLLOW:
-                verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=rule)
-            new_reason = verdict.reason.value if verdict.reason else None
-            if new_reason is None:
-                self._policy.admit(key)
-            if (new_reason, verdict.hops, verdict.base) == (reason, hops, base):
-                continue
-            new_rank = rank
-            if reason is None:
-                self._queued_by_base[base] -= 1
-            if new_reason is None:
-                self._queued_by_base[verdict.base] += 1
-                new_rank = self._next_rank if rank is None else rank
-                self._next_rank = max(self._next_rank, new_rank + 1)
-            self._count(_tally(reason), _tally(new_reason))
-            state = ItemState.SKIPPED if new_reason else ItemState.QUEUED
-            row = RejudgeRow(
-                state.value,
-                new_reason,
-                verdict.rule,
-                new_rank,
-                self._lane_of(key),
-                verdict.hops,
-                verdict.base,
-                self._run_id,
-                number,
-            )
-            self._group.changes.append(("rejudge_url", row))
-            self._frontier.remember(key, Known(number, depth, verdict.hops, new_reason))
-
-    def _beyond_judging(self) -> Iterator[str]:
-        """The URLs that were given a place and keep it, whatever the scope is."""
-        for number, key, state, reason, depth in self._db.all("admitted_urls", run_id=self._run_id):
-            asked = (
-                depth == 0 or state in (ItemState.VISITED, ItemState.FAILED) or self._frontier.is_leased(number)
-            )
-            if asked or reason in _NOT_BY_SCOPE:
-                yield key
+        judge = Judge(
+            self._policy,
+            self._traps,
+            lambda number: self._db.value("key_of", run_id=self._run_id, id=number),
+            obey_robots=True,
+        )
+        sweep = Sweep(
+            self._db,
+            self._run_id,
+            judge,
+            self._lane_of,
+            next_rank=self._next_rank,
+            is_leased=self._frontier.is_leased,
+        )
+        sweep.run()
+        self._next_rank = sweep.next_rank
+        advance(self._db, self._run_id, self._progress())
 
 
 def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
@@ -826,10 +807,6 @@ def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:
     if known.reason in NOT_FOR.get(found.source, ()):
         return True
     return found.depth < known.depth or found.parent.hops + 1 < known.hops
-
-
-def _trap_rule(pattern: str) -> str:
-    return f"scope.park_traps: {pattern}"
 
 
 def _tally(reason: str | None) -> Tally:

@@ -82,6 +82,19 @@ class ResumeOptions(TypedDict, total=False):
     refresh: bool
 
 
+class RuleOptions(TypedDict, total=False):
+    """The rules that `orbweb rules` can be given. None takes a stored limit back."""
+
+    page_limit: int | None
+    max_depth: int | None
+    external_hops: int
+    strict_path: bool
+    include: Sequence[str]
+    exclude: Sequence[str]
+    sitemap: Literal["auto", "only", "off"]
+    config: str | PathLike[str]
+
+
 class RecrawlOptions(ResumeOptions, total=False):
     """What `orbweb recrawl` can be given. `due` holds for the run that is started."""
 
@@ -261,11 +274,17 @@ class Workspace:
             return _result(app.crawl(opened, request, watch=on_progress or _unwatched, note=_log.info))
 
     def plan(self, urls: str | Sequence[str], **options: Unpack[CrawlOptions]) -> Report:
-        """What a crawl of these URLs would do: visits them and reads robots.txt and sitemaps, keeps nothing."""
+        """What a crawl of these URLs would do: visits them and reads robots.txt and sitemaps, keeps nothing.
+
+        For a project: what its next recrawl would visit by these options, told from its latest run.
+        """
         _check_thread()
         given = dict(options)
         _check_names(given, CrawlOptions.__optional_keys__)
         bases = (urls,) if isinstance(urls, str) else tuple(urls)
+        if planning.names_project(self.path, bases):
+            request = Request((), bases[0], _config_file(given), _settings(given))
+            return planning.replan(request, of=self.path, note=_log.debug)
         request = Request(bases, None, _config_file(given), _settings(given))
         return planning.plan(request, beside=self.path, note=_log.info)
 
@@ -310,6 +329,15 @@ class Workspace:
         request = Request((), project, _config_file(given), _settings(given), refresh=refresh)
         with self._opened() as opened:
             return _result(app.resume(opened, request, watch=on_progress or _unwatched, note=_log.info))
+
+    def rules(self, project: str, **options: Unpack[RuleOptions]) -> Report:
+        """Change which URLs a project visits, also while a crawl is running; without options, show the rules."""
+        _check_thread()
+        given = dict(options)
+        _check_names(given, RuleOptions.__optional_keys__)
+        request = Request((), project, _config_file(given), _settings(given))
+        with self._opened() as opened:
+            return app.rules(opened, request, note=_log.info)
 
     def recrawl(
         self, project: str, *, on_progress: Progress | None = None, **options: Unpack[RecrawlOptions]

@@ -55,11 +55,12 @@ RUN_MOVES: Mapping[tuple[RunState, RunState], str] = {
     (RunState.IN_PROGRESS, RunState.PAUSED): "a crawl ended and URLs are left",
     (RunState.IN_PROGRESS, RunState.COMPLETED): "the frontier is empty, or every page limit is reached",
     (RunState.PAUSED, RunState.IN_PROGRESS): "a new crawl continues it",
-    (RunState.PAUSED, RunState.COMPLETED): "finished by hand",
+    (RunState.PAUSED, RunState.COMPLETED): "finished by hand, or new rules leave nothing to visit",
     (
         RunState.COMPLETED,
         RunState.PAUSED,
-    ): "reopened: failed URLs are to be retried, parked ones released, or damaged ones fetched again",
+    ): "reopened: failed URLs are to be retried, parked ones released, damaged ones fetched again, or new rules "
+    "bring some back",
 }
 
 CRAWL_MOVES: Mapping[tuple[CrawlState, CrawlState], str] = {
@@ -76,7 +77,10 @@ ITEM_MOVES: Mapping[tuple[ItemState, ItemState], str] = {
     (ItemState.LEASED, ItemState.VISITED): "2xx or 3xx",
     (ItemState.LEASED, ItemState.FAILED): "4xx, 5xx after retries, or no usable answer",
     (ItemState.LEASED, ItemState.SKIPPED): "robots.txt refuses it, or its page asks not to be kept",
-    (ItemState.QUEUED, ItemState.SKIPPED): "page limit reached, the scope moved, or the run was finished by hand",
+    (
+        ItemState.QUEUED,
+        ItemState.SKIPPED,
+    ): "page limit reached, the scope moved, the rules were changed, or the run was finished by hand",
     (
         ItemState.VISITED,
         ItemState.QUEUED,
@@ -85,7 +89,8 @@ ITEM_MOVES: Mapping[tuple[ItemState, ItemState], str] = {
     (
         ItemState.SKIPPED,
         ItemState.QUEUED,
-    ): "found on a better path, released, the scope moved, or its links were damaged; it gets a new rank",
+    ): "found on a better path, released, the scope moved, the rules were changed, or its links were damaged; it "
+    "gets a new rank",
 }
 
 ENDING_STATE: Mapping[EndedBy, CrawlState] = {

@@ -2,24 +2,27 @@
 
 Visits the base URLs and reads robots.txt and sitemaps, as the crawl would begin, in a workspace that is thrown
 away; only the rate limiter is that of the user's workspace, if there is one. Never keeps a page. `fetch` asks for
-one page in the same way.
+one page in the same way. `replan` tells what the next recrawl of a project would visit by other settings: it is
+one, in a copy of the database, answered by the latest run instead of servers.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb import app, politeness, urls
+from orbweb import config as configuration
 from orbweb.app import Plan, Request
 from orbweb.config import Config
 from orbweb.events import Snapshot
 from orbweb.gate import origin_of
+from orbweb.lifecycle import ItemState
 from orbweb.model import Document, SkipReason
 from orbweb.robots import Robots, product_token
 from orbweb.store import reports, runs
@@ -29,7 +32,16 @@ from orbweb.workspace import Workspace
 
 Report = dict[str, Any]
 
+DATABASE = "orbweb.db"
 NAME = "plan"
+UNHURRIED: Report = {
+    "incremental": False,
+    "limits": {"rate": "max", "budget": None},
+    "fetch": {"retries": 0, "busy_retries": 0},
+    "robots": {"retry_for_s": 0.0, "max_crawl_delay_s": 0.0},
+    "engine": {"order": "strict"},
+}
+"""Settings that are about servers, which a plan of a project never asks; and a paused run is taken as ended."""
 EXAMPLES = 5
 
 
@@ -74,6 +86,93 @@ def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -
         **_found(workspace.db, run, rules),
         "sitemaps": [{"url": url, "urls": number} for url, number in asked.sitemaps],
     }
+
+
+def names_project(beside: Path, given: Sequence[str]) -> bool:
+    """Whether what is to be planned is a project of the workspace, and no URL."""
+    if len(given) != 1 or not (beside / DATABASE).exists():
+        return False
+    with _opened(Workspace(beside)) as workspace:
+        return runs.find_project(workspace.db, given[0]) is not None
+
+
+def replan(request: Request, *, of: Path, note: Callable[[str], None]) -> Report:
+    """What the next recrawl of a project of the workspace `of` would visit by these settings; nothing is sent.
+
+    What the latest run never asked for is unknown: such a URL is counted as a page that leads nowhere.
+    """
+    name = request.project or ""
+    settings = configuration.merge(request.settings or {}, UNHURRIED)
+    with _copy(of) as workspace:
+        before = workspace.run(name)
+        app.recrawl(workspace, replace(request, settings=settings, replay=True), watch=_unwatched, note=note)
+        return {"project": name, "run": before.number, **_effect(workspace.db, before, workspace.run(name))}
+
+
+@contextmanager
+def _copy(path: Path) -> Iterator[Workspace]:
+    """A workspace that is thrown away, with the database of the one at `path` and its bodies."""
+    with tempfile.TemporaryDirectory(prefix="orbweb-plan-") as directory:
+        with _opened(Workspace(path)) as original:
+            original.db.copy_to(Path(directory) / DATABASE)
+        with _opened(Workspace(Path(directory), bodies_of=path)) as workspace:
+            yield workspace
+
+
+@contextmanager
+def _opened(workspace: Workspace) -> Iterator[Workspace]:
+    try:
+        yield workspace
+    finally:
+        workspace.close()
+
+
+def _effect(db: Database, before: Run, after: Run) -> Report:
+    visits: list[str] = []
+    admitted: list[str] = []
+    unknown: list[str] = []
+    for url, state, reason in db.each("planned_visits", run_id=after.id, before=before.id):
+        visits.append(url)
+        if state not in (ItemState.VISITED, ItemState.FAILED):
+            admitted.append(url)
+            if reason != SkipReason.NOINDEX:
+                unknown.append(url)
+    refused = [
+        {"url": url, "reason": reason or "not_found", "rule": rule}
+        for url, reason, rule in db.each("no_longer_visited", run_id=after.id, before=before.id)
+    ]
+    return {
+        "bases": _base_pages(db, before, after),
+        "would_visit": len(visits),
+        "visits": visits,
+        "newly_admitted": _some(admitted),
+        "newly_refused": {**_some(refused), "by_reason": dict(Counter(each["reason"] for each in refused))},
+        "unknown": _some(unknown),
+        "would_skip": {reason: _examples(db, after, reason, count) for reason, count in _skips(db, after).items()},
+    }
+
+
+def _some(found: Sequence[Any]) -> Report:
+    return {"count": len(found), "examples": list(found[:EXAMPLES])}
+
+
+def _base_pages(db: Database, before: Run, after: Run) -> list[Report]:
+    """Each base URL with the pages it would give, those it gave, and what is wrong with it."""
+    gave = {base.url: base.pages for base in runs.bases_of(db, before.id)}
+    outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=after.id)}
+    found = []
+    for base in runs.bases_of(db, after.id):
+        _, reason, rule, _, error = outcomes[base.number]
+        found.append(
+            {
+                "url": base.url,
+                "scope": base.scope_key,
+                "problem": error or (f"{reason}: {rule}" if reason else None),
+                "pages": base.pages,
+                "pages_before": gave.get(base.url),
+            }
+        )
+    return found
 
 
 def fetch(request: Request, *, beside: Path) -> Fetched:

@@ -45,7 +45,6 @@ class Rules:
     page_types: tuple[TypeRule, ...] = ()
     scores: tuple[ScoreRule, ...] = ()
     groups: tuple[GroupRule, ...] = ()
-    drop_query: bool = False
 
 
 class Candidate(NamedTuple):
@@ -170,6 +169,9 @@ class Policy:
     def fill(self, base: int) -> None:
         """The page limit of this base URL is reached."""
         self._full.add(base)
+
+    def is_full(self, base: int) -> bool:
+        return base in self._full
 
     @property
     def all_full(self) -> bool:

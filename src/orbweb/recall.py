@@ -26,13 +26,11 @@ class Recalled(NamedTuple):
     url: str
     source: str
     depth: int
-    hops: int
     redirects: int
-    base: int
     referrer: int | None
     kin: int
-    parent_hops: int | None
-    parent_base: int | None
+    found_hops: int
+    found_base: int
 
 
 class Recall:
@@ -94,12 +92,14 @@ class Recall:
             referrer=self._now.get(known.referrer or 0, self._base(known) + 1),
             kin=bool(known.kin),
             carried=Carried.KNOWN.value,
+            found_hops=known.found_hops,
+            found_base=self._base(known),
         )
 
     def _judge(self, known: Recalled, key: str) -> Verdict:
-        hops = known.hops - 1 if known.hops else known.parent_hops or 0
-        return self._policy.judge(Candidate(key, known.depth, hops, self._base(known), Source(known.source)))
+        found = Candidate(key, known.depth, known.found_hops, self._base(known), Source(known.source))
+        return self._policy.judge(found)
 
     def _base(self, known: Recalled) -> int:
         """The base URL of the page that led to it; the first one where that is no base URL any more."""
-        return self._moved.get(known.base if known.parent_base is None else known.parent_base, 0)
+        return self._moved.get(known.found_base, 0)

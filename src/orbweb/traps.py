@@ -26,6 +26,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from orbweb.model import Source
 from orbweb.store import FamilyRow
 
 REPEATS = 3
@@ -61,6 +62,10 @@ _SESSION_NAMES = re.compile(
 ).fullmatch
 _SESSION_VALUE = re.compile(r"[A-Za-z0-9._-]{6,}").fullmatch
 _words = re.compile(r"(?<!\w)[^\W\d_]{2,}(?!\w)").findall
+
+
+JUDGED = (Source.SPIDER, Source.REDIRECT)
+"""How a URL must have been found to be parked."""
 
 
 class Kind(StrEnum):
@@ -231,6 +236,11 @@ def family_of(key: str, parent: str) -> Family | None:
     return looks
 
 
+def rule(pattern: str) -> str:
+    """By which a URL of that family is parked."""
+    return f"scope.park_traps: {pattern}"
+
+
 class Traps:
     """What the families of one run have shown so far."""
 
@@ -250,6 +260,11 @@ class Traps:
             return None, False
         kin = self._is_kin(found, parent)
         return (found.pattern if self._is_trap(found, kin=kin) else None), kin
+
+    def is_released(self, pattern: str) -> bool:
+        """Whether a person wants the family followed."""
+        row = self._families.get(pattern)
+        return row is not None and row.released
 
     def is_kin(self, key: str, parent: str) -> bool:
         """Whether a link leads to a page of the same family as the page it is on."""
@@ -289,13 +304,21 @@ class Traps:
             row = self._row(found.pattern, found.kind)
             self._save(row._replace(tried=row.tried + (row.tried >= 0)))
 
-    def take_waiting(self) -> list[str]:
-        """The patterns of families of which URLs may wait for no reason. From now on none of theirs waits."""
-        waiting = [
+    @property
+    def are_waiting(self) -> bool:
+        """Whether URLs of some family may wait for no reason."""
+        return bool(self._waiting())
+
+    def _waiting(self) -> list[FamilyRow]:
+        return [
             row
             for row in self._families.values()
             if (row.tried >= TRIED_FIRST or row.tried == DECIDED) and row.barren < NEEDED[Kind.GROWTH]
         ]
+
+    def take_waiting(self) -> list[str]:
+        """The patterns of families of which URLs may wait for no reason. From now on none of theirs waits."""
+        waiting = self._waiting()
         for row in waiting:
             self._save(row._replace(tried=DECIDED))
         return [row.pattern for row in waiting]

@@ -82,11 +82,18 @@ class Workspace:
     """An open workspace."""
 
     def __init__(
-        self, path: Path, *, create: bool = False, limits_of: Path | None = None, plan: Plan | None = None
+        self,
+        path: Path,
+        *,
+        create: bool = False,
+        limits_of: Path | None = None,
+        bodies_of: Path | None = None,
+        plan: Plan | None = None,
     ) -> None:
-        """`limits_of`: another workspace, if it exists, whose rate limiter counts. `plan`: how an earlier version
-        becomes today's."""
+        """`limits_of`: another workspace, if it exists, whose rate limiter counts. `bodies_of`: another one which
+        has the captured bodies. `plan`: how an earlier version becomes today's."""
         self.path = path
+        self._captured = (bodies_of or path) / "store"
         self._limits = limits_of if limits_of is not None and (limits_of / "limiter.db").exists() else path
         database = path / "orbweb.db"
         if not create and not database.exists():
@@ -141,15 +148,16 @@ class Workspace:
             self.path / "store", writer=f"project-{project_id}", compress=compress, file_mode=file_mode
         )
 
-    def captures(self, run: Run, manner: Manner, extractor: int) -> Captures:
-        """What a run may reuse of what earlier ones captured."""
+    def captures(self, run: Run, manner: Manner, extractor: int, *, only: int | None = None) -> Captures:
+        """What a run may reuse of what earlier ones captured, or that one alone."""
         return Captures(
             self.db,
-            self.path / "store",
+            self._captured,
             horizon=run.horizon,
             asked_as=manner.asked_as,
             read_with=manner.read_with,
             extractor=extractor,
+            only=only,
         )
 
     def check_space(self, reserve_mb: int) -> None:

@@ -206,7 +206,7 @@ class FrontierMachine(RuleBasedStateMachine):
         url = None if item.url == key else item.url
         row = ReadmitRow(
             url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None, False,
-            books.run.id, item.id,
+            0, 0, None, books.run.id, item.id,
         )  # fmt: skip
         books.group.changes.append(("readmit_url", row))
         books.remember(key, Known(item.id, depth, item.hops, None))

@@ -233,11 +233,28 @@ def test_changes_follow_inserts_in_the_order_they_came(site: Site) -> None:
         (
             "readmit_url",
             ReadmitRow(
-                "https://h/a/", "queued", None, None, "redirect", 0, 7, "lane", 2, 1, 0, 1, False, run_id, number
+                "https://h/a/",
+                "queued",
+                None,
+                None,
+                "redirect",
+                0,
+                7,
+                "lane",
+                2,
+                1,
+                0,
+                1,
+                False,
+                0,
+                0,
+                None,
+                run_id,
+                number,
             ),
         ),
         ("shorten_path", ShortenRow(1, run_id, number)),
-        ("rejudge_url", RejudgeRow("queued", None, None, 8, "", 0, 0, run_id, number)),
+        ("rejudge_url", RejudgeRow("queued", None, None, 8, "", 0, 0, False, None, run_id, number)),
     ]
     site.group.tallies[skipped("max_depth")] -= 1
     site.group.tallies[QUEUED] += 1

@@ -107,7 +107,7 @@ def _layouts(point: str) -> tuple[str, ...]:
     }.get(point, ("segments",))
 
 
-CRAWL_POINTS = [point for point in POINTS if not point.startswith(("documents_", "export_", "upgrade_"))]
+CRAWL_POINTS = [point for point in POINTS if not point.startswith(("documents_", "export_", "rules_", "upgrade_"))]
 CASES = [(point, layout) for point in CRAWL_POINTS for layout in _layouts(point)]
 
 

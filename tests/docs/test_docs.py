@@ -200,6 +200,8 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "explain": orbweb.open(cli.workspace).explain("site", server.url),
             "extract": cli("extract", "site", "--json").ok().json,
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
+            "replan": orbweb.open(cli.workspace).plan("site"),
+            "rules": orbweb.open(cli.workspace).rules("site"),
             "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
             "search": orbweb.open(cli.workspace).search("site", "gone")[0],
             "validate-policy": orbweb.validate_policy(server.url)[0],

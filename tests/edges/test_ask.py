@@ -22,6 +22,8 @@ QUESTIONS: tuple[tuple[str, ...], ...] = (
     ("explain", "site", "{url}gone"),
     ("explain", "site", "{url}never", "--json"),
     ("failed", "site", "--json"),
+    ("rules", "site"),
+    ("rules", "site", "--json"),
     ("manifest", "site"),
     ("manifest", "site", "--hash"),
     ("manifest", "--wrong"),

@@ -323,7 +323,10 @@ def crawl(
 
 @app.command()
 def plan(
-    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Where a crawl would start.")],
+    urls: Annotated[
+        list[str], typer.Argument(metavar="URL...|PROJECT", help="Where a crawl would start, or what to recrawl.")
+    ],
+    page_limit: PageLimit = None,
     max_depth: MaxDepth = None,
     rate: Rate = None,
     external_hops: Hops = None,
@@ -342,7 +345,9 @@ def plan(
 ) -> None:
     """Say what a crawl would do, without crawling: robots.txt, sitemaps, scope with examples, rate.
 
-    Visits the URLs themselves, robots.txt and sitemaps; nothing is kept. Exit code 3 if a URL cannot be crawled.
+    Visits the URLs themselves, robots.txt and sitemaps; nothing is kept. For a project: what its next recrawl
+    would visit by these options, told from its latest run without any request. Exit code 3 if a base URL cannot
+    be crawled.
     """
     settings = _given(
         profile=profile and profile.value,
@@ -351,6 +356,7 @@ def plan(
         fetch__allow_private=allow_private,
         fetch__headers=_headers(headers),
         limits__rate=_rate(rate),
+        limits__page_limit=_limit("--page-limit", page_limit),
         limits__max_depth=_limit("--max-depth", max_depth),
         scope__strict_path=strict_path,
         scope__external_hops=external_hops,
@@ -361,9 +367,13 @@ def plan(
     from orbweb import plan as planning
     from orbweb.app import Request
 
-    request = Request(urls, None, config, settings)
-    report = planning.plan(request, beside=workspace, note=lambda text: typer.echo(text, err=True))
-    output.emit(report, output.plan_text, as_json=as_json)
+    if planning.names_project(workspace, urls):
+        report = planning.replan(Request((), urls[0], config, settings), of=workspace, note=output.unsaid)
+        output.emit(report, output.replan_text, as_json=as_json)
+    else:
+        request = Request(urls, None, config, settings)
+        report = planning.plan(request, beside=workspace, note=lambda text: typer.echo(text, err=True))
+        output.emit(report, output.plan_text, as_json=as_json)
     raise typer.Exit(3 if any(base["problem"] for base in report["bases"]) else 0)
 
 
@@ -434,6 +444,43 @@ def resume(
 
     request = Request((), project, config, settings, refresh=refresh)
     raise typer.Exit(_run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress))
+
+
+@app.command()
+def rules(
+    project: ProjectName,
+    page_limit: PageLimit = None,
+    max_depth: MaxDepth = None,
+    external_hops: Hops = None,
+    strict_path: StrictPath = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    sitemap: SitemapOption = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Change which URLs a project visits, also while a crawl is running; without options, show the rules.
+
+    What no longer fits is skipped, what fits now comes back. Options given here replace the stored ones. Exit
+    code 4 if the run is not yet judged by the rules: its crawl is busy, or was killed.
+    """
+    settings = _given(
+        limits__page_limit=_limit("--page-limit", page_limit),
+        limits__max_depth=_limit("--max-depth", max_depth),
+        scope__strict_path=strict_path,
+        scope__external_hops=external_hops,
+        scope__include=include,
+        scope__exclude=exclude,
+        sitemap__mode=sitemap and sitemap.value,
+    )
+    from orbweb import app as application
+
+    request = application.Request((), project, config, settings)
+    with _open(workspace) as opened:
+        report = application.rules(opened, request, note=lambda text: typer.echo(text, err=True))
+    output.emit(report, output.rules_text, as_json=as_json)
+    raise typer.Exit(0 if report["in_force"] else 4)
 
 
 @app.command()

@@ -195,6 +195,53 @@ def reset_text(report: Report) -> str:
     return f"{report['workspace']}: {f'wiped {wiped}' if wiped else 'nothing was there to wipe'}"
 
 
+def rules_text(report: Report) -> str:
+    """The rules of a project, and what they have just changed."""
+    lines = [f"  {key}: {_setting(value)}" for key, value in report["rules"].items()]
+    changes = (("came_back", "came back"), ("skipped", "were skipped"))
+    for name, words in changes:
+        reasons = ", ".join(f"{reason} {number}" for reason, number in report[name].items())
+        if reasons:
+            lines.append(f"{many(sum(report[name].values()), 'URL')} {words} ({reasons})")
+    state = "never crawled" if report["run"] is None else f"run {report['run']} {report['run_state']}"
+    queued = f", {many(report['queued'], 'URL')} queued" if report["queued"] else ""
+    who = "running" if report["running"] else "next"
+    waits = "" if report["in_force"] else f"; the {who} crawl has yet to judge it by these rules"
+    return "\n".join([f"{report['project']}: {state}{queued}{waits}", *lines])
+
+
+def _setting(value: Any) -> str:
+    return " | ".join(value) or "-" if isinstance(value, list) else "none" if value is None else str(value).lower()
+
+
+def unsaid(_text: str) -> None:
+    """A note that would speak of something that is not done."""
+
+
+def replan_text(report: Report) -> str:
+    """What other settings would do to a project."""
+    would = many(report["would_visit"], "URL")
+    lines = [f"{report['project']}: {would} would be visited, by what run {report['run']} knows"]
+    lines += [
+        f"  {base['url']}: {base['problem'] or many(base['pages'], 'page')}, {base['pages_before']} before"
+        for base in report["bases"]
+    ]
+    for name, words in (
+        ("newly_admitted", "newly visited"),
+        ("unknown", "never asked for: what they lead to is unknown"),
+    ):
+        lines.append(f"{report[name]['count']} {words}")
+        lines += [f"  {url}" for url in report[name]["examples"]]
+    lost = report["newly_refused"]
+    reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(lost["by_reason"].items()))
+    lines.append(f"{lost['count']} no longer visited" + (f" ({reasons})" if reasons else ""))
+    lines += [f"  {each['url']} ({each['rule'] or each['reason']})" for each in lost["examples"]]
+    for reason, refused in sorted(report["would_skip"].items()):
+        lines.append(f"{refused['count']} would be skipped as {reason}")
+        lines += [f"  {each['url']} ({each['rule']})" for each in refused["examples"]]
+    return "\n".join(lines)
+
+
 def status_text(report: Report) -> str:
     head = f"{report['project']}: "
     if report["run"] is None:

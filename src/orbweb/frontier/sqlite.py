@@ -52,15 +52,16 @@ class SqliteFrontier:
         self._young: dict[str, Known] = {}
         self._old: dict[str, Known] = {}
         self._complete = known_urls <= REMEMBERED
-        if self._complete:
-            self._young = {row[0]: Known(*row[1:]) for row in db.each("known_urls", run_id=run_id)}
         self._lanes: dict[str, _Lane] = {}
         self._leased: set[int] = set()
         self._deferred: dict[int, tuple[int, Item]] = {}
         self.reload()
 
     def reload(self) -> None:
-        """Read the queue anew; what is leased stays so, and every admitted row is written."""
+        """Read the queue and what is known anew; what is leased stays so, and every admitted row is written."""
+        self._old, self._young = {}, {}
+        if self._complete:
+            self._young = {row[0]: Known(*row[1:]) for row in self._db.each("known_urls", run_id=self._run_id)}
         self._deferred.clear()
         lanes = self._db.all("queued_lanes", run_id=self._run_id)
         self._lanes = {lane: _Lane(horizon=Place(0, 0)) for (lane,) in lanes}

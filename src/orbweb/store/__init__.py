@@ -43,6 +43,10 @@ class UrlRow(NamedTuple):
     lastmod: str | None = None
     kin: bool = False
     carried: str | None = None
+    found_hops: int = 0
+    found_base: int = 0
+    parked: str | None = None
+    listed: bool = False
 
 
 class SettleRow(NamedTuple):
@@ -71,6 +75,9 @@ class ReadmitRow(NamedTuple):
     base: int
     referrer: int | None
     kin: bool
+    found_hops: int
+    found_base: int
+    parked: str | None
     run_id: int
     id: int
 
@@ -88,7 +95,7 @@ class FamilyRow(NamedTuple):
 
 
 class RejudgeRow(NamedTuple):
-    """A URL whose verdict changed with the scope; the fields of `rejudge_url`."""
+    """A URL whose verdict changed with the scope or the rules; the fields of `rejudge_url`."""
 
     state: str
     reason: str | None
@@ -97,6 +104,8 @@ class RejudgeRow(NamedTuple):
     lane: str
     hops: int
     base: int
+    kin: bool
+    parked: str | None
     run_id: int
     id: int
 
@@ -123,6 +132,13 @@ class DateRow(NamedTuple):
     """When a known URL was last changed; the fields of `date_url`."""
 
     lastmod: str
+    run_id: int
+    id: int
+
+
+class ListRow(NamedTuple):
+    """A known URL that a sitemap names; the fields of `list_url`."""
+
     run_id: int
     id: int
 
@@ -210,7 +226,7 @@ class Ending(NamedTuple):
     error: str | None = None
 
 
-Change = ReadmitRow | RejudgeRow | RefuseRow | DeferRow | DateRow | CarryRow | ShortenRow
+Change = ReadmitRow | RefuseRow | DeferRow | DateRow | ListRow | CarryRow | ShortenRow
 
 
 @dataclass(slots=True)
@@ -315,15 +331,7 @@ def _rows(
     db.many("save_base", list(group.bases.values()))
     for (state, reason), change in group.tallies.items():
         db.run("add_tally", run_id=run_id, state=state, reason=reason, change=change)
-    db.run(
-        "advance_run",
-        run_id=run_id,
-        next_url=progress.next_url,
-        next_rank=progress.next_rank,
-        next_visit=progress.next_visit,
-        scope_fixed=progress.scope_fixed,
-        surveyed=progress.surveyed,
-    )
+    advance(db, run_id, progress)
     db.run(
         "count_crawl",
         crawl_id=crawl_id,
@@ -336,6 +344,19 @@ def _rows(
     if ending is not None:
         end(db, run_id, crawl_id, ending, now)
     failpoint("rows_written")
+
+
+def advance(db: Database, run_id: int, progress: Progress) -> None:
+    """Say where the run stands. Runs inside a transaction."""
+    db.run(
+        "advance_run",
+        run_id=run_id,
+        next_url=progress.next_url,
+        next_rank=progress.next_rank,
+        next_visit=progress.next_visit,
+        scope_fixed=progress.scope_fixed,
+        surveyed=progress.surveyed,
+    )
 
 
 def end(db: Database, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:

@@ -103,6 +103,22 @@ def verified(body: bytes, size: int, sha256: bytes, where: str) -> bytes:
     return body
 
 
+class Discarded:
+    """A store for a crawl of which nothing is kept."""
+
+    def put(self, blob: Blob) -> Location:
+        return Location(None, None, len(blob.frame), blob.size)
+
+    def sync(self) -> None:
+        """There is nothing to sync."""
+
+    def read(self, sha256: bytes, location: Location, decompressor: Decompressor | None = None) -> bytes:  # noqa: ARG002
+        raise StoreError(f"body {sha256.hex()} was not kept")
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
 def no_writer() -> NoReturn:
     """The answer to a write in a store that only reads."""
     raise StoreError("this body store was opened for reading only")

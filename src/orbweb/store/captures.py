@@ -37,13 +37,20 @@ class Captures:
         asked_as: str | None,
         read_with: str | None,
         extractor: int,
+        only: int | None = None,
     ) -> None:
+        """`only`: the one run whose captures are looked at, whoever it asked as."""
         self._db = db
         self._horizon = horizon
         self._asked_as = asked_as
         self._read_with = read_with
         self._extractor = extractor
-        self._crawls: dict[int, str | None] = dict(db.all("reusable_crawls", horizon=horizon, asked_as=asked_as))
+        self._only = only
+        self._crawls: dict[int, str | None] = dict(
+            db.all("reusable_crawls", horizon=horizon, asked_as=asked_as)
+            if only is None
+            else db.all("crawls_read_with", run_id=only)
+        )
         self._runs: dict[str, tuple[int, ...]] = {}
         self._made: dict[int, dict[tuple[int, int], Link]] = {}
         self._segments = SegmentStore(store)
@@ -66,6 +73,8 @@ class Captures:
         return self._crawls[capture.crawl_id] == self._read_with
 
     def _runs_that_know(self, origin: str) -> tuple[int, ...]:
+        if self._only is not None:
+            return (self._only,)
         found = self._runs.get(origin)
         if found is None:
             if len(self._runs) >= MOST_ORIGINS:

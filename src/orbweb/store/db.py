@@ -323,5 +323,12 @@ class Database:
         if self.run(name, **values) != 1:
             raise StoreError(f"{self.path}: {name} found another state than expected: {values}")
 
+    def copy_to(self, path: Path) -> None:
+        """A copy of the whole database as it is now."""
+        try:
+            self._connection.execute("VACUUM INTO ?", (str(path),))
+        except sqlite3.Error as error:
+            raise explained(path, error) from error
+
     def close(self) -> None:
         self._connection.close()

@@ -49,6 +49,7 @@ class Run:
     horizon: int
     recalls: int | None = None
     due_only: bool = False
+    rules: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +133,18 @@ def projects(db: Database) -> list[Project]:
 
 def save_project(db: Database, name: str, settings: dict[str, Any], bases: Sequence[str], now: int) -> Project:
     """Create the project, or replace its settings and base URLs."""
-    texts = {"settings": json.dumps(settings, sort_keys=True), "bases": json.dumps(list(bases))}
     with db.transaction():
-        found = find_project(db, name)
-        if found is None:
-            db.all("add_project", name=name, created_at=now, **texts)
-        else:
-            db.run("save_project", id=found.id, **texts)
+        return write_project(db, name, settings, bases, now)
+
+
+def write_project(db: Database, name: str, settings: dict[str, Any], bases: Sequence[str], now: int) -> Project:
+    """As `save_project`, inside a transaction."""
+    texts = {"settings": json.dumps(settings, sort_keys=True), "bases": json.dumps(list(bases))}
+    found = find_project(db, name)
+    if found is None:
+        db.all("add_project", name=name, created_at=now, **texts)
+    else:
+        db.run("save_project", id=found.id, **texts)
     return project(db, name)
 
 
@@ -189,6 +195,7 @@ def start_run(
     *,
     recalls: int | None = None,
     due_only: bool = False,
+    rules: str | None = None,
 ) -> tuple[Run, int]:
     """A new run and its first crawl. `urls`, with a run id of 0: base URLs, and what run `recalls` knew."""
     previous = latest_run(db, owner.id)
@@ -202,6 +209,7 @@ def start_run(
             refresh=manner.refresh,
             recalls=recalls,
             due_only=due_only,
+            rules=rules,
         )
         db.many("add_base", [(run_id, base.number, base.url, base.scope_key) for base in bases])
         db.many("add_url", [row._replace(run_id=run_id) for row in urls])
@@ -357,4 +365,5 @@ def initial_url(number: int, key: str, url: str, lane: str) -> UrlRow:
         redirects=0,
         base=number,
         referrer=None,
+        found_base=number,
     )

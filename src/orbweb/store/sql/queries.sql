@@ -20,27 +20,27 @@ UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 -- name: latest_run
 -- Reports without --run speak of the latest run.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon, recalls, due_only
+       horizon, recalls, due_only, rules
 FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
 
 -- name: run_by_number
 -- Reports with --run N.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon, recalls, due_only
+       horizon, recalls, due_only, rules
 FROM runs WHERE project_id = :project_id AND number = :number;
 
 -- name: runs_of
 -- `runs` shows the history of a project.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
-       horizon, recalls, due_only
+       horizon, recalls, due_only, rules
 FROM runs WHERE project_id = :project_id ORDER BY number;
 
 -- name: add_run
 -- A run begins with an empty queue, or with what another knew, and may reuse what crawls captured that have ended by now.
 INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed,
-                  surveyed, horizon, recalls, due_only)
+                  surveyed, horizon, recalls, due_only, rules)
 VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0, 0,
-        (SELECT COALESCE(MAX(ended), 0) FROM crawls WHERE :refresh = 0), :recalls, :due_only)
+        (SELECT COALESCE(MAX(ended), 0) FROM crawls WHERE :refresh = 0), :recalls, :due_only, :rules)
 RETURNING id;
 
 -- name: forget_captures
@@ -56,6 +56,10 @@ UPDATE runs SET state = :to_state, ended_at = :ended_at WHERE id = :run_id AND s
 UPDATE runs SET next_url = :next_url, next_rank = :next_rank, next_visit = :next_visit, scope_fixed = :scope_fixed,
                 surveyed = :surveyed
 WHERE id = :run_id;
+
+-- name: rule_run
+-- All URLs of the run are judged by these rules.
+UPDATE runs SET rules = :rules WHERE id = :run_id;
 
 -- name: add_base
 -- The base URLs of a run are fixed at its start; only their scope may move.
@@ -105,9 +109,9 @@ WHERE id = :crawl_id AND state = 'in_progress';
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
 INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
-                  lastmod, kin, carried)
+                  lastmod, kin, carried, found_hops, found_base, parked, listed)
 VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank, :lane, :hops, :redirects, :base,
-        :referrer, :lastmod, :kin, :carried);
+        :referrer, :lastmod, :kin, :carried, :found_hops, :found_base, :parked, :listed);
 
 -- name: settle_url
 -- Guarded: only the owner settles, and only what is queued.
@@ -117,12 +121,13 @@ UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :r
 -- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
 UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
                 rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer,
-                kin = :kin
+                kin = :kin, found_hops = :found_hops, found_base = :found_base, parked = :parked
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
--- The scope was moved by a redirecting base URL, so what was found before is judged again.
-UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, lane = :lane, hops = :hops, base = :base
+-- The scope was moved by a redirecting base URL, or a person changed the rules, so what was found before is judged again.
+UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, lane = :lane, hops = :hops, base = :base,
+                kin = :kin, parked = :parked
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
 -- name: refuse_url
@@ -145,10 +150,9 @@ VALUES (:run_id, :pattern, :kind, :barren, :tried, :released, :sketch)
 ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, tried = excluded.tried, released = excluded.released,
                                             sketch = excluded.sketch;
 
--- name: parked_by_rule
+-- name: unpark_family
 -- URLs that waited for what others of their family show, when none of them has shown anything.
-SELECT id, key, url, source, depth, hops, redirects, base, referrer, kin FROM urls
-WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' AND rule = :rule ORDER BY id;
+UPDATE urls SET parked = '' WHERE run_id = :run_id AND state = 'skipped' AND parked = :pattern;
 
 -- name: robots_of
 -- Rules are kept for a day, whichever project asked.
@@ -161,11 +165,15 @@ ON CONFLICT (origin) DO UPDATE SET fetched_at = excluded.fetched_at, status = ex
 
 -- name: shorten_path
 -- A queued URL found with fewer hops passes them on to its children.
-UPDATE urls SET hops = :hops WHERE run_id = :run_id AND id = :id;
+UPDATE urls SET hops = :hops, found_hops = :hops - 1 WHERE run_id = :run_id AND id = :id;
 
 -- name: date_url
 -- A sitemap tells when a URL that is known already was last changed.
 UPDATE urls SET lastmod = :lastmod WHERE run_id = :run_id AND id = :id;
+
+-- name: list_url
+-- A sitemap names a URL that is known already.
+UPDATE urls SET listed = 1 WHERE run_id = :run_id AND id = :id AND listed = 0;
 
 -- name: skip_base
 -- The page limit of a base URL is reached: what it still has queued is skipped at once.
@@ -196,7 +204,7 @@ ORDER BY depth, rank LIMIT :count;
 
 -- name: admitted_urls
 -- What the caps of groups count: every URL that was given a place, but for those that a rule took it from.
-SELECT id, key, state, reason, depth FROM urls WHERE run_id = :run_id AND rank IS NOT NULL
+SELECT id, key, state, reason FROM urls WHERE run_id = :run_id AND rank IS NOT NULL
 AND (state <> 'skipped' OR reason IN ('robots', 'robots_unavailable', 'noindex', 'page_limit', 'finished'));
 
 -- name: queued_lanes
@@ -231,20 +239,32 @@ LEFT JOIN bases AS before ON before.run_id = runs.recalls AND before.url = bases
 JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
 WHERE bases.run_id = :run_id AND bases.scope_key <> COALESCE(before.scope_key, urls.key) LIMIT 1;
 
--- name: urls_beyond_bases
--- Judged again, in the order of their finding, when the scope is fixed; not what was asked for, or refused for what it is.
-SELECT urls.id, urls.key, urls.source, urls.reason, urls.rule, urls.depth, urls.rank, urls.hops, urls.base, referrers.base,
-       referrers.hops
-FROM urls JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
-WHERE urls.run_id = :run_id AND urls.depth > 0 AND urls.state IN ('queued', 'skipped')
-AND (urls.reason IS NULL OR urls.reason NOT IN ('noindex', 'robots', 'robots_unavailable')) ORDER BY urls.id;
+-- name: urls_to_judge
+-- What other rules or another scope may change, in the order of finding: all that was not asked for. A portion at a time.
+SELECT id, key, source, reason, rule, depth, rank, hops, base, found_hops, found_base, referrer, kin, parked, listed,
+       carried IS NOT NULL
+FROM urls WHERE run_id = :run_id AND id > :after AND state IN ('queued', 'skipped') ORDER BY id LIMIT :count;
+
+-- name: link_records
+-- Who leads to what, and which pages ask that none of their links be followed.
+SELECT outlinks.packed, COALESCE(visits.nofollow,
+       urls.reason = 'noindex' AND (urls.rule LIKE '%nofollow%' OR urls.rule LIKE '%none%'), 0)
+FROM outlinks JOIN urls ON urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
+LEFT JOIN visits ON visits.run_id = outlinks.run_id AND visits.url_id = outlinks.url_id
+WHERE outlinks.run_id = :run_id;
+
+-- name: said_nofollow
+-- Whether a page asks that none of its links be followed, and its URL, for the rule that refuses what it links to.
+SELECT COALESCE(urls.url, urls.key), COALESCE(visits.nofollow,
+       urls.reason = 'noindex' AND (urls.rule LIKE '%nofollow%' OR urls.rule LIKE '%none%'), 0)
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE urls.run_id = :run_id AND urls.id = :id;
 
 -- name: recalled_urls
 -- What a recrawl visits first, but for base URLs and their redirects: what was asked for, in that order, then the queue.
-SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.hops, urls.redirects, urls.base, urls.referrer,
-       urls.kin, referrers.hops, referrers.base
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.redirects, urls.referrer, urls.kin,
+       urls.found_hops, urls.found_base
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
-LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.depth > 0
 AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason = 'finished')
 AND urls.carried IS NOT 'unlinked' AND COALESCE(visits.status, 0) NOT IN (404, 410)
@@ -332,6 +352,10 @@ VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :er
 -- Whose captures a crawl may reuse: they had ended when its run began, and asked as it does.
 SELECT id, read_with FROM crawls WHERE ended <= :horizon AND asked_as = :asked_as;
 
+-- name: crawls_read_with
+-- How the bodies of a run were read, crawl by crawl.
+SELECT id, read_with FROM crawls WHERE run_id = :run_id;
+
 -- name: runs_that_know
 -- Runs with such a crawl that know any URL of an origin, the latest first; asked once an origin.
 SELECT id FROM runs WHERE id IN (SELECT run_id FROM crawls WHERE ended <= :horizon AND asked_as = :asked_as)
@@ -348,6 +372,36 @@ FROM urls JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
 WHERE urls.run_id = :run_id AND urls.key = :key AND visits.kind IS NULL
 AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL) AND visits.body_sha256 IS bodies.sha256;
+
+-- name: answer_of
+-- What a run was answered when it asked for a URL; no status and no kind where it never did.
+SELECT urls.id, urls.reason, urls.rule, visits.final_url, visits.status, visits.kind, visits.error,
+       COALESCE(targets.url, targets.key), visits.content_type
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
+WHERE urls.run_id = :run_id AND urls.key = :key;
+
+-- name: unavailable_of
+-- Whether URLs of an origin were skipped for this reason.
+SELECT id FROM urls WHERE run_id = :run_id AND key >= :first AND key < :beyond AND reason = :reason LIMIT 1;
+
+-- name: listed_urls
+-- What sitemaps list, in the order of finding.
+SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND listed = 1 ORDER BY id;
+
+-- name: planned_visits
+-- What a planned run asks for, in order, and what the run before made of it.
+SELECT COALESCE(urls.url, urls.key), before.state, before.reason
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN urls AS before ON before.run_id = :before AND before.key = urls.key
+WHERE visits.run_id = :run_id ORDER BY visits.number;
+
+-- name: no_longer_visited
+-- What a run asked for and a planned one does not: refused, or not found.
+SELECT COALESCE(before.url, before.key), urls.reason, urls.rule
+FROM urls AS before LEFT JOIN urls ON urls.run_id = :run_id AND urls.key = before.key
+WHERE before.run_id = :before AND before.state IN ('visited', 'failed')
+AND (urls.id IS NULL OR urls.state = 'skipped') ORDER BY before.id;
 
 -- name: captured_document
 -- What was read out of a captured page, without its frame, and its links.
@@ -407,8 +461,9 @@ SELECT content_sha256 FROM pages WHERE run_id = :run_id LIMIT :most;
 SELECT sha256 FROM bodies LIMIT :most;
 
 -- name: add_outlinks
--- One packed record a page.
-INSERT INTO outlinks (run_id, url_id, packed) VALUES (:run_id, :url_id, :packed);
+-- One packed record a page; a page that asked not to be kept may be read again by other rules.
+INSERT INTO outlinks (run_id, url_id, packed) VALUES (:run_id, :url_id, :packed)
+ON CONFLICT (run_id, url_id) DO UPDATE SET packed = excluded.packed;
 
 -- name: body_exists
 -- A body is stored once in a workspace.
@@ -638,7 +693,8 @@ AND (:kind IS NULL OR visits.kind = :kind) ORDER BY visits.number;
 
 -- name: requeue_url
 -- A failed or released URL gets a new rank at the end of its depth.
-UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank
+UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank,
+                parked = CASE WHEN reason = 'trap' THEN '' ELSE parked END
 WHERE run_id = :run_id AND id = :id AND state = :from_state;
 
 -- name: trapped

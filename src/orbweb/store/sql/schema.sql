@@ -10,7 +10,8 @@ CREATE TABLE projects (
 );
 
 -- `recalls`: a recrawl began with the URLs of that run; with `due_only` it asks for what is due. `horizon`: captures of crawls that had ended as the horizon-th of the workspace, or before, may be reused. It is fixed
--- at the start of the run, so that a run goes on after a crash as if there had been none.
+-- at the start of the run, so that a run goes on after a crash as if there had been none. `rules`: those by which all of
+-- its URLs are judged, as JSON (see rejudge).
 CREATE TABLE runs (
     id          INTEGER PRIMARY KEY,
     project_id  INTEGER NOT NULL REFERENCES projects (id),
@@ -26,6 +27,7 @@ CREATE TABLE runs (
     horizon     INTEGER NOT NULL,
     recalls     INTEGER REFERENCES runs (id),
     due_only    INTEGER NOT NULL CHECK (due_only IN (0, 1)),
+    rules       TEXT,
     UNIQUE (project_id, number)
 );
 
@@ -63,6 +65,8 @@ CREATE TABLE crawls (
 -- Every URL ever seen in a run. `url` is NULL where it equals the key. `lane` is empty in strict
 -- order and the site in relaxed order; a URL's turn is (depth, rank) within its lane. A deferred URL has
 -- no turn before `due_at`. `lastmod` is what a sitemap says. `carried` is set where a recrawl knew the URL before it found it.
+-- `found_hops` and `found_base` are those of the page that led to it. `parked` is the pattern of the endless family (see traps) it
+-- is of, '' if it was looked at and is of none, NULL if nobody looked. `listed`: a sitemap names it.
 CREATE TABLE urls (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     id          INTEGER NOT NULL,
@@ -83,6 +87,10 @@ CREATE TABLE urls (
     due_at      INTEGER,
     kin         INTEGER NOT NULL DEFAULT 0 CHECK (kin IN (0, 1)),
     carried     TEXT CHECK (carried IN (<carried>)),
+    found_hops  INTEGER NOT NULL DEFAULT 0,
+    found_base  INTEGER NOT NULL DEFAULT 0,
+    parked      TEXT,
+    listed      INTEGER NOT NULL DEFAULT 0 CHECK (listed IN (0, 1)),
     PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 
