@@ -239,6 +239,7 @@ def _rules_report(workspace: Workspace, project: Project, change: Change | None)
             "scope.include": list(wanted.rules.include),
             "scope.exclude": list(wanted.rules.exclude),
             "scope.park_traps": wanted.rules.park_traps,
+            **_policy_report(wanted.rules),
             "limits.max_depth": wanted.rules.max_depth,
             "limits.page_limit": wanted.rules.page_limit,
             "robots.obey": wanted.obey_robots,
@@ -249,6 +250,20 @@ def _rules_report(workspace: Workspace, project: Project, change: Change | None)
         "came_back": change.came_back if change else {},
         "skipped": change.skipped if change else {},
         "queued": _queued(workspace, latest) if latest else 0,
+    }
+
+
+def _policy_report(rules: Rules) -> Report:
+    """The rules of the section `policy`, each as one line."""
+    caps = [(each, ", ".join(f"{cap} {number}" for cap, number in each.caps)) for each in rules.groups]
+    return {
+        "policy.hosts": list(rules.hosts),
+        "policy.deny_subdomains": list(rules.deny_subdomains),
+        "policy.allow": list(rules.allow),
+        "policy.deny": list(rules.deny),
+        "policy.page_types": [f"{each.type} (score {each.score}): {each.pattern}" for each in rules.page_types],
+        "policy.scores": [f"{each.score}: {each.pattern}" for each in rules.scores],
+        "policy.groups": [f"{each.name} ({text}): {each.pattern}" for each, text in caps],
     }
 
 
@@ -586,10 +601,15 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     environment = configuration.read_environment(os.environ)
     flags = configuration.given(request.settings or {}, source="command line")
     settings = configuration.merge(known.settings if known else {}, file, environment, flags)
-    profile = configuration.read_profile(settings.get("profile"))
-    config = configuration.build(configuration.merge(profile, settings), source="settings")
+    config = _built(settings, source="settings")
     routes(config)
     return config, settings
+
+
+def _built(settings: Mapping[str, Any], *, source: str) -> Config:
+    """The settings on top of those of the profile they name."""
+    profile = configuration.read_profile(settings.get("profile"))
+    return configuration.build(configuration.merge(profile, settings), source=source)
 
 
 def _ready(known: Project | None, request: Request) -> tuple[Config, dict[str, Any], _Secrets]:
@@ -739,7 +759,6 @@ def policy_rules(config: Config) -> Rules:
             GroupRule(each.name, each.pattern, tuple(each.caps.items()), each.types, each.fold_case)
             for each in policy.groups
         ),
-        drop_query=config.urls.keep_params == (),
     )
 
 
@@ -1136,6 +1155,7 @@ async def _crawl(
         bodies=bodies,
         keeps_resources=session.resources is Resources.STORE,
         lane_of=_lane_of(config),
+        drop_query=config.urls.keep_params == (),
         by_site=config.engine.order == "relaxed" and session.plan is None,
         url_rules=url_rules(config),
         is_fed=session.feeds is not None,
@@ -1224,7 +1244,7 @@ def _ruled_anew(session: _Session) -> _Session:
 
 
 def _stored(project: Project) -> Config:
-    return configuration.build(project.settings, source=f"settings of project {project.name!r}")
+    return _built(project.settings, source=f"settings of project {project.name!r}")
 
 
 def _with_rules_of(config: Config, other: Config) -> Config:
@@ -1236,9 +1256,9 @@ def _with_rules_of(config: Config, other: Config) -> Config:
         update={
             "limits": limits,
             "scope": other.scope,
+            "policy": other.policy,
             "robots": other.robots,
             "sitemap": other.sitemap,
-            "policy": other.policy,
         }
     )
 

@@ -117,6 +117,7 @@ class Ledger:
         bodies: BodyStore,
         keeps_resources: bool,
         lane_of: Callable[[str], str],
+        drop_query: bool,
         by_site: bool,
         url_rules: UrlRules,
         is_fed: bool,
@@ -135,6 +136,7 @@ class Ledger:
         self._is_fed = is_fed
         self._fed = self._fed_written = 0
         self.groups = 0
+        self._drop_query = drop_query
         self._clock = clock
         self._next_url = run.next_url
         self._next_rank = run.next_rank
@@ -656,7 +658,7 @@ class Ledger:
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
-        if self._policy.rules.drop_query:
+        if self._drop_query:
             found = found._replace(url=found.url.partition("?")[0])
         if known is None:
             return self._add(found, self._judge(found, forced=forced))

@@ -45,7 +45,6 @@ class Rules:
     page_types: tuple[TypeRule, ...] = ()
     scores: tuple[ScoreRule, ...] = ()
     groups: tuple[GroupRule, ...] = ()
-    drop_query: bool = False
 
 
 class Candidate(NamedTuple):

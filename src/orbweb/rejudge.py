@@ -108,17 +108,18 @@ class Judge:
             return self._policy.rules.obey_directives
         return reason in _BY_OTHERS
 
-    @property
-    def counts(self) -> bool:
-        """Whether verdicts depend on how many were admitted before."""
-        return self._policy.has_caps
-
     def recount(self, keys: Iterable[str]) -> None:
-        """These URLs keep their places, whatever the rules say; all others are judged one after the other."""
+        """These are the URLs that have a place, before any is judged again."""
         self._policy.recount(keys)
 
-    def admit(self, key: str) -> None:
-        self._policy.admit(key)
+    def admit(self, found: Found) -> None:
+        """The URL keeps its place, or gets one."""
+        self._policy.admit(found.key)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it matters how many URLs have a place."""
+        return self._policy.has_caps
 
     def judge(self, found: Found) -> Judged:
         """As at the admission of the URL."""
@@ -181,9 +182,9 @@ class Sweep:
     def run(self) -> None:
         """Judge all; can be repeated."""
         before = self.moves.copy()
-        if self._judge.counts:
-            self._judge.recount(self._kept())
         after = 0
+        if self._judge.counts:
+            self._judge.recount(self._keeping())
         while rows := self._db.all("urls_to_judge", run_id=self._run_id, after=after, count=PORTION):
             changes = [self._change(found) for found in map(Found._make, rows)]
             self._db.many("rejudge_url", [row for row in changes if row is not None])
@@ -194,12 +195,14 @@ class Sweep:
             tallies[_tally(new)] += number
         for (state, reason), change in tallies.items():
             self._db.run("add_tally", run_id=self._run_id, state=state, reason=reason, change=change)
+        if self._judge.counts:
+            self._judge.recount(key for _, key, *_ in self._db.all("admitted_urls", run_id=self._run_id))
 
-    def _kept(self) -> Iterator[str]:
-        """The URLs that were given a place and are not judged again, base URLs among them."""
-        for number, key, state, reason, depth in self._db.all("admitted_urls", run_id=self._run_id):
-            asked = depth == 0 or state in _ASKED or self._is_leased(number)
-            if asked or self._judge.stands(reason):
+    def _keeping(self) -> Iterator[str]:
+        """The URLs that keep their place whatever the rules say; groups count them before all others."""
+        for number, key, state, reason in self._db.all("admitted_urls", run_id=self._run_id):
+            asked = state in _ASKED
+            if asked or self._is_leased(number) or self._judge.stands(reason):
                 yield key
 
     def _change(self, found: Found) -> RejudgeRow | None:
@@ -207,8 +210,8 @@ class Sweep:
             return None
         verdict, kin, parked = self._judge.judge(found)
         reason = verdict.reason.value if verdict.reason else None
-        if reason is None and found.depth:
-            self._judge.admit(found.key)
+        if reason is None:
+            self._judge.admit(found)
         now = (reason, verdict.rule, verdict.hops, verdict.base, parked)
         if now == (found.reason, found.rule, found.hops, found.base, found.parked):
             return None

@@ -204,7 +204,7 @@ ORDER BY depth, rank LIMIT :count;
 
 -- name: admitted_urls
 -- What the caps of groups count: every URL that was given a place, but for those that a rule took it from.
-SELECT id, key, state, reason, depth FROM urls WHERE run_id = :run_id AND rank IS NOT NULL
+SELECT id, key, state, reason FROM urls WHERE run_id = :run_id AND rank IS NOT NULL
 AND (state <> 'skipped' OR reason IN ('robots', 'robots_unavailable', 'noindex', 'page_limit', 'finished'));
 
 -- name: queued_lanes
