@@ -29,16 +29,15 @@ _NO_TEXT = (
 )
 _TITLES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"))
 _FOR_LISTENERS = frozenset(("sr-only", "visually-hidden", "screen-reader-text"))
-_MARKED = ("[hidden]", "[aria-hidden=true]", "[style]")
+_MARKED = ("[hidden]", "[aria-hidden=true]", "[style*=none i]", "[style*=hidden i]")
 _hides = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE).search
-_is_streamed = re.compile("S:").match
 _STREAMED = 'div[hidden][id^="S:"]'
 _PLACES = 'template[id^="P:"], template[id^="B:"]'
 
 
 def drop(body: Element, used: Used) -> int:
     """Take out what is not shown on a page with these names. Returns the characters of the hidden text."""
-    if any(map(_is_streamed, used.ids)):
+    if body.find("template") is not None:
         _place_streamed(body)
     spare = []
     for element in list(body.iter_elements(_NO_TEXT)):

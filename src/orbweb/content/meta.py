@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -37,6 +38,8 @@ MAX_OBJECTS = 300
 JSON_LD = "application/ld+json"
 MAX_PARTS = 12
 MAX_AUTHORS = 10
+MAX_HOSTS = 1_000
+"""Hosts whose names are remembered."""
 SLACK = 4
 """How many times its length a statement may have before its white space is taken out."""
 
@@ -242,7 +245,8 @@ def _title(elements: Mapping[str, Sequence[Element]], metas: Mapping[str, str], 
     title = _title_element(elements["title"][:MAX_PARTS])
     texts = (*map(metas.get, _TITLES), linked.headline, title, *headings)
     said = {line: _letters(line) for text in texts if text and (line := _line(text, MAX_TITLE))}
-    sites = {_letters(metas[name]) for name in _SITES if name in metas} | _host_names(url)
+    host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
+    sites = {_letters(metas[name]) for name in _SITES if name in metas} | _host_names(host)
     others = {*said.values()} - sites - {""}
     around = _Around(sites - {""}, {_letters(line) for line in elsewhere} - {""}, others)
     for line, letters in said.items():
@@ -275,12 +279,12 @@ def _letters(text: str) -> str:
     return _LETTERS.sub("", text[: SLACK * MAX_TITLE]).casefold()
 
 
-def _host_names(url: str) -> set[str]:
+@lru_cache(maxsize=MAX_HOSTS)
+def _host_names(host: str) -> frozenset[str]:
     """What a site may call itself by its host: `docs.example.org` is docs.example.org, example.org."""
-    host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0].removeprefix("www.")
-    parts = host.split(".")[-MAX_PARTS:]
+    parts = host.removeprefix("www.").split(".")[-MAX_PARTS:]
     wholes = {".".join(parts[start:]) for start in range(len(parts) - 1)}
-    return {_letters(name) for name in (*wholes, *parts[:-1])} - {""}
+    return frozenset(_letters(name) for name in (*wholes, *parts[:-1]))
 
 
 @dataclass(frozen=True, slots=True)
