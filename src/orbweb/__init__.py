@@ -22,17 +22,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from orbweb.events import Reading, Snapshot
-    from orbweb.library import (
-        BaseResult,
-        CrawlResult,
-        Exported,
-        ExtractResult,
-        Workspace,
-        configure,
-        crawl,
-        open,  # noqa: A004
-        validate_policy,
-    )
+    from orbweb.library import BaseResult, CrawlResult, Exported, ExtractResult, Workspace, crawl, open  # noqa: A004
     from orbweb.model import Document, Heading
     from orbweb.store.documents import Captured
 
@@ -61,25 +51,13 @@ __all__ = [
     "UsageError",
     "Workspace",
     "__version__",
-    "configure",
     "crawl",
     "extract",
     "open",
-    "validate_policy",
 ]
 
 _HOMES = {
-    "library": (
-        "BaseResult",
-        "CrawlResult",
-        "Exported",
-        "ExtractResult",
-        "Workspace",
-        "configure",
-        "crawl",
-        "open",
-        "validate_policy",
-    ),
+    "library": ("BaseResult", "CrawlResult", "Exported", "ExtractResult", "Workspace", "crawl", "open"),
     "events": ("Reading", "Snapshot"),
     "model": ("Document", "Heading"),
     "content": ("extract",),

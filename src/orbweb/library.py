@@ -214,30 +214,6 @@ class PolicyOptions(TypedDict, total=False):
     profile: Literal["docs", "site", "github"] | None
 
 
-def validate_policy(
-    urls: str | Sequence[str] = (),
-    *,
-    file: str | PathLike[str] | None = None,
-    **options: Unpack[PolicyOptions],
-) -> list[Report]:
-    """What the policy says of each URL, those of the file first; see `orbweb validate-policy`."""
-    given = dict(options)
-    _check_names(given, PolicyOptions.__optional_keys__)
-    asked = (urls,) if isinstance(urls, str) else tuple(urls)
-    request = Request((), None, _config_file(given), _settings(given))
-    return trial.validate(request, asked, None if file is None else Path(file))
-
-
-def configure(
-    workspace: str | PathLike[str] = DEFAULT_WORKSPACE,
-    *,
-    profile: Literal["docs", "site", "github"] = "docs",
-    force: bool = False,
-) -> Report:
-    """Write settings to edit, a file of seeds and the folders of a workspace."""
-    return layout.configure(Path(workspace), profile, force=force)
-
-
 def open(workspace: str | PathLike[str] = DEFAULT_WORKSPACE) -> Workspace:  # noqa: A001
     """The verbs of a workspace. The directory is made by the first crawl."""
     return Workspace(Path(workspace))
@@ -621,6 +597,24 @@ class Workspace:
         with self._opened() as opened:
             owner = runs.project(opened.db, project)
             return _explain(opened, owner, runs.run_of(opened.db, owner, run), url)
+
+    def configure(self, *, profile: Literal["docs", "site", "github"] = "docs", force: bool = False) -> Report:
+        """Write settings to edit, a file of seeds and the folders of the workspace."""
+        return layout.configure(self.path, profile, force=force)
+
+    def validate_policy(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        file: str | PathLike[str] | None = None,
+        **options: Unpack[PolicyOptions],
+    ) -> list[Report]:
+        """What the policy says of each URL, those of the file first; by orbweb.yaml if no settings are named."""
+        given = dict(options)
+        _check_names(given, PolicyOptions.__optional_keys__)
+        asked = (urls,) if isinstance(urls, str) else tuple(urls)
+        request = Request((), None, _config_file(given), _settings(given))
+        return trial.validate(request, asked, None if file is None else Path(file), beside=self.path)
 
     def reset(self) -> Report:
         """Wipe everything that crawls left; settings and seeds stay. Busy while one is running."""

@@ -112,9 +112,12 @@ class _Denials:
         self._rules = [f"{name}: {text}" for name, text in zip(denied, rules.deny, strict=True)]
         self._rules += [f"scope.exclude: {text}" for text in rules.exclude]
 
-    def rule(self, key: str) -> str | None:
+        self._of_host = len(rules.deny)
+
+    def rule(self, key: str, *, of_host: bool = False) -> str | None:
+        """The first rule that refuses; `of_host`: of those of `policy.deny`."""
         found = self._patterns.first(key)
-        return None if found is None else self._rules[found]
+        return None if found is None or (of_host and found >= self._of_host) else self._rules[found]
 
 
 class _Sieve(NamedTuple):
@@ -293,20 +296,20 @@ class Policy:
             return SkipReason.CAP, rule
         return None, None
 
-    def denial(self, key: str) -> str | None:
+    def denial(self, key: str, *, of_host: bool = False) -> str | None:
         """The rule that refuses the URL by what it is, wherever it was found."""
         if self._denied_hosts:
             name = f".{urls.split(key).host}"
             for ending, rule in self._denied_hosts:
                 if name.endswith(ending):
                     return rule
-        return self._denials.rule(key) if self._denials is not None else None
+        return self._denials.rule(key, of_host=of_host) if self._denials is not None else None
 
     def bars_base(self, key: str) -> str | None:
-        """The rule by which a base URL may not lead here, whoever asks for it; None if it may."""
+        """The rule of the host by which a base URL may not lead here; other rules let base URLs be."""
         if self._hosts is not None and not self._hosts.has(key):
             return self._hosts.rule
-        return self.denial(key)
+        return self.denial(key, of_host=True)
 
     def _outside(self, base: int) -> tuple[SkipReason, str]:
         if self.rules.external_hops:

@@ -18,6 +18,7 @@ from orbweb.app import Request
 from orbweb.errors import UsageError
 from orbweb.policy import ANY_HOST, Candidate, Policy
 from orbweb.urls import UrlRules
+from orbweb.workspace import CONFIG_FILE
 
 Report = dict[str, Any]
 
@@ -40,8 +41,14 @@ def read_urls(path: Path) -> Iterator[Asked]:
         yield Asked(url, f"{path}, line {number}", expected)
 
 
-def validate(request: Request, given: Sequence[str], file: Path | None) -> list[Report]:
-    """The verdict on each URL, in order: first those of the file, then those given."""
+def validate(request: Request, given: Sequence[str], file: Path | None, *, beside: Path) -> list[Report]:
+    """The verdict on each URL, in order: first those of the file, then those given.
+
+    By the settings of the workspace at `beside`, which need not exist, if the request names none.
+    """
+    own = beside / CONFIG_FILE
+    if request.config_file is None and not request.settings and own.is_file():
+        request = replace(request, config_file=own)
     config, _ = app.configure(None, request)
     rules = app.policy_rules(config)
     if not rules.hosts:

@@ -210,8 +210,8 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "replay": cli("replay", "site", "--json").ok().json,
             "import": _imported(cli),
             "search": orbweb.open(cli.workspace).search("site", "gone")[0],
-            "validate-policy": orbweb.validate_policy(server.url)[0],
-            "configure": orbweb.configure(cli.workspace.parent / "other"),
+            "validate-policy": orbweb.open(cli.workspace).validate_policy(server.url)[0],
+            "configure": orbweb.open(cli.workspace.parent / "other").configure(),
             "reset": orbweb.open(cli.workspace.parent / "other").reset(),
         }
         workspace.close()

@@ -17,6 +17,7 @@ from servers.pages import page
 from servers.site import StaticSite, serve
 
 SITE = StaticSite({"/": page("start", "/a", "/b"), "/a": page("a"), "/b": page("b")})
+HERE = orbweb.open("no workspace")
 FAST = ("--rate", "max", "--project", "site")
 
 
@@ -205,12 +206,12 @@ def test_bad_rules_and_bad_urls_are_named(tmp_path: Path) -> None:
     ):
         bad.write_text(text)
         with pytest.raises(orbweb.ConfigError, match=re.escape(told)):
-            orbweb.validate_policy("https://h.org/", config=bad)
+            HERE.validate_policy("https://h.org/", config=bad)
     urls = tmp_path / "urls.txt"
     urls.write_text("https://h.org/\nallow nonsense\n")
     assert f"{urls}, line 2: 'nonsense' is not" in orb("validate-policy", "--urls", urls).ok(2).err
     with pytest.raises(orbweb.UsageError, match="--urls FILE"):
-        orbweb.validate_policy()
+        HERE.validate_policy()
 
 
 def test_the_settings_of_the_workspace_are_used_unless_others_are_named(cli: Cli, rules: Path) -> None:
@@ -229,15 +230,15 @@ def test_without_hosts_every_host_is_in_the_scope() -> None:
 
 
 def test_from_python(tmp_path: Path, rules: Path) -> None:
-    (ruling,) = orbweb.validate_policy("https://github.com/a/b/pull/1", profile="github")
+    (ruling,) = HERE.validate_policy("https://github.com/a/b/pull/1", profile="github")
     assert (ruling["verdict"], ruling["page_type"]) == ("allow", "pull")
-    assert orbweb.validate_policy(["https://h.org/private/x"], config=rules)[0]["reason"] == "excluded"
+    assert HERE.validate_policy(["https://h.org/private/x"], config=rules)[0]["reason"] == "excluded"
     home = tmp_path / "w"
-    orbweb.configure(home, profile="site")
+    orbweb.open(home).configure(profile="site")
     with serve(SITE) as server:
         (home / "seeds.txt").write_text(server.url)
         done = orbweb.open(home).crawl(project="p", rate="max", profile="docs")
         assert (done.visited, done.exit_code) == (3, 0)
     assert "orbweb.db" in orbweb.open(home).reset()["wiped"]
     with pytest.raises(orbweb.UsageError, match="would be replaced"):
-        orbweb.configure(home)
+        orbweb.open(home).configure()

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from random import Random
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
+import orbweb
 from harness import Cli, Result
+from orbweb.config import merge
 from servers.repos import POLICY, Answered, RepoSite, reference
 from servers.site import Server, StaticSite, html, redirect, serve
 
@@ -73,6 +80,7 @@ def test_a_kill_changes_nothing(cli: Cli, fault: str) -> None:
         assert crawl(cli, server, 16, env={"ORBWEB_FAULT": fault}).code == -signal.SIGKILL
         crawl(cli, server, 16).ok(0, 3)
     assert result(cli) == reference(site)
+    cli("doctor").ok()
 
 
 def test_portions_are_the_same_as_the_whole(cli: Cli) -> None:
@@ -147,3 +155,60 @@ def test_a_base_url_does_not_lead_where_the_policy_forbids(cli: Cli) -> None:
         ).ok(0)
         assert [hit.path for hit in server.log] == ["/"]
     assert done.json["skipped"] == {"excluded": 1}
+
+
+def queued(cli: Cli) -> list[str]:
+    """The queue in its order."""
+    with closing(sqlite3.connect(cli.workspace / "orbweb.db")) as db:
+        rows = db.execute("SELECT key FROM urls WHERE state = 'queued' ORDER BY depth, rank")
+        return [urlsplit(key).path.removeprefix("/g/") for (key,) in rows]
+
+
+CHANGES = [
+    "scope: {exclude: []}\npolicy: {groups: [{name: g, pattern: /g/, caps: {pages: 2}}]}",
+    "policy: {groups: [{name: g, pattern: /g/, caps: {pages: 4}}]}",
+    "scope: {exclude: ['/g/[12]$']}",
+    "policy: {groups: [{name: g, pattern: /g/, caps: {pages: 1}}]}",
+    "policy: {groups: [{name: g, pattern: '/g/[46]', caps: {pages: 0}}]}",
+    "scope: {exclude: []}",
+    "policy: {groups: []}",
+    "policy: {deny: ['/g/6']}",
+    "policy: {deny: [], groups: [{name: g, pattern: /g/, caps: {pages: 2}}]}",
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_changed_caps_are_as_if_all_were_judged_anew(cli: Cli, seed: int) -> None:
+    """Whatever rules there were in between. What comes back has its turn after what stayed."""
+    config = cli.workspace.parent / "rules.yaml"
+    links = "".join(f'<a href="/g/{number}">{number}</a>' for number in range(1, 7))
+    site = StaticSite({"/": html(links), **{f"/g/{number}": html(f"<p>{number}</p>") for number in range(1, 7)}})
+    with serve(site) as server:
+        cli.crawl(server.url, "--project", "p", "--rate", "max", "--budget", 1).ok(4)
+        project = orbweb.open(cli.workspace)
+        changes = CHANGES if seed == 0 else Random(seed).sample(CHANGES, len(CHANGES))
+        settings: dict[str, object] = {}
+        for text in changes:
+            config.write_text(text)
+            project.rules("p", config=config)
+            settings = merge(settings, yaml.safe_load(text))
+            assert sorted(queued(cli)) == expected_queue(settings)
+        cli.check("p")
+        cli.resume("p", "--budget", "none").ok(0)
+        asked = [hit.path.removeprefix("/g/") for hit in server.log if hit.path != "/"]
+        assert sorted(asked) == expected_queue(settings)
+
+
+def expected_queue(settings: dict[str, Any]) -> list[str]:
+    """Judged anew, one after the other: this much of the rules is used above."""
+    denied = [*settings.get("scope", {}).get("exclude", []), *settings.get("policy", {}).get("deny", [])]
+    groups = settings.get("policy", {}).get("groups", [])
+    counts, admitted = Counter[str](), []
+    for number in "123456":
+        path = f"/g/{number}"
+        member = [group for group in groups if re.search(group["pattern"], path)]
+        full = any(counts[group["name"]] >= group["caps"]["pages"] for group in member)
+        if not full and not any(re.search(pattern, path) for pattern in denied):
+            admitted.append(number)
+            counts.update(group["name"] for group in member)
+    return admitted

@@ -40,12 +40,9 @@ def validate_policy(
     """
     from orbweb import trial
     from orbweb.app import Request
-    from orbweb.workspace import CONFIG_FILE
 
     settings = {} if profile is None else {"profile": None if profile is Profile.NONE else profile.value}
-    own = workspace / CONFIG_FILE
-    request = Request((), None, own if config is None and profile is None and own.is_file() else config, settings)
-    found = trial.validate(request, urls or (), file)
+    found = trial.validate(Request((), None, config, settings), urls or (), file, beside=workspace)
     output.emit(found, output.rulings_text, as_json=as_json)
     wrong = [ruling for ruling in found if ruling["wrong"]]
     for ruling in wrong:
