@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -191,3 +192,13 @@ def test_a_project_that_is_there_is_not_touched(cli: Cli, tmp_path: Path) -> Non
     done = cli("import", home, "--project", "site")
     assert done.code == 2
     assert "--project NAME" in done.err
+
+
+def test_a_killed_import_leaves_nothing_and_can_be_repeated(cli: Cli, tmp_path: Path) -> None:
+    home = foreign(tmp_path / "crawl", "http://127.0.0.1/")
+    done = cli("import", home, "--project", "site", env={"ORBWEB_FAULT": "blob_synced:1"})
+    assert done.code == -signal.SIGKILL
+    assert cli.ask("status", "--json").ok().json == []
+    cli("doctor").ok()
+    assert cli("import", home, "--project", "site", "--json").ok().json["pages"] == 1
+    cli("doctor").ok()
