@@ -1164,7 +1164,7 @@ async def _crawl(
     dispatcher = Dispatcher(limiter, _dispatch_settings(config), _monotonic_us)
     control, live = workspace.control(project.name), _Live(config)
     outbox = _outbox(workspace, run, config) if session.discovers else None
-    feed = _feed(session, session.feeds) if session.feeds is not None else None
+    feed = _feed(session, session.feeds, run) if session.feeds is not None else None
     engine = Engine(
         _engine_settings(session, by_level=policy.has_scores),
         ledger=ledger,
@@ -1312,12 +1312,13 @@ def _outbox(workspace: Workspace, run: Run, config: Config) -> Outbox:
     return pipeline.outbox(workspace, run.id, _spool_settings(config), _page_type(config))
 
 
-def _feed(session: _Session, source: Run) -> Feed:
+def _feed(session: _Session, source: Run, run: Run) -> Feed:
     config = session.config
     return pipeline.feed(
         session.workspace,
         session.project.name,
         source,
+        run,
         settings=_spool_settings(config),
         page_type=_page_type(config),
         keep=config.spool.keep,

@@ -29,6 +29,7 @@ TOLD = {
     Command.REPORT: signal.SIGUSR1,
 }
 OUR_FAULT = 1
+EXPECTED = range(6)
 
 
 class Companion:
@@ -82,9 +83,9 @@ class Companion:
 
     @property
     def exit_code(self) -> int:
-        """That of the command; one that was killed is our fault."""
+        """That of the command; one that was killed, or ended in no way we know, is our fault."""
         code = self._process.returncode
-        return code if code is not None and code >= 0 else OUR_FAULT
+        return code if code in EXPECTED else OUR_FAULT
 
     @property
     def report(self) -> dict[str, Any] | None:

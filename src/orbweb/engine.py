@@ -526,11 +526,13 @@ class Engine:
             return
         room = self._settings.window - self._ledger.queued
         lines = self._feed.draw(room) if room >= self._settings.window // 4 else []
+        if not lines and self._feed.ahead is Ahead.OVER and self._ledger.is_fed_durable:
+            lines = self._feed.lost()
+            if not lines:
+                self._ledger.end_feed()
         if lines:
             self._ledger.feed(lines)
             self._group_since = self._group_since or self._loop.time()
-        elif self._feed.ahead is Ahead.OVER:
-            self._ledger.end_feed()
 
     def _fill(self) -> None:
         while self._fetching < self._settings.workers and self._backlog < BACKLOG_BYTES:

@@ -37,12 +37,14 @@ class Feed:
         reader: Reader,
         *,
         ahead: Callable[[], Ahead],
+        lost: Callable[[], list[Line]],
         keep: str,
         clock: Callable[[], float],
     ) -> None:
         self._root = root
         self._reader = reader
         self._ahead = ahead
+        self._lost: Callable[[], list[Line]] | None = lost
         self._keep = keep
         self._clock = clock
         self._drawn = 0
@@ -65,6 +67,13 @@ class Feed:
             self._look_at = self._clock() + LOOK_S
         self.ahead = Ahead.MORE if found else expected
         return [line for line, _ in found]
+
+    def lost(self) -> list[Line]:
+        """Lines that the files should have had, asked for once, when all that they have is durable."""
+        ask, self._lost = self._lost, None
+        found = ask() if ask is not None else []
+        self._drawn += len(found)
+        return found
 
     def safe(self, drawn: int) -> None:
         """The first so many lines are durable: the bookmark follows, every hundred lines and when none waits."""

@@ -403,6 +403,10 @@ class Ledger:
         """Lines whose URLs a crash would not lose."""
         return self._fed if self._is_empty() and not self._db.is_writing else self._fed_written
 
+    @property
+    def is_fed_durable(self) -> bool:
+        return self.fed_durable == self._fed
+
     def feed(self, lines: Iterable[Line]) -> None:
         """Admit what discovery found, in its order, with its depth, as if the page it was found on led there."""
         for line in lines:

@@ -18,7 +18,7 @@ from orbweb.control import Command, ControlFiles, signals
 from orbweb.errors import Busy, NothingToDo, StoreError, UsageError
 from orbweb.feed import Ahead, Feed
 from orbweb.lifecycle import RunState
-from orbweb.spool import Bookmark, Outbox, Reader, SpoolSettings
+from orbweb.spool import Bookmark, Line, Outbox, Reader, SpoolSettings
 from orbweb.store import runs, spools
 from orbweb.store.runs import DISCOVERY, Project, Run
 from orbweb.workspace import Workspace, now_us
@@ -103,13 +103,18 @@ def _files(workspace: Workspace, run: Run) -> list[str]:
 
 
 def _has_unread(workspace: Workspace, run: Run) -> bool:
+    """Whether there is a whole line behind the bookmark; without one, whether this run wrote the last."""
     files = _files(workspace, run)
-    mark = _bookmark(workspace, run, files, lambda _problem: None)
-    if mark is None:
-        latest = spools.files(workspace.db)
-        return bool(files) and bool(latest) and latest[-1].run_id == run.id
-    later = [name for name in files if spool.order(name) > spool.order(mark.file)]
-    return bool(later) or (workspace.path / spool.DISCOVERIES / mark.file).stat().st_size > mark.offset
+    mark = _bookmark(workspace, run, files, _silently)
+    known = spools.files(workspace.db)
+    if mark is None and (not known or known[-1].run_id != run.id):
+        return False
+    with closing(Reader(workspace.path / spool.DISCOVERIES, lambda: files, mark, _silently)) as reader:
+        return bool(reader.take(1))
+
+
+def _silently(_problem: str) -> None:
+    """Whoever reads the line next will tell."""
 
 
 def _bookmark(workspace: Workspace, run: Run, files: Sequence[str], note: Note) -> Bookmark | None:
@@ -148,6 +153,7 @@ def feed(
     workspace: Workspace,
     name: str,
     run: Run,
+    fed: Run,
     *,
     settings: SpoolSettings,
     page_type: PageType,
@@ -155,7 +161,7 @@ def feed(
     follows: Callable[[], bool],
     note: Note,
 ) -> Feed:
-    """What a scraper draws from, for one run of discovery."""
+    """What the run `fed` of a scraper draws from, for one run of discovery."""
     discovery = runs.project(workspace.db, name + DISCOVERY)
 
     def write_what_is_owed() -> None:
@@ -175,10 +181,16 @@ def feed(
             return Ahead.MORE if alive and spools.is_behind(workspace.db, run.id) else Ahead.OVER
         return Ahead.MORE if alive or follows() else Ahead.NOTHING
 
+    def lost() -> list[Line]:
+        found = [spool.line_of(each, page_type) for each in spools.unfed(workspace.db, run.id, fed.id)]
+        if found:
+            note(f"{len(found)} pages that were discovered had no sound line in the spool; the database has them")
+        return found
+
     directory = workspace.path / spool.DISCOVERIES
     start = _bookmark(workspace, run, _files(workspace, run), note)
     reader = Reader(directory, lambda: _files(workspace, run), start, note)
-    return Feed(workspace.path, reader, ahead=ahead, keep=keep, clock=time.monotonic)
+    return Feed(workspace.path, reader, ahead=ahead, lost=lost, keep=keep, clock=time.monotonic)
 
 
 def wait_for(ready: Callable[[], bool], control: ControlFiles) -> bool:

@@ -57,6 +57,12 @@ class Line(NamedTuple):
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
+def line_of(found: Found, page_type: Callable[[str], str]) -> Line:
+    """What is said of a visit of discovery."""
+    kind = page_type(found.key)
+    return Line(found.url, kind, found.depth, found.referrer, found.status, found.length, found.latency_ms)
+
+
 def decode(text: bytes) -> Line | None:
     """The line, or None if it is not one. Figures that are missing are 0: only the URL and its depth decide."""
     try:
@@ -221,14 +227,10 @@ class Outbox:
     def catch_up(self) -> None:
         """Write what was committed since the last call; it is durable when this returns."""
         while visits := spools.found(self._db, self._run_id, self._visit):
-            lines = b"".join(self._line(visit).encode() for visit in visits if visit.is_page)
+            lines = b"".join(line_of(visit, self._page_type).encode() for visit in visits if visit.is_page)
             self._visit = visits[-1].visit
             if lines:
                 self._append(lines)
-
-    def _line(self, found: Found) -> Line:
-        kind = self._page_type(found.key)
-        return Line(found.url, kind, found.depth, found.referrer, found.status, found.length, found.latency_ms)
 
     def _append(self, lines: bytes) -> None:
         file = self._writable()

@@ -210,6 +210,21 @@ def test_consumed_files_are_kept_archived_or_deleted(
     assert spool.names(tmp_path / "ws" / spool.ARCHIVE) == (begun[:-1] if archived else [])
 
 
+@pytest.mark.parametrize("damage", ["flipped", "cut", "deleted"])
+def test_a_damaged_spool_costs_no_page(tmp_path: Path, damage: str) -> None:
+    with serve(StaticSite(chain(9))) as server:
+        discover(tmp_path, server.url)
+        (path,) = (tmp_path / spool.DISCOVERIES).iterdir()
+        text = bytearray(path.read_bytes())
+        for place in range(100, len(text), 150):
+            text[place] ^= 0x55
+        path.unlink() if damage == "deleted" else path.write_bytes(text if damage == "flipped" else text[:500])
+        done = scrape(tmp_path)
+    assert (done.visited, done.exit_code) == (10, 0)
+    assert len(pages(tmp_path)) == 10
+    assert sound(tmp_path)
+
+
 def test_lines_that_are_made_by_hand_are_scraped(tmp_path: Path) -> None:
     with serve(StaticSite(chain(3))) as server:
         discover(tmp_path, server.url, max_depth=0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from orbweb.model import Role
-from orbweb.store.db import Database
+from orbweb.store.db import Database, Row
 
 MOST_HOPS = 10
 PORTION = 512
@@ -64,21 +64,18 @@ def advance(db: Database, file: SpoolFile) -> None:
 
 def found(db: Database, run_id: int, after: int) -> list[Found]:
     """The visits of a run after that one, in their order, as many as make a portion."""
-    rows = db.all("spool_visits", run_id=run_id, after=after, most=PORTION)
-    return [
-        Found(
-            number,
-            url or key,
-            key,
-            depth,
-            _page_before(db, run_id, referrer),
-            status or 0,
-            size,
-            latency,
-            role != Role.NONE,
-        )
-        for number, url, key, depth, referrer, status, size, latency, role in rows
-    ]
+    return [_found(db, run_id, row) for row in db.all("spool_visits", run_id=run_id, after=after, most=PORTION)]
+
+
+def unfed(db: Database, run_id: int, fed_run: int) -> list[Found]:
+    """The pages of a run of discovery that the run which scrapes it does not know, or knows from links alone."""
+    return [_found(db, run_id, row) for row in db.all("unfed_pages", run_id=run_id, fed_run=fed_run)]
+
+
+def _found(db: Database, run_id: int, row: Row) -> Found:
+    number, url, key, depth, referrer, status, size, latency, role = row
+    page = _page_before(db, run_id, referrer)
+    return Found(number, url or key, key, depth, page, status or 0, size, latency, role != Role.NONE)
 
 
 def is_behind(db: Database, run_id: int) -> bool:

@@ -910,3 +910,12 @@ WHERE urls.run_id = :run_id AND urls.id = :id;
 -- name: reopen_feed
 -- Discovery found more for a run whose scraping was over.
 UPDATE runs SET surveyed = 0 WHERE id = :run_id;
+
+-- name: unfed_pages
+-- Pages that discovery has and the run that scrapes it never got: their lines are lost or damaged.
+SELECT visits.number, urls.url, urls.key, visits.depth, urls.referrer, visits.status, visits.bytes, visits.latency_ms,
+       visits.role
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role <> '-' AND NOT EXISTS
+(SELECT 1 FROM urls AS fed WHERE fed.run_id = :fed_run AND fed.key = urls.key AND fed.reason IS NOT 'left_to_discovery')
+ORDER BY visits.number;
