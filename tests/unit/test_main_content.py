@@ -309,6 +309,12 @@ def test_words_are_whole_words(name: str, kind: Kind | None) -> None:
     assert dict(names.verdicts(["x", name])) == ({name: said} if said else {})
 
 
+@pytest.mark.parametrize("inner", ["related", "share", "newsletter", "promo", "cookie", "menu", "social", "popup"])
+def test_names_are_judged_from_the_outside_in(inner: str) -> None:
+    teaser = f'<div class="teaser"><p>TEASER {PROSE}</p><div class="{inner}"><a href="/n">LINK</a></div></div>'
+    assert "TEASER" not in words(page(f"<div>{LONG * 2}{teaser}{LONG}</div>"))
+
+
 def test_an_article_is_cleaned_of_labels_captions_teasers_and_links() -> None:
     body = (
         f'<div class="page"><div class="entry"><h1>Lamps</h1><div>20 November 2019</div>{LONG}'
