@@ -7,6 +7,7 @@ nodes, or one that needs more memory than a page may take, fails; the process go
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import re
@@ -38,6 +39,10 @@ SHARED_BYTES = 96_000_000
 """What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
 THREADS_BYTES = 600_000_000
 """The same once the page is parsed: other threads run then, and a thread that begins reserves some 70 MB."""
+GIVEN_BACK_BYTES = 128 * 1024
+"""What is larger the allocator gives back as soon as it is free. glibc begins so, but keeps more after each large
+page: tens of megabytes, in every process."""
+_M_MMAP_THRESHOLD = -3
 CPU_S = 10.0
 CPU_S_PER_MB = 0.25
 """Processor time of one digest in a worker process."""
@@ -135,6 +140,9 @@ class _Memory:
     """The address space of this process. Inside the block the kernel refuses what goes beyond the limit."""
 
     def __init__(self) -> None:
+        allocator = ctypes.CDLL(None)
+        if hasattr(allocator, "mallopt"):
+            allocator.mallopt(_M_MMAP_THRESHOLD, GIVEN_BACK_BYTES)
         self._figures = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._figures)
 
@@ -221,8 +229,7 @@ class Digester:
             return self._links(job, parsed, content.words(dom))
         document = content.read(dom, job.url, self._tokenizer)
         blob = pack(job.body, self._compressor)
-        said = document.text.encode("utf-8", "surrogatepass")
-        content_sha256 = hashlib.sha256(said).digest() if said else blob.sha256
+        content_sha256 = _sha256(document.text) if document.text else blob.sha256
         sketch = traps.sketch(document.text) if traps.needs_sketch(job.url) else b""
         packed = documents.pack(document, content.VERSION, sketch, self._compressor)
         return Digest(parsed, blob, content_sha256, packed)
@@ -233,6 +240,10 @@ class Digester:
         sketch = traps.sketch(text) if traps.needs_sketch(job.url) else b""
         document = self._no_document._replace(sketch=sketch)
         return Digest(parsed, Blob(NO_BODY, b"", len(job.body)), hashlib.sha256(said).digest(), document)
+
+
+def _sha256(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def cpu_limit_s(size: int) -> float:

@@ -8,7 +8,6 @@ main process does, however it ends: their socket closes.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
 import subprocess
@@ -31,9 +30,6 @@ SMALL_BYTES = 65_536
 LIGHT_BYTES = 300_000
 HEAVY_BYTES = 4_000_000
 HEAVY_DENSITY = 8
-MEMORY = {"MALLOC_MMAP_THRESHOLD_": "131072"}
-"""To glibc: what a large page takes is given back at once, not kept for the next one (this size, as it begins, for
-good)."""
 BUSY_PAGES = 100
 BUSY_S = 4.0
 """So many pages in less time are worth worker processes."""
@@ -235,7 +231,6 @@ class _Worker(asyncio.Protocol):
             [sys.executable, "-P", "-m", "orbweb.worker", str(theirs.fileno()), wire.encode_settings(settings)],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
-            env={**os.environ, **MEMORY},
         )
         theirs.close()
         loop = asyncio.get_running_loop()

@@ -59,7 +59,7 @@ def pack(
     fields = {name: getattr(document, name) for name in document.__slots__}
     fields.update(extractor=extractor, markdown=len(markdown), text=len(text))
     head = _encoded(json.dumps(fields, ensure_ascii=False, sort_keys=True))
-    record = b"\n".join((head, markdown + text))
+    record = b"".join((head, b"\n", markdown, text))
     return PackedDocument(
         hashlib.sha256(record).digest(),
         extractor,
