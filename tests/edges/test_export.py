@@ -325,7 +325,7 @@ def test_two_reports_on_one_output_are_refused(command: Cli) -> None:
         ("pair", {"to": "jsonl", "out": "."}, "is not a file"),
         ("pair", {"to": "markdown", "out": "."}, "is not empty"),
         ("pair", {"to": "zip", "out": "out", "raw": True}, "--raw is for --to csv"),
-        ("pair", {"to": "state", "out": "out"}, "'state' is no format; use one of markdown, jsonl"),
+        ("pair", {"to": "pdf", "out": "out"}, "'pdf' is no format; use one of markdown, jsonl"),
     ],
 )
 def test_wrong_uses_are_explained(
