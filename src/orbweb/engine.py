@@ -690,10 +690,12 @@ class Engine:
         self._on_progress(self.snapshot())
 
     def _hold(self, reason: str | None) -> None:
-        if (reason is None) != (self._held is None):
+        if reason == self._held:
+            return
+        if reason is None or self._held is None:
             self._note(f"held: {reason}" if reason else "going on")
-            self._on_held(reason)
         self._held = reason
+        self._on_held(reason)
 
     def wake(self) -> None:
         if self._waker is not None and not self._waker.done():

@@ -292,3 +292,21 @@ def test_a_site_has_no_more_under_way_than_it_may(tmp_path: Path, clock: Clock, 
         clock.now += 10
         assert send_next(dispatcher, clock) == 2
         assert send_next(dispatcher, clock) is None
+
+
+def test_another_rate_holds_from_now_on_and_a_crawl_delay_stays(tmp_path: Path, clock: Clock) -> None:
+    with dispatching(tmp_path, clock, interval=4 * INTERVAL) as dispatcher:
+        for ticket in range(6):
+            dispatcher.add(ticket, SITE, Place(0, ticket))
+        slow_site = "slow.example.org:443"
+        dispatcher.slow(slow_site, 2 * INTERVAL)
+        first = moments(dispatcher, clock, 0, 0)
+        assert first[1] - first[0] == 4 * INTERVAL
+        dispatcher.adjust(DispatchSettings(INTERVAL, SLOWEST))
+        then = moments(dispatcher, clock, 0, 0, 0)
+        assert [later - earlier for earlier, later in itertools.pairwise(then)] == [INTERVAL, INTERVAL]
+        for ticket in range(10, 13):
+            dispatcher.add(ticket, slow_site, Place(0, ticket))
+        dispatcher.discard(5)
+        slowly = moments(dispatcher, clock, 0, 0, 0)
+        assert [later - earlier for earlier, later in itertools.pairwise(slowly)] == [2 * INTERVAL] * 2
