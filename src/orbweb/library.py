@@ -24,6 +24,10 @@ from typing import IO, Any, Literal, TypedDict, Unpack
 from orbweb import app, layout, trial
 from orbweb import plan as planning
 from orbweb.app import Request
+from orbweb.app.judging import policy_of, robots_refusal
+from orbweb.app.request import configure
+from orbweb.app.session import subject
+from orbweb.app.settings import policy_rules, url_rules
 from orbweb.content.simhash import WITHIN
 from orbweb.control import Command
 from orbweb.errors import UsageError
@@ -458,8 +462,8 @@ class Workspace:
     def show(self, project: str, url: str, *, run: int | None = None) -> Report | None:
         """Everything known about one URL; None if the run has never seen it."""
         with self._opened() as opened:
-            config, _ = app.configure(runs.project(opened.db, project), Request())
-            return opened.show(project, url, run, app.url_rules(config))
+            config, _ = configure(runs.project(opened.db, project), Request())
+            return opened.show(project, url, run, url_rules(config))
 
     def extract(
         self,
@@ -532,8 +536,8 @@ class Workspace:
     def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
         """What was read out of a page; of an alternate, that of its page. None where there is no page."""
         with self._opened() as opened:
-            config, _ = app.configure(runs.project(opened.db, project), Request())
-            kept = opened.document(project, url, run, app.url_rules(config))
+            config, _ = configure(runs.project(opened.db, project), Request())
+            kept = opened.document(project, url, run, url_rules(config))
             return kept.document if kept else None
 
     def near_duplicates(self, project: str, *, run: int | None = None, within: int = WITHIN) -> list[list[Report]]:
@@ -565,9 +569,9 @@ class Workspace:
         place = Path(out) if isinstance(out, str | PathLike) else out
         with self._opened() as opened:
             owner = runs.project(opened.db, project)
-            config, _ = app.configure(owner, Request())
-            told = app.subject(opened, owner, runs.run_of(opened.db, owner, run), config)
-            rules, page_type, watch = app.url_rules(config), told.page_type, on_progress or _uncounted
+            config, _ = configure(owner, Request())
+            told = subject(opened, owner, runs.run_of(opened.db, owner, run), config)
+            rules, page_type, watch = url_rules(config), told.page_type, on_progress or _uncounted
             return opened.export(
                 project, Format(to), place, run, rules=rules, page_type=page_type, raw=raw, watch=watch
             )
@@ -697,16 +701,16 @@ def _plain(name: str, value: object) -> object:
 
 
 def _explain(opened: Directory, owner: Project, run: Run, url: str) -> Report:
-    config, _ = app.configure(owner, Request())
-    asked = target(url, rules=app.url_rules(config))
+    config, _ = configure(owner, Request())
+    asked = target(url, rules=url_rules(config))
     if asked is None:
         raise UsageError(f"{url!r} is not an http(s) URL")
     report = explain.known(opened.db, run.id, asked.key)
     if report is None:
         bases = runs.bases_of(opened.db, run.id)
-        policy = app.policy_of(opened, app.policy_rules(config), run, bases)
+        policy = policy_of(opened, policy_rules(config), run, bases)
         verdict = _verdict_now(policy, bases, asked.key)
-        line = None if verdict.reason else app.robots_refusal(opened, config, asked.url)
+        line = None if verdict.reason else robots_refusal(opened, config, asked.url)
         if line is not None:
             verdict = verdict._replace(reason=SkipReason.ROBOTS, rule=line)
         report = explain.unseen(asked.key, asked.url, verdict, bases[verdict.base])

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from orbweb import app, politeness, urls
 from orbweb import config as configuration
 from orbweb.app import Plan, Request
+from orbweb.app.request import configure
 from orbweb.config import Config
 from orbweb.events import Snapshot
 from orbweb.gate import origin_of
@@ -78,7 +79,7 @@ def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -
     request = replace(request, project=NAME, plan=asked, settings=settings)
     app.crawl(workspace, request, watch=_unwatched, note=note)
     project = runs.project(workspace.db, NAME)
-    config, _ = app.configure(project, request)
+    config, _ = configure(project, request)
     run = runs.run_of(workspace.db, project, None)
     rules = _Rules(workspace.db, config)
     return {

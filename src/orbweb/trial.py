@@ -13,8 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb import app, seeds, urls
+from orbweb import seeds, urls
 from orbweb.app import Request
+from orbweb.app.request import configure
+from orbweb.app.settings import policy_rules, url_rules
 from orbweb.errors import UsageError
 from orbweb.policy import ANY_HOST, Candidate, Policy
 from orbweb.urls import UrlRules
@@ -49,14 +51,14 @@ def validate(request: Request, given: Sequence[str], file: Path | None, *, besid
     own = beside / CONFIG_FILE
     if request.config_file is None and not request.settings and own.is_file():
         request = replace(request, config_file=own)
-    config, _ = app.configure(None, request)
-    rules = app.policy_rules(config)
+    config, _ = configure(None, request)
+    rules = policy_rules(config)
     if not rules.hosts:
         rules = replace(rules, hosts=(ANY_HOST,))
     asked = [*(read_urls(file) if file is not None else ()), *map(Asked, given)]
     if not asked:
         raise UsageError("give URLs to judge, or a file of them: --urls FILE")
-    return list(_rulings(Policy(rules, ()), app.url_rules(config), asked))
+    return list(_rulings(Policy(rules, ()), url_rules(config), asked))
 
 
 def _rulings(policy: Policy, rules: UrlRules, asked: Iterable[Asked]) -> Iterator[Report]:

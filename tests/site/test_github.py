@@ -13,14 +13,15 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness import Cli
-from orbweb import app, config
+from orbweb import config
+from orbweb.app.settings import policy_rules
 from orbweb.policy import Policy
 from servers.github import FRAME, PARTS, GitHubSite
 from servers.secure import certificate
 from servers.site import Server, serve
 
 AGENT = "tests/1.0 (+mailto:tests@example.org)"
-POLICY = Policy(app.policy_rules(config.build(config.read_profile("github"), source="github")), ())
+POLICY = Policy(policy_rules(config.build(config.read_profile("github"), source="github")), ())
 
 
 @contextmanager

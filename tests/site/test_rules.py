@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 import orbweb
 from harness import Cli, assert_books_balance, wait_until
 from orbweb import app, rejudge
+from orbweb.app.request import configure
+from orbweb.app.settings import terms as terms_of
 from orbweb.errors import NothingToDo
 from orbweb.model import SkipReason, Source
 from orbweb.policy import Candidate, Policy, Rules
@@ -381,9 +383,9 @@ def test_a_kill_leaves_the_old_rules_or_the_new_ones(workspace: Path, point: str
     excluded = [row for row in rows(workspace).values() if row[1] == "excluded"]
     with closing(Database(workspace / "orbweb.db")) as db:
         project = runs.project(db, "site")
-        config, _ = app.configure(project, app.Request((), "site"))
+        config, _ = configure(project, app.Request((), "site"))
         run = runs.run_of(db, project, None)
-    assert run.rules == app.terms(config).text()
+    assert run.rules == terms_of(config).text()
     assert config.scope.exclude == (("/leaf/",) if point == "rules_committed" else ())
     assert bool(excluded) == (point == "rules_committed")
     if point == "rules_written":

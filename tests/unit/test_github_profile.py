@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orbweb import app, config, urls
+from orbweb import config, urls
+from orbweb.app.settings import policy_rules, url_rules
 from orbweb.policy import Candidate, Policy
 
 CONFIG = config.build(config.read_profile("github"), source="github")
@@ -146,8 +147,8 @@ REFUSED = [
 
 
 def judged(url: str) -> tuple[str | None, str]:
-    policy = Policy(app.policy_rules(CONFIG), ["https://github.com/topics"])
-    key = urls.canonicalize(url, app.url_rules(CONFIG))
+    policy = Policy(policy_rules(CONFIG), ["https://github.com/topics"])
+    key = urls.canonicalize(url, url_rules(CONFIG))
     assert key is not None
     verdict = policy.judge(Candidate(key, depth=1, hops=0, base=0))
     assert (verdict.reason is None) is (verdict.rule is None)
@@ -169,7 +170,7 @@ def test_refused(url: str, reason: str) -> None:
 
 
 def test_even_without_patterns_other_hosts_are_outside() -> None:
-    rules = app.policy_rules(config.build({"policy": {"hosts": ["github.com"]}}, source="x"))
+    rules = policy_rules(config.build({"policy": {"hosts": ["github.com"]}}, source="x"))
     policy = Policy(rules, ["https://github.com/topics"])
     for host in ("github.com.evil.example", "www.github.com", "raw.githubusercontent.com", "github.com:8443"):
         verdict = policy.judge(Candidate(f"https://{host}/a/b", 1, 0, 0))
@@ -203,5 +204,5 @@ def test_what_is_a_contact(agent: str, is_one: bool) -> None:
 @pytest.mark.parametrize("name", config.PROFILES)
 def test_every_profile_is_sound(name: str) -> None:
     settings = config.read_profile(name)
-    Policy(app.policy_rules(config.build(settings, source=name)), ["https://example.org/"])
+    Policy(policy_rules(config.build(settings, source=name)), ["https://example.org/"])
     assert "profile" not in settings

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from orbweb import pool
-from orbweb.app import default_processes
+from orbweb.app.assembly import default_processes
 from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind

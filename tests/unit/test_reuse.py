@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orbweb.answers import Anew, Reread, Settle, next_step
-from orbweb.app import asked_as
+from orbweb.app.manners import asked_as
 from orbweb.config import Config, build
 from orbweb.fetch import Validators
 from orbweb.model import Capture, Fetched, Role

@@ -1,0 +1,215 @@
+"""The parts of an engine at work, each built from its settings.
+
+The only place that knows which class plays which part: the transport or a recording, the pool of workers, the
+body store, the gate, the survey, brakes, and the files that follow a run. It moves no run and starts no engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from orbweb import content, pipeline, politeness, urls
+from orbweb.app.manners import private_proxies
+from orbweb.app.request import Note
+from orbweb.app.session import Replays, Session, subject
+from orbweb.app.settings import (
+    consent,
+    gate_settings,
+    outputs_wanted,
+    page_type,
+    reads_sitemaps,
+    routes,
+    spool_settings,
+    survey_settings,
+)
+from orbweb.brakes import Brake, Limit, backlog_reason, disk_reason
+from orbweb.config import Config
+from orbweb.digest import DigestSettings
+from orbweb.dispatch import Dispatcher
+from orbweb.engine import Engine
+from orbweb.feed import Feed
+from orbweb.fetch import Fetcher
+from orbweb.fetch.cookies import Jar
+from orbweb.fetch.guard import Consent, Guard
+from orbweb.fetch.http import HttpFetcher, trusted_certificates
+from orbweb.fetch.identity import Identity
+from orbweb.fetch.names import Names
+from orbweb.fetch.proxies import Direct, Proxies, RoundRobin
+from orbweb.fetch.replay import ReplayFetcher
+from orbweb.fetch.transfer import Egress, HttpSettings
+from orbweb.gate import Gate, origin_of
+from orbweb.outputs.chronicle import Chronicle, MetricsSettings
+from orbweb.outputs.forms import Wanted
+from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.reuse import Shelf
+from orbweb.revisit import Bounds, Calendar
+from orbweb.spool import Outbox
+from orbweb.store.blobs import BodyStore
+from orbweb.store.recording import Recording
+from orbweb.store.runs import Base, Manner, Project, Run
+from orbweb.survey import Survey
+from orbweb.workspace import Workspace, now_us
+
+MOST_PROCESSES = 4
+
+
+@dataclass(slots=True)
+class Live:
+    """The settings as they are now: some change while a crawl is at work."""
+
+    config: Config
+
+
+def fetcher(session: Session, bases: Sequence[Base], shelf: Shelf, engine: Engine) -> Fetcher:
+    config = session.config
+    if session.replays is not None:
+        run_id, key_of = session.replays.run.id, session.replays.key_of
+        return ReplayFetcher(Recording(session.workspace.db, run_id, shelf.captures, key_of), engine)
+    clock = asyncio.get_running_loop().time
+    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
+    guard = Guard(names, consent(config, bases), routes(config), clock=clock)
+    return HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
+
+
+def _http_settings(config: Config) -> HttpSettings:
+    return HttpSettings(
+        user_agent=config.user_agent,
+        timeout_s=config.fetch.timeout_s,
+        connect_timeout_s=config.fetch.connect_timeout_s,
+        max_bytes=config.fetch.max_bytes,
+        max_ratio=config.fetch.max_ratio,
+        ca_file=trusted_certificates(),
+    )
+
+
+def _egress(session: Session, bases: Sequence[Base], names: Names) -> Egress:
+    """The user's headers go to the origins of the base URLs as given, not to where these redirect."""
+    config, secrets, clock = session.config, session.secrets, asyncio.get_running_loop().time
+    origins = frozenset(origin_of(base.url) for base in bases)
+    jar = Jar() if config.fetch.cookies == "keep" else None
+    proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
+    return Egress(
+        Identity(origins, secrets.headers, jar, params=secrets.params, clock=time.time),
+        proxies,
+        Guard(names, Consent(everything=private_proxies(config)), {}, clock=clock),
+    )
+
+
+def gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:
+    def slow_down(origin: str, delay_s: float) -> None:
+        kept = min(delay_s, config.robots.max_crawl_delay_s)
+        cut = f", cut to {kept:g} s (robots.max_crawl_delay_s)" if kept < delay_s else ""
+        note(f"{origin} asks for a Crawl-delay of {delay_s:g} s{cut}")
+        dispatcher.slow(urls.site(f"{origin}/"), round(kept * politeness.SECOND))
+
+    return Gate(workspace.db, gate_settings(config), clock=now_us, monotonic=time.monotonic, on_delay=slow_down)
+
+
+def survey(session: Session) -> Survey | None:
+    config = session.config
+    if not reads_sitemaps(config) or session.feeds is not None:
+        return None
+    on_file = session.plan.sitemaps.append if session.plan else None
+    return Survey(survey_settings(config), session.note, on_file)
+
+
+def default_processes(cores: int) -> int:
+    """One main process has little to do for itself, and cannot feed more than four workers."""
+    return 0 if cores == 1 else min(max(cores - 1, 2), MOST_PROCESSES)
+
+
+async def pool(config: Config, settings: DigestSettings, digested: Done, broke: Broken) -> Pool:
+    processes = config.engine.processes
+    heavy = ProcessPool(settings, digested, broke)
+    if processes is None and (by_cores := default_processes(os.cpu_count() or 1)):
+        inline = InlinePool(settings, digested, heavy)
+        return GrowingPool(inline, ProcessPool(settings, digested, broke), by_cores)
+    if not processes:
+        return InlinePool(settings, digested, heavy)
+    return SplitPool(await ProcessPool.start(processes, settings, digested, broke), heavy)
+
+
+def bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:
+    if config.store.layout == "files":
+        return workspace.file_writer(project.id, compress=config.store.compress, file_mode=config.store.file_mode)
+    return workspace.segment_writer(project.id)
+
+
+def shelf(workspace: Workspace, run: Run, config: Config, manner: Manner, replays: Replays | None) -> Shelf:
+    """What the run may reuse. Ages are counted from the start of the run, so that one that goes on after a crash
+    takes what it would have taken."""
+    if replays is not None:
+        return Shelf(workspace.captures(run, manner, content.VERSION, only=replays.run.id), fresh_since=0)
+    age = round(config.cache.max_age_s * politeness.SECOND)
+    fresh_since = run.started_at - age if age else None
+    captures = workspace.captures(run, manner, content.VERSION)
+    if not run.due_only:
+        return Shelf(captures, fresh_since=fresh_since)
+    intervals = (config.recrawl.min_interval_s, config.recrawl.max_interval_s)
+    calendar = Calendar(workspace.db, run, Bounds(*(round(each * politeness.SECOND) for each in intervals)))
+    return Shelf(captures, fresh_since=fresh_since, is_due=calendar.is_due)
+
+
+def chronicle(session: Session, run: Run) -> Chronicle:
+    """The files and counters that follow the crawl. A plan leaves nothing."""
+    config = session.config
+    metrics = MetricsSettings(
+        0.0 if session.is_trial else config.metrics.flush_interval_sec,
+        "crawler" if session.feeds is None else "scraper",
+        host=config.metrics.host,
+        port=session.request.metrics_port,
+    )
+    wanted = _wanted(session)
+    chronicle = Chronicle(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
+    if chronicle.port is not None:
+        session.note(f"metrics at http://{config.metrics.host}:{chronicle.port}/metrics")
+    return chronicle
+
+
+def _wanted(session: Session) -> Wanted:
+    """Discovery tells of links, scraping of pages, a crawl of both; a trial of nothing."""
+    wanted = outputs_wanted(session.config)
+    if session.is_trial:
+        return Wanted()
+    if session.discovers:
+        return replace(wanted, pages=False, metadata=False)
+    return wanted if session.feeds is None else replace(wanted, edges=False, metadata=False)
+
+
+def outbox(workspace: Workspace, run: Run, config: Config) -> Outbox:
+    return pipeline.outbox(workspace, run.id, spool_settings(config), page_type(config))
+
+
+def feed(session: Session, source: Run, run: Run) -> Feed:
+    config = session.config
+    return pipeline.feed(
+        session.workspace,
+        session.project.name,
+        source,
+        run,
+        settings=spool_settings(config),
+        page_type=page_type(config),
+        keep=config.spool.keep,
+        follows=session.follows,
+        note=session.note,
+    )
+
+
+def brakes(workspace: Workspace, live: Live, *, produces: bool) -> list[Brake]:
+    disk = Limit(
+        workspace.free_space,
+        lambda: live.config.store.reserve_mb * 1e6,
+        disk_reason,
+        time.monotonic,
+        enough=True,
+    )
+    if not produces:
+        return [disk]
+    backlog = Limit(
+        workspace.backlog, lambda: live.config.spool.max_backlog_gb * 1e9, backlog_reason, time.monotonic
+    )
+    return [disk, backlog]

@@ -1,0 +1,131 @@
+"""The verbs that crawl: `crawl`, `resume`, `recrawl`.
+
+For a project whose name ends with `.discovery` that is discovery, which keeps no bodies and writes the spool.
+Always holds: the project is owned by this process while it works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from orbweb import pipeline, seeds
+from orbweb.app.judging import nothing_to_resume, take_up
+from orbweb.app.request import Note, Request, Watch, completed, configure, discreet, name_of
+from orbweb.app.session import Replays, Session, paused_run, queued, ready, subject
+from orbweb.app.settings import outputs_wanted, policy_rules, url_rules
+from orbweb.app.work import go_on, hold
+from orbweb.config import Config
+from orbweb.errors import UsageError
+from orbweb.lifecycle import RunState
+from orbweb.outputs.chronicle import Chronicle, MetricsSettings
+from orbweb.outputs.forms import are_behind
+from orbweb.policy import Policy
+from orbweb.store import runs
+from orbweb.store.reports import Report
+from orbweb.store.runs import Project, Run
+from orbweb.urls import Target
+from orbweb.workspace import Workspace, now_us
+
+
+def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
+    """Start a run, or go on with the paused one."""
+    note = discreet(note)
+    request = completed(workspace, request, note)
+    name = name_of(workspace, request)
+    pipeline.check_role(workspace, name)
+    with workspace.own(name):
+        known = runs.find_project(workspace.db, name)
+        config, settings, secrets = ready(known, request)
+        rules = url_rules(config)
+        bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
+        if not bases:
+            raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
+        _check_bases(config, bases)
+        _catch_up(workspace, known, config)
+        paused = paused_run(workspace, known, note)
+        if paused is not None and config.incremental and not request.new_run:
+            _same_bases(workspace, paused, bases, name)
+            note(f"resuming run {paused.number} of {name}, {queued(workspace, paused)} URLs queued")
+        elif paused is not None:
+            given_up = runs.finish(workspace.db, paused, "a new run was started", now_us())
+            note(f"run {paused.number} of {name} is finished, {given_up} URLs given up; starting a new run")
+            paused = None
+        urls_given = [base.url for base in bases]
+        project, paused = take_up(workspace, name, config, settings, urls_given, paused, note)
+        session = Session(workspace, project, config, secrets, watch, note, request)
+        return go_on(session, paused) if paused is not None else hold(session, None, bases)
+
+
+def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
+    """Go on with the paused run; an error if there is none."""
+    note = discreet(note)
+    name = name_of(workspace, request)
+    known = runs.project(workspace.db, name)
+    pipeline.check_role(workspace, name)
+    with workspace.own(name):
+        config, settings, secrets = ready(known, request)
+        _catch_up(workspace, known, config)
+        paused_run(workspace, known, note)
+        latest = runs.latest_run(workspace.db, known.id)
+        if latest is None:
+            raise nothing_to_resume(known, None)
+        project, run = take_up(workspace, name, config, settings, known.bases, latest, note)
+        session = Session(workspace, project, config, secrets, watch, note, request)
+        return go_on(session, run or latest)
+
+
+def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
+    """Start a run that visits what the latest one knew first, in its order; an error if that one is paused."""
+    note = discreet(note)
+    name = name_of(workspace, request)
+    known = runs.project(workspace.db, name)
+    pipeline.check_role(workspace, name)
+    with workspace.own(name):
+        config, settings, secrets = ready(known, request)
+        bases = seeds.base_urls(known.bases, url_rules(config))
+        _check_bases(config, bases)
+        _catch_up(workspace, known, config)
+        paused = paused_run(workspace, known, note)
+        if paused is not None and config.incremental:
+            raise UsageError(
+                f"run {paused.number} of {name!r} is paused, {queued(workspace, paused)} URLs queued. Go on with "
+                f"it: `orbweb resume {name}`; or end it first: `orbweb finish {name}`."
+            )
+        if paused is not None:
+            given_up = runs.finish(workspace.db, paused, "a recrawl was started", now_us())
+            note(f"run {paused.number} of {name} is finished, {given_up} URLs left to the recrawl")
+        latest = runs.run_of(workspace.db, known, None)
+        project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
+        session = Session(workspace, project, config, secrets, watch, note, request)
+        if request.replay:
+            session = replace(session, replays=Replays(latest, url_rules(configure(known, Request())[0])))
+        return hold(session, None, bases, latest, due_only=request.due)
+
+
+def _check_bases(config: Config, bases: Sequence[Target]) -> None:
+    """Patterns are RE2, and base URLs are on a host that may be asked."""
+    policy = Policy(policy_rules(config), [base.key for base in bases])
+    for base in bases:
+        rule = policy.bars_base(base.key)
+        if rule is not None and config.policy.hosts:
+            raise UsageError(f"{base.url} cannot be a base URL: {rule}")
+
+
+def _same_bases(workspace: Workspace, run: Run, bases: Sequence[Target], name: str) -> None:
+    stored = {base.url for base in runs.bases_of(workspace.db, run.id)}
+    if stored != {base.url for base in bases}:
+        raise UsageError(
+            f"project {name!r} has a paused run with other base URLs ({', '.join(sorted(stored))}). Resume it "
+            f"with `orbweb resume {name}`, start over with --new-run, or use another --project."
+        )
+
+
+def _catch_up(workspace: Workspace, known: Project | None, config: Config) -> None:
+    """A crawl that was killed after its last commit left its files behind, and nobody goes on with its run."""
+    latest = runs.latest_run(workspace.db, known.id) if known else None
+    if known is None or latest is None or latest.state is not RunState.COMPLETED:
+        return
+    left = subject(workspace, known, latest, config)
+    if are_behind(left):
+        Chronicle(left, outputs_wanted(config), MetricsSettings(0.0), clock=now_us).close()

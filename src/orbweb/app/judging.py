@@ -1,0 +1,226 @@
+"""The rules of a project: shown, changed, and put in force on its run, also while a crawl is at work.
+
+Always holds: a run is judged in one transaction, and only by rules that are stored with its project. While a crawl
+is at work they are stored first; the crawl judges its run when everything is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from orbweb import rejudge
+from orbweb.app.request import Note, Request, configure, discreet, name_of, stored
+from orbweb.app.session import Session, paused_run, queued
+from orbweb.app.settings import lane_of, policy_rules, terms
+from orbweb.config import Config
+from orbweb.control import Command
+from orbweb.errors import NothingToDo
+from orbweb.failpoints import failpoint
+from orbweb.gate import origin_of
+from orbweb.lifecycle import EndedBy, RunState
+from orbweb.policy import Policy, Rules
+from orbweb.rejudge import Change
+from orbweb.robots import Robots, product_token
+from orbweb.store import Ending, end, runs
+from orbweb.store import robots as robots_memory
+from orbweb.store.reports import Report
+from orbweb.store.runs import Base, Project, Run
+from orbweb.workspace import Workspace, now_us
+
+RULES_WAIT_S = 30.0
+
+
+def rules(workspace: Workspace, request: Request, *, note: Note) -> Report:
+    """Change the rules of a project: at once, or in the crawl that is running. Without settings, show them."""
+    name = name_of(workspace, request)
+    known = runs.project(workspace.db, name)
+    if not request.settings and request.config_file is None:
+        return _rules_report(workspace, known, None)
+    if workspace.owner(name) is not None:
+        return _tell_rules(workspace, known, request)
+    with workspace.own(name):
+        config, settings = configure(known, request)
+        Policy(policy_rules(config), list(known.bases))
+        paused_run(workspace, known, discreet(note))
+        latest = runs.latest_run(workspace.db, known.id)
+        with workspace.db.transaction():
+            project = runs.write_project(workspace.db, name, settings, known.bases, now_us())
+            change = _rejudge(workspace, latest, config) if latest is not None else None
+        failpoint("rules_committed")
+    return _rules_report(workspace, project, change)
+
+
+def _tell_rules(workspace: Workspace, known: Project, request: Request) -> Report:
+    """Store the rules and wait until the running crawl works by them."""
+    config, settings = configure(known, request)
+    Policy(policy_rules(config), list(known.bases))
+    project = runs.save_project(workspace.db, known.name, settings, known.bases, now_us())
+    workspace.control(known.name).write(Command.RULES)
+    deadline = time.monotonic() + RULES_WAIT_S
+    while workspace.owner(known.name) is not None and time.monotonic() < deadline:
+        latest = runs.latest_run(workspace.db, known.id)
+        if latest is not None and latest.rules == terms(config).text():
+            break
+        time.sleep(0.05)
+    return _rules_report(workspace, project, None)
+
+
+def _rules_report(workspace: Workspace, project: Project, change: Change | None) -> Report:
+    config = stored(project)
+    latest = runs.latest_run(workspace.db, project.id)
+    wanted = terms(config)
+    return {
+        "project": project.name,
+        "running": workspace.owner(project.name) is not None,
+        "run": latest.number if latest else None,
+        "run_state": latest.state.value if latest else None,
+        "in_force": latest is None or latest.rules == wanted.text(),
+        "rules": {
+            "scope.strict_path": wanted.rules.strict_path,
+            "scope.external_hops": wanted.rules.external_hops,
+            "scope.include": list(wanted.rules.include),
+            "scope.exclude": list(wanted.rules.exclude),
+            "scope.park_traps": wanted.rules.park_traps,
+            **_policy_report(wanted.rules),
+            "limits.max_depth": wanted.rules.max_depth,
+            "limits.page_limit": wanted.rules.page_limit,
+            "robots.obey": wanted.obey_robots,
+            "robots.obey_directives": wanted.rules.obey_directives,
+            "robots.follow_nofollow_links": wanted.rules.follow_nofollow_links,
+            "sitemap.mode": config.sitemap.mode,
+        },
+        "came_back": change.came_back if change else {},
+        "skipped": change.skipped if change else {},
+        "queued": queued(workspace, latest) if latest else 0,
+    }
+
+
+def _policy_report(rules: Rules) -> Report:
+    """The rules of the section `policy`, each as one line."""
+    caps = [(each, ", ".join(f"{cap} {number}" for cap, number in each.caps)) for each in rules.groups]
+    return {
+        "policy.hosts": list(rules.hosts),
+        "policy.deny_subdomains": list(rules.deny_subdomains),
+        "policy.allow": list(rules.allow),
+        "policy.deny": list(rules.deny),
+        "policy.page_types": [f"{each.type} (score {each.score}): {each.pattern}" for each in rules.page_types],
+        "policy.scores": [f"{each.score}: {each.pattern}" for each in rules.scores],
+        "policy.groups": [f"{each.name} ({text}): {each.pattern}" for each, text in caps],
+    }
+
+
+def take_up(
+    workspace: Workspace,
+    name: str,
+    config: Config,
+    settings: dict[str, Any],
+    bases: Sequence[str],
+    run: Run | None,
+    note: Note,
+) -> tuple[Project, Run | None]:
+    """Save the settings of a project and judge the run that goes on by them, in one transaction."""
+    change = None
+    with workspace.db.transaction():
+        project = runs.write_project(workspace.db, name, settings, bases, now_us())
+        if run is not None:
+            change = _rejudge(workspace, run, config)
+            if run.state is RunState.COMPLETED and (change is None or change.state is RunState.COMPLETED):
+                raise nothing_to_resume(project, run)
+    if change is not None:
+        failpoint("rules_committed")
+        note(str(change))
+    return project, runs.run_of(workspace.db, project, run.number) if run is not None else None
+
+
+def nothing_to_resume(known: Project, latest: Run | None) -> NothingToDo:
+    why = f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
+    return NothingToDo(
+        f"project {known.name!r} has no paused run to resume: {why}. "
+        f"`orbweb crawl --project {known.name}` starts a new one, "
+        f"`orbweb retry {known.name}` queues failed URLs again."
+    )
+
+
+def with_new_rules(session: Session, run: Run) -> tuple[Session, Run]:
+    """Judge the run of a crawl at work, which has written everything, by the rules that are stored by now.
+
+    If nothing is left to do the crawl ends here, in the same transaction.
+    """
+    workspace = session.workspace
+    workspace.control(session.project.name).heeded(Command.RULES)
+    session = _ruled_anew(session)
+    with workspace.db.transaction():
+        change = _rejudge(workspace, runs.run_of(workspace.db, session.project, run.number), session.config)
+        if change is not None and change.state is RunState.COMPLETED:
+            crawl_id = runs.crawls_of(workspace.db, run.id)[-1].id
+            end(workspace.db, run.id, crawl_id, Ending(EndedBy.EXHAUSTED), now_us())
+    if change is not None:
+        failpoint("rules_committed")
+        session.note(str(change))
+    return session, runs.run_of(workspace.db, session.project, run.number)
+
+
+def heed_late_rules(session: Session, run: Run) -> Session:
+    """Rules that were stored when the crawl was about to end hold for its run as well."""
+    workspace, session = session.workspace, _ruled_anew(session)
+    with workspace.db.transaction():
+        change = _rejudge(workspace, runs.run_of(workspace.db, session.project, run.number), session.config)
+    if change is not None:
+        session.note(str(change))
+    return session
+
+
+def _ruled_anew(session: Session) -> Session:
+    """The session by the rules that are stored with its project now."""
+    project = runs.project(session.workspace.db, session.project.name)
+    return replace(session, project=project, config=_with_rules_of(session.config, stored(project)))
+
+
+def _with_rules_of(config: Config, other: Config) -> Config:
+    """The settings of a crawl at work with the rules of others. Its budget, and all that is no rule, stays."""
+    limits = config.limits.model_copy(
+        update={"max_depth": other.limits.max_depth, "page_limit": other.limits.page_limit}
+    )
+    return config.model_copy(
+        update={
+            "limits": limits,
+            "scope": other.scope,
+            "policy": other.policy,
+            "robots": other.robots,
+            "sitemap": other.sitemap,
+        }
+    )
+
+
+def _rejudge(workspace: Workspace, run: Run, config: Config) -> Change | None:
+    """Judge a run that nobody works on by these settings, inside a transaction."""
+    bases = runs.bases_of(workspace.db, run.id)
+    return rejudge.apply(workspace.db, run, bases, terms(config), lane_of=lane_of(config), now=now_us())
+
+
+def policy_of(workspace: Workspace, rules: Rules, run: Run, bases: Sequence[Base]) -> Policy:
+    """The policy of a run as it stands: with what its groups have admitted."""
+    policy = Policy(rules, [base.scope_key for base in bases])
+    if policy.has_caps:
+        policy.recount(key for _, key, *_ in workspace.db.each("admitted_urls", run_id=run.id))
+    return policy
+
+
+def rules_of(session: Session) -> Rules:
+    """What is fed was judged by discovery: by links that a scraper does not follow, and in families and groups it
+    does not see."""
+    rules = policy_rules(session.config)
+    if session.feeds is None:
+        return rules
+    return replace(
+        rules, sitemap_only=False, park_traps=False, page_limit=None, page_types=(), scores=(), groups=()
+    )
+
+
+def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None:
+    """The line of a remembered robots.txt that refuses the URL; None if none does or none is known."""
+    file = robots_memory.load(workspace.db, origin_of(url), 0) if config.robots.obey else None
+    return Robots.parse(file.body, product_token(config.user_agent)).refusal(url) if file else None

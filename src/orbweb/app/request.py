@@ -1,0 +1,118 @@
+"""What a user asks for, and the settings it amounts to.
+
+Layered over the settings of the project, from the lowest: the file, the environment, the command line; below all,
+the profile they name. It starts nothing and stores nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+from orbweb import config as configuration
+from orbweb import seeds, urls
+from orbweb.app.settings import routes, url_rules
+from orbweb.config import Config
+from orbweb.control import Command
+from orbweb.errors import UsageError
+from orbweb.events import Snapshot
+from orbweb.store import runs
+from orbweb.store.runs import Project
+from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace
+
+Watch = Callable[[Snapshot], None]
+Note = Callable[[str], None]
+Relay = Callable[[Command], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a user asks a crawl to do. Settings are layered over those of the project."""
+
+    urls: Sequence[str] = ()
+    project: str | None = None
+    config_file: Path | None = None
+    settings: Mapping[str, Any] | None = None
+    new_run: bool = False
+    plan: Plan | None = None
+    refresh: bool = False
+    due: bool = False
+    replay: bool = False
+    seeds: Path | None = None
+    metrics_port: int | None = None
+
+
+@dataclass(slots=True)
+class Plan:
+    """A crawl that ends when its base URLs and sitemaps are read; the sitemaps it read, and what each lists."""
+
+    sitemaps: list[tuple[str, int]] = field(default_factory=list)
+
+
+def completed(workspace: Workspace, request: Request, note: Note) -> Request:
+    """A request with the URLs of its file of seeds. Without URLs, with what `orbweb configure` put into the
+    workspace: its settings, and its seeds if the project is not known yet."""
+    if request.urls and request.seeds is not None:
+        raise UsageError("--seeds names a file of URLs, and there are URLs besides: use one of them")
+    if request.urls:
+        return request
+    own = workspace.path / CONFIG_FILE
+    if request.config_file is None and own.is_file():
+        request = replace(request, config_file=own)
+        note(f"settings of {own}")
+    known = runs.find_project(workspace.db, request.project) if request.project else None
+    file = request.seeds or workspace.path / SEEDS_FILE
+    if request.seeds is None and (known is not None or not file.is_file()):
+        return request
+    given = seeds.read_seeds(file, url_rules(configure(known, request)[0]))
+    note(f"{len(given)} base URLs of {file}")
+    return replace(request, urls=given)
+
+
+def name_of(workspace: Workspace, request: Request) -> str:
+    """The name given, or one made from the first URL; `-2` and so on if other base URLs have that name."""
+    if request.project is not None:
+        return seeds.check_project_name(request.project)
+    if not request.urls:
+        raise UsageError(
+            "give a URL to crawl, --seeds FILE, or --project NAME for one that exists; `orbweb configure` writes "
+            "a file of seeds into a workspace"
+        )
+    bases = seeds.base_urls(request.urls, url_rules(configure(None, request)[0]))
+    stem = seeds.project_name(bases[0].key)
+    wanted = tuple(base.url for base in bases)
+    for name in chain([stem], (f"{stem}-{number}" for number in count(2))):
+        known = runs.find_project(workspace.db, name)
+        if known is None or known.bases == wanted:
+            return name
+    raise AssertionError("names never run out")
+
+
+def configure(known: Project | None, request: Request) -> tuple[Config, dict[str, Any]]:
+    """The project's settings with the file's, the environment's and the command line's on top."""
+    file = configuration.read_file(request.config_file) if request.config_file else {}
+    environment = configuration.read_environment(os.environ)
+    flags = configuration.given(request.settings or {}, source="command line")
+    settings = configuration.merge(known.settings if known else {}, file, environment, flags)
+    config = _built(settings, source="settings")
+    routes(config)
+    return config, settings
+
+
+def stored(project: Project) -> Config:
+    return _built(project.settings, source=f"settings of project {project.name!r}")
+
+
+def _built(settings: Mapping[str, Any], *, source: str) -> Config:
+    """The settings on top of those of the profile they name."""
+    profile = configuration.read_profile(settings.get("profile"))
+    return configuration.build(configuration.merge(profile, settings), source=source)
+
+
+def discreet(note: Note) -> Note:
+    """What is told in passing, without what looks like a secret in a URL."""
+    return lambda text: note(urls.shown(text))

@@ -1,0 +1,109 @@
+"""The verb of the second service: `scrape` visits what discovery has spooled, run after run.
+
+Always holds: one run of a scraper works for one run of discovery, by the settings of that discovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from orbweb import config as configuration
+from orbweb import pipeline, seeds
+from orbweb.app.request import Note, Relay, Request, Watch, discreet
+from orbweb.app.session import Session, paused_run, queued, ready
+from orbweb.app.settings import url_rules
+from orbweb.app.work import hold
+from orbweb.control import Kind
+from orbweb.errors import NothingToDo
+from orbweb.lifecycle import RunState
+from orbweb.store import runs
+from orbweb.store.reports import Report
+from orbweb.store.runs import DISCOVERY, Run
+from orbweb.workspace import Workspace, now_us
+
+
+def scrape(
+    workspace: Workspace,
+    request: Request,
+    *,
+    follows: Callable[[], bool] = lambda: False,
+    watch: Watch,
+    note: Note,
+    relay: Relay | None = None,
+) -> Report:
+    """Visit what discovery has spooled, run after run, until there is no more and it `follows` no longer.
+
+    What it is told by signals goes to `relay` too.
+    """
+    note = discreet(note)
+    name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project))
+    with workspace.own(name):
+        report = None
+        while True:
+            source = pipeline.due_run(workspace, name)
+            if source is not None:
+                report = _scrape(
+                    workspace, name, source, request, follows=follows, watch=watch, note=note, relay=relay
+                )
+                if report["run_state"] != RunState.COMPLETED:
+                    return report
+            elif not follows() or not _waited(workspace, name, follows):
+                return report or _nothing_spooled(name)
+
+
+def has_work(workspace: Workspace, name: str) -> bool:
+    """Whether discovery has begun a run that is not scraped."""
+    return pipeline.due_run(workspace, name) is not None
+
+
+def _nothing_spooled(name: str) -> Report:
+    raise NothingToDo(
+        f"there is nothing to scrape for project {name!r}: all that was discovered is scraped. "
+        f"`orbweb discover --project {name} --new-run` looks again."
+    )
+
+
+def _waited(workspace: Workspace, name: str, follows: Callable[[], bool]) -> bool:
+    """Wait for the next run of discovery, as long as it follows; False if stopped."""
+    control = workspace.control(name, Kind.SCRAPER)
+    come = pipeline.wait_for(lambda: has_work(workspace, name) or not follows(), control)
+    if not come:
+        control.clear(alone=not any(workspace.owner(each + DISCOVERY) for each in pipeline.pipelines(workspace)))
+    return come
+
+
+def _scrape(
+    workspace: Workspace,
+    name: str,
+    source: Run,
+    request: Request,
+    *,
+    follows: Callable[[], bool],
+    watch: Watch,
+    note: Note,
+    relay: Relay | None,
+) -> Report:
+    """One run, for one run of discovery. Settings of discovery hold, but for how much it may find."""
+    discovery = runs.project(workspace.db, name + DISCOVERY)
+    own = runs.find_project(workspace.db, name)
+    taken = configuration.merge(own.settings if own else {}, _handed_on(discovery.settings))
+    config, settings, secrets = ready(replace(own or discovery, settings=taken), request)
+    budget = (request.settings or {}).get("limits", {}).get("budget")
+    config = config.model_copy(update={"limits": config.limits.model_copy(update={"budget": budget})})
+    paused = paused_run(workspace, own, note)
+    urls_given = [base.url for base in runs.bases_of(workspace.db, source.id)]
+    bases = seeds.base_urls(urls_given, url_rules(config))
+    project = runs.save_project(workspace.db, name, settings, urls_given, now_us())
+    if paused is not None:
+        note(f"going on with run {paused.number} of {name}, {queued(workspace, paused)} URLs queued")
+    session = Session(workspace, project, config, secrets, watch, note, request, source, follows, relay)
+    return hold(session, paused, bases)
+
+
+def _handed_on(settings: Mapping[str, Any]) -> dict[str, Any]:
+    limits = {
+        key: value for key, value in settings.get("limits", {}).items() if key not in ("budget", "page_limit")
+    }
+    return {**settings, "limits": limits}

@@ -1,0 +1,180 @@
+"""One crawl of a run: what it works with, how its run is opened, and what is told when it is over.
+
+Always holds: a session is made by the owner of its project. It builds no part of the engine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orbweb import urls
+from orbweb.app.manners import Secrets, check_contact, secrets_of
+from orbweb.app.request import Note, Plan, Relay, Request, Watch, configure
+from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules
+from orbweb.config import Config
+from orbweb.content.tokens import tokenizer
+from orbweb.lifecycle import RunState
+from orbweb.model import Resources, SkipReason
+from orbweb.outputs.forms import Subject
+from orbweb.policy import Policy
+from orbweb.recall import Recall
+from orbweb.store import UrlRow, reports, runs
+from orbweb.store.reports import Report
+from orbweb.store.runs import DISCOVERY, Base, Manner, Project, Run
+from orbweb.urls import Target, UrlRules
+from orbweb.workspace import Workspace, now_us
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One crawl of a run, and who is told about it."""
+
+    workspace: Workspace
+    project: Project
+    config: Config
+    secrets: Secrets
+    watch: Watch
+    note: Note
+    request: Request
+    feeds: Run | None = None
+    follows: Callable[[], bool] = lambda: False
+    relay: Relay | None = None
+    replays: Replays | None = None
+
+    @property
+    def plan(self) -> Plan | None:
+        return self.request.plan
+
+    @property
+    def discovers(self) -> bool:
+        """Whether this crawl finds what another one scrapes: pages only, and nothing of them is kept."""
+        return self.project.name.endswith(DISCOVERY)
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether nothing of this crawl is to be left."""
+        return self.plan is not None or self.replays is not None
+
+    @property
+    def resources(self) -> Resources:
+        return Resources.OFF if self.discovers else Resources(self.config.resources.mode)
+
+
+@dataclass(frozen=True, slots=True)
+class Replays:
+    """The run whose answers stand for those of servers, and the URL rules it had."""
+
+    run: Run
+    rules: UrlRules
+
+    def key_of(self, url: str) -> str | None:
+        target = urls.target(url, rules=self.rules)
+        return target.key if target else None
+
+
+def ready(known: Project | None, request: Request) -> tuple[Config, dict[str, Any], Secrets]:
+    """The settings of a crawl, and what they ask of this machine: secrets, the data of a tokenizer."""
+    config, settings = configure(known, request)
+    check_contact(config)
+    Policy(policy_rules(config), ())
+    secrets = secrets_of(config, os.environ)
+    tokenizer(config.content.tokens)
+    return config, settings, secrets
+
+
+def paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run | None:
+    if known is None:
+        return None
+    if runs.settle_crashed(workspace.db, known.id, now_us()):
+        note("the last crawl was killed; nothing it had committed is lost")
+    latest = runs.latest_run(workspace.db, known.id)
+    return latest if latest is not None and latest.state is RunState.PAUSED else None
+
+
+def queued(workspace: Workspace, run: Run) -> int:
+    return int(reports.counts(workspace.db, run.id)["queued"])
+
+
+def subject(workspace: Workspace, project: Project, run: Run, config: Config) -> Subject:
+    """What files tell of."""
+    return Subject(workspace.db, workspace.path, project.name, run.id, run.number, page_type(config))
+
+
+def open_run(
+    workspace: Workspace,
+    project: Project,
+    config: Config,
+    paused: Run | None,
+    bases: Sequence[Target],
+    manner: Manner,
+    recalls: Run | None,
+    *,
+    due_only: bool,
+) -> tuple[Run, int]:
+    budget, lane = config.limits.budget, lane_of(config)
+    if paused is not None:
+        runs.set_lanes(workspace.db, paused.id, lane if config.engine.order == "relaxed" else None)
+        return runs.continue_run(workspace.db, project, paused, budget, now_us(), manner)
+    rows = [runs.initial_url(number, *base, lane(base.key)) for number, base in enumerate(bases)]
+    started = [Base(number, base.url, base.key) for number, base in enumerate(bases)]
+    if recalls is not None:
+        rows += _recall(workspace, config, recalls, started, rows)
+    return runs.start_run(
+        workspace.db,
+        project,
+        started,
+        rows,
+        budget,
+        now_us(),
+        manner,
+        recalls=recalls.id if recalls else None,
+        due_only=due_only,
+        rules=terms(config).text(),
+    )
+
+
+def _recall(
+    workspace: Workspace, config: Config, earlier: Run, bases: Sequence[Base], rows: Sequence[UrlRow]
+) -> list[UrlRow]:
+    """What the earlier run knew, judged by the scopes it had. Where one moves, the ledger judges again."""
+    before = {base.url: base for base in runs.bases_of(workspace.db, earlier.id)}
+    scopes = [before[base.url].scope_key if base.url in before else base.scope_key for base in bases]
+    moved = {before[base.url].number: base.number for base in bases if base.url in before}
+    policy = Policy(policy_rules(config), scopes)
+    recall = Recall(policy, rows, moved=moved, rules=url_rules(config), lane_of=lane_of(config))
+    return recall.rows(workspace.db.each("recalled_urls", run_id=earlier.id))
+
+
+def result(session: Session, run: Run, seconds: float) -> Report:
+    """The object that `crawl --json` prints."""
+    workspace, project = session.workspace, session.project
+    report = reports.run_report(workspace.db, runs.run_of(workspace.db, project, run.number), alive=False)
+    last = report.pop("crawls")[-1]
+    limit = session.config.limits.page_limit
+    for base in report["bases"]:
+        base.update(limit=limit, remaining=None if limit is None else max(0, limit - base["pages"]))
+    return {
+        "project": project.name,
+        **report,
+        "crawl": last["crawl"],
+        "run_state": report["state"],
+        "state": last["state"],
+        "ended_by": last["ended_by"],
+        "shown": last["shown"],
+        "crawl_visited": last["visited"],
+        "crawl_failed": last["failed"],
+        "crawl_pages": last["pages"],
+        "seconds": round(seconds, 3),
+        "window": session.config.engine.window,
+        "workspace": str(workspace.path),
+    }
+
+
+def exit_code(report: Report) -> int:
+    """What the result of a crawl tells a script. A run that waits for its sitemaps may have nothing queued."""
+    if report["queued"] or report["run_state"] == RunState.PAUSED:
+        return 4
+    return 3 if report["failed"] or SkipReason.ROBOTS_UNAVAILABLE in report["skipped"] else 0

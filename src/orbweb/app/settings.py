@@ -1,0 +1,171 @@
+"""What the settings say to each part: a Config in, the frozen record of a part out. Pure.
+
+Always holds: the same settings give the same records. It opens nothing, asks nothing of the machine, and knows no
+run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from orbweb import config as configuration
+from orbweb import politeness, spool, urls
+from orbweb.config import Config
+from orbweb.digest import DigestSettings
+from orbweb.dispatch import DispatchSettings
+from orbweb.engine import EngineSettings
+from orbweb.errors import UsageError
+from orbweb.fetch.guard import Consent
+from orbweb.gate import GateSettings
+from orbweb.grouping import GroupRule, ScoreRule, TypeRule, Types
+from orbweb.model import Resources
+from orbweb.outputs.forms import Wanted
+from orbweb.policy import Rules
+from orbweb.rejudge import Terms
+from orbweb.robots import product_token
+from orbweb.spool import SpoolSettings
+from orbweb.store.runs import Base
+from orbweb.survey import SurveySettings
+from orbweb.urls import TRACKING_PARAMS, UrlRules
+
+CONNECTIONS = 8
+
+
+def url_rules(config: Config) -> UrlRules:
+    secret = frozenset(name.lower() for name, value in config.fetch.params.items() if value is not None)
+    return UrlRules(TRACKING_PARAMS | frozenset(config.urls.drop_params), config.urls.keep_params, secret)
+
+
+def policy_rules(config: Config) -> Rules:
+    policy = config.policy
+    return Rules(
+        strict_path=config.scope.strict_path,
+        external_hops=config.scope.external_hops,
+        max_depth=config.limits.max_depth,
+        page_limit=config.limits.page_limit,
+        sitemap_only=config.sitemap.mode == "only",
+        include=config.scope.include,
+        exclude=config.scope.exclude,
+        obey_directives=config.robots.obey_directives,
+        follow_nofollow_links=config.robots.follow_nofollow_links,
+        park_traps=config.scope.park_traps,
+        hosts=policy.hosts,
+        deny_subdomains=policy.deny_subdomains,
+        allow=policy.allow,
+        deny=policy.deny,
+        page_types=tuple(TypeRule(each.type, each.pattern, each.score) for each in policy.page_types),
+        scores=tuple(ScoreRule(each.pattern, each.score) for each in policy.scores),
+        groups=tuple(
+            GroupRule(each.name, each.pattern, tuple(each.caps.items()), each.types, each.fold_case)
+            for each in policy.groups
+        ),
+    )
+
+
+def terms(config: Config) -> Terms:
+    """All by which the URLs of a run are judged."""
+    return Terms(policy_rules(config), config.robots.obey, reads_sitemaps(config))
+
+
+def reads_sitemaps(config: Config) -> bool:
+    return config.sitemap.mode != "off" and config.limits.max_depth != 0
+
+
+def digest_settings(config: Config, *, only_links: bool = False) -> DigestSettings:
+    resources = Resources(config.resources.mode) is not Resources.OFF and not only_links
+    return DigestSettings(
+        url_rules(config), product_token(config.user_agent), resources, config.content.tokens, only_links
+    )
+
+
+def page_type(config: Config) -> Callable[[str], str]:
+    """The type of a page by its key."""
+    rules = policy_rules(config)
+    return Types(rules.page_types, rules.scores).page_type
+
+
+def outputs_wanted(config: Config) -> Wanted:
+    found = config.outputs
+    return Wanted(found.pages, found.edges, found.metadata, found.raw)
+
+
+def spool_settings(config: Config) -> SpoolSettings:
+    return SpoolSettings(round(config.spool.rotate_mb * spool.MEGABYTE), config.spool.rotate_s)
+
+
+def lane_of(config: Config) -> Callable[[str], str]:
+    return urls.site if config.engine.order == "relaxed" else lambda _key: ""
+
+
+def routes(config: Config) -> dict[str, tuple[str, str]]:
+    """The site that each `--resolve` names, and the host and port that are asked in its stead."""
+    found = {}
+    for text in config.resolve:
+        pin = configuration.read_pin(text)
+        site = urls.target(f"http://{pin.host}:{pin.port}/")
+        asked = urls.target(f"http://{pin.address}:{pin.target_port}/")
+        if site is None or asked is None:
+            raise UsageError(f"--resolve {text!r}: {pin.host if site is None else pin.address} is not a host")
+        found[urls.site(site.url)] = (urls.split(asked.url).host, pin.target_port)
+    return found
+
+
+def consent(config: Config, bases: Sequence[Base]) -> Consent:
+    """What the user named: the host:port of the base URLs as given, and of `--resolve`. Where a base URL redirects
+    to is not what the user named."""
+    named = {urls.site(url) for base in bases for url in (base.url, urls.canonicalize(base.url) or base.url)}
+    return Consent(frozenset(named | set(routes(config))), config.fetch.allow_private)
+
+
+def dispatch_settings(config: Config) -> DispatchSettings:
+    interval = politeness.interval(config.limits.rate)
+    return DispatchSettings(
+        interval=interval,
+        slowest=round(config.limits.slowest_s * politeness.SECOND),
+        connections=config.limits.per_host or (CONNECTIONS if interval else None),
+    )
+
+
+def gate_settings(config: Config) -> GateSettings:
+    return GateSettings(
+        obey=config.robots.obey,
+        agent=product_token(config.user_agent),
+        retry_for_s=config.robots.retry_for_s,
+        cache_s=config.robots.cache_s,
+        tries=1 + config.fetch.retries,
+        backoff_s=config.fetch.backoff_s,
+    )
+
+
+def survey_settings(config: Config) -> SurveySettings:
+    return SurveySettings(
+        max_files=config.sitemap.max_files,
+        max_urls=config.sitemap.max_urls,
+        tries=1 + config.fetch.retries,
+        waits=config.fetch.busy_retries,
+        backoff_s=config.fetch.backoff_s,
+        needed=config.sitemap.mode == "only",
+        url_rules=url_rules(config),
+    )
+
+
+def engine_settings(config: Config, *, resources: Resources, by_level: bool, only_plan: bool) -> EngineSettings:
+    return EngineSettings(
+        workers=config.limits.workers,
+        window=config.engine.window,
+        window_bytes=config.engine.window_bytes,
+        group_pages=min(config.engine.group_pages, config.engine.window // 2),
+        group_s=config.engine.group_ms / 1000,
+        budget=config.limits.budget,
+        tries=1 + config.fetch.retries,
+        backoff_s=config.fetch.backoff_s,
+        backoff_cap_s=config.fetch.backoff_cap_s,
+        waits=config.fetch.busy_retries,
+        longest_wait_s=config.fetch.max_retry_after_s,
+        defer_s=config.engine.defer_s,
+        url_rules=url_rules(config),
+        resources=resources,
+        relaxed=config.engine.order == "relaxed",
+        by_level=by_level,
+        only_plan=only_plan,
+    )

@@ -1,0 +1,266 @@
+"""An engine at work on a run, from its opening to its end.
+
+Always holds: whatever happens, the run is left in a state from which `resume` goes on; new rules are put in force
+between two engines, when everything is written; settings that can change at work are changed in the one there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from collections.abc import Sequence
+from contextlib import closing
+
+from orbweb import config as configuration
+from orbweb import pipeline, reload
+from orbweb.app import assembly
+from orbweb.app.assembly import Live
+from orbweb.app.judging import heed_late_rules, policy_of, rules_of, with_new_rules
+from orbweb.app.manners import introduce, manner_of
+from orbweb.app.request import Watch, configure
+from orbweb.app.session import Session, open_run, result
+from orbweb.app.settings import (
+    digest_settings,
+    dispatch_settings,
+    engine_settings,
+    lane_of,
+    page_type,
+    spool_settings,
+    url_rules,
+)
+from orbweb.control import Command, signals
+from orbweb.dispatch import Dispatcher
+from orbweb.engine import Engine
+from orbweb.errors import OrbwebError, StoreError
+from orbweb.events import Snapshot
+from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.ledger import Ledger
+from orbweb.lifecycle import EndedBy, RunState
+from orbweb.model import Resources
+from orbweb.outputs.chronicle import Chronicle
+from orbweb.reuse import Shelf
+from orbweb.store import Ending, reports, runs
+from orbweb.store.blobs import BodyStore, Discarded
+from orbweb.store.files import FileStore
+from orbweb.store.limiter import Limiter
+from orbweb.store.reports import Report
+from orbweb.store.runs import Manner, Run
+from orbweb.urls import Target
+from orbweb.workspace import Workspace, now_us
+
+SPARE_FILES = 128
+
+
+def go_on(session: Session, run: Run) -> Report:
+    """Work on a run that was paused. If the rules of now leave nothing of it to do, it is completed already."""
+    if run.state is RunState.PAUSED:
+        return hold(session, run, [])
+    return {**result(session, run, 0.0), "crawl_visited": 0, "crawl_failed": 0, "crawl_pages": 0}
+
+
+def hold(
+    session: Session,
+    paused: Run | None,
+    bases: Sequence[Target],
+    recalls: Run | None = None,
+    *,
+    due_only: bool = False,
+) -> Report:
+    """Work on a new run, or on the paused one, until the crawl ends; its report."""
+    workspace, note = session.workspace, session.note
+    control, alone = workspace.control(session.project.name), workspace.idle_but_for(session.project.id)
+    for stale in control.clear(alone=alone):
+        note(f"removed {stale}, left over from an earlier crawl")
+    introduce(session.config, session.project.bases, note)
+    if session.discovers:
+        config = session.config
+        pipeline.write_owed(workspace, session.project, spool_settings(config), page_type(config))
+    manner = _manner(session)
+    run, crawl_id = open_run(
+        workspace, session.project, session.config, paused, bases, manner, recalls, due_only=due_only
+    )
+    started = time.monotonic()
+    try:
+        asyncio.run(_work(session, run, manner))
+    except OrbwebError as error:
+        _mark_failed(workspace, run, crawl_id, error)
+        raise
+    for remark in reports.dead_ends(workspace.db, run.id):
+        note(remark)
+    return result(heed_late_rules(session, run), run, time.monotonic() - started)
+
+
+def _manner(session: Session) -> Manner:
+    digesting = digest_settings(session.config, only_links=session.discovers)
+    return manner_of(
+        session.config, session.project.bases, digesting, session.resources, refresh=session.request.refresh
+    )
+
+
+def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebError) -> None:
+    """Say in the database why the crawl ended; where even that cannot be written, the next start will."""
+    try:
+        runs.end_crawl(workspace.db, run.id, crawl_id, Ending(EndedBy.ERROR, str(error)), now_us())
+    except StoreError as second:
+        error.add_note(f"the end of the crawl could not be recorded either: {second}")
+
+
+async def _work(session: Session, run: Run, manner: Manner) -> None:
+    workspace, config = session.workspace, session.config
+    _raise_file_limit(config.limits.workers)
+    bodies = assembly.bodies(workspace, session.project, config) if session.replays is None else Discarded()
+    limiter = workspace.limiter()
+    shelf = assembly.shelf(workspace, run, config, manner, session.replays)
+    try:
+        with closing(assembly.chronicle(session, run)) as chronicle:
+            while run.state is RunState.IN_PROGRESS and not await _crawl(
+                session, run, bodies, limiter, shelf, chronicle
+            ):
+                session, run = with_new_rules(session, run)
+            chronicle.finish()
+    finally:
+        alone = workspace.idle_but_for(session.project.id)
+        workspace.control(session.project.name).clear(alone=alone)
+        shelf.captures.close()
+        bodies.close()
+        limiter.close()
+
+
+def _raise_file_limit(workers: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = workers + SPARE_FILES
+    if soft < wanted and (hard == resource.RLIM_INFINITY or hard >= wanted):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _crawl(
+    session: Session, run: Run, bodies: BodyStore, limiter: Limiter, shelf: Shelf, chronicle: Chronicle
+) -> bool:
+    """Whether the crawl has ended; if not, it is to go on by other rules."""
+    workspace, project, config = session.workspace, session.project, session.config
+    bases = runs.bases_of(workspace.db, run.id)
+    policy = policy_of(workspace, rules_of(session), run, bases)
+    frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url, clock=now_us)
+    ledger = Ledger(
+        workspace.db,
+        run,
+        runs.crawls_of(workspace.db, run.id)[-1],
+        bases=bases,
+        policy=policy,
+        frontier=frontier,
+        bodies=bodies,
+        keeps_resources=session.resources is Resources.STORE,
+        lane_of=lane_of(config),
+        drop_query=config.urls.keep_params == (),
+        by_site=config.engine.order == "relaxed" and session.plan is None,
+        url_rules=url_rules(config),
+        is_fed=session.feeds is not None,
+        clock=now_us,
+    )
+    dispatcher = Dispatcher(limiter, dispatch_settings(config), _monotonic_us)
+    control, live = workspace.control(project.name), Live(config)
+    outbox = assembly.outbox(workspace, run, config) if session.discovers else None
+    feed = assembly.feed(session, session.feeds, run) if session.feeds is not None else None
+    engine = Engine(
+        engine_settings(
+            config, resources=session.resources, by_level=policy.has_scores, only_plan=session.plan is not None
+        ),
+        ledger=ledger,
+        frontier=frontier,
+        dispatcher=dispatcher,
+        gate=assembly.gate(workspace, config, dispatcher, session.note),
+        survey=assembly.survey(session),
+        shelf=shelf,
+        control=control,
+        clock=now_us,
+        brakes=assembly.brakes(workspace, live, produces=session.discovers),
+        on_progress=_both(session.watch, chronicle.watch),
+        note=session.note,
+        on_written=outbox.catch_up if outbox else _nothing,
+        on_held=control.say_held,
+        feed=feed,
+    )
+    fetcher = assembly.fetcher(session, bases, shelf, engine)
+    read_with = digest_settings(config, only_links=session.discovers)
+    pool = await assembly.pool(config, read_with, engine.digested, engine.broke)
+    engine.attach(fetcher, pool)
+
+    def tell(command: Command) -> None:
+        if command is Command.RELOAD:
+            _reload(session, live, engine, dispatcher, bodies)
+        elif command is Command.REPORT:
+            session.note(_told(session, run, engine.snapshot()))
+        else:
+            engine.tell(command)
+        if session.relay is not None:
+            session.relay(command)
+
+    try:
+        if outbox is not None:
+            outbox.catch_up()
+        with signals(tell, more=True):
+            ending = await engine.run()
+    finally:
+        pool.close()
+        fetcher.close()
+        if outbox is not None:
+            outbox.close()
+        if feed is not None:
+            feed.close()
+    if ending is None:
+        return False
+    if engine.finish_asked:
+        finished = runs.run_of(workspace.db, project, run.number)
+        if finished.state is RunState.PAUSED:
+            runs.finish(workspace.db, finished, "finished by hand", now_us())
+    return True
+
+
+def _both(watch: Watch, also: Watch) -> Watch:
+    def told(now: Snapshot) -> None:
+        also(now)
+        watch(now)
+
+    return told
+
+
+def _nothing() -> None:
+    """Nobody follows the run."""
+
+
+def _monotonic_us() -> int:
+    return time.monotonic_ns() // 1000
+
+
+def _reload(session: Session, live: Live, engine: Engine, dispatcher: Dispatcher, bodies: BodyStore) -> None:
+    """Read the settings again, as at the start; put in force what can be, and say what cannot."""
+    try:
+        config, _ = configure(session.project, session.request)
+    except OrbwebError as error:
+        session.note(f"not reloaded, all stays as it was: {error}")
+        return
+    found = reload.changes(configuration.values(live.config), configuration.values(config))
+    live.config = config
+    _raise_file_limit(config.limits.workers)
+    budget = config.limits.budget if session.feeds is None else session.config.limits.budget
+    engine.adjust(workers=config.limits.workers, group_s=config.engine.group_ms / 1000, budget=budget)
+    dispatcher.adjust(dispatch_settings(config))
+    if isinstance(bodies, FileStore):
+        bodies.compress(config.store.compress)
+    session.note(reload.told(found, str(session.request.config_file or "settings")))
+
+
+def _told(session: Session, run: Run, now: Snapshot) -> str:
+    """What SIGUSR1 asks for."""
+    lines = [
+        f"{session.project.name}: run {run.number}, {now.visited} visited, {now.pages} pages, {now.failed} failed,"
+        f" {now.queued} queued, {now.in_flight} under way, {now.rate:.1f}/s, {now.seconds:.0f} s",
+        f"  held: {now.held_by}" if now.held else "  stopping" if now.stopping else "  at work",
+    ]
+    between = session.workspace.spool(session.project.name)
+    if between is not None:
+        mark = between["bookmark"]
+        shown = f"{mark['file']} byte {mark['offset']}" if mark else "none"
+        lines.append(f"  spool: {between['backlog_bytes']} bytes not scraped, bookmark {shown}")
+    return "\n".join(lines)
