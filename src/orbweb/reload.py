@@ -20,6 +20,7 @@ LIVE = frozenset(
         "store.compress",
         "store.reserve_mb",
         "spool.max_backlog_gb",
+        "metrics.flush_interval_sec",
     }
 )
 """How fast, how much, how often: nothing that decides what a run is."""

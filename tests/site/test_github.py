@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -58,6 +59,23 @@ def test_exactly_the_expected_pages_are_asked_for(cli: Cli, tmp_path: Path) -> N
     }
     assert json.loads(settings)["profile"] == "github"
     assert "policy" not in json.loads(settings)
+
+
+def test_two_services_keep_to_the_same_rules(cli: Cli, tmp_path: Path) -> None:
+    site = GitHubSite()
+    with github(tmp_path, site) as (server, options, env):
+        cli("run", "https://github.com/topics", *options, "--rate", "max", "--json", env=env).ok(3)
+        asked = {hit.path for hit in server.log}
+    expected = site.expected()
+    assert asked == set(expected)
+    folder = cli.workspace / "spool" / "discoveries"
+    lines = [json.loads(line) for path in folder.iterdir() for line in path.read_text().splitlines()]
+    types = {urlsplit(line["url"]).path: line["page_type"] for line in lines}
+    assert set(types.values()) >= {"topic", "repo_root", "issues", "pull", "blob"}
+    assert types == {path: expected[path] for path in types}
+    with (cli.workspace / "logs" / "pages-github-1.csv").open(newline="") as file:
+        rows = [(urlsplit(row["url"]).path, row["page_type"]) for row in csv.DictReader(file)]
+    assert sorted(rows) == sorted(types.items())
 
 
 @pytest.mark.alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -394,3 +395,52 @@ def test_run_tells_when_its_discovery_was_killed(cli: Cli) -> None:
 def _visited(cli: Cli, project: str) -> int:
     asked = cli.ask("status", project, "--json")
     return int(asked.json.get("visited", 0)) if asked.code == 0 else 0
+
+
+def test_a_configured_workspace_needs_no_further_words(cli: Cli) -> None:
+    with serve(StaticSite(chain(3))) as server:
+        cli("configure", "--profile", "docs").ok(0)
+        (cli.workspace / "seeds.txt").write_text(f"# where to begin\n{server.url}\n")
+        cli("discover", *OPTIONS, "--json", "--no-progress").ok(0)
+        assert cli("scrape", "--json", "--no-progress").ok(0).json["pages"] == 4
+        again = cli("run", "--new-run", *OPTIONS, "--json", "--no-progress").ok(0).json
+        assert (again["run"], again["visited"], again["discovery"]["run"]) == (2, 4, 2)
+
+
+def test_a_service_without_anything_to_find_says_what_to_do(cli: Cli) -> None:
+    for verb in ("discover", "run"):
+        told = cli(verb, "--no-progress").ok(2)
+        assert "--seeds FILE" in told.err
+        assert "Traceback" not in told.err
+
+
+def test_tables_and_counters_of_both_services(cli: Cli) -> None:
+    with serve(StaticSite(chain(4))) as server:
+        cli("run", server.url, "--project", "site", *OPTIONS, "--json", "--no-progress").ok(0)
+    logs = {path.name for path in (cli.workspace / "logs").iterdir()}
+    assert logs == {
+        "pages-site-1.csv",
+        "scraper_metrics-site-1.csv",
+        "edges-site.discovery-1.csv",
+        "crawler_metrics-site.discovery-1.csv",
+    }
+    with (cli.workspace / "logs" / "pages-site-1.csv").open(newline="") as file:
+        assert len(list(csv.DictReader(file))) == 5
+    with (cli.workspace / "logs" / "scraper_metrics-site-1.csv").open(newline="") as file:
+        last = {row["metric"]: int(row["value"]) for row in csv.DictReader(file)}
+    assert (last["pages_saved"], last["backlog_bytes"]) == (5, 0)
+
+
+def test_a_reload_changes_how_often_counters_are_written(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("metrics: {flush_interval_sec: 3600}\nlimits: {rate: 20}\n")
+    with serve(Unending()) as server:
+        crawl = cli.start("crawl", server.url, "--project", "site", "--config", file)
+        table = cli.workspace / "logs" / "crawler_metrics-site-1.csv"
+        wait_until(lambda: len(server.log) > 3)
+        written = table.stat().st_size
+        file.write_text("metrics: {flush_interval_sec: 0.2}\nlimits: {rate: 20}\n")
+        crawl.send_signal(signal.SIGHUP)
+        wait_until(lambda: table.stat().st_size > written)
+        crawl.send_signal(signal.SIGTERM)
+        assert "metrics.flush_interval_sec 3600.0 -> 0.2" in crawl.communicate(timeout=60)[1]

@@ -175,7 +175,7 @@ async def _crawl(
         control=control,
         clock=now_us,
         brakes=assembly.brakes(workspace, live, produces=session.discovers),
-        on_progress=_both(session.watch, chronicle.watch),
+        on_progress=_watcher(session, chronicle),
         note=session.note,
         on_written=outbox.catch_up if outbox else _nothing,
         on_held=control.say_held,
@@ -188,7 +188,7 @@ async def _crawl(
 
     def tell(command: Command) -> None:
         if command is Command.RELOAD:
-            _reload(session, live, engine, dispatcher, bodies)
+            _reload(session, live, engine, dispatcher, bodies, chronicle)
         elif command is Command.REPORT:
             session.note(_told(session, run, engine.snapshot()))
         else:
@@ -217,10 +217,13 @@ async def _crawl(
     return True
 
 
-def _both(watch: Watch, also: Watch) -> Watch:
+def _watcher(session: Session, chronicle: Chronicle) -> Watch:
+    """Who is told how the crawl goes: its files and counters, and whoever looks on."""
+    backlog = session.workspace.backlog if session.discovers or session.feeds is not None else None
+
     def told(now: Snapshot) -> None:
-        also(now)
-        watch(now)
+        chronicle.watch(now, **({"backlog_bytes": backlog()} if backlog is not None else {}))
+        session.watch(now)
 
     return told
 
@@ -233,7 +236,14 @@ def _monotonic_us() -> int:
     return time.monotonic_ns() // 1000
 
 
-def _reload(session: Session, live: Live, engine: Engine, dispatcher: Dispatcher, bodies: BodyStore) -> None:
+def _reload(
+    session: Session,
+    live: Live,
+    engine: Engine,
+    dispatcher: Dispatcher,
+    bodies: BodyStore,
+    chronicle: Chronicle,
+) -> None:
     """Read the settings again, as at the start; put in force what can be, and say what cannot."""
     try:
         config, _ = configure(session.project, session.request)
@@ -246,6 +256,7 @@ def _reload(session: Session, live: Live, engine: Engine, dispatcher: Dispatcher
     budget = config.limits.budget if session.feeds is None else session.config.limits.budget
     engine.adjust(workers=config.limits.workers, group_s=config.engine.group_ms / 1000, budget=budget)
     dispatcher.adjust(dispatch_settings(config))
+    chronicle.adjust(flush_s=config.metrics.flush_interval_sec)
     if isinstance(bodies, FileStore):
         bodies.compress(config.store.compress)
     session.note(reload.told(found, str(session.request.config_file or "settings")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ from orbweb.cli.commands import (
     AsJson,
     Budget,
     ConfigFile,
+    MetricsPort,
     NoProgress,
     Processes,
     Rate,
@@ -36,7 +37,7 @@ def _with_options_of_crawl(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _name(options: dict[str, Any]) -> str:
-    """The project that is scraped: as given, or made from the first URL."""
+    """The project that is scraped: as given, made from the first URL, or the one that the workspace has."""
     from orbweb import seeds
     from orbweb.errors import UsageError
     from orbweb.urls import DEFAULT_RULES
@@ -44,9 +45,30 @@ def _name(options: dict[str, Any]) -> str:
     given: str | None = options["project"]
     if given is not None:
         return given.removesuffix(".discovery")
-    if not options["urls"]:
-        raise UsageError("give a URL to discover, or a --project NAME")
-    return seeds.project_name(seeds.base_urls(options["urls"][:1], DEFAULT_RULES)[0].key)
+    urls = options["urls"] or _configured(Path(options["workspace"]), options["seeds"])
+    if isinstance(urls, str):
+        return urls
+    if not urls:
+        raise UsageError(
+            "give a URL to discover, --seeds FILE, or a --project NAME; `orbweb configure` writes a file of seeds "
+            "into a workspace"
+        )
+    return seeds.project_name(seeds.base_urls(urls[:1], DEFAULT_RULES)[0].key)
+
+
+def _configured(path: Path, file: Path | None) -> Sequence[str] | str:
+    """The name of the pipeline that a workspace has, else the URLs of its file of seeds."""
+    from orbweb import pipeline, seeds
+    from orbweb.urls import DEFAULT_RULES
+    from orbweb.workspace import SEEDS_FILE
+
+    with commands._open(path, create=True) as there:
+        known = pipeline.pipelines(there)
+    if file is None and len(known) == 1:
+        return known[0]
+    if file is None and not (path / SEEDS_FILE).is_file():
+        return ()
+    return seeds.read_seeds(file or path / SEEDS_FILE, DEFAULT_RULES)
 
 
 @app.command()
@@ -73,6 +95,7 @@ def scrape(
     rate: Rate = None,
     config: ConfigFile = None,
     refresh: Refresh = False,
+    metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -87,7 +110,12 @@ def scrape(
 
     settle_memory()
     request = application.Request(
-        (), project, config, commands._pace(budget, workers, processes, rate), refresh=refresh
+        (),
+        project,
+        config,
+        commands._pace(budget, workers, processes, rate),
+        refresh=refresh,
+        metrics_port=metrics_port,
     )
     with commands._open(workspace, create=follow) as there, Display(quiet=no_progress) as display:
         report = application.scrape(there, request, follows=lambda: follow, watch=display.watch, note=display.note)
@@ -100,7 +128,8 @@ def scrape(
 def run(**options: Any) -> None:
     """Discover in the background and scrape in the foreground, until both are done; a stop is passed on.
 
-    Takes the options of `crawl`. The exit code is the worse of the two: 1, 2, 5, 4, 3, 0 in this order.
+    Takes the options of `crawl`. The exit code is the worse of the two: 1, 2, 5, 4, 3, 0 in this order. With
+    --metrics-port the counters of discovery are there, and those of the scraper at the port after it.
     """
     from orbweb import app as application
     from orbweb.cli.progress import Display
@@ -118,7 +147,10 @@ def run(**options: Any) -> None:
         )
         with discovery, commands._open(path, create=True) as there:
             if discovery.begins(lambda: application.has_work(there, name)) and application.has_work(there, name):
-                request = application.Request((), name, options["config"], refresh=options["refresh"])
+                port = options["metrics_port"]
+                request = application.Request(
+                    (), name, options["config"], refresh=options["refresh"], metrics_port=port and port + 1
+                )
                 report = application.scrape(
                     there,
                     request,

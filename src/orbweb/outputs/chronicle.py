@@ -72,8 +72,12 @@ class Chronicle:
         """Follow what was committed; called several times a second."""
         self._follower.follow()
         self._board.show(queued=now.queued, in_flight=now.in_flight, skipped=now.skipped, **gauges)
-        if self._table is not None and time.monotonic() - self._flushed_at >= self._flush_s:
+        if self._table is not None and self._flush_s and time.monotonic() - self._flushed_at >= self._flush_s:
             self._flush(self._table)
+
+    def adjust(self, *, flush_s: float) -> None:
+        """Write counters as often as this from now on; who began without a file of them has none."""
+        self._flush_s = flush_s
 
     def _flush(self, table: MetricsFile) -> None:
         table.write(self._clock(), self._board.values)
