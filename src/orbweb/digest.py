@@ -39,9 +39,11 @@ SHARED_BYTES = 96_000_000
 """What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
 THREADS_BYTES = 600_000_000
 """The same once the page is parsed: other threads run then, and a thread that begins reserves some 70 MB."""
+ORDINARY_BYTES = 256 * 1024
 GIVEN_BACK_BYTES = 128 * 1024
-"""What is larger the allocator gives back as soon as it is free. glibc begins so, but keeps more after each large
-page: tens of megabytes, in every process."""
+KEPT_BYTES = 4 * 1024 * 1024
+"""Blocks of memory above this are given back as soon as they are free, for an ordinary body the latter. By itself
+glibc keeps more after each large page, tens of megabytes; to keep nothing makes ordinary pages slower."""
 _M_MMAP_THRESHOLD = -3
 CPU_S = 10.0
 CPU_S_PER_MB = 0.25
@@ -140,11 +142,17 @@ class _Memory:
     """The address space of this process. Inside the block the kernel refuses what goes beyond the limit."""
 
     def __init__(self) -> None:
-        allocator = ctypes.CDLL(None)
-        if hasattr(allocator, "mallopt"):
-            allocator.mallopt(_M_MMAP_THRESHOLD, GIVEN_BACK_BYTES)
+        self._mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        self._kept = 0
         self._figures = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._figures)
+
+    def expect(self, size: int) -> None:
+        """A body of this size comes: what a large one takes is given back, else it is kept for the next."""
+        kept = KEPT_BYTES if size <= ORDINARY_BYTES else GIVEN_BACK_BYTES
+        if kept != self._kept and self._mallopt is not None:
+            self._mallopt(_M_MMAP_THRESHOLD, kept)
+        self._kept = kept
 
     def taken(self) -> int:
         """Bytes of it in use."""
@@ -193,6 +201,7 @@ class Digester:
         return self._within(SHARED_BYTES, THREADS_BYTES, job)
 
     def _within(self, to_parse: int, to_read: int, job: Job) -> Digest | Failed | None:
+        self._memory.expect(len(job.body))
         start = self._memory.taken()
         try:
             with self._memory.up_to(start + to_parse):

@@ -18,7 +18,7 @@ from orbweb.digest import Digester, cpu_limit_s
 
 READ_BUFFER = 1 << 18
 COLLECT_AFTER = 50_000
-RETIRED_BYTES = 24_000_000
+RETIRED_BYTES = 32_000_000
 """A worker whose memory has grown by more makes room for a new one: what a large page leaves behind goes too."""
 
 
