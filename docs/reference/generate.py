@@ -23,7 +23,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from typer.models import ArgumentInfo, OptionInfo
 
 from orbweb import errors, failpoints, lifecycle
-from orbweb.cli import commands, output, policing, records, services  # noqa: F401 - their commands are listed
+from orbweb.cli import commands, output
 from orbweb.config import Config
 from orbweb.config import keys as settings_keys
 from orbweb.export import bodies, jsonl

@@ -30,7 +30,6 @@ def main() -> None:
     """
     gc.disable()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    from orbweb.cli import policing, records, services  # noqa: F401 - their commands
     from orbweb.cli.commands import only
 
     try:

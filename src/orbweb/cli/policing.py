@@ -1,4 +1,4 @@
-"""Commands about the rules of a crawl and the workspace it starts from: validate-policy, configure, reset."""
+"""Commands about the rules of a crawl and the workspace it works in: validate-policy, configure, reset, doctor."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from typing import Annotated
 import typer
 
 from orbweb.cli import output
-from orbweb.cli.commands import (
-    DEFAULT_WORKSPACE,
-    AsJson,
-    ConfigFile,
-    Profile,
-    ProfileOption,
-    WorkspaceDir,
-    app,
-)
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, ConfigFile, Profile, ProfileOption, WorkspaceDir
 from orbweb.errors import UsageError
+
+app = typer.Typer()
 
 
 @app.command("validate-policy")
@@ -98,3 +92,22 @@ def _typed(question: str) -> str:
     """What a person answers; nothing at the end of the input."""
     typer.echo(question, err=True, nl=False)
     return sys.stdin.readline().strip()
+
+
+@app.command()
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set aside what is damaged and queue its URLs again.")
+    ] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Verify database, bodies, links and counters, and name each damage.
+
+    Exit codes: 0 healthy or all repaired, 3 damage is left, 5 a crawl is running in the workspace.
+    """
+    from orbweb.workspace import Workspace
+
+    report = Workspace.doctor(workspace, mend=repair)
+    output.emit(report, output.doctor_text, as_json=as_json)
+    raise typer.Exit(0 if report["healthy"] else 3)

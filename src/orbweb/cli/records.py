@@ -1,18 +1,119 @@
-"""Files that are made of the database, and the state of a crawl as files: replay, index, import."""
+"""Files made of the database, and the state of a crawl as files: export, extract, replay, index, import."""
 
 from __future__ import annotations
 
+import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from orbweb.cli import output, settle_memory
-from orbweb.cli.commands import DEFAULT_WORKSPACE, AsJson, NoProgress, ProjectName, RunNumber, WorkspaceDir, app
+from orbweb.cli.options import (
+    DEFAULT_WORKSPACE,
+    AsJson,
+    NoProgress,
+    Processes,
+    ProjectName,
+    RunNumber,
+    WorkspaceDir,
+    given,
+    open_workspace,
+)
+from orbweb.errors import UsageError
+
+app = typer.Typer()
 
 OptionalProject = Annotated[
     str | None, typer.Argument(metavar="[PROJECT]", help="A project of the workspace; needed if it has several.")
 ]
+
+
+class ExportTo(StrEnum):
+    """The choices of export --to."""
+
+    MARKDOWN = "markdown"
+    JSONL = "jsonl"
+    CSV = "csv"
+    ZIP = "zip"
+    LLMS = "llms"
+    FILES = "files"
+    STATE = "state"
+
+
+@app.command()
+def export(
+    project: ProjectName,
+    to: Annotated[
+        ExportTo, typer.Option("--to", help="markdown, llms, files and state: a folder. Others: one file.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="PATH", help="The folder or the file; - writes jsonl and csv to stdout."),
+    ],
+    run: RunNumber = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="csv: cells as they are, also those that a spreadsheet would compute.")
+    ] = False,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Write the pages of a run to files: Markdown with links between the files, JSON lines, CSV, bodies.
+
+    Needs no network. Interrupted, it goes on when it is repeated; repeated later, it writes what has changed.
+    """
+    from dataclasses import asdict
+
+    from orbweb.cli.progress import Display
+    from orbweb.library import Workspace
+
+    standard = str(out) == "-"
+    if standard and as_json:
+        raise UsageError("--json and --out - both write to standard output; leave one of them out")
+    settle_memory()
+    with Display(quiet=no_progress) as display:
+        done = Workspace(workspace).export(
+            project,
+            to=to.value,
+            out=sys.stdout.buffer if standard else out,
+            run=run,
+            raw=raw,
+            on_progress=display.count,
+        )
+        if standard and not no_progress:
+            display.note(output.export_text(asdict(done)))
+    if not standard:
+        output.emit(asdict(done), output.export_text, as_json=as_json)
+
+
+@app.command()
+def extract(
+    project: ProjectName,
+    run: RunNumber = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what this extractor has read already.")] = False,
+    processes: Processes = None,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Read stored pages again with the extractor of this version, without any request.
+
+    Markdown, text and figures of the pages change; pages, alternates and the manifest stay as they are.
+    Exit codes: 0 all read, 3 some could not be and keep what they had, 4 stopped with pages left, 5 busy.
+    """
+    from orbweb import app as application
+    from orbweb.cli.progress import Display
+
+    settle_memory()
+    request = application.Request((), project, None, given(engine__processes=processes))
+    with open_workspace(workspace) as opened, Display(quiet=no_progress) as display:
+        report = application.extract(
+            opened, request, number=run, everything=everything, watch=display.watch, note=display.note
+        )
+    output.emit(report, output.extract_text, as_json=as_json)
+    raise typer.Exit(application.extract_code(report))
 
 
 @app.command()

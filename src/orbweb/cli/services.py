@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from orbweb.cli import commands, output, settle_memory
-from orbweb.cli.commands import (
+from orbweb.cli import crawling, output, settle_memory
+from orbweb.cli.options import (
     DEFAULT_WORKSPACE,
     AsJson,
     Budget,
@@ -22,8 +22,11 @@ from orbweb.cli.commands import (
     Refresh,
     Workers,
     WorkspaceDir,
-    app,
+    open_workspace,
+    pace,
 )
+
+app = typer.Typer()
 
 SEVERITY = (1, 2, 5, 4, 3, 0)
 """Exit codes, the worst first."""
@@ -31,8 +34,8 @@ SEVERITY = (1, 2, 5, 4, 3, 0)
 
 def _with_options_of_crawl(command: Callable[..., None]) -> Callable[..., None]:
     """The command takes what `crawl` takes."""
-    command.__wrapped__ = commands.crawl  # type: ignore[attr-defined]
-    command.__annotations__ = commands.crawl.__annotations__
+    command.__wrapped__ = crawling.crawl  # type: ignore[attr-defined]
+    command.__annotations__ = crawling.crawl.__annotations__
     return command
 
 
@@ -62,7 +65,7 @@ def _configured(path: Path, file: Path | None) -> Sequence[str] | str:
     from orbweb.urls import DEFAULT_RULES
     from orbweb.workspace import SEEDS_FILE
 
-    with commands._open(path, create=True) as there:
+    with open_workspace(path, create=True) as there:
         known = pipeline.pipelines(there)
     if file is None and len(known) == 1:
         return known[0]
@@ -78,7 +81,7 @@ def discover(**options: Any) -> None:
 
     The frontier is that of project NAME.discovery. Takes the options of `crawl`, and has its exit codes.
     """
-    commands.crawl(**{**options, "project": f"{_name(options)}.discovery"})
+    crawling.crawl(**{**options, "project": f"{_name(options)}.discovery"})
 
 
 @app.command()
@@ -113,11 +116,11 @@ def scrape(
         (),
         project,
         config,
-        commands._pace(budget, workers, processes, rate),
+        pace(budget, workers, processes, rate),
         refresh=refresh,
         metrics_port=metrics_port,
     )
-    with commands._open(workspace, create=follow) as there, Display(quiet=no_progress) as display:
+    with open_workspace(workspace, create=follow) as there, Display(quiet=no_progress) as display:
         report = application.scrape(there, request, follows=lambda: follow, watch=display.watch, note=display.note)
     output.emit(report, output.crawl_text, as_json=as_json)
     raise typer.Exit(application.exit_code(report))
@@ -145,7 +148,7 @@ def run(**options: Any) -> None:
             [sys.executable, "-m", "orbweb", "discover", *words, "--json"],
             lambda line: None if quiet else display.note(f"discovery: {line}"),
         )
-        with discovery, commands._open(path, create=True) as there:
+        with discovery, open_workspace(path, create=True) as there:
             if discovery.begins(lambda: application.has_work(there, name)) and application.has_work(there, name):
                 port = options["metrics_port"]
                 request = application.Request(
