@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Cli, Result
+from harness import Cli, Result, wait_until
 from servers.pages import chain, page
 from servers.site import Answer, StaticSite, serve, text
 
@@ -161,14 +161,19 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-def test_small_disk_is_refused_before_the_first_request(small_disk: Path) -> None:
+def test_small_disk_holds_a_crawl_before_the_first_request(small_disk: Path) -> None:
     cli = Cli(small_disk / "workspace")
     with serve(StaticSite(chain(3))) as server:
-        refused(cli.crawl(server.url, *FAST), 1, "disk full", "reserve")
+        process = cli.start("crawl", server.url, *FAST)
+        try:
+            wait_until(lambda: "reserve_mb" in cli.ask("status", "site", "--json").out)
+        finally:
+            process.terminate()
+            _, err = process.communicate(timeout=30)
+        assert process.returncode == 4
+        assert "store.reserve_mb" in err
         assert server.log == ()
-        status = cli.check("site")
-        assert status["state"] == "paused"
-        assert "disk full" in status["crawls"][-1]["error"]
+        assert cli.check("site")["state"] == "paused"
         cli.resume("site", env={"ORBWEB_STORE__RESERVE_MB": "0"}).ok(0)
 
 

@@ -118,7 +118,7 @@ def test_an_absurd_wish_is_cut_to_an_hour_and_shown(cli: Cli) -> None:
     with serve(StormSite(429, FORMS["absurd"][0], 1e9, first=True)) as server:
         process = cli.start("crawl", server.url, *FAST)
         assert process.stderr is not None
-        note = process.stderr.readline()
+        note = next(line for line in process.stderr if "Retry-After" in line)
         process.terminate()
         assert process.wait(timeout=30) == 4
         process.communicate()

@@ -378,7 +378,8 @@ def test_prometheus_reads_the_same_counters(cli: Cli) -> None:
     with serve(site) as server:
         process = cli.start("crawl", server.url, "--rate", "max", "--project", "site", "--metrics-port", "0")
         assert process.stderr is not None
-        address = re.search(r"http://127\.0\.0\.1:\d+/metrics", process.stderr.readline())
+        line = next(line for line in process.stderr if "/metrics" in line)
+        address = re.search(r"http://127\.0\.0\.1:\d+/metrics", line)
         assert address is not None
 
         def values() -> dict[str, float]:

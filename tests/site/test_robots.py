@@ -120,6 +120,7 @@ def test_the_group_of_our_own_agent_counts(cli: Cli) -> None:
         assert "Disallow: /" in done.err
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("rate", ["max", "50"])
 def test_crawl_delay_slows_down(cli: Cli, rate: str) -> None:
     with serve(StaticSite({**PAGES, "/robots.txt": text("User-agent: *\nCrawl-delay: 0.3")})) as server:
