@@ -56,7 +56,9 @@ from orbweb.window import Slot, Window
 GRACE_S = 4.0
 POLL_S = 0.2
 BACKLOG_BYTES = 16_000_000
-"""Bodies that may wait to be read: more keep nobody busier."""
+"""Ordinary bodies that may wait to be read: more keep nobody busier."""
+ORDINARY_BYTES = 1_000_000
+"""A larger body counts as one of this size: it takes its time, and must not keep others from being asked for."""
 PROBES = 64
 HELD_UP = 4
 """A group that takes one part in so many of a full window holds up the work."""
@@ -138,7 +140,7 @@ class Engine:
         self._next_ticket = 0
         self._fetching = 0
         self._digesting: dict[int, int] = {}
-        self._backlog = 0
+        self._backlog = self._ordinary = 0
         self._held: str | None = None
         self._groups = 0
         self._stop_at: float | None = None
@@ -263,7 +265,9 @@ class Engine:
 
     def digested(self, ticket: int, digest: Digest | Failed) -> None:
         """The pool is done with a page."""
-        self._backlog -= self._digesting.pop(ticket)
+        size = self._digesting.pop(ticket)
+        self._backlog -= size
+        self._ordinary -= min(size, ORDINARY_BYTES)
         self.wake()
         slot = self._window.get(ticket)
         if slot is None:
@@ -313,6 +317,7 @@ class Engine:
         slot.is_page = is_page
         self._digesting[slot.ticket] = len(body)
         self._backlog += len(body)
+        self._ordinary += min(len(body), ORDINARY_BYTES)
         self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags))
 
     def _try_later(self, slot: Slot, times: int, base_s: float, cap_s: float) -> None:
@@ -535,12 +540,15 @@ class Engine:
             self._group_since = self._group_since or self._loop.time()
 
     def _fill(self) -> None:
-        while self._fetching < self._settings.workers and self._backlog < BACKLOG_BYTES:
+        while self._fetching < self._settings.workers and not self._has_backlog():
             ticket = self._dispatcher.take()
             if ticket is not None:
                 self._send(ticket)
             elif not self._lease_one():
                 return
+
+    def _has_backlog(self) -> bool:
+        return self._backlog >= self._settings.window_bytes or self._ordinary >= BACKLOG_BYTES
 
     def _send(self, ticket: int) -> None:
         slot = self._window.get(ticket)
