@@ -9,6 +9,7 @@ who merely writes a file should not wait for it.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import threading
@@ -114,8 +115,8 @@ class ControlFiles:
 
 @contextmanager
 def signals(tell: Callable[[Command], None], *, more: bool = False) -> Iterator[None]:
-    """SIGINT and SIGTERM stop; a second one stops at once. With `more`, SIGHUP reloads settings and SIGUSR1 asks
-    for a report. Afterwards all of them mean what they meant before.
+    """SIGINT and SIGTERM stop; a second one stops at once. With `more`, SIGHUP reloads settings, or stops where it
+    says that the terminal is gone, and SIGUSR1 asks for a report. Afterwards all mean what they meant before.
 
     In another thread than the main one nothing is caught: there signals belong to the program around us.
     """
@@ -128,16 +129,16 @@ def signals(tell: Callable[[Command], None], *, more: bool = False) -> Iterator[
     told: list[int] = []
 
     def on_signal(number: int) -> None:
+        if number in SIGNALS and not (number == signal.SIGHUP and _terminal_is_gone()):
+            tell(SIGNALS[signal.Signals(number)])
+            return
         tell(Command.STOP_NOW if told else Command.STOP)
         told.append(number)
 
     caught = (signal.SIGINT, signal.SIGTERM, *(SIGNALS if more else ()))
     before = {number: signal.getsignal(number) for number in caught}
     for number in before:
-        if number in SIGNALS:
-            loop.add_signal_handler(number, tell, SIGNALS[number])
-        else:
-            loop.add_signal_handler(number, on_signal, number)
+        loop.add_signal_handler(number, on_signal, number)
     line = os.environ.get(LIFELINE)
     if line is not None:
         loop.add_reader(int(line), _cut, loop.remove_reader, int(line), tell)
@@ -149,6 +150,15 @@ def signals(tell: Callable[[Command], None], *, more: bool = False) -> Iterator[
         for number, handler in before.items():
             loop.remove_signal_handler(number)
             signal.signal(number, handler)
+
+
+def _terminal_is_gone() -> bool:
+    """Whether standard error was a terminal that has been closed."""
+    try:
+        os.tcgetpgrp(2)
+    except OSError as error:
+        return error.errno == errno.EIO
+    return False
 
 
 def _cut(forget: Callable[[int], object], line: int, tell: Callable[[Command], None]) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
+import subprocess
+import termios
 import time
 
 from harness import Cli, wait_until
@@ -59,3 +64,22 @@ def test_stop_file_and_a_stale_one(cli: Cli) -> None:
         assert "left over" in resumed.err
         assert resumed.json["crawl_visited"] == 3
     assert not (cli.workspace / "stop").exists()
+
+
+def test_a_terminal_that_is_closed_stops_the_crawl(cli: Cli) -> None:
+    """With which code does not matter: there is nobody left to see it, nor a terminal to write to."""
+    with serve(Unending()) as server:
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            cli.command("crawl", server.url, *FAST),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(2, termios.TIOCSCTTY, 0),
+        )
+        os.close(theirs)
+        wait_until(lambda: len(server.log) > 5)
+        os.close(ours)
+        process.wait(timeout=30)
+    assert cli.check("site")["state"] == "paused"
