@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import signal
@@ -116,6 +117,10 @@ def _finish(cli: Cli, reference: Reference) -> None:
         cli(*words, "--no-progress").ok(3)
     if _state(cli, "site") != "completed":
         cli("scrape", "--no-progress").ok(0)
+    else:
+        cli("scrape", "--no-progress").ok(2)
+    with (cli.workspace / "logs" / "pages-site-1.csv").open(newline="", encoding="utf-8") as table:
+        assert [row["url"] for row in csv.DictReader(table)] == [line[1] for line in cli.manifest("site")]
     assert _lines(cli.workspace) == reference.urls
     assert cli.manifest_hash(DISCOVERY) == reference.found
     assert cli.manifest_hash("site") == reference.scraped

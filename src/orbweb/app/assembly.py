@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orbweb import content, pipeline, politeness, urls
 from orbweb.app.manners import private_proxies
@@ -42,12 +42,14 @@ from orbweb.fetch.proxies import Direct, Proxies, RoundRobin
 from orbweb.fetch.replay import ReplayFetcher
 from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.gate import Gate, origin_of
+from orbweb.lifecycle import RunState
 from orbweb.outputs.chronicle import Chronicle, MetricsSettings
-from orbweb.outputs.forms import Wanted
+from orbweb.outputs.forms import Wanted, are_behind
 from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.spool import Outbox
+from orbweb.store import runs
 from orbweb.store.blobs import BodyStore
 from orbweb.store.recording import Recording
 from orbweb.store.runs import Base, Manner, Project, Run
@@ -163,21 +165,23 @@ def chronicle(session: Session, run: Run) -> Chronicle:
         host=config.metrics.host,
         port=session.request.metrics_port,
     )
-    wanted = _wanted(session)
+    role = session.workspace.role_of(session.project.name)
+    wanted = Wanted() if session.is_trial else outputs_wanted(config, role)
     chronicle = Chronicle(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
     if chronicle.port is not None:
         session.note(f"metrics at http://{config.metrics.host}:{chronicle.port}/metrics")
     return chronicle
 
 
-def _wanted(session: Session) -> Wanted:
-    """Discovery tells of links, scraping of pages, a crawl of both; a trial of nothing."""
-    wanted = outputs_wanted(session.config)
-    if session.is_trial:
-        return Wanted()
-    if session.discovers:
-        return replace(wanted, pages=False, metadata=False)
-    return wanted if session.feeds is None else replace(wanted, edges=False, metadata=False)
+def catch_up(workspace: Workspace, known: Project | None, config: Config) -> None:
+    """A crawl that was killed after its last commit left its files behind, and nobody goes on with its run."""
+    latest = runs.latest_run(workspace.db, known.id) if known else None
+    if known is None or latest is None or latest.state is not RunState.COMPLETED:
+        return
+    left = subject(workspace, known, latest, config)
+    if are_behind(left):
+        wanted = outputs_wanted(config, workspace.role_of(known.name))
+        Chronicle(left, wanted, MetricsSettings(0.0), clock=now_us).close()
 
 
 def outbox(workspace: Workspace, run: Run, config: Config) -> Outbox:

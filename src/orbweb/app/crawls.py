@@ -10,20 +10,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from orbweb import pipeline, seeds
+from orbweb.app.assembly import catch_up
 from orbweb.app.judging import nothing_to_resume, take_up
 from orbweb.app.request import Note, Request, Watch, completed, configure, discreet, name_of
-from orbweb.app.session import Replays, Session, paused_run, queued, ready, subject
-from orbweb.app.settings import outputs_wanted, policy_rules, url_rules
+from orbweb.app.session import Replays, Session, paused_run, queued, ready
+from orbweb.app.settings import policy_rules, url_rules
 from orbweb.app.work import go_on, hold
 from orbweb.config import Config
 from orbweb.errors import UsageError
-from orbweb.lifecycle import RunState
-from orbweb.outputs.chronicle import Chronicle, MetricsSettings
-from orbweb.outputs.forms import are_behind
 from orbweb.policy import Policy
 from orbweb.store import runs
 from orbweb.store.reports import Report
-from orbweb.store.runs import Project, Run
+from orbweb.store.runs import Run
 from orbweb.urls import Target
 from orbweb.workspace import Workspace, now_us
 
@@ -42,7 +40,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
         if not bases:
             raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
         _check_bases(config, bases)
-        _catch_up(workspace, known, config)
+        catch_up(workspace, known, config)
         paused = paused_run(workspace, known, note)
         if paused is not None and config.incremental and not request.new_run:
             _same_bases(workspace, paused, bases, name)
@@ -65,7 +63,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     pipeline.check_role(workspace, name)
     with workspace.own(name):
         config, settings, secrets = ready(known, request)
-        _catch_up(workspace, known, config)
+        catch_up(workspace, known, config)
         paused_run(workspace, known, note)
         latest = runs.latest_run(workspace.db, known.id)
         if latest is None:
@@ -85,7 +83,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
         config, settings, secrets = ready(known, request)
         bases = seeds.base_urls(known.bases, url_rules(config))
         _check_bases(config, bases)
-        _catch_up(workspace, known, config)
+        catch_up(workspace, known, config)
         paused = paused_run(workspace, known, note)
         if paused is not None and config.incremental:
             raise UsageError(
@@ -119,13 +117,3 @@ def _same_bases(workspace: Workspace, run: Run, bases: Sequence[Target], name: s
             f"project {name!r} has a paused run with other base URLs ({', '.join(sorted(stored))}). Resume it "
             f"with `orbweb resume {name}`, start over with --new-run, or use another --project."
         )
-
-
-def _catch_up(workspace: Workspace, known: Project | None, config: Config) -> None:
-    """A crawl that was killed after its last commit left its files behind, and nobody goes on with its run."""
-    latest = runs.latest_run(workspace.db, known.id) if known else None
-    if known is None or latest is None or latest.state is not RunState.COMPLETED:
-        return
-    left = subject(workspace, known, latest, config)
-    if are_behind(left):
-        Chronicle(left, outputs_wanted(config), MetricsSettings(0.0), clock=now_us).close()

@@ -11,6 +11,7 @@ from typing import Any
 
 from orbweb import config as configuration
 from orbweb import pipeline, seeds
+from orbweb.app.assembly import catch_up
 from orbweb.app.request import Note, Relay, Request, Watch, discreet
 from orbweb.app.session import Session, paused_run, queued, ready
 from orbweb.app.settings import url_rules
@@ -40,6 +41,8 @@ def scrape(
     note = discreet(note)
     name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project))
     with workspace.own(name):
+        if (own := runs.find_project(workspace.db, name)) is not None:
+            catch_up(workspace, own, configuration.build(own.settings, source=f"settings of project {name!r}"))
         report = None
         while True:
             source = pipeline.due_run(workspace, name)

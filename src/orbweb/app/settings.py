@@ -84,9 +84,15 @@ def page_type(config: Config) -> Callable[[str], str]:
     return Types(rules.page_types, rules.scores).page_type
 
 
-def outputs_wanted(config: Config) -> Wanted:
+def outputs_wanted(config: Config, role: str) -> Wanted:
+    """Discovery tells of links, scraping of pages, a crawl of both."""
     found = config.outputs
-    return Wanted(found.pages, found.edges, found.metadata, found.raw)
+    return Wanted(
+        found.pages and role != "discover",
+        found.edges and role != "scrape",
+        found.metadata and role == "crawl",
+        found.raw,
+    )
 
 
 def spool_settings(config: Config) -> SpoolSettings:
