@@ -444,3 +444,10 @@ def test_a_reload_changes_how_often_counters_are_written(cli: Cli, tmp_path: Pat
         wait_until(lambda: table.stat().st_size > written)
         crawl.send_signal(signal.SIGTERM)
         assert "metrics.flush_interval_sec 3600.0 -> 0.2" in crawl.communicate(timeout=60)[1]
+
+
+def test_a_scraper_that_leaves_urls_says_how_to_go_on(cli: Cli) -> None:
+    with serve(StaticSite(chain(4))) as server:
+        cli("discover", server.url, "--project", "site", *OPTIONS, "--json", "--no-progress").ok(0)
+        told = cli("scrape", "--budget", 2, "--no-progress").ok(4)
+        assert "URLs are left: orbweb scrape --project site" in told.out

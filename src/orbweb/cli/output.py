@@ -103,7 +103,11 @@ def _tokens(report: Report) -> str:
     return f"{report['tokens']:,} tokens of Markdown ({report['tokenizer']})"
 
 
-def crawl_text(report: Report) -> str:
+def scrape_text(report: Report) -> str:
+    return crawl_text(report, again="scrape --project")
+
+
+def crawl_text(report: Report, *, again: str = "resume") -> str:
     """What a person reads at the end of a crawl."""
     word: str = {"cancelled": "stopped", "budget": "budget used"}.get(report["ended_by"]) or report["shown"]
     settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
@@ -123,7 +127,7 @@ def crawl_text(report: Report) -> str:
     lines.append(f"workspace {report['workspace']}, project {report['project']}, run {report['run']}")
     project = report["project"]
     if report["queued"]:
-        lines.append(f"URLs are left: orbweb resume {project}")
+        lines.append(f"URLs are left: orbweb {again} {project}")
     if report["failed"]:
         lines.append(f"what failed: orbweb failed {project}")
     return "\n".join(lines)

@@ -122,7 +122,7 @@ def scrape(
     )
     with open_workspace(workspace, create=follow) as there, Display(quiet=no_progress) as display:
         report = application.scrape(there, request, follows=lambda: follow, watch=display.watch, note=display.note)
-    output.emit(report, output.crawl_text, as_json=as_json)
+    output.emit(report, output.scrape_text, as_json=as_json)
     raise typer.Exit(application.exit_code(report))
 
 
@@ -165,5 +165,5 @@ def run(**options: Any) -> None:
     codes = [discovery.exit_code, *([application.exit_code(report)] if report else [])]
     if report is not None:
         report = {**report, "discovery": discovery.report}
-        output.emit(report, output.crawl_text, as_json=bool(options["as_json"]))
+        output.emit(report, output.scrape_text, as_json=bool(options["as_json"]))
     raise typer.Exit(min(codes, key=SEVERITY.index))
