@@ -175,7 +175,8 @@ class Limits(Section):
     workers: int = Field(5, ge=1, le=MAX_WORKERS)
     """Requests under way at once."""
     per_host: int | None = Field(None, ge=1, le=MAX_WORKERS)
-    """Requests under way at one host:port, and so connections to it. Unset: 8, and no cap with rate `max`."""
+    """Requests under way at one host:port, and so connections to it. Unset: 8, and no cap with rate `max`.
+    `discover` and `scrape` take half of it each, and one at least."""
     slowest_s: float = Field(10.0, ge=0, le=3600)
     """Each 429 or 503 halves the rate of a host, down to one request in so many seconds."""
     budget: int | None = Field(None, ge=1)

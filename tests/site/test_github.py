@@ -95,6 +95,16 @@ def test_one_request_a_second_on_two_connections(cli: Cli, tmp_path: Path) -> No
         assert line in done.err
 
 
+@pytest.mark.alone
+def test_two_services_share_the_rate_and_the_connections(cli: Cli, tmp_path: Path) -> None:
+    with github(tmp_path, GitHubSite(delay_s=2.4)) as (server, options, env):
+        cli("run", "https://github.com/topics/crawler", *options, "--budget", 4, "--json", env=env).ok(4)
+        times = sorted(hit.at for hit in server.whole_log)
+        assert len(times) >= 8
+        assert min(later - earlier for earlier, later in pairwise(times)) > 0.95
+        assert server.stats["peak_open"] == 2
+
+
 def test_without_a_contact_nothing_is_asked(cli: Cli, tmp_path: Path) -> None:
     with github(tmp_path, GitHubSite()) as (server, options, env):
         refused = cli.crawl("https://github.com/topics", *options, "--user-agent", "nobody/1.0", env=env)

@@ -54,6 +54,11 @@ class Session:
         return self.project.name.endswith(DISCOVERY)
 
     @property
+    def is_service(self) -> bool:
+        """Whether this is one of the two services of a pipeline."""
+        return self.discovers or self.feeds is not None
+
+    @property
     def is_trial(self) -> bool:
         """Whether nothing of this crawl is to be left."""
         return self.plan is not None or self.replays is not None

@@ -123,12 +123,14 @@ def consent(config: Config, bases: Sequence[Base]) -> Consent:
     return Consent(frozenset(named | set(routes(config))), config.fetch.allow_private)
 
 
-def dispatch_settings(config: Config) -> DispatchSettings:
+def dispatch_settings(config: Config, *, halved: bool) -> DispatchSettings:
+    """`halved`: another service asks the same hosts, so each takes half of the connections, and one at least."""
     interval = politeness.interval(config.limits.rate)
+    connections = config.limits.per_host or (CONNECTIONS if interval else None)
     return DispatchSettings(
         interval=interval,
         slowest=round(config.limits.slowest_s * politeness.SECOND),
-        connections=config.limits.per_host or (CONNECTIONS if interval else None),
+        connections=max(1, connections // 2) if connections and halved else connections,
     )
 
 

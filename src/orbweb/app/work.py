@@ -158,7 +158,7 @@ async def _crawl(
         is_fed=session.feeds is not None,
         clock=now_us,
     )
-    dispatcher = Dispatcher(limiter, dispatch_settings(config), _monotonic_us)
+    dispatcher = Dispatcher(limiter, dispatch_settings(config, halved=session.is_service), _monotonic_us)
     control, live = workspace.control(project.name), Live(config)
     outbox = assembly.outbox(workspace, run, config) if session.discovers else None
     feed = assembly.feed(session, session.feeds, run) if session.feeds is not None else None
@@ -219,7 +219,7 @@ async def _crawl(
 
 def _watcher(session: Session, chronicle: Chronicle) -> Watch:
     """Who is told how the crawl goes: its files and counters, and whoever looks on."""
-    backlog = session.workspace.backlog if session.discovers or session.feeds is not None else None
+    backlog = session.workspace.backlog if session.is_service else None
 
     def told(now: Snapshot) -> None:
         chronicle.watch(now, **({"backlog_bytes": backlog()} if backlog is not None else {}))
@@ -255,7 +255,7 @@ def _reload(
     _raise_file_limit(config.limits.workers)
     budget = config.limits.budget if session.feeds is None else session.config.limits.budget
     engine.adjust(workers=config.limits.workers, group_s=config.engine.group_ms / 1000, budget=budget)
-    dispatcher.adjust(dispatch_settings(config))
+    dispatcher.adjust(dispatch_settings(config, halved=session.is_service))
     chronicle.adjust(flush_s=config.metrics.flush_interval_sec)
     if isinstance(bodies, FileStore):
         bodies.compress(config.store.compress)
