@@ -451,3 +451,33 @@ def test_a_scraper_that_leaves_urls_says_how_to_go_on(cli: Cli) -> None:
         cli("discover", server.url, "--project", "site", *OPTIONS, "--json", "--no-progress").ok(0)
         told = cli("scrape", "--budget", 2, "--no-progress").ok(4)
         assert "URLs are left: orbweb scrape --project site" in told.out
+
+
+def test_a_reload_changes_compression(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("store: {layout: files, compress: true}\nlimits: {rate: 50}\nengine: {group_ms: 50}\n")
+    bodies = cli.workspace / "store" / "html"
+    with serve(Unending()) as server:
+        crawl = cli.start("crawl", server.url, "--project", "site", "--config", file)
+        wait_until(lambda: any(bodies.rglob("*.html.zst")))
+        assert not any(bodies.rglob("*.html"))
+        file.write_text("store: {layout: files, compress: false}\nlimits: {rate: 50}\nengine: {group_ms: 50}\n")
+        crawl.send_signal(signal.SIGHUP)
+        wait_until(lambda: any(bodies.rglob("*.html")))
+        crawl.send_signal(signal.SIGTERM)
+        assert "store.compress True -> False" in crawl.communicate(timeout=60)[1]
+    assert sound(cli.workspace)
+
+
+def test_a_reload_lets_a_backlog_grow(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("spool: {max_backlog_gb: 0.000004}\nengine: {group_ms: 10}\n")
+    with serve(Unending()) as server:
+        found = cli.start("discover", server.url, "--project", "site", *OPTIONS, "--config", file)
+        wait_until(lambda: "max_backlog_gb" in cli.ask("status", "site.discovery", "--json").out)
+        asked = len(server.log)
+        file.write_text("spool: {max_backlog_gb: 1}\nengine: {group_ms: 10}\n")
+        found.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(server.log) > asked + 50)
+        found.send_signal(signal.SIGTERM)
+        assert "spool.max_backlog_gb 4e-06 -> 1.0" in found.communicate(timeout=60)[1]
