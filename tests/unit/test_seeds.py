@@ -32,7 +32,9 @@ def one(text: str) -> tuple[str, str]:
             "https://example.org/?mail=a@b.org",
             "https://example.org/?mail=a@b.org",
         ),
-        ("http:8080/x", "https://http:8080/x", "https://http:8080/x"),
+        ("127.0.0.1:8000/a", "https://127.0.0.1:8000/a", "https://127.0.0.1:8000/a"),
+        ("docs.Example.ORG.?q=1", "https://docs.example.org/?q=1", "https://docs.example.org./?q=1"),
+        ("xn--e1afmkfd.xn--p1ai", "https://xn--e1afmkfd.xn--p1ai/", "https://xn--e1afmkfd.xn--p1ai/"),
     ],
 )
 def test_a_base_url(text: str, key: str, url: str) -> None:
@@ -81,6 +83,15 @@ def test_other_schemes_are_refused(text: str) -> None:
         "example.org:99999",
         "javascript:alert(1)",
         "https://[::1/",
+        "http:8080/x",
+        "python",
+        "wiki/start",
+        "127.0.0.1-8981",
+        "8981",
+        "v1.2",
+        "1.2",
+        "example.org-docs",
+        "docs_2.x-y",
     ],
 )
 def test_what_is_no_url_is_refused_rather_than_guessed(text: str) -> None:
