@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orbweb import urls
 from orbweb.errors import UsageError
-from orbweb.urls import Target, UrlRules
+from orbweb.urls import Parts, Target, UrlRules
 
 HAS_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 COMMENT = re.compile(r"(^|\s)#.*")
@@ -16,6 +16,7 @@ BARE_HOST = re.compile(
     r"(localhost|\[[0-9a-f:.]+\]|\d+(\.\d+){3}|[^\s:]+\.([^\W\d_]{2,}|xn--[a-z0-9-]+)\.?)(:\d+)?", re.IGNORECASE
 )
 """What may stand without a scheme: localhost, an IP address, a name that ends as a top-level domain could."""
+INDEX_FILE = re.compile(r"/(index|default)\.[a-z0-9]+$", re.IGNORECASE)
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -93,8 +94,17 @@ def could_name_project(text: str) -> bool:
 
 
 def project_name(base: str) -> str:
-    """The name of a project that was given none: host and path of its first base URL."""
+    """The name of a project that was given none: host and path of its first base URL, without an index file."""
     parts = urls.split(base)
+    return _name(parts._replace(path=INDEX_FILE.sub("/", parts.path)))
+
+
+def former_name(base: str) -> str:
+    """The name that was made before index files were left out of it; projects of that time still have it."""
+    return _name(urls.split(base))
+
+
+def _name(parts: Parts) -> str:
     port = "" if parts.port in (80, 443) else f"-{parts.port}"
     text = f"{parts.host.strip('[]')}{port}{parts.path}"
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:100] or "site"

@@ -89,12 +89,17 @@ def name_of(workspace: Workspace, request: Request) -> str:
     for word in request.urls:
         _check_word(workspace, word, rules)
     bases = seeds.base_urls(request.urls, rules)
-    stem = seeds.project_name(bases[0].key)
     wanted = tuple(base.url for base in bases)
+    former, is_known = _place(workspace, seeds.former_name(bases[0].key), wanted)
+    return former if is_known else _place(workspace, seeds.project_name(bases[0].key), wanted)[0]
+
+
+def _place(workspace: Workspace, stem: str, wanted: tuple[str, ...]) -> tuple[str, bool]:
+    """The first name that is free or has these base URLs, and whether it is known."""
     for name in chain([stem], (f"{stem}-{number}" for number in count(2))):
         known = runs.find_project(workspace.db, name)
         if known is None or known.bases == wanted:
-            return name
+            return name, known is not None
     raise AssertionError("names never run out")
 
 
