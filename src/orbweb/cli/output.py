@@ -470,7 +470,8 @@ def replay_text(report: Report) -> str:
     """What a person reads at the end of a replay."""
     lines = [f"damaged: {row['url']}: {row['problem']}" for row in report["damaged"]]
     lines += [f"failed: {row['url']}: {row['problem']}" for row in report["failed"]]
-    made = f"run {report['run']}: {many(report['visits'], 'visit')} in {span(report['seconds'])}"
+    run = f"project {report['project']}, run {report['run']}"
+    made = f"{run}: {many(report['visits'], 'visit')} in {span(report['seconds'])}"
     lines.append(f"{made}, every stored body verified" if report["verified"] and not report["damaged"] else made)
     lines += [
         f"  {file['path']}: {many(file['lines'], 'line')}, {size(file['bytes'])}" for file in report["files"]
