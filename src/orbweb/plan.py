@@ -183,7 +183,7 @@ def _base_pages(db: Database, before: Run, after: Run) -> list[Report]:
         found.append(
             {
                 "url": base.url,
-                "scope": base.scope_key,
+                "scope": urls.scope(base.scope_key),
                 "problem": error or (f"{reason}: {rule}" if reason else None),
                 "pages": base.pages,
                 "pages_before": gave.get(base.url),
@@ -253,7 +253,7 @@ def _bases(db: Database, run: Run, rules: _Rules) -> list[Report]:
                 "state": state,
                 "status": status,
                 "problem": error or (f"{reason}: {rule}" if reason else None),
-                "scope": base.scope_key,
+                "scope": urls.scope(base.scope_key),
                 "robots": rules.refusal(base.url) or "allowed",
                 "seconds_apart": round(gap, 3),
                 "rate_rule": decided_by,
