@@ -85,7 +85,7 @@ def names_host(text: str) -> bool:
 
 
 def not_a_url(text: str) -> UsageError:
-    return UsageError(f"{text!r} is not a URL; write it like https://example.org/docs/")
+    return UsageError(f"{text!r} is not a URL; write it with http:// or https://, like https://example.org/docs/")
 
 
 def could_name_project(text: str) -> bool:

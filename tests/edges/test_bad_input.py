@@ -64,7 +64,7 @@ def test_a_word_that_is_neither_project_nor_url(cli: Cli, two_projects: str, tmp
 def test_a_host_is_no_project_to_plan(cli: Cli, two_projects: str) -> None:
     """Loopback that nobody listens on: a request would end as a problem, with exit code 3."""
     refused(cli("plan", "127.0.0.1"), 2, "no project '127.0.0.1'", "http:// or https://")
-    refused(cli("plan", "127.0.0.1:9/docs"), 2, "is not a URL")
+    refused(cli("plan", "127.0.0.1:9/docs"), 2, "is not a URL; write it with http:// or https://")
     refused(cli("plan", two_projects, "archive"), 2, "'archive' is a project")
     result = cli("plan", "someone:hunter2@127.0.0.1:9/")
     refused(result, 2, "user name or password")

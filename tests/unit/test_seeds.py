@@ -95,7 +95,7 @@ def test_other_schemes_are_refused(text: str) -> None:
     ],
 )
 def test_what_is_no_url_is_refused_rather_than_guessed(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a URL; write it like"):
+    with pytest.raises(UsageError, match="is not a URL; write it with http"):
         one(text)
 
 
