@@ -69,22 +69,39 @@ class InlinePool:
         self._heavy.close()
 
 
-class GrowingPool:
-    """Digests in this process until there is much to do in little time; from then on in worker processes."""
+class SharedPool:
+    """Worker processes and this one do the work together.
+
+    Without workers it is all done here; they are started when there is much to do in little time. From then on
+    this process takes what no worker has room for, one job in each turn of its loop, so that nothing waits for it
+    long: where cores are few, another worker would only take turns with it.
+    """
 
     def __init__(self, inline: InlinePool, workers: ProcessPool, processes: int) -> None:
         self._inline = inline
         self._workers = workers
         self._processes = processes
+        self._helping: asyncio.Handle | None = None
         self._count = 0
         self._since = 0.0
 
     def submit(self, job: Job) -> None:
-        if self._workers.is_ready and not is_heavy(job.body):
-            self._workers.submit(job)
+        if not self._workers.is_ready or is_heavy(job.body):
+            self._watch()
+            self._inline.submit(job)
             return
-        self._watch()
-        self._inline.submit(job)
+        self._workers.submit(job)
+        self._help_soon()
+
+    def _help_soon(self) -> None:
+        if self._helping is None and self._workers.has_too_much:
+            self._helping = asyncio.get_running_loop().call_soon(self._help)
+
+    def _help(self) -> None:
+        self._helping = None
+        if (job := self._workers.give_up()) is not None:
+            self._inline.submit(job)
+            self._help_soon()
 
     def _watch(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -98,23 +115,10 @@ class GrowingPool:
             self._workers.grow(self._processes)
 
     def close(self) -> None:
+        if self._helping is not None:
+            self._helping.cancel()
         self._inline.close()
         self._workers.close()
-
-
-class SplitPool:
-    """Digests heavy pages apart from the others, which then never wait for them."""
-
-    def __init__(self, light: Pool, heavy: Pool) -> None:
-        self._light = light
-        self._heavy = heavy
-
-    def submit(self, job: Job) -> None:
-        (self._heavy if is_heavy(job.body) else self._light).submit(job)
-
-    def close(self) -> None:
-        self._light.close()
-        self._heavy.close()
 
 
 def is_heavy(body: bytes) -> bool:
@@ -148,6 +152,17 @@ class ProcessPool:
     def is_ready(self) -> bool:
         """Whether a worker is there to take jobs."""
         return bool(self._workers)
+
+    @property
+    def has_too_much(self) -> bool:
+        """Whether there is a job for which no worker has room."""
+        return bool(self._waiting)
+
+    def give_up(self) -> Job | None:
+        """The job that waits longest for a worker, unless a worker has died on it: then only a worker may try."""
+        if not self._waiting or self._waiting[0][1] > 1:
+            return None
+        return self._waiting.popleft()[0]
 
     def grow(self, processes: int) -> None:
         """Start workers until there are so many."""

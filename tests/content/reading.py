@@ -12,7 +12,8 @@ from markdown_it.token import Token
 from turbohtml import Element
 
 from orbweb import parse
-from orbweb.content import markdown, text
+from orbweb.content import markdown, names, text
+from orbweb.content.markdown import Rendered
 
 URL = "https://docs.example/guide/page.html"
 READER = MarkdownIt("commonmark", {"maxNesting": 60}).enable("table")
@@ -91,11 +92,15 @@ def body_of(markup: str) -> Element:
     return body
 
 
+def rendered(element: Element, url: str = URL) -> Rendered:
+    return markdown.render(element, url, names.used(element).classes)
+
+
 def markdown_of(markup: str) -> str:
-    return markdown.render(body_of(markup), URL).markdown
+    return rendered(body_of(markup)).markdown
 
 
 def text_of(markup: str) -> str:
     body = body_of(markup)
-    markdown.render(body, URL)
+    rendered(body)
     return text.plain(body)

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from content.reading import URL, body_of
-from orbweb.content import markdown, text
+from content.reading import body_of, rendered
+from orbweb.content import text
 
 SIZE = 20_000
 PAGES = {
@@ -51,7 +51,7 @@ GROWTH = 160
 def test_hostile_pages_take_time_and_room_in_proportion(page: str) -> None:
     body = body_of(page)
     start = time.process_time()
-    written = markdown.render(body, URL).markdown
+    written = rendered(body).markdown
     said = text.plain(body)
     assert time.process_time() - start < SECONDS
     assert len(written) + len(said) < GROWTH * len(page)

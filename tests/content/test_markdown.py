@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from content.reading import URL, body_of, markdown_of, read, text_of
+from content.reading import URL, body_of, markdown_of, read, rendered, text_of
 from orbweb import parse
-from orbweb.content import markdown
 from orbweb.model import Heading
 
 
@@ -31,19 +30,19 @@ def test_links_are_resolved_against_the_base_of_the_page() -> None:
     page = b"<head><base href='/other/'></head><body><main><a href='x.html'>y</a></main>"
     main = parse.dom(page).select_one("main")
     assert main is not None
-    assert markdown.render(main, URL).markdown == "[y](https://docs.example/other/x.html)"
+    assert rendered(main).markdown == "[y](https://docs.example/other/x.html)"
 
 
 @pytest.mark.parametrize("base", ["javascript:x", "data:,", "/" + "x" * 5_000], ids=["script", "data", "too long"])
 def test_a_base_that_is_no_place_does_not_count(base: str) -> None:
     main = parse.dom(f"<base href='{base}'><main><a href='x.html'>y</a></main>".encode()).select_one("main")
     assert main is not None
-    assert markdown.render(main, URL).markdown == "[y](https://docs.example/guide/x.html)"
+    assert rendered(main).markdown == "[y](https://docs.example/guide/x.html)"
 
 
 def test_headings_are_listed_with_their_level_and_without_signs() -> None:
     page = "<h1>A <code>b</code><a class='headerlink' href='#a'>¶</a></h1><h3>C</h3><h2> </h2>"
-    assert markdown.render(body_of(page), URL).headings == (Heading(1, "A b"), Heading(3, "C"))
+    assert rendered(body_of(page)).headings == (Heading(1, "A b"), Heading(3, "C"))
 
 
 @pytest.mark.parametrize("tag", ["ul", "ol", "dl"])
@@ -97,6 +96,6 @@ def test_text_does_not_depend_on_the_url() -> None:
     said = []
     for url in (URL, "http://other.example/"):
         body = body_of(page)
-        markdown.render(body, url)
+        rendered(body, url)
         said.append(text.plain(body))
     assert said[0] == said[1]

@@ -21,7 +21,7 @@ from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.parse import MAX_LINKS
-from orbweb.pool import ATTEMPTS, JOBS_AHEAD, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool, is_heavy
+from orbweb.pool import ATTEMPTS, JOBS_AHEAD, InlinePool, Pool, ProcessPool, SharedPool, is_heavy
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
@@ -286,7 +286,8 @@ def test_heavy_pages_have_a_worker_of_their_own_when_the_first_comes(processes: 
         heavy = ProcessPool(SETTINGS, report, broken.append)
         both: Pool = InlinePool(SETTINGS, report, heavy)
         if processes:
-            both = SplitPool(await ProcessPool.start(processes, SETTINGS, report, broken.append), heavy)
+            workers = await ProcessPool.start(processes, SETTINGS, report, broken.append)
+            both = SharedPool(InlinePool(SETTINGS, report, heavy), workers, processes)
         both.submit(html(4))
         before = len(children())
         for job in (*HEAVY, DECEPTIVE, html(5)):
@@ -440,7 +441,7 @@ def test_a_pool_grows_when_it_is_busy_and_the_results_are_the_same(
     async def go() -> bool:
         broken: list[OrbwebError] = []
         heavy, light = (ProcessPool(SETTINGS, results.__setitem__, broken.append) for _ in range(2))
-        growing = GrowingPool(InlinePool(SETTINGS, results.__setitem__, heavy), light, 2)
+        growing = SharedPool(InlinePool(SETTINGS, results.__setitem__, heavy), light, 2)
         for job in jobs:
             growing.submit(job)
             if busy_s and job.ticket == 2 * pool.BUSY_PAGES:
@@ -488,6 +489,76 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize(("cores", "processes"), [(1, 0), (2, 2), (3, 2), (4, 3), (64, 4)])
+@pytest.mark.parametrize(("cores", "processes"), [(1, 0), (2, 1), (3, 2), (4, 3), (64, 4)])
 def test_processes_by_default(cores: int, processes: int) -> None:
     assert default_processes(cores) == processes
+
+
+@asynccontextmanager
+async def shared(results: Results) -> AsyncIterator[tuple[SharedPool, ProcessPool]]:
+    """A pool with one worker, which is suspended: it takes as many jobs as there is room for, and does none."""
+    broken: list[OrbwebError] = []
+    report = results.__setitem__
+    worker = await ProcessPool.start(1, SETTINGS, report, broken.append)
+    os.kill(pid_of(worker), signal.SIGSTOP)
+    pool = SharedPool(InlinePool(SETTINGS, report, ProcessPool(SETTINGS, report, broken.append)), worker, 1)
+    try:
+        yield pool, worker
+    finally:
+        pool.close()
+    assert broken == []
+
+
+def pid_of(started: ProcessPool) -> int:
+    return started._workers[0]._process.pid
+
+
+def test_the_main_process_takes_what_no_worker_has_room_for() -> None:
+    jobs = [html(ticket) for ticket in range(JOBS_AHEAD + 7)]
+    results: Results = {}
+
+    async def go() -> set[int]:
+        async with shared(results) as (pool, worker):
+            for job in jobs:
+                pool.submit(job)
+            assert not results
+            await arrived(results, 7)
+            helped = set(results)
+            os.kill(pid_of(worker), signal.SIGCONT)
+            await arrived(results, len(jobs))
+            return helped
+
+    assert asyncio.run(go()) == set(range(JOBS_AHEAD, JOBS_AHEAD + 7))
+    assert results == inline(jobs)
+
+
+def test_the_main_process_does_not_touch_what_a_worker_has_died_on() -> None:
+    jobs = [html(ticket) for ticket in range(JOBS_AHEAD)]
+    results: Results = {}
+
+    async def go() -> tuple[int, Job | None]:
+        async with shared(results) as (_pool, worker):
+            for job in jobs:
+                worker.submit(job)
+            suspended = worker._workers[0]
+            worker.died(suspended)
+            first, given_up = worker._waiting[0][0].ticket, worker.give_up()
+            suspended.close()
+            await arrived(results, len(jobs))
+            return first, given_up
+
+    assert asyncio.run(go()) == (0, None)
+    assert results == inline(jobs)
+
+
+def test_a_closed_pool_helps_no_more() -> None:
+    results: Results = {}
+
+    async def go() -> None:
+        async with shared(results) as (pool, _worker):
+            for ticket in range(JOBS_AHEAD + 3):
+                pool.submit(html(ticket))
+        await asyncio.sleep(0.05)
+
+    asyncio.run(go())
+    assert not results

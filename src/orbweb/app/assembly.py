@@ -45,7 +45,7 @@ from orbweb.gate import Gate, origin_of
 from orbweb.lifecycle import RunState
 from orbweb.outputs.chronicle import Chronicle, MetricsSettings
 from orbweb.outputs.forms import Wanted, are_behind
-from orbweb.pool import Broken, Done, GrowingPool, InlinePool, Pool, ProcessPool, SplitPool
+from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SharedPool
 from orbweb.reuse import Shelf
 from orbweb.revisit import Bounds, Calendar
 from orbweb.spool import Outbox
@@ -120,19 +120,17 @@ def survey(session: Session) -> Survey | None:
 
 
 def default_processes(cores: int) -> int:
-    """One main process has little to do for itself, and cannot feed more than four workers."""
-    return 0 if cores == 1 else min(max(cores - 1, 2), MOST_PROCESSES)
+    """One core is for the main process, which cannot feed more than four workers."""
+    return min(cores - 1, MOST_PROCESSES)
 
 
 async def pool(config: Config, settings: DigestSettings, digested: Done, broke: Broken) -> Pool:
-    processes = config.engine.processes
-    heavy = ProcessPool(settings, digested, broke)
-    if processes is None and (by_cores := default_processes(os.cpu_count() or 1)):
-        inline = InlinePool(settings, digested, heavy)
-        return GrowingPool(inline, ProcessPool(settings, digested, broke), by_cores)
-    if not processes:
-        return InlinePool(settings, digested, heavy)
-    return SplitPool(await ProcessPool.start(processes, settings, digested, broke), heavy)
+    inline = InlinePool(settings, digested, ProcessPool(settings, digested, broke))
+    if (processes := config.engine.processes) is not None:
+        workers = await ProcessPool.start(processes, settings, digested, broke)
+    else:
+        processes, workers = default_processes(os.cpu_count() or 1), ProcessPool(settings, digested, broke)
+    return SharedPool(inline, workers, processes) if processes else inline
 
 
 def bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:

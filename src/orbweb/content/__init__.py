@@ -34,7 +34,7 @@ def read(dom: Dom, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
     about = meta.read(dom, url)
     chosen = main.choose(dom)
     element = chosen.element if chosen.element.tag in _HOLDERS else chosen.element.wrap(Element("div"))
-    rendered = markdown.render(element, url)
+    rendered = markdown.render(element, url, chosen.classes)
     return Document(
         markdown=rendered.markdown,
         text=rendered.text,

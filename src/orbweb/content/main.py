@@ -27,19 +27,20 @@ LISTING = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Main:
-    """The element that holds the content, cleaned of what is not content."""
+    """The element that holds the content, cleaned of what is not content. `classes`: all that the page uses."""
 
     element: Element
     confidence: float
     generator: str
     hidden: int
+    classes: frozenset[str]
 
 
 def choose(dom: Dom) -> Main:
     """The main element of a page. What is left in it is content."""
     body = dom.find("body")
     if body is None:
-        return Main(Element("body"), 0.0, "", 0)
+        return Main(Element("body"), 0.0, "", 0, frozenset())
     used = names.used(dom)
     found = generators.find(dom, used)
     stated = article.is_stated(dom)
@@ -47,13 +48,13 @@ def choose(dom: Dom) -> Main:
     unseen = hidden.drop(body, used)
     for generator in found:
         if (element := generators.content(generator, body, used)) is not None:
-            return Main(element, 0.95, generator.name, unseen)
+            return Main(element, 0.95, generator.name, unseen, used.classes)
     chrome.drop_places(body, shell=bool(scripts))
     element, confidence = _general(_root(body, stated=stated), stated=stated)
     if scripts and (little := _size(element)) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)
-    return Main(element, confidence, "", unseen)
+    return Main(element, confidence, "", unseen, used.classes)
 
 
 def _size(element: Element) -> int:

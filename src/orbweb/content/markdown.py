@@ -7,6 +7,7 @@ words; text that looks like Markdown is escaped. The element is used up: it has 
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 
 from turbohtml import Element, Markdown
@@ -25,9 +26,12 @@ class Rendered:
     headings: tuple[Heading, ...]
 
 
-def render(element: Element, url: str) -> Rendered:
-    """What people read of an element; its links are made absolute against `url`, or the `<base>` of its page."""
-    shape(element, url)
+def render(element: Element, url: str, classes: Set[str]) -> Rendered:
+    """What people read of an element; its links are made absolute against `url`, or the `<base>` of its page.
+
+    `classes` are all class names that may occur in it.
+    """
+    shape(element, url, classes)
     headings = tuple(
         Heading(int(found.tag[1]), " ".join(signs.speak(found.text).split()))
         for found in element.iter_elements(("h1", "h2", "h3", "h4", "h5", "h6"))

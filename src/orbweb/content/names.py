@@ -14,8 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple, cast
 
-from turbohtml import Document as Dom
-from turbohtml import Element, XPath
+from turbohtml import Element, Node, XPath
 
 MAX_NAMES = 500
 """Characters of a class attribute that are read."""
@@ -38,14 +37,14 @@ class Used(NamedTuple):
         return self.classes <= others.classes and self.ids <= others.ids
 
 
-def used(dom: Dom) -> Used:
-    """The names that are written on the elements of a page."""
-    classes = frozenset(" ".join(frozenset(_class_attributes(dom))).split())
-    return Used(classes, frozenset(_id_attributes(dom)))
+def used(top: Node) -> Used:
+    """The names that are written on the elements of a page, or below one of them."""
+    classes = frozenset(" ".join(frozenset(_class_attributes(top))).split())
+    return Used(classes, frozenset(_id_attributes(top)))
 
 
-_class_attributes = cast("Callable[[Dom], list[str]]", XPath("descendant::*/@class"))
-_id_attributes = cast("Callable[[Dom], list[str]]", XPath("descendant::*/@id"))
+_class_attributes = cast("Callable[[Node], list[str]]", XPath("descendant::*/@class"))
+_id_attributes = cast("Callable[[Node], list[str]]", XPath("descendant::*/@id"))
 
 
 class Names(NamedTuple):

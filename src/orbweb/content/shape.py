@@ -8,12 +8,11 @@ outside the element, except for the language of a code block and the base URL.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Set
 from itertools import islice
-from typing import cast
 from urllib.parse import urlsplit
 
-from turbohtml import Element, Text, XPath
+from turbohtml import Element, Text
 
 from orbweb.content import code, lists, signs, tables
 from orbweb.content.code import outermost
@@ -82,12 +81,11 @@ _is_spacer = re.compile(
 ).search
 
 
-_class_attributes = cast("Callable[[Element], list[str]]", XPath("descendant::*/@class"))
+def shape(root: Element, url: str, classes: Set[str]) -> None:
+    """Prepare the element for Markdown and text. References are made absolute against `url` or `<base>`.
 
-
-def shape(root: Element, url: str) -> None:
-    """Prepare the element for Markdown and text. References are made absolute against `url` or `<base>`."""
-    classes = _classes(root)
+    Classes that are not among `classes` are not looked for.
+    """
     rare = {found.tag for found in root.iter_elements(_RARE)}
     _drop(root, classes, rare)
     if "br" in rare:
@@ -119,10 +117,6 @@ def _drop(root: Element, classes: Set[str], rare: Set[str]) -> None:
             found.decompose()
     if dropped := _DROPPED & classes:
         root.remove(", ".join(sorted(f".{name}" for name in dropped)))
-
-
-def _classes(root: Element) -> Set[str]:
-    return set(" ".join(set(_class_attributes(root))).split())
 
 
 def _resolve(root: Element, url: str, references: int) -> None:
