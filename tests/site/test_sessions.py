@@ -87,6 +87,15 @@ def test_every_crawl_has_its_row_and_the_run_their_totals(cli: Cli) -> None:
     assert re.search(r"2 visited, 0 failed, 2 pages, \d+ B, budget 2$", lines[1])
 
 
+def test_the_last_word_is_of_the_run_and_so_is_the_exit_code(cli: Cli) -> None:
+    with serve(StaticSite({"/": page("start", "/gone", "/a"), "/a": page("a")})) as server:
+        assert cli("crawl", server.url, "--project", "site", "--rate", "max", "--budget", "2").code == 4
+        last = cli("crawl", "--project", "site", "--budget", "9")
+    assert last.code == 3
+    assert "resuming run 1 of site, 1 URL queued" in last.err
+    assert last.out.startswith("completed, with failures of earlier crawls: 2 visited, 2 pages")
+
+
 def test_the_queue_tells_what_is_visited_what_is_left_and_whence(cli: Cli) -> None:
     answers = {
         "/": html("<title>start</title><h1>start</h1><img src=/i.txt><a href=/r>r</a><a href=/a>a</a>"),

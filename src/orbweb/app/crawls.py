@@ -13,7 +13,7 @@ from orbweb import pipeline, seeds
 from orbweb.app.assembly import catch_up
 from orbweb.app.judging import nothing_to_resume, take_up
 from orbweb.app.request import Note, Request, Watch, completed, configure, discreet, name_of
-from orbweb.app.session import Replays, Session, paused_run, queued, ready
+from orbweb.app.session import Replays, Session, left_in, paused_run, ready
 from orbweb.app.settings import policy_rules, url_rules
 from orbweb.app.work import go_on, hold
 from orbweb.config import Config
@@ -44,7 +44,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
         paused = paused_run(workspace, known, note)
         if paused is not None and config.incremental and not request.new_run:
             _same_bases(workspace, paused, bases, name)
-            note(f"resuming run {paused.number} of {name}, {queued(workspace, paused)} URLs queued")
+            note(f"resuming run {paused.number} of {name}, {left_in(workspace, paused)}")
         elif paused is not None:
             given_up = runs.finish(workspace.db, paused, "a new run was started", now_us())
             note(f"run {paused.number} of {name} is finished, {given_up} URLs given up; starting a new run")
@@ -87,7 +87,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
         paused = paused_run(workspace, known, note)
         if paused is not None and config.incremental:
             raise UsageError(
-                f"run {paused.number} of {name!r} is paused, {queued(workspace, paused)} URLs queued. Go on with "
+                f"run {paused.number} of {name!r} is paused, {left_in(workspace, paused)}. Go on with "
                 f"it: `orbweb resume {name}`; or end it first: `orbweb finish {name}`."
             )
         if paused is not None:

@@ -13,7 +13,7 @@ from orbweb import config as configuration
 from orbweb import pipeline, seeds
 from orbweb.app.assembly import catch_up
 from orbweb.app.request import Note, Relay, Request, Watch, discreet
-from orbweb.app.session import Session, paused_run, queued, ready
+from orbweb.app.session import Session, left_in, paused_run, ready
 from orbweb.app.settings import url_rules
 from orbweb.app.work import hold
 from orbweb.control import Kind
@@ -100,7 +100,7 @@ def _scrape(
     bases = seeds.base_urls(urls_given, url_rules(config))
     project = runs.save_project(workspace.db, name, settings, urls_given, now_us())
     if paused is not None:
-        note(f"going on with run {paused.number} of {name}, {queued(workspace, paused)} URLs queued")
+        note(f"going on with run {paused.number} of {name}, {left_in(workspace, paused)}")
     session = Session(workspace, project, config, secrets, watch, note, request, source, follows, relay)
     return hold(session, paused, bases)
 

@@ -103,6 +103,12 @@ def queued(workspace: Workspace, run: Run) -> int:
     return int(reports.counts(workspace.db, run.id)["queued"])
 
 
+def left_in(workspace: Workspace, run: Run) -> str:
+    """How many URLs are left in a run, for people."""
+    number = queued(workspace, run)
+    return "1 URL queued" if number == 1 else f"{number} URLs queued"
+
+
 def subject(workspace: Workspace, project: Project, run: Run, config: Config) -> Subject:
     """What files tell of."""
     return Subject(workspace.db, workspace.path, project.name, run.id, run.number, page_type(config))

@@ -111,6 +111,8 @@ def scrape_text(report: Report) -> str:
 def crawl_text(report: Report, *, again: str = "resume") -> str:
     """What a person reads at the end of a crawl."""
     word: str = {"cancelled": "stopped", "budget": "budget used"}.get(report["ended_by"]) or report["shown"]
+    if word == "completed" and report["failed"]:
+        word = "completed, with failures of earlier crawls"
     settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
     lines = [
         f"{word.replace('_', ' ')}: {_figures(report)}",
