@@ -165,12 +165,11 @@ def test_projects_without_a_name_do_not_share_one(cli: Cli) -> None:
     """/a_b and /a-b would be called the same; the same URLs again are the same project."""
     answers = {path: page(path) for path in ("/a_b", "/a-b")}
     with serve(StaticSite(answers)) as server:
-        names = [
-            cli.crawl(f"{server.url}{path}", "--rate", "max").ok(0).json["project"]
-            for path in ("a_b", "a-b", "a_b")
-        ]
+        done = [cli.crawl(f"{server.url}{path}", "--rate", "max").ok(0) for path in ("a_b", "a-b", "a_b")]
     stem = f"127.0.0.1-{server.port}-a-b"
-    assert names == [stem, f"{stem}-2", stem]
+    assert [crawl.json["project"] for crawl in done] == [stem, f"{stem}-2", stem]
+    said = f"project {stem} has other base URLs, so this one is {stem}-2"
+    assert [said in crawl.err for crawl in done] == [False, True, False]
 
 
 def test_an_index_file_is_no_part_of_the_name_but_a_project_of_old_is_found(cli: Cli) -> None:

@@ -39,6 +39,8 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
         bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
         if not bases:
             raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
+        if known is None and request.project is None and name != (taken := seeds.project_name(bases[0].key)):
+            note(f"project {taken} has other base URLs, so this one is {name}; --project gives it another name")
         _check_bases(config, bases)
         catch_up(workspace, known, config)
         paused = paused_run(workspace, known, note)
