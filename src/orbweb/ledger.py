@@ -9,6 +9,7 @@ part of a page. Never waits and never fetches.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -66,6 +67,7 @@ from orbweb.store import (
     visits,
 )
 from orbweb.store.blobs import BodyStore
+from orbweb.store.captures import EarlierLinks
 from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
 from orbweb.store.runs import Base, Crawl, Run
@@ -169,6 +171,7 @@ class Ledger:
         self._traps = Traps(
             run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None
         )
+        self._heirs: dict[int, array[int]] = {}
         self._settling: dict[str, Iterator[None]] = {}
         self._freed: set[str] = set()
         self._writing = 0
@@ -188,6 +191,7 @@ class Ledger:
     def _read_books(self) -> None:
         """Rows were changed in the database: know them as they are there."""
         self._count_rows()
+        self._heirs.clear()
         self._frontier.reload()
 
     def _begin_group(self) -> None:
@@ -452,6 +456,7 @@ class Ledger:
 
     def _refuse(self, item: Item, refused: Refused) -> None:
         reason = refused.reason.value
+        self._heirs.clear()
         self._frontier.settled(item)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
         self._group.changes.append(("refuse_url", RefuseRow(reason, refused.rule, self._run_id, item.id)))
@@ -637,14 +642,17 @@ class Ledger:
             if start:
                 yield
             targets += self._find_resources(item, resources[start : start + PORTION])
-        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in (*links, *resources)])
+        flags = _flags(links) + _flags(resources)
         self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
 
     def _find_links(
         self, item: Item, links: Sequence[Link], page_rule: str | None, rel_rule: str | None
     ) -> list[int]:
         """The ids of what a page links to. The hottest loop there is."""
-        recall, targets = self._frontier.known, []
+        targets = self._inherited(links)
+        if targets:
+            return targets
+        recall = self._frontier.known
         for link in links:
             known = recall(link.key)
             if known is not None and not known.hops and known.reason is None:
@@ -653,12 +661,39 @@ class Ledger:
                 nofollow = rel_rule if link.nofollow else page_rule
                 found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self._find(found, known))
+        self._bequeath(links)
         return targets
 
     def _find_resources(self, item: Item, resources: Sequence[Link]) -> list[int]:
+        targets = self._inherited(resources)
+        if targets:
+            return targets
         depth = item.depth + (item.source is not Source.RESOURCE)
         loaded = [_Found(link.key, link.url, Source.RESOURCE, depth, 0, item) for link in resources]
-        return [self._find(found, self._frontier.known(found.key)) for found in loaded]
+        targets = [self._find(found, self._frontier.known(found.key)) for found in loaded]
+        self._bequeath(resources)
+        return targets
+
+    def _inherited(self, links: Sequence[Link]) -> list[int]:
+        """The ids of links of an earlier run, if to find each of them again would change nothing; else nothing."""
+        if not isinstance(links, EarlierLinks):
+            return []
+        settled = self._heirs.get(links.run_id)
+        if settled is None or max(links.targets) >= len(settled):
+            return []
+        targets = list(map(settled.__getitem__, links.targets))
+        return targets if all(targets) else []
+
+    def _bequeath(self, links: Sequence[Link]) -> None:
+        """Links of an earlier run were found: those that are followed anyway need not be looked up again."""
+        if not isinstance(links, EarlierLinks):
+            return
+        settled = self._heirs.setdefault(links.run_id, array("I"))
+        settled.extend([0] * (max(links.targets) + 1 - len(settled)))
+        for number, link in zip(links.targets, links, strict=True):
+            known = self._frontier.known(link.key)
+            if known is not None and not known.hops and known.reason is None:
+                settled[number] = known.id
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
@@ -852,6 +887,12 @@ class Ledger:
         sweep.run()
         self._next_rank = sweep.next_rank
         advance(self._db, self._run_id, self._progress())
+
+
+def _flags(links: Sequence[Link]) -> bytes:
+    if isinstance(links, EarlierLinks):
+        return links.flags
+    return bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
 
 
 def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:

@@ -6,6 +6,7 @@ field here. Records that are made once a page or a link are named tuples: those 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -171,8 +172,8 @@ class Parsed:
     `truncated` says that there were more links or resources than a page may have.
     """
 
-    links: tuple[Link, ...] = ()
-    resources: tuple[Link, ...] = ()
+    links: Sequence[Link] = ()
+    resources: Sequence[Link] = ()
     title: str = ""
     canonical: str | None = None
     directives: Directives = Directives()
@@ -256,7 +257,8 @@ class Capture(NamedTuple):
     """What an earlier run captured of a key: the answer without its body, and where the body lies.
 
     `url` is the one that was answered. `location` is that of `store.blobs`: segment, offset, length and size. What
-    is no page, and was not kept, has no body.
+    is no page, and was not kept, has no body. `packed` is the record of its links unless that is long, `document`
+    what was read out of its page, without the frame.
     """
 
     run_id: int
@@ -279,6 +281,8 @@ class Capture(NamedTuple):
     role: Role
     fetched_at: int
     location: tuple[int | None, int | None, int, int]
+    packed: bytes | None = None
+    document: PackedDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,17 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import Counter
+from collections.abc import Sequence
 
-from orbweb.model import Digest, Fetched, Item, Outcome, Place, Reuse
+from orbweb.model import Digest, Fetched, Item, Link, Outcome, Place, Reuse
 from orbweb.reuse import Offer
+from orbweb.store.captures import EarlierLinks
 
 LINK_BYTES = 88
 TEXT_BYTES = 49
 """What a link takes besides its texts, and what a text takes besides its characters."""
+EARLIER_BYTES = 16
+"""What a link takes that is known by its id."""
 
 
 class Slot:
@@ -59,9 +63,14 @@ class Slot:
 
 def bytes_of(digest: Digest) -> int:
     """What a result takes in memory while it waits for its turn."""
-    links = (*digest.parsed.links, *digest.parsed.resources)
+    return len(digest.blob.frame) + sum(map(_link_bytes, (digest.parsed.links, digest.parsed.resources)))
+
+
+def _link_bytes(links: Sequence[Link]) -> int:
+    if isinstance(links, EarlierLinks):
+        return EARLIER_BYTES * len(links)
     texts = [link.key for link in links] + [link.url for link in links if link.url is not link.key]
-    return len(digest.blob.frame) + LINK_BYTES * len(links) + TEXT_BYTES * len(texts) + sum(map(len, texts))
+    return LINK_BYTES * len(links) + TEXT_BYTES * len(texts) + sum(map(len, texts))
 
 
 class Window:
