@@ -266,7 +266,8 @@ class Ledger:
 
     def _settle(self, item: Item, outcome: Outcome) -> Iterator[None]:
         failpoint("page_settled")
-        item = item._replace(hops=self._hops_now(item))
+        if item.hops:
+            item = item._replace(hops=self._hops_now(item))
         answer = outcome.answer
         if isinstance(answer, Refused):
             self._refuse(item, answer)
@@ -437,7 +438,7 @@ class Ledger:
 
     def _hops_now(self, item: Item) -> int:
         """A shorter path may have been found since the item was leased."""
-        known = self._frontier.known(item.key) if item.hops else None
+        known = self._frontier.known(item.key)
         return known.hops if known else item.hops
 
     def _count(self, old: Tally | None, new: Tally, number: int = 1) -> None:
@@ -446,11 +447,9 @@ class Ledger:
                 tallies[old] -= number
             tallies[new] += number
 
-    def _close(
-        self, item: Item, state: ItemState, tally: Tally, *, reason: str | None = None, rule: str | None = None
-    ) -> None:
+    def _close(self, item: Item, tally: Tally, *, reason: str | None = None, rule: str | None = None) -> None:
         self._frontier.settled(item)
-        self._group.settled.append(SettleRow(state.value, reason, rule, self._run_id, item.id))
+        self._group.settled.append(SettleRow(tally[0], reason, rule, self._run_id, item.id))
         self._count(QUEUED, tally)
         self._queued_by_base[item.base] -= 1
 
@@ -464,14 +463,14 @@ class Ledger:
         self._queued_by_base[item.base] -= 1
 
     def _fail(self, item: Item, outcome: Outcome, kind: FailKind, error: str) -> None:
-        self._close(item, ItemState.FAILED, FAILED)
+        self._close(item, FAILED)
         self.crawl_failed += 1
         self._record(item, outcome, kind=kind, error=error)
 
     def _visit(
         self, item: Item, outcome: Outcome, *, role: Role = Role.NONE, redirect_to: int | None = None
     ) -> None:
-        self._close(item, ItemState.VISITED, VISITED)
+        self._close(item, VISITED)
         self.crawl_visited += 1
         self._record(item, outcome, role=role, redirect_to=redirect_to)
 
@@ -485,10 +484,18 @@ class Ledger:
         role: Role = Role.NONE,
         redirect_to: int | None = None,
     ) -> None:
-        row = visits.visit_row(item, outcome, kind=kind, error=error, role=role, redirect_to=redirect_to)
-        self._group.visits.append(
-            row._replace(run_id=self._run_id, number=self._next_visit, crawl_id=self._crawl_id)
+        row = visits.visit_row(
+            item,
+            outcome,
+            run_id=self._run_id,
+            number=self._next_visit,
+            crawl_id=self._crawl_id,
+            kind=kind,
+            error=error,
+            role=role,
+            redirect_to=redirect_to,
         )
+        self._group.visits.append(row)
         self._next_visit += 1
         self._crawl_bytes += row.bytes
         self.reused += row.reuse is not None
@@ -573,7 +580,7 @@ class Ledger:
     def _leave_out(self, item: Item, rule: str) -> None:
         """The page was fetched and asks not to be kept. That is final: no better path can change it."""
         reason = SkipReason.NOINDEX.value
-        self._close(item, ItemState.SKIPPED, skipped(reason), reason=reason, rule=rule)
+        self._close(item, skipped(reason), reason=reason, rule=rule)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
 
     def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> Role:
@@ -649,10 +656,12 @@ class Ledger:
         self, item: Item, links: Sequence[Link], page_rule: str | None, rel_rule: str | None
     ) -> list[int]:
         """The ids of what a page links to. The hottest loop there is."""
-        targets = self._inherited(links)
-        if targets:
-            return targets
-        recall = self._frontier.known
+        if isinstance(links, EarlierLinks):
+            return self._inherit(
+                links,
+                lambda link: self._find_links(item, (link,), page_rule, rel_rule)[0],
+            )
+        recall, targets = self._frontier.known, []
         for link in links:
             known = recall(link.key)
             if known is not None and not known.hops and known.reason is None:
@@ -661,39 +670,32 @@ class Ledger:
                 nofollow = rel_rule if link.nofollow else page_rule
                 found = _Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self._find(found, known))
-        self._bequeath(links)
         return targets
 
     def _find_resources(self, item: Item, resources: Sequence[Link]) -> list[int]:
-        targets = self._inherited(resources)
-        if targets:
-            return targets
         depth = item.depth + (item.source is not Source.RESOURCE)
-        loaded = [_Found(link.key, link.url, Source.RESOURCE, depth, 0, item) for link in resources]
-        targets = [self._find(found, self._frontier.known(found.key)) for found in loaded]
-        self._bequeath(resources)
+
+        def find(link: Link) -> int:
+            found = _Found(link.key, link.url, Source.RESOURCE, depth, 0, item)
+            return self._find(found, self._frontier.known(link.key))
+
+        if isinstance(resources, EarlierLinks):
+            return self._inherit(resources, find)
+        return [find(link) for link in resources]
+
+    def _inherit(self, links: EarlierLinks, find: Callable[[Link], int]) -> list[int]:
+        """The ids of what an earlier run had found. A target that is followed anyway is looked up once."""
+        heirs = self._heirs.setdefault(links.run_id, array("I"))
+        heirs.extend([0] * (max(links.targets) + 1 - len(heirs)))
+        targets = list(map(heirs.__getitem__, links.targets))
+        if not all(targets):
+            for at in [at for at, target in enumerate(targets) if not target]:
+                link = links[at]
+                targets[at] = find(link)
+                known = self._frontier.known(link.key)
+                if known is not None and not known.hops and known.reason is None:
+                    heirs[links.targets[at]] = known.id
         return targets
-
-    def _inherited(self, links: Sequence[Link]) -> list[int]:
-        """The ids of links of an earlier run, if to find each of them again would change nothing; else nothing."""
-        if not isinstance(links, EarlierLinks):
-            return []
-        settled = self._heirs.get(links.run_id)
-        if settled is None or max(links.targets) >= len(settled):
-            return []
-        targets = list(map(settled.__getitem__, links.targets))
-        return targets if all(targets) else []
-
-    def _bequeath(self, links: Sequence[Link]) -> None:
-        """Links of an earlier run were found: those that are followed anyway need not be looked up again."""
-        if not isinstance(links, EarlierLinks):
-            return
-        settled = self._heirs.setdefault(links.run_id, array("I"))
-        settled.extend([0] * (max(links.targets) + 1 - len(settled)))
-        for number, link in zip(links.targets, links, strict=True):
-            known = self._frontier.known(link.key)
-            if known is not None and not known.hops and known.reason is None:
-                settled[number] = known.id
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
@@ -853,10 +855,12 @@ class Ledger:
         self.flush()
         with self._db.transaction():
             self.scope_fixed = True
-            if self._has_moved():
+            moved = self._has_moved()
+            if moved:
                 self._judge_again()
             advance(self._db, self._run_id, self._progress())
-        self._read_books()
+        if moved:
+            self._read_books()
 
     def _has_moved(self) -> bool:
         """Whether something was judged by another scope than there is now."""

@@ -165,8 +165,7 @@ class Directives:
     nofollow: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """What one parse of a page gives; links in document order, each key once.
 
     `truncated` says that there were more links or resources than a page may have.

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from orbweb import urls
 from orbweb.lifecycle import ItemState
 from orbweb.model import Carried, Source, Verdict
 from orbweb.policy import Candidate, Policy
 from orbweb.store import UrlRow
 from orbweb.store.db import Row
-from orbweb.urls import UrlRules
+from orbweb.urls import Resolver, UrlRules
 
 
 class Recalled(NamedTuple):
@@ -47,7 +46,7 @@ class Recall:
     ) -> None:
         self._policy = policy
         self._moved = moved
-        self._rules = rules
+        self._resolver = Resolver(rules)
         self._lane_of = lane_of
         self._ids = {row.key: row.id for row in bases}
         policy.recount(self._ids)
@@ -58,12 +57,13 @@ class Recall:
         """The rows of what was known, in the order of their places; run ids are 0."""
         found = []
         for known in map(Recalled._make, earlier):
-            target = urls.target(known.url, rules=self._rules)
-            if target is None:
+            page = self._resolver.page(known.url)
+            if page is None:
                 continue
-            if target.key not in self._ids:
-                found.append(self._row(known, target.key, target.url))
-            self._now[known.id] = self._ids[target.key]
+            key, url = page.own
+            if key not in self._ids:
+                found.append(self._row(known, key, url))
+            self._now[known.id] = self._ids[key]
         return found
 
     def _row(self, known: Recalled, key: str, url: str) -> UrlRow:

@@ -90,7 +90,7 @@ class Robots:
             return None
         if not path.isascii():
             path = path.encode("utf-8", "replace").decode("latin-1")
-        spelled = _TRIPLET.sub(_letter, path)
+        spelled = _TRIPLET.sub(_letter, path) if "%" in path else path
         settled = _settle(path)
         found = self._spelled.refusal(spelled)
         if found is None and (settled != spelled or self._settled is not self._spelled):

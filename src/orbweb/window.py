@@ -35,6 +35,7 @@ class Slot:
         "looked",
         "offer",
         "outcome",
+        "place",
         "reuse",
         "ticket",
         "timer",
@@ -45,6 +46,7 @@ class Slot:
 
     def __init__(self, item: Item, ticket: int) -> None:
         self.item = item
+        self.place = item.place
         self.ticket = ticket
         self.asked: tuple[str, ...] = (item.url,)
         self.tries = 0
@@ -97,7 +99,7 @@ class Window:
     def add(self, slot: Slot) -> None:
         self._slots[slot.ticket] = slot
         self.by_base[slot.item.base] += 1
-        heapq.heappush(self._lanes.setdefault(slot.item.lane, []), (slot.item.place, slot.ticket))
+        heapq.heappush(self._lanes.setdefault(slot.item.lane, []), (slot.place, slot.ticket))
 
     def hold(self, slot: Slot) -> None:
         """The slot has its outcome, which takes memory until it is committed."""
@@ -116,11 +118,11 @@ class Window:
         """The latest place of the lane, or of one base URL in it."""
         slots = [self._slots[ticket] for _, ticket in self._lanes.get(lane, ())]
         fitting = [slot for slot in slots if base is None or slot.item.base == base]
-        return max(fitting, key=lambda slot: slot.item.place, default=None)
+        return max(fitting, key=lambda slot: slot.place, default=None)
 
     def remove(self, slot: Slot) -> None:
         lane = slot.item.lane
-        self._lanes[lane].remove((slot.item.place, slot.ticket))
+        self._lanes[lane].remove((slot.place, slot.ticket))
         heapq.heapify(self._lanes[lane])
         self._forget(slot.ticket, lane)
 

@@ -86,6 +86,7 @@ class HttpFetcher:
         self._epoll = select.epoll()
         self._watched: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = 0.0
         self._due: float | None = None
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
@@ -207,17 +208,21 @@ class HttpFetcher:
             return
         self._due = self._loop.time() + timeout_ms / 1000
         if self._timer is not None:
-            if self._timer.when() <= self._due:
+            if self._rings_at <= self._due:
                 return
             self._timer.cancel()
-        self._timer = self._loop.call_at(self._due, self._on_timer)
+        self._ring(self._due)
+
+    def _ring(self, due: float) -> None:
+        self._rings_at = due
+        self._timer = self._loop.call_at(due, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
         if self._due is None:
             return
         if self._due > self._loop.time():
-            self._timer = self._loop.call_at(self._due, self._on_timer)
+            self._ring(self._due)
             return
         self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         self._collect()

@@ -19,6 +19,8 @@ FULL = 4 * CHUNK
 LOW = CHUNK // 4
 REMEMBERED = 100_000
 
+_SOURCES = {source.value: source for source in Source}
+
 _Entry = tuple[int, int, Item]
 
 
@@ -189,4 +191,5 @@ class SqliteFrontier:
 
 
 def _item(row: Row) -> Item:
-    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:10])._replace(kin=bool(row[10]))
+    number, key, url, source, depth, rank, lane, hops, redirects, base, kin = row[:11]
+    return Item(number, key, url or key, _SOURCES[source], depth, rank, lane, hops, redirects, base, bool(kin))

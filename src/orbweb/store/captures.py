@@ -10,7 +10,7 @@ run visited next is read ahead. Never: changes anything, or judges whether a cap
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
@@ -43,13 +43,13 @@ class EarlierLinks(Sequence[Link]):
     They are made when they are looked at; one who knows the targets by their ids in `run_id` need not look.
     """
 
-    __slots__ = ("_names", "flags", "run_id", "targets")
+    __slots__ = ("_name", "flags", "run_id", "targets")
 
-    def __init__(self, run_id: int, targets: array[int], flags: bytes, names: Sequence[Name]) -> None:
+    def __init__(self, run_id: int, targets: array[int], flags: bytes, name: Callable[[int, int], Name]) -> None:
         self.run_id = run_id
         self.targets = targets
         self.flags = flags
-        self._names = names
+        self._name = name
 
     def __len__(self) -> int:
         return len(self.flags)
@@ -60,8 +60,8 @@ class EarlierLinks(Sequence[Link]):
     def __getitem__(self, at: slice) -> EarlierLinks: ...
     def __getitem__(self, at: int | slice) -> Link | EarlierLinks:
         if isinstance(at, slice):
-            return EarlierLinks(self.run_id, self.targets[at], self.flags[at], self._names[at])
-        return Link(*self._names[at], *outlinks.EDGES[self.flags[at]])
+            return EarlierLinks(self.run_id, self.targets[at], self.flags[at], self._name)
+        return Link(*self._name(self.run_id, self.targets[at]), *outlinks.EDGES[self.flags[at]])
 
 
 @dataclass(slots=True)
@@ -105,6 +105,7 @@ class Captures:
         self._runs: dict[str, tuple[int, ...]] = {}
         self._ahead: dict[int, _Ahead] = {}
         self._names: dict[int, dict[int, Name]] = {}
+        self._named: dict[int, bytearray] = {}
         self._segments = SegmentStore(store)
         self._files = FileStore(store)
 
@@ -186,9 +187,10 @@ class Captures:
     def _parsed(self, capture: Capture) -> Parsed:
         links = self._links(capture)
         followed = outlinks.followed(links.flags)
+        is_split = followed < len(links)
         return Parsed(
-            links[:followed],
-            links[followed:],
+            links[:followed] if is_split else links,
+            links[followed:] if is_split else (),
             capture.title or "",
             capture.canonical,
             encoding=capture.encoding or "",
@@ -200,26 +202,30 @@ class Captures:
         if packed is None:
             packed = self._db.value("outlinks_of", run_id=run_id, url_id=capture.url_id)
         targets, flags = outlinks.edges(packed) if packed else (array("I"), b"")
-        known = self._names.setdefault(run_id, {})
-        try:
-            names = [known[target] for target in targets]
-        except KeyError:
-            names = [known.get(target) or self._name(run_id, target) for target in targets]
-        return EarlierLinks(run_id, targets, flags, names)
+        named = self._named.setdefault(run_id, bytearray(1))
+        if targets and not (max(targets) < len(named) and all(map(named.__getitem__, targets))):
+            for target in targets:
+                self._name(run_id, target)
+        return EarlierLinks(run_id, targets, flags, self._name)
 
     def _name(self, run_id: int, target: int) -> Name:
-        """The name of an earlier URL; those with ids near to it are kept: they may be needed next."""
-        known = self._names[run_id]
-        if len(known) > NAMES_KEPT:
-            known.clear()
-        first = target - target % NAMED_AT_ONCE
-        for number, key, url in self._db.each(
-            "urls_between", run_id=run_id, first=first, last=first + NAMED_AT_ONCE - 1
-        ):
-            known[number] = key, url or key
+        """The name of an earlier URL; StoreError if there is none."""
+        known = self._names.setdefault(run_id, {})
+        if target not in known:
+            self._read_names(run_id, target - target % NAMED_AT_ONCE)
         if target not in known:
             raise StoreError(f"run {run_id}: URL {target} is linked to, and missing")
         return known[target]
+
+    def _read_names(self, run_id: int, first: int) -> None:
+        """Read names with ids near to each other: they may be needed next. It is remembered which there are."""
+        known, named, last = self._names[run_id], self._named[run_id], first + NAMED_AT_ONCE - 1
+        if len(known) > NAMES_KEPT:
+            known.clear()
+        named.extend(bytes(max(0, last + 1 - len(named))))
+        for number, key, url in self._db.all("urls_between", run_id=run_id, first=first, last=last):
+            known[number] = key, url or key
+            named[number] = 1
 
     def close(self) -> None:
         self._segments.close()

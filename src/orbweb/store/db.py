@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,13 @@ def moment(microseconds: int | None) -> str | None:
     """An instant as text, UTC."""
     if microseconds is None:
         return None
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat(timespec="milliseconds")
+    second, part = divmod(microseconds, 1_000_000)
+    return f"{_second(second)}.{part // 1000:03d}+00:00"
+
+
+@lru_cache(maxsize=16)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def explained(path: Path, error: sqlite3.Error) -> StoreError:

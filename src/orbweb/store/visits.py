@@ -1,4 +1,4 @@
-"""An outcome becomes the row of its visit. Pure; the ledger adds the numbers it gives out."""
+"""An outcome becomes the row of its visit. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ def visit_row(
     item: Item,
     outcome: Outcome,
     *,
+    run_id: int,
+    number: int,
+    crawl_id: int,
     kind: FailKind | None,
     error: str | None,
     role: Role,
@@ -22,10 +25,10 @@ def visit_row(
     blob = digest.blob if digest else None
     reused = outcome.reused if kind is None else None
     return VisitRow(
-        run_id=0,
-        number=0,
+        run_id=run_id,
+        number=number,
         url_id=item.id,
-        crawl_id=0,
+        crawl_id=crawl_id,
         depth=item.depth,
         rank=item.rank,
         status=answer.status if answer else None,
