@@ -239,9 +239,9 @@ class Engine:
         if isinstance(answer, Fetched):
             self._heed(answer, left_at)
         self.wake()
-        self._errands.answered(ticket, answer)
         slot = self._window.get(ticket)
         if slot is None:
+            self._errands.answered(ticket, answer)
             return
         slot.under_way = False
         slot.fetched_at = self._clock()
@@ -446,8 +446,7 @@ class Engine:
         head = self._window.head(lane)
         if head is None or head.outcome is None or self._ledger.settles(lane):
             return None
-        earliest = self._frontier.earliest(lane)
-        return None if earliest is not None and earliest < head.place else head
+        return None if self._frontier.precedes(lane, head.place) else head
 
     def _flush(self) -> None:
         """Begin to write the group, if the one before is written and no page is in the middle of its commit."""
@@ -514,8 +513,7 @@ class Engine:
         if head is None or head.outcome is not None or head.under_way or head.ticket in self._digesting:
             self._head = None
             return None
-        earliest = self._frontier.earliest("")
-        return None if earliest is not None and earliest < head.place else head
+        return None if self._frontier.precedes("", head.place) else head
 
     def _stall(self, site: str, now: int) -> int:
         wait = max(self._dispatcher.wait_for(site), round(self._settings.defer_s * politeness.SECOND))

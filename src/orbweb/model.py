@@ -218,21 +218,21 @@ class Document:
 class PackedDocument(NamedTuple):
     """A document as the store keeps it: `frame` is one zstd frame, and what lists show of it is beside it.
 
-    An empty frame stands for one that the store has.
+    An empty frame stands for one that the store has, and may be without what lists show.
     """
 
     sha256: bytes
     extractor: int
-    title: str
-    language: str
-    words: int
-    tokens: int
-    tokenizer: str
-    confidence: float
-    simhash: int
-    sketch: bytes
-    size: int
-    frame: bytes
+    title: str = ""
+    language: str = ""
+    words: int = 0
+    tokens: int = 0
+    tokenizer: str = ""
+    confidence: float = 0.0
+    simhash: int = 0
+    sketch: bytes = b""
+    size: int = 0
+    frame: bytes = b""
 
 
 class Fetched(NamedTuple):

@@ -81,12 +81,14 @@ class SqliteFrontier:
         heap = self._lanes[lane].heap if lane in self._lanes else None
         return heap[0][2] if heap else None
 
-    def earliest(self, lane: str) -> Place | None:
-        """No place of the lane that waits is before this one; None if none waits."""
+    def precedes(self, lane: str, place: Place) -> bool:
+        """Whether a place of the lane that waits may be before this one."""
         waiting = self._lanes.get(lane)
         if waiting is None:
-            return None
-        return waiting.heap[0][2].place if waiting.heap else waiting.horizon
+            return False
+        if waiting.heap:
+            return waiting.heap[0] < place
+        return waiting.horizon is not None and waiting.horizon < place
 
     def lease(self, lane: str) -> Item:
         """Take that item."""

@@ -235,6 +235,6 @@ class Captures:
 def _capture(row: Row) -> Capture:
     tags = tuple(row[11].split("\n")) if row[11] else ()
     flags = map(bool, row[14:17])
-    document = PackedDocument._make((*row[26:], b"")) if row[26] is not None else None
+    document = None if row[26] is None else PackedDocument(row[26], extractor=row[27], sketch=row[28])
     said = (*row[2:11], tags, *row[12:14], *flags, *row[17:19], _ROLES[row[19]], row[20])
     return Capture._make((*said, row[21:25], row[25], document))

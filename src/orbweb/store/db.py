@@ -319,10 +319,13 @@ class Database:
         return self._connection.execute(query.sql, query.values(values)).rowcount
 
     def many(self, name: str, rows: Sequence[Row]) -> int:
-        """Execute a change for each row; fields in the order of the query's parameters."""
+        """Execute a change for each row; fields in the order of the query's parameters.
+
+        sqlite3 takes the fields of a plain tuple much faster than those of a named one.
+        """
         if not rows:
             return 0
-        return self._connection.executemany(self._queries[name].sql, rows).rowcount
+        return self._connection.executemany(self._queries[name].sql, map(tuple, rows)).rowcount
 
     def moved(self, name: str, /, **values: object) -> None:
         """A guarded state change that must hit exactly one row."""

@@ -372,8 +372,7 @@ SELECT urls.key, visits.kind IS NULL AND (visits.status BETWEEN 200 AND 299 OR v
        visits.canonical, visits.noindex, visits.nofollow, visits.truncated, visits.body_sha256, visits.content_sha256,
        visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size,
        CASE WHEN LENGTH(outlinks.packed) <= :long THEN outlinks.packed END,
-       documents.sha256, documents.extractor, documents.title, documents.language, documents.words, documents.tokens,
-       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size
+       documents.sha256, documents.extractor, documents.sketch
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
 LEFT JOIN outlinks ON outlinks.run_id = visits.run_id AND outlinks.url_id = visits.url_id
