@@ -656,7 +656,7 @@ class Ledger:
         self, item: Item, links: Sequence[Link], page_rule: str | None, rel_rule: str | None
     ) -> list[int]:
         """The ids of what a page links to. The hottest loop there is."""
-        if isinstance(links, EarlierLinks):
+        if type(links) is EarlierLinks:
             return self._inherit(
                 links,
                 lambda link: self._find_links(item, (link,), page_rule, rel_rule)[0],
@@ -679,7 +679,7 @@ class Ledger:
             found = _Found(link.key, link.url, Source.RESOURCE, depth, 0, item)
             return self._find(found, self._frontier.known(link.key))
 
-        if isinstance(resources, EarlierLinks):
+        if type(resources) is EarlierLinks:
             return self._inherit(resources, find)
         return [find(link) for link in resources]
 
@@ -894,7 +894,7 @@ class Ledger:
 
 
 def _flags(links: Sequence[Link]) -> bytes:
-    if isinstance(links, EarlierLinks):
+    if type(links) is EarlierLinks:
         return links.flags
     return bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
 

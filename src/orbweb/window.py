@@ -69,7 +69,7 @@ def bytes_of(digest: Digest) -> int:
 
 
 def _link_bytes(links: Sequence[Link]) -> int:
-    if isinstance(links, EarlierLinks):
+    if type(links) is EarlierLinks:
         return EARLIER_BYTES * len(links)
     texts = [link.key for link in links] + [link.url for link in links if link.url is not link.key]
     return LINK_BYTES * len(links) + TEXT_BYTES * len(texts) + sum(map(len, texts))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from orbweb.cells import guarded, json_value, one_line, utf8
+from orbweb.cells import guarded, json_value, one_line, unbroken, utf8
 from orbweb.outputs.records import COLUMNS, Record
 
 EDGES = ("source", "target", "position")
@@ -69,7 +69,7 @@ def _cell(text: str, raw: bool) -> str:  # noqa: FBT001
 
 def metadata(records: Iterable[Record]) -> bytes:
     """Lines of JSON: the columns by their names, and in the last of them what a discovery says too."""
-    return utf8("".join(map(_json, records)))
+    return utf8(unbroken("".join(map(_json, records))))
 
 
 def _json(record: Record) -> str:

@@ -40,7 +40,8 @@ Name = tuple[str, str]
 class EarlierLinks(Sequence[Link]):
     """Links of a captured page in document order, each spelt as that run found its target first.
 
-    They are made when they are looked at; one who knows the targets by their ids in `run_id` need not look.
+    They are made when they are looked at; one who knows the targets by their ids in `run_id` need not look. Who
+    wants to know compares the type: `isinstance` takes its time with an abstract class.
     """
 
     __slots__ = ("_name", "flags", "run_id", "targets")
@@ -222,8 +223,9 @@ class Captures:
         known, named, last = self._names[run_id], self._named[run_id], first + NAMED_AT_ONCE - 1
         if len(known) > NAMES_KEPT:
             known.clear()
-        named.extend(bytes(max(0, last + 1 - len(named))))
-        for number, key, url in self._db.all("urls_between", run_id=run_id, first=first, last=last):
+        rows = self._db.all("urls_between", run_id=run_id, first=first, last=last)
+        named.extend(bytes(max([0, *(row[0] + 1 - len(named) for row in rows)])))
+        for number, key, url in rows:
             known[number] = key, url or key
             named[number] = 1
 
