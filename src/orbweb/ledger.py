@@ -641,14 +641,14 @@ class Ledger:
         page_rule = self._policy.nofollow_rule(said, item.url)
         rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
         targets: list[int] = []
-        for start in range(0, len(links), PORTION):
-            if start:
+        for at, portion in enumerate(_portions(links)):
+            if at:
                 yield
-            targets += self._find_links(item, links[start : start + PORTION], page_rule, rel_rule)
-        for start in range(0, len(resources), PORTION):
-            if start:
+            targets += self._find_links(item, portion, page_rule, rel_rule)
+        for at, portion in enumerate(_portions(resources)):
+            if at:
                 yield
-            targets += self._find_resources(item, resources[start : start + PORTION])
+            targets += self._find_resources(item, portion)
         flags = _flags(links) + _flags(resources)
         self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
 
@@ -685,8 +685,9 @@ class Ledger:
 
     def _inherit(self, links: EarlierLinks, find: Callable[[Link], int]) -> list[int]:
         """The ids of what an earlier run had found. A target that is followed anyway is looked up once."""
-        heirs = self._heirs.setdefault(links.run_id, array("I"))
-        heirs.extend([0] * (max(links.targets) + 1 - len(heirs)))
+        heirs, last = self._heirs.setdefault(links.run_id, array("I")), max(links.targets)
+        if last >= len(heirs):
+            heirs.extend([0] * (last + 1 - len(heirs)))
         targets = list(map(heirs.__getitem__, links.targets))
         if not all(targets):
             for at in [at for at, target in enumerate(targets) if not target]:
@@ -891,6 +892,12 @@ class Ledger:
         sweep.run()
         self._next_rank = sweep.next_rank
         advance(self._db, self._run_id, self._progress())
+
+
+def _portions(links: Sequence[Link]) -> Sequence[Sequence[Link]]:
+    if len(links) <= PORTION:
+        return (links,) if links else ()
+    return [links[start : start + PORTION] for start in range(0, len(links), PORTION)]
 
 
 def _flags(links: Sequence[Link]) -> bytes:

@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from orbweb.lifecycle import ItemState
-from orbweb.model import Carried, Source, Verdict
+from orbweb.model import Carried, Source
 from orbweb.policy import Candidate, Policy
 from orbweb.store import UrlRow
 from orbweb.store.db import Row
 from orbweb.urls import Resolver, UrlRules
+
+_SOURCES = {source.value: source for source in Source}
+_QUEUED, _SKIPPED, _KNOWN = ItemState.QUEUED.value, ItemState.SKIPPED.value, Carried.KNOWN.value
 
 
 class Recalled(NamedTuple):
@@ -68,37 +71,34 @@ class Recall:
 
     def _row(self, known: Recalled, key: str, url: str) -> UrlRow:
         number = self._ids[key] = len(self._ids) + 1
-        verdict = self._judge(known, key)
+        base, source = self._base(known), _SOURCES[known.source]
+        verdict = self._policy.judge(Candidate(key, known.depth, known.found_hops, base, source))
         rank = None
         if verdict.reason is None:
             rank = self._policy.rank(key, self._next_rank, later=True)
             self._next_rank += 1
             self._policy.admit(key)
         return UrlRow(
-            run_id=0,
-            id=number,
-            key=key,
-            url=None if url == key else url,
-            state=ItemState.QUEUED.value if verdict.reason is None else ItemState.SKIPPED.value,
-            reason=verdict.reason.value if verdict.reason else None,
-            rule=verdict.rule,
-            source=known.source,
-            depth=known.depth,
-            rank=rank,
-            lane=self._lane_of(key),
-            hops=verdict.hops,
-            redirects=known.redirects,
-            base=verdict.base,
-            referrer=self._now.get(known.referrer or 0, self._base(known) + 1),
+            0,
+            number,
+            key,
+            None if url == key else url,
+            _QUEUED if verdict.reason is None else _SKIPPED,
+            verdict.reason.value if verdict.reason else None,
+            verdict.rule,
+            known.source,
+            known.depth,
+            rank,
+            self._lane_of(key),
+            verdict.hops,
+            known.redirects,
+            verdict.base,
+            self._now.get(known.referrer or 0, base + 1),
             kin=bool(known.kin),
-            carried=Carried.KNOWN.value,
+            carried=_KNOWN,
             found_hops=known.found_hops,
-            found_base=self._base(known),
+            found_base=base,
         )
-
-    def _judge(self, known: Recalled, key: str) -> Verdict:
-        found = Candidate(key, known.depth, known.found_hops, self._base(known), Source(known.source))
-        return self._policy.judge(found)
 
     def _base(self, known: Recalled) -> int:
         """The base URL of the page that led to it; the first one where that is no base URL any more."""

@@ -65,11 +65,12 @@ class Slot:
 
 def bytes_of(digest: Digest) -> int:
     """What a result takes in memory while it waits for its turn."""
-    return len(digest.blob.frame) + sum(map(_link_bytes, (digest.parsed.links, digest.parsed.resources)))
+    parsed = digest.parsed
+    return len(digest.blob.frame) + _link_bytes(parsed.links) + _link_bytes(parsed.resources)
 
 
 def _link_bytes(links: Sequence[Link]) -> int:
-    if type(links) is EarlierLinks:
+    if type(links) is EarlierLinks or not links:
         return EARLIER_BYTES * len(links)
     texts = [link.key for link in links] + [link.url for link in links if link.url is not link.key]
     return LINK_BYTES * len(links) + TEXT_BYTES * len(texts) + sum(map(len, texts))

@@ -240,20 +240,20 @@ class HttpFetcher:
     def _done(self, curl: pycurl.Curl, code: int, message: str) -> None:
         transfer = self._active.pop(curl)
         answer = self._answer(transfer, code, message)
-        self._tell_proxies(transfer, answer)
-        self._egress.identity.heard(transfer.url, transfer.set_cookies)
+        if transfer.route.proxy is not None:
+            self._tell_proxies(transfer, transfer.route.proxy, answer)
+        if transfer.set_cookies:
+            self._egress.identity.heard(transfer.url, transfer.set_cookies)
         self._multi.remove_handle(curl)
         transfer.forget()
         self._idle.append(transfer)
         self._listener.answered(transfer.ticket, answer)
 
-    def _tell_proxies(self, transfer: Transfer, answer: Fetched | Failed) -> None:
+    def _tell_proxies(self, transfer: Transfer, proxy: Proxy, answer: Fetched | Failed) -> None:
         """A proxy that says it cannot reach the site (5xx) works; failures before the request are its own."""
-        proxy = transfer.route.proxy
-        if proxy is not None:
-            failed = isinstance(answer, Failed) and answer.kind is FailKind.PROXY
-            says = transfer.curl.getinfo(pycurl.HTTP_CONNECTCODE) if failed else 0
-            self._egress.proxies.report(proxy, ok=not failed or says >= 500)
+        failed = isinstance(answer, Failed) and answer.kind is FailKind.PROXY
+        says = transfer.curl.getinfo(pycurl.HTTP_CONNECTCODE) if failed else 0
+        self._egress.proxies.report(proxy, ok=not failed or says >= 500)
 
     def _answer(self, transfer: Transfer, code: int, message: str) -> Fetched | Failed:
         proxy = transfer.route.proxy
