@@ -31,6 +31,10 @@ WAL_PROBE_S = 0.01
 
 Row = tuple[Any, ...]
 
+# sqlite3 looks for an adapter of every value that is no int, float or str, and longest where there is none.
+for _kind in (type(None), bool, bytes):
+    sqlite3.register_adapter(_kind, lambda value: value)
+
 _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z_0-9]*)")
 
 
