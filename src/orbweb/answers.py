@@ -6,6 +6,7 @@ Pure: a function of the answer, of how often the place was tried, and of where i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from orbweb import urls
 from orbweb.digest import is_css, is_html
@@ -38,16 +39,14 @@ class Follow:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """A page, or something a page loads: digest its body."""
 
     body: bytes
     is_page: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Reread:
+class Reread(NamedTuple):
     """The server has what was captured before: digest that."""
 
     capture: Capture
@@ -58,8 +57,7 @@ class Anew:
     """The server did not understand the conditions of the request: ask without any."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settle:
+class Settle(NamedTuple):
     """The place is done. A redirect to another key carries its target."""
 
     answer: Fetched | Failed | Refused

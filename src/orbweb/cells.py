@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -40,20 +41,27 @@ def one_line(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _BREAKS.sub(" ", text)
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+def json_value(value: str | int | None) -> str:
+    """A text, a number, a truth or nothing as JSON."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if value is None:
+        return "null"
+    return str(value) if value is not True and value is not False else str(value).lower()
 
 
-def compact_json(record: Mapping[str, Any]) -> str:
-    """JSON with no blanks and no character that ends a line."""
-    return _unbroken(_encode(record))
+def compact_json(record: Mapping[str, str | int | None]) -> str:
+    """A JSON object with no blanks and no character that ends a line; its names need no escapes."""
+    return unbroken("{" + ",".join([f'"{name}":{json_value(value)}' for name, value in record.items()]) + "}")
 
 
 def json_line(record: Mapping[str, Any]) -> bytes:
     """One line of JSON, with no other character in it that some reader takes for the end of a line."""
-    return utf8(_unbroken(json.dumps(record, ensure_ascii=False)) + "\n")
+    return utf8(unbroken(json.dumps(record, ensure_ascii=False)) + "\n")
 
 
-def _unbroken(text: str) -> str:
+def unbroken(text: str) -> str:
+    """JSON without the characters, other than its own line ends, that some reader takes for the end of a line."""
     if text.isascii():
         return text
     return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085")

@@ -239,9 +239,9 @@ class Engine:
         if isinstance(answer, Fetched):
             self._heed(answer, left_at)
         self.wake()
-        self._errands.answered(ticket, answer)
         slot = self._window.get(ticket)
         if slot is None:
+            self._errands.answered(ticket, answer)
             return
         slot.under_way = False
         slot.fetched_at = self._clock()
@@ -326,7 +326,7 @@ class Engine:
 
     def _queue(self, slot: Slot) -> None:
         slot.timer = None
-        self._dispatcher.add(slot.ticket, urls.site(slot.asked[-1]), slot.item.place)
+        self._dispatcher.add(slot.ticket, urls.site(slot.asked[-1]), slot.place)
         self.wake()
 
     # What earlier runs captured.
@@ -446,8 +446,7 @@ class Engine:
         head = self._window.head(lane)
         if head is None or head.outcome is None or self._ledger.settles(lane):
             return None
-        earliest = self._frontier.earliest(lane)
-        return None if earliest is not None and earliest < head.item.place else head
+        return None if self._frontier.precedes(lane, head.place) else head
 
     def _flush(self) -> None:
         """Begin to write the group, if the one before is written and no page is in the middle of its commit."""
@@ -514,8 +513,7 @@ class Engine:
         if head is None or head.outcome is not None or head.under_way or head.ticket in self._digesting:
             self._head = None
             return None
-        earliest = self._frontier.earliest("")
-        return None if earliest is not None and earliest < head.item.place else head
+        return None if self._frontier.precedes("", head.place) else head
 
     def _stall(self, site: str, now: int) -> int:
         wait = max(self._dispatcher.wait_for(site), round(self._settings.defer_s * politeness.SECOND))
@@ -577,7 +575,7 @@ class Engine:
         if item is None or not self._ledger.is_ripe(item):
             return False
         head = self._window.head(lane)
-        is_head = head is None or item.place < head.item.place
+        is_head = head is None or item.place < head.place
         if self._settings.by_level and not self._is_begun(item, head):
             return False
         if not self._has_room(item, is_head=is_head):
@@ -765,6 +763,6 @@ def _asked_about(slot: Slot) -> Capture | None:
 
 def _wanted(slot: Slot, resources: Resources) -> Want:
     want = WANTED[resources]
-    return (
-        want if _asked_about(slot) is None or slot.offer is None else want._replace(unless=slot.offer.validators)
-    )
+    if slot.offer is None or _asked_about(slot) is None:
+        return want
+    return Want(want.any_type, want.styles, want.most, want.cut, slot.offer.validators)

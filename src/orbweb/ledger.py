@@ -9,6 +9,7 @@ part of a page. Never waits and never fetches.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -66,6 +67,7 @@ from orbweb.store import (
     visits,
 )
 from orbweb.store.blobs import BodyStore
+from orbweb.store.captures import EarlierLinks
 from orbweb.store.db import Database
 from orbweb.store.hashes import REMEMBERED, SeenHashes
 from orbweb.store.runs import Base, Crawl, Run
@@ -169,6 +171,7 @@ class Ledger:
         self._traps = Traps(
             run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None
         )
+        self._heirs: dict[int, array[int]] = {}
         self._settling: dict[str, Iterator[None]] = {}
         self._freed: set[str] = set()
         self._writing = 0
@@ -188,6 +191,7 @@ class Ledger:
     def _read_books(self) -> None:
         """Rows were changed in the database: know them as they are there."""
         self._count_rows()
+        self._heirs.clear()
         self._frontier.reload()
 
     def _begin_group(self) -> None:
@@ -262,7 +266,8 @@ class Ledger:
 
     def _settle(self, item: Item, outcome: Outcome) -> Iterator[None]:
         failpoint("page_settled")
-        item = item._replace(hops=self._hops_now(item))
+        if item.hops:
+            item = item._replace(hops=self._hops_now(item))
         answer = outcome.answer
         if isinstance(answer, Refused):
             self._refuse(item, answer)
@@ -433,7 +438,7 @@ class Ledger:
 
     def _hops_now(self, item: Item) -> int:
         """A shorter path may have been found since the item was leased."""
-        known = self._frontier.known(item.key) if item.hops else None
+        known = self._frontier.known(item.key)
         return known.hops if known else item.hops
 
     def _count(self, old: Tally | None, new: Tally, number: int = 1) -> None:
@@ -442,16 +447,15 @@ class Ledger:
                 tallies[old] -= number
             tallies[new] += number
 
-    def _close(
-        self, item: Item, state: ItemState, tally: Tally, *, reason: str | None = None, rule: str | None = None
-    ) -> None:
+    def _close(self, item: Item, tally: Tally, *, reason: str | None = None, rule: str | None = None) -> None:
         self._frontier.settled(item)
-        self._group.settled.append(SettleRow(state.value, reason, rule, self._run_id, item.id))
+        self._group.settled.append(SettleRow(tally[0], reason, rule, self._run_id, item.id))
         self._count(QUEUED, tally)
         self._queued_by_base[item.base] -= 1
 
     def _refuse(self, item: Item, refused: Refused) -> None:
         reason = refused.reason.value
+        self._heirs.clear()
         self._frontier.settled(item)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
         self._group.changes.append(("refuse_url", RefuseRow(reason, refused.rule, self._run_id, item.id)))
@@ -459,14 +463,14 @@ class Ledger:
         self._queued_by_base[item.base] -= 1
 
     def _fail(self, item: Item, outcome: Outcome, kind: FailKind, error: str) -> None:
-        self._close(item, ItemState.FAILED, FAILED)
+        self._close(item, FAILED)
         self.crawl_failed += 1
         self._record(item, outcome, kind=kind, error=error)
 
     def _visit(
         self, item: Item, outcome: Outcome, *, role: Role = Role.NONE, redirect_to: int | None = None
     ) -> None:
-        self._close(item, ItemState.VISITED, VISITED)
+        self._close(item, VISITED)
         self.crawl_visited += 1
         self._record(item, outcome, role=role, redirect_to=redirect_to)
 
@@ -480,10 +484,18 @@ class Ledger:
         role: Role = Role.NONE,
         redirect_to: int | None = None,
     ) -> None:
-        row = visits.visit_row(item, outcome, kind=kind, error=error, role=role, redirect_to=redirect_to)
-        self._group.visits.append(
-            row._replace(run_id=self._run_id, number=self._next_visit, crawl_id=self._crawl_id)
+        row = visits.visit_row(
+            item,
+            outcome,
+            run_id=self._run_id,
+            number=self._next_visit,
+            crawl_id=self._crawl_id,
+            kind=kind,
+            error=error,
+            role=role,
+            redirect_to=redirect_to,
         )
+        self._group.visits.append(row)
         self._next_visit += 1
         self._crawl_bytes += row.bytes
         self.reused += row.reuse is not None
@@ -568,7 +580,7 @@ class Ledger:
     def _leave_out(self, item: Item, rule: str) -> None:
         """The page was fetched and asks not to be kept. That is final: no better path can change it."""
         reason = SkipReason.NOINDEX.value
-        self._close(item, ItemState.SKIPPED, skipped(reason), reason=reason, rule=rule)
+        self._close(item, skipped(reason), reason=reason, rule=rule)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
 
     def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> Role:
@@ -629,21 +641,26 @@ class Ledger:
         page_rule = self._policy.nofollow_rule(said, item.url)
         rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
         targets: list[int] = []
-        for start in range(0, len(links), PORTION):
-            if start:
+        for at, portion in enumerate(_portions(links)):
+            if at:
                 yield
-            targets += self._find_links(item, links[start : start + PORTION], page_rule, rel_rule)
-        for start in range(0, len(resources), PORTION):
-            if start:
+            targets += self._find_links(item, portion, page_rule, rel_rule)
+        for at, portion in enumerate(_portions(resources)):
+            if at:
                 yield
-            targets += self._find_resources(item, resources[start : start + PORTION])
-        flags = bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in (*links, *resources)])
+            targets += self._find_resources(item, portion)
+        flags = _flags(links) + _flags(resources)
         self._group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
 
     def _find_links(
         self, item: Item, links: Sequence[Link], page_rule: str | None, rel_rule: str | None
     ) -> list[int]:
         """The ids of what a page links to. The hottest loop there is."""
+        if type(links) is EarlierLinks:
+            return self._inherit(
+                links,
+                lambda link: self._find_links(item, (link,), page_rule, rel_rule)[0],
+            )
         recall, targets = self._frontier.known, []
         for link in links:
             known = recall(link.key)
@@ -657,8 +674,29 @@ class Ledger:
 
     def _find_resources(self, item: Item, resources: Sequence[Link]) -> list[int]:
         depth = item.depth + (item.source is not Source.RESOURCE)
-        loaded = [_Found(link.key, link.url, Source.RESOURCE, depth, 0, item) for link in resources]
-        return [self._find(found, self._frontier.known(found.key)) for found in loaded]
+
+        def find(link: Link) -> int:
+            found = _Found(link.key, link.url, Source.RESOURCE, depth, 0, item)
+            return self._find(found, self._frontier.known(link.key))
+
+        if type(resources) is EarlierLinks:
+            return self._inherit(resources, find)
+        return [find(link) for link in resources]
+
+    def _inherit(self, links: EarlierLinks, find: Callable[[Link], int]) -> list[int]:
+        """The ids of what an earlier run had found. A target that is followed anyway is looked up once."""
+        heirs, last = self._heirs.setdefault(links.run_id, array("I")), max(links.targets)
+        if last >= len(heirs):
+            heirs.extend([0] * (last + 1 - len(heirs)))
+        targets = list(map(heirs.__getitem__, links.targets))
+        if not all(targets):
+            for at in [at for at, target in enumerate(targets) if not target]:
+                link = links[at]
+                targets[at] = find(link)
+                known = self._frontier.known(link.key)
+                if known is not None and not known.hops and known.reason is None:
+                    heirs[links.targets[at]] = known.id
+        return targets
 
     def _find(self, found: _Found, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
@@ -818,10 +856,12 @@ class Ledger:
         self.flush()
         with self._db.transaction():
             self.scope_fixed = True
-            if self._has_moved():
+            moved = self._has_moved()
+            if moved:
                 self._judge_again()
             advance(self._db, self._run_id, self._progress())
-        self._read_books()
+        if moved:
+            self._read_books()
 
     def _has_moved(self) -> bool:
         """Whether something was judged by another scope than there is now."""
@@ -852,6 +892,18 @@ class Ledger:
         sweep.run()
         self._next_rank = sweep.next_rank
         advance(self._db, self._run_id, self._progress())
+
+
+def _portions(links: Sequence[Link]) -> Sequence[Sequence[Link]]:
+    if len(links) <= PORTION:
+        return (links,) if links else ()
+    return [links[start : start + PORTION] for start in range(0, len(links), PORTION)]
+
+
+def _flags(links: Sequence[Link]) -> bytes:
+    if type(links) is EarlierLinks:
+        return links.flags
+    return bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
 
 
 def _is_better(found: _Found, known: Known, *, forced: bool) -> bool:

@@ -6,6 +6,7 @@ field here. Records that are made once a page or a link are named tuples: those 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -164,15 +165,14 @@ class Directives:
     nofollow: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """What one parse of a page gives; links in document order, each key once.
 
     `truncated` says that there were more links or resources than a page may have.
     """
 
-    links: tuple[Link, ...] = ()
-    resources: tuple[Link, ...] = ()
+    links: Sequence[Link] = ()
+    resources: Sequence[Link] = ()
     title: str = ""
     canonical: str | None = None
     directives: Directives = Directives()
@@ -218,21 +218,21 @@ class Document:
 class PackedDocument(NamedTuple):
     """A document as the store keeps it: `frame` is one zstd frame, and what lists show of it is beside it.
 
-    An empty frame stands for one that the store has.
+    An empty frame stands for one that the store has, and may be without what lists show.
     """
 
     sha256: bytes
     extractor: int
-    title: str
-    language: str
-    words: int
-    tokens: int
-    tokenizer: str
-    confidence: float
-    simhash: int
-    sketch: bytes
-    size: int
-    frame: bytes
+    title: str = ""
+    language: str = ""
+    words: int = 0
+    tokens: int = 0
+    tokenizer: str = ""
+    confidence: float = 0.0
+    simhash: int = 0
+    sketch: bytes = b""
+    size: int = 0
+    frame: bytes = b""
 
 
 class Fetched(NamedTuple):
@@ -256,7 +256,8 @@ class Capture(NamedTuple):
     """What an earlier run captured of a key: the answer without its body, and where the body lies.
 
     `url` is the one that was answered. `location` is that of `store.blobs`: segment, offset, length and size. What
-    is no page, and was not kept, has no body.
+    is no page, and was not kept, has no body. `packed` is the record of its links unless that is long, `document`
+    what was read out of its page, without the frame.
     """
 
     run_id: int
@@ -279,6 +280,8 @@ class Capture(NamedTuple):
     role: Role
     fetched_at: int
     location: tuple[int | None, int | None, int, int]
+    packed: bytes | None = None
+    document: PackedDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from orbweb import urls
 from orbweb.lifecycle import ItemState
-from orbweb.model import Carried, Source, Verdict
+from orbweb.model import Carried, Source
 from orbweb.policy import Candidate, Policy
 from orbweb.store import UrlRow
 from orbweb.store.db import Row
-from orbweb.urls import UrlRules
+from orbweb.urls import Resolver, UrlRules
+
+_SOURCES = {source.value: source for source in Source}
+_QUEUED, _SKIPPED, _KNOWN = ItemState.QUEUED.value, ItemState.SKIPPED.value, Carried.KNOWN.value
 
 
 class Recalled(NamedTuple):
@@ -47,7 +49,7 @@ class Recall:
     ) -> None:
         self._policy = policy
         self._moved = moved
-        self._rules = rules
+        self._resolver = Resolver(rules)
         self._lane_of = lane_of
         self._ids = {row.key: row.id for row in bases}
         policy.recount(self._ids)
@@ -58,47 +60,45 @@ class Recall:
         """The rows of what was known, in the order of their places; run ids are 0."""
         found = []
         for known in map(Recalled._make, earlier):
-            target = urls.target(known.url, rules=self._rules)
-            if target is None:
+            page = self._resolver.page(known.url)
+            if page is None:
                 continue
-            if target.key not in self._ids:
-                found.append(self._row(known, target.key, target.url))
-            self._now[known.id] = self._ids[target.key]
+            key, url = page.own
+            if key not in self._ids:
+                found.append(self._row(known, key, url))
+            self._now[known.id] = self._ids[key]
         return found
 
     def _row(self, known: Recalled, key: str, url: str) -> UrlRow:
         number = self._ids[key] = len(self._ids) + 1
-        verdict = self._judge(known, key)
+        base, source = self._base(known), _SOURCES[known.source]
+        verdict = self._policy.judge(Candidate(key, known.depth, known.found_hops, base, source))
         rank = None
         if verdict.reason is None:
             rank = self._policy.rank(key, self._next_rank, later=True)
             self._next_rank += 1
             self._policy.admit(key)
         return UrlRow(
-            run_id=0,
-            id=number,
-            key=key,
-            url=None if url == key else url,
-            state=ItemState.QUEUED.value if verdict.reason is None else ItemState.SKIPPED.value,
-            reason=verdict.reason.value if verdict.reason else None,
-            rule=verdict.rule,
-            source=known.source,
-            depth=known.depth,
-            rank=rank,
-            lane=self._lane_of(key),
-            hops=verdict.hops,
-            redirects=known.redirects,
-            base=verdict.base,
-            referrer=self._now.get(known.referrer or 0, self._base(known) + 1),
+            0,
+            number,
+            key,
+            None if url == key else url,
+            _QUEUED if verdict.reason is None else _SKIPPED,
+            verdict.reason.value if verdict.reason else None,
+            verdict.rule,
+            known.source,
+            known.depth,
+            rank,
+            self._lane_of(key),
+            verdict.hops,
+            known.redirects,
+            verdict.base,
+            self._now.get(known.referrer or 0, base + 1),
             kin=bool(known.kin),
-            carried=Carried.KNOWN.value,
+            carried=_KNOWN,
             found_hops=known.found_hops,
-            found_base=self._base(known),
+            found_base=base,
         )
-
-    def _judge(self, known: Recalled, key: str) -> Verdict:
-        found = Candidate(key, known.depth, known.found_hops, self._base(known), Source(known.source))
-        return self._policy.judge(found)
 
     def _base(self, known: Recalled) -> int:
         """The base URL of the page that led to it; the first one where that is no base URL any more."""

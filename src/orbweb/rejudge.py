@@ -371,7 +371,7 @@ def _ways(db: Database, run: Run, rules: Rules) -> bytearray:
     ways = bytearray(run.next_url)
     for packed, page_says in db.each("link_records", run_id=run.id):
         page_followed = not (page_says and rules.obey_directives)
-        for target, flag in outlinks.edges(packed):
+        for target, flag in zip(*outlinks.edges(packed), strict=True):
             followed = page_followed and (rules.follow_nofollow_links or not flag & outlinks.NOFOLLOW)
             ways[target] |= _FOLLOWED | _LINKED if followed else _LINKED
     return ways

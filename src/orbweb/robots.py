@@ -85,12 +85,14 @@ class Robots:
 
     def refusal(self, url: str) -> str | None:
         """The line that forbids this URL, None if it is allowed: by its letters and by their meaning."""
+        if self._spelled.is_empty:
+            return None
         path = _path(url)
         if path == "/robots.txt":
             return None
         if not path.isascii():
             path = path.encode("utf-8", "replace").decode("latin-1")
-        spelled = _TRIPLET.sub(_letter, path)
+        spelled = _TRIPLET.sub(_letter, path) if "%" in path else path
         settled = _settle(path)
         found = self._spelled.refusal(spelled)
         if found is None and (settled != spelled or self._settled is not self._spelled):
@@ -148,6 +150,10 @@ class _Table:
     prefixes: dict[str, _Pattern]
     lengths: tuple[int, ...]
     starred: tuple[_Pattern, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.exact or self.prefixes or self.starred)
 
     def refusal(self, path: str) -> str | None:
         found = self._deciding(path)

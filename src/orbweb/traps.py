@@ -137,6 +137,8 @@ def _split(key: str) -> tuple[str, str, str]:
 
 def _repeats(path: str) -> bool:
     """Whether the parts of a path are too many, or some come again so often that they may be without end."""
+    if path.count("/") < REPEATS:
+        return False
     parts = path.split("/")
     again = len(parts) - len(set(parts))
     return len(parts) > MAX_SEGMENTS or (again >= REPEATS - 1 and _REPEATED(path) is not None)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import ada_url
@@ -32,6 +33,8 @@ MAX_URL = 8_192
 """Characters of the longest URL that is one. Servers refuse longer ones; hostile pages fill memory with them."""
 
 _HTTP = ("http://", "https://")
+_AUTHORITY = 8
+"""A slash from here on ends the host of a key."""
 _PORTS = {"http": 80, "https": 443}
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -158,13 +161,18 @@ def split(key: str) -> Parts:
 
 def path(key: str) -> str:
     """The path of a key, as in its parts; the only one that is needed for every link."""
-    return "/" + key.partition("://")[2].partition("/")[2].partition("?")[0]
+    return key[key.index("/", _AUTHORITY) :].partition("?")[0]
 
 
 def site(key: str) -> str:
     """The `host:port` whose server answers for this key: the unit of politeness."""
-    scheme, _, rest = key.partition("://")
-    host, port = _host_port(rest.partition("/")[0])
+    return _site(key[: key.index("/", _AUTHORITY)])
+
+
+@lru_cache(maxsize=4096)
+def _site(origin: str) -> str:
+    scheme, _, authority = origin.partition("://")
+    host, port = _host_port(authority)
     return f"{host}:{port or _PORTS[scheme]}"
 
 
@@ -178,7 +186,12 @@ def scope(key: str) -> str:
 
 def scope_site(key: str) -> str:
     """The site a scope compares: as `site`, but the default ports of http and https are one and not shown."""
-    host, port = _host_port(key.partition("://")[2].partition("/")[0])
+    return _scope_site(key[: key.index("/", _AUTHORITY)])
+
+
+@lru_cache(maxsize=4096)
+def _scope_site(origin: str) -> str:
+    host, port = _host_port(origin.partition("://")[2])
     return host if port in ("", "80", "443") else f"{host}:{port}"
 
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import Counter
+from collections.abc import Sequence
 
-from orbweb.model import Digest, Fetched, Item, Outcome, Place, Reuse
+from orbweb.model import Digest, Fetched, Item, Link, Outcome, Place, Reuse
 from orbweb.reuse import Offer
+from orbweb.store.captures import EarlierLinks
 
 LINK_BYTES = 88
 TEXT_BYTES = 49
 """What a link takes besides its texts, and what a text takes besides its characters."""
+EARLIER_BYTES = 16
+"""What a link takes that is known by its id."""
 
 
 class Slot:
@@ -31,6 +35,7 @@ class Slot:
         "looked",
         "offer",
         "outcome",
+        "place",
         "reuse",
         "ticket",
         "timer",
@@ -41,6 +46,7 @@ class Slot:
 
     def __init__(self, item: Item, ticket: int) -> None:
         self.item = item
+        self.place = item.place
         self.ticket = ticket
         self.asked: tuple[str, ...] = (item.url,)
         self.tries = 0
@@ -59,9 +65,15 @@ class Slot:
 
 def bytes_of(digest: Digest) -> int:
     """What a result takes in memory while it waits for its turn."""
-    links = (*digest.parsed.links, *digest.parsed.resources)
+    parsed = digest.parsed
+    return len(digest.blob.frame) + _link_bytes(parsed.links) + _link_bytes(parsed.resources)
+
+
+def _link_bytes(links: Sequence[Link]) -> int:
+    if type(links) is EarlierLinks or not links:
+        return EARLIER_BYTES * len(links)
     texts = [link.key for link in links] + [link.url for link in links if link.url is not link.key]
-    return len(digest.blob.frame) + LINK_BYTES * len(links) + TEXT_BYTES * len(texts) + sum(map(len, texts))
+    return LINK_BYTES * len(links) + TEXT_BYTES * len(texts) + sum(map(len, texts))
 
 
 class Window:
@@ -88,7 +100,7 @@ class Window:
     def add(self, slot: Slot) -> None:
         self._slots[slot.ticket] = slot
         self.by_base[slot.item.base] += 1
-        heapq.heappush(self._lanes.setdefault(slot.item.lane, []), (slot.item.place, slot.ticket))
+        heapq.heappush(self._lanes.setdefault(slot.item.lane, []), (slot.place, slot.ticket))
 
     def hold(self, slot: Slot) -> None:
         """The slot has its outcome, which takes memory until it is committed."""
@@ -107,11 +119,11 @@ class Window:
         """The latest place of the lane, or of one base URL in it."""
         slots = [self._slots[ticket] for _, ticket in self._lanes.get(lane, ())]
         fitting = [slot for slot in slots if base is None or slot.item.base == base]
-        return max(fitting, key=lambda slot: slot.item.place, default=None)
+        return max(fitting, key=lambda slot: slot.place, default=None)
 
     def remove(self, slot: Slot) -> None:
         lane = slot.item.lane
-        self._lanes[lane].remove((slot.item.place, slot.ticket))
+        self._lanes[lane].remove((slot.place, slot.ticket))
         heapq.heapify(self._lanes[lane])
         self._forget(slot.ticket, lane)
 

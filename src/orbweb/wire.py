@@ -72,7 +72,7 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         document and [document.sha256.hex(), *document[1:-3], document.sketch.hex(), document.size],
     ]
     meta = json.dumps(facts).encode()
-    links = parsed.links + parsed.resources
+    links = (*parsed.links, *parsed.resources)
     keys = "\n".join([link.key for link in links]).encode()
     urls = "\n".join(["" if link.url == link.key else link.url for link in links]).encode()
     flags = bytes([FLAGS[link.kind, link.nofollow] for link in links])

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from orbweb.store import (
     runs,
     skipped,
 )
-from orbweb.store.db import SCHEMA_VERSION, Database, load_queries
+from orbweb.store.db import SCHEMA_VERSION, Database, load_queries, moment
 from orbweb.store.runs import Base, Project, Run
 
 NOW = 1_700_000_000_000_000
@@ -677,6 +678,14 @@ def test_a_row_has_the_fields_of_its_query_in_order(row: Any, query: str) -> Non
 )
 def test_rows_that_are_plain_tuples_have_the_order_of_their_query(query: str, fields: str) -> None:
     assert QUERIES[query].params == tuple(fields.split())
+
+
+@pytest.mark.parametrize(
+    "instant", [0, 999_999, 1_763_285_400_123_456, 1_763_285_400_999_999, 253_402_300_799_000_001]
+)
+def test_an_instant_is_told_to_the_millisecond(instant: int) -> None:
+    exact = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)
+    assert moment(instant) == exact.isoformat(timespec="milliseconds")
 
 
 def test_every_query_compiles_is_used_and_says_why(db: Database) -> None:

@@ -16,6 +16,10 @@ import orbweb
 from harness import Cli
 from orbweb.errors import UsageError
 from orbweb.library import CrawlResult, Workspace
+from orbweb.store import outlinks
+from orbweb.store.captures import Captures
+from orbweb.store.runs import Manner, Run
+from orbweb.workspace import Workspace as Directory
 from servers.graph import GraphSite
 from servers.site import Answer, Server, StaticSite, Validated, html, redirect, serve
 
@@ -269,6 +273,52 @@ def test_an_unchanged_site_is_the_same_with_any_number_of_workers(
     first = {line[1]: line[3:5] for line in manifest(copy, 1)}
     assert {line[1]: line[3:5] for line in manifest(copy)} == first
     assert gone(copy) == {}
+
+
+def edges(workspace: Path, run: int) -> dict[str, list[tuple[str, str, bool]]]:
+    """What each page of a run links to and loads, by keys, in the order of the page."""
+    with closing(sqlite3.connect(workspace / "orbweb.db")) as db:
+        keys = dict(db.execute("SELECT id, key FROM urls WHERE run_id = ?", [run]))
+        records = db.execute("SELECT url_id, packed FROM outlinks WHERE run_id = ?", [run]).fetchall()
+    return {
+        keys[page]: [(keys[edge.target], edge.kind, edge.nofollow) for edge in outlinks.unpack(packed)]
+        for page, packed in records
+    }
+
+
+@pytest.mark.parametrize("order", ["number", "-number", "number * 7919 % 127"])
+def test_a_capture_is_the_same_in_whatever_order_they_are_asked_for(
+    graph: tuple[Server, Path, Path], copy: Path, order: str
+) -> None:
+    keys = f"SELECT key FROM urls JOIN visits ON url_id = id ORDER BY {order}"
+    with closing(Directory(copy)) as space, closing(sqlite3.connect(copy / "orbweb.db")) as db:
+        run = space.run("site")
+        found = captures(space, run)
+        asked = [key for (key,) in db.execute(keys)]
+        for key in [*asked, f"{graph[0].url}never-seen", *asked[:9]]:
+            assert found.find(key) == captures(space, run).find(key)
+
+
+def captures(space: Directory, run: Run) -> Captures:
+    return space.captures(run, Manner(None, None), 1, only=run.id)
+
+
+def test_unchanged_pages_have_the_links_they_had(graph: tuple[Server, Path, Path]) -> None:
+    assert len(edges(graph[2], 1)) > 60
+    assert edges(graph[2], 2) == edges(graph[2], 1)
+
+
+def test_links_to_what_is_not_there_make_the_page_be_fetched_again(
+    pages: dict[str, Answer], server: Server, tmp_path: Path
+) -> None:
+    crawl(tmp_path, server.url)
+    lost, far = outlinks.pack([2, 3, 400], bytes(3)), outlinks.pack([2**32 - 1], bytes(1))
+    with closing(sqlite3.connect(tmp_path / "orbweb.db")) as db, db:
+        db.execute("UPDATE outlinks SET packed = ? WHERE url_id = 1", [lost])
+        db.execute("UPDATE outlinks SET packed = ? WHERE url_id = 2", [far])
+    again = recrawl(tmp_path)
+    assert (again.visited, again.not_modified) == (len(pages), len(pages) - 2)
+    assert visited(tmp_path) == visited(tmp_path, 1)
 
 
 @pytest.mark.parametrize("fault", ["run_created:1", "rows_written:3", "crawl_ended:1", "page_settled:60"])

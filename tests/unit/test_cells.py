@@ -61,6 +61,24 @@ def test_a_line_of_json_is_one_line(etag: str, title: str) -> None:
     assert found["metadata"]["status_code"] == 200
 
 
+VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
+
+
+@given(st.lists(st.lists(VALUES, min_size=1, max_size=4), max_size=4))
+def test_a_table_is_what_a_writer_of_csv_makes(rows: list[list[str | int | None]]) -> None:
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").writerows(rows)
+    assert lines.table(rows) == cells.utf8(text.getvalue())
+
+
+@given(st.dictionaries(st.sampled_from(COLUMNS), VALUES))
+def test_a_compact_object_is_what_json_makes_and_one_line(values: dict[str, str | int | None]) -> None:
+    told = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    assert cells.compact_json(values) == cells.unbroken(told)
+    assert json.loads(cells.compact_json(values)) == values
+    assert len(cells.compact_json(values).splitlines()) == 1
+
+
 @given(st.lists(st.text(max_size=20), max_size=5), st.text(max_size=20))
 def test_edges_read_back(targets: list[str], source: str) -> None:
     data = lines.edges([(lines.cell(source), [lines.cell(target) for target in targets])])

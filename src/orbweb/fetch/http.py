@@ -86,6 +86,7 @@ class HttpFetcher:
         self._epoll = select.epoll()
         self._watched: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = 0.0
         self._due: float | None = None
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
@@ -207,17 +208,21 @@ class HttpFetcher:
             return
         self._due = self._loop.time() + timeout_ms / 1000
         if self._timer is not None:
-            if self._timer.when() <= self._due:
+            if self._rings_at <= self._due:
                 return
             self._timer.cancel()
-        self._timer = self._loop.call_at(self._due, self._on_timer)
+        self._ring(self._due)
+
+    def _ring(self, due: float) -> None:
+        self._rings_at = due
+        self._timer = self._loop.call_at(due, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
         if self._due is None:
             return
         if self._due > self._loop.time():
-            self._timer = self._loop.call_at(self._due, self._on_timer)
+            self._ring(self._due)
             return
         self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         self._collect()
@@ -235,20 +240,20 @@ class HttpFetcher:
     def _done(self, curl: pycurl.Curl, code: int, message: str) -> None:
         transfer = self._active.pop(curl)
         answer = self._answer(transfer, code, message)
-        self._tell_proxies(transfer, answer)
-        self._egress.identity.heard(transfer.url, transfer.set_cookies)
+        if transfer.route.proxy is not None:
+            self._tell_proxies(transfer, transfer.route.proxy, answer)
+        if transfer.set_cookies:
+            self._egress.identity.heard(transfer.url, transfer.set_cookies)
         self._multi.remove_handle(curl)
         transfer.forget()
         self._idle.append(transfer)
         self._listener.answered(transfer.ticket, answer)
 
-    def _tell_proxies(self, transfer: Transfer, answer: Fetched | Failed) -> None:
+    def _tell_proxies(self, transfer: Transfer, proxy: Proxy, answer: Fetched | Failed) -> None:
         """A proxy that says it cannot reach the site (5xx) works; failures before the request are its own."""
-        proxy = transfer.route.proxy
-        if proxy is not None:
-            failed = isinstance(answer, Failed) and answer.kind is FailKind.PROXY
-            says = transfer.curl.getinfo(pycurl.HTTP_CONNECTCODE) if failed else 0
-            self._egress.proxies.report(proxy, ok=not failed or says >= 500)
+        failed = isinstance(answer, Failed) and answer.kind is FailKind.PROXY
+        says = transfer.curl.getinfo(pycurl.HTTP_CONNECTCODE) if failed else 0
+        self._egress.proxies.report(proxy, ok=not failed or says >= 500)
 
     def _answer(self, transfer: Transfer, code: int, message: str) -> Fetched | Failed:
         proxy = transfer.route.proxy
@@ -280,18 +285,18 @@ class HttpFetcher:
     def _fetched(self, transfer: Transfer, wire_bytes: int) -> Fetched:
         headers = transfer.found
         return Fetched(
-            url=transfer.url,
-            status=transfer.curl.getinfo(pycurl.RESPONSE_CODE),
-            body=b"".join(transfer.chunks) if transfer.wanted else None,
-            content_type=headers.get(b"content-type"),
-            location=headers.get(b"location"),
-            etag=headers.get(b"etag"),
-            last_modified=headers.get(b"last-modified"),
-            wire_bytes=wire_bytes,
-            latency_ms=transfer.latency_ms(),
-            retry_after=headers.get(b"retry-after"),
-            robots_tags=tuple(headers.get(ROBOTS_TAG, "").splitlines()),
-            proxy=transfer.route.proxy.id if transfer.route.proxy is not None else None,
+            transfer.url,
+            transfer.curl.getinfo(pycurl.RESPONSE_CODE),
+            b"".join(transfer.chunks) if transfer.wanted else None,
+            headers.get(b"content-type"),
+            headers.get(b"location"),
+            headers.get(b"etag"),
+            headers.get(b"last-modified"),
+            wire_bytes,
+            transfer.latency_ms(),
+            headers.get(b"retry-after"),
+            tuple(headers[ROBOTS_TAG].splitlines()) if ROBOTS_TAG in headers else (),
+            transfer.route.proxy.id if transfer.route.proxy is not None else None,
         )
 
 

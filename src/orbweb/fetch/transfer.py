@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pycurl
 
@@ -42,8 +43,7 @@ class Egress:
     proxy_guard: Guard
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """The checked addresses of a site, and of the proxy it is asked by."""
 
     pin: Pin

@@ -19,6 +19,8 @@ FULL = 4 * CHUNK
 LOW = CHUNK // 4
 REMEMBERED = 100_000
 
+_SOURCES = {source.value: source for source in Source}
+
 _Entry = tuple[int, int, Item]
 
 
@@ -79,12 +81,14 @@ class SqliteFrontier:
         heap = self._lanes[lane].heap if lane in self._lanes else None
         return heap[0][2] if heap else None
 
-    def earliest(self, lane: str) -> Place | None:
-        """No place of the lane that waits is before this one; None if none waits."""
+    def precedes(self, lane: str, place: Place) -> bool:
+        """Whether a place of the lane that waits may be before this one."""
         waiting = self._lanes.get(lane)
         if waiting is None:
-            return None
-        return waiting.heap[0][2].place if waiting.heap else waiting.horizon
+            return False
+        if waiting.heap:
+            return waiting.heap[0] < place
+        return waiting.horizon is not None and waiting.horizon < place
 
     def lease(self, lane: str) -> Item:
         """Take that item."""
@@ -189,4 +193,5 @@ class SqliteFrontier:
 
 
 def _item(row: Row) -> Item:
-    return Item(row[0], row[1], row[2] or row[1], Source(row[3]), *row[4:10])._replace(kin=bool(row[10]))
+    number, key, url, source, depth, rank, lane, hops, redirects, base, kin = row[:11]
+    return Item(number, key, url or key, _SOURCES[source], depth, rank, lane, hops, redirects, base, bool(kin))

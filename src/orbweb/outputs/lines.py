@@ -6,13 +6,11 @@ quoted. Unless raw cells are asked for, a text that a spreadsheet would compute 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from orbweb.cells import compact_json, guarded, one_line, utf8
+from orbweb.cells import guarded, json_value, one_line, unbroken, utf8
 from orbweb.outputs.records import COLUMNS, Record
 
 EDGES = ("source", "target", "position")
@@ -22,8 +20,14 @@ SPOOLED = ("status_code", "content_length", "latency_ms")
 
 # Columns that hold what a server said; the others are made here or are URLs.
 _FOREIGN = tuple(map(COLUMNS.index, ("content_type", "encoding", "etag", "last_modified", "proxy_id")))
-_NAMES = COLUMNS[:-1]
 _STATUS, _LATENCY = COLUMNS.index("http_status"), COLUMNS.index("fetch_latency_ms")
+
+
+def _members(names: Iterable[str]) -> str:
+    return "".join(f'"{name}":%s,' for name in names)
+
+
+_LINE = f'{{{_members(COLUMNS[:-1])}"metadata":{{{_members(SPOOLED)}%s}}\n'
 
 
 def header(columns: Sequence[str]) -> bytes:
@@ -33,9 +37,13 @@ def header(columns: Sequence[str]) -> bytes:
 
 def table(rows: Iterable[Sequence[Any]]) -> bytes:
     """Rows of texts and numbers; None is an empty cell."""
-    text = io.StringIO()
-    csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").writerows(rows)
-    return utf8(text.getvalue())
+    return utf8("".join([",".join(map(_csv, row)) + "\n" for row in rows]))
+
+
+def _csv(value: str | int | None) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace('"', '""') + '"'
+    return '""' if value is None else str(value)
 
 
 def pages(records: Iterable[Record], *, raw: bool) -> bytes:
@@ -61,14 +69,13 @@ def _cell(text: str, raw: bool) -> str:  # noqa: FBT001
 
 def metadata(records: Iterable[Record]) -> bytes:
     """Lines of JSON: the columns by their names, and in the last of them what a discovery says too."""
-    return utf8("".join(map(_json, records)))
+    return utf8(unbroken("".join(map(_json, records))))
 
 
 def _json(record: Record) -> str:
-    known = compact_json(dict(zip(_NAMES, record.cells, strict=True)))
-    status, length = ("null" if value is None else value for value in (record.cells[_STATUS], record.length))
-    spooled = f'"status_code":{status},"content_length":{length},"latency_ms":{record.cells[_LATENCY]}'
-    return f'{known[:-1]},"metadata":{{{spooled},{record.metadata[1:]}}}\n'
+    cells = tuple(map(json_value, record.cells))
+    spooled = cells[_STATUS], json_value(record.length), cells[_LATENCY]
+    return _LINE % (*cells, *spooled, record.metadata[1:])
 
 
 def cell(url: str) -> str:

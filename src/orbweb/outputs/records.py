@@ -101,18 +101,18 @@ class Records:
 
 
 def _metadata(visit: Visit) -> dict[str, Any]:
-    found = {
-        "source": visit.source,
-        "role": visit.role if visit.role != "-" else None,
-        "kind": visit.kind,
-        "error": visit.error,
-        "final_url": visit.final_url,
-        "redirect_to": visit.redirect_to,
-        "title": visit.title,
-        "canonical": visit.canonical,
-        "page_sha256": visit.content_sha256.hex() if visit.content_sha256 else None,
-        "reuse": visit.reuse,
-        "robots_tags": visit.robots_tags,
-        "truncated": bool(visit.truncated) or None,
-    }
-    return {name: value for name, value in found.items() if value}
+    found = (
+        visit.source,
+        visit.role if visit.role != "-" else None,
+        visit.kind,
+        visit.error,
+        visit.final_url,
+        visit.redirect_to,
+        visit.title,
+        visit.canonical,
+        visit.content_sha256.hex() if visit.content_sha256 else None,
+        visit.reuse,
+        visit.robots_tags,
+        bool(visit.truncated),
+    )
+    return {name: value for name, value in zip(METADATA, found, strict=True) if value}

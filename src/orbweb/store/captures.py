@@ -3,13 +3,17 @@
 Owns the horizon: only crawls that had ended when the run began, and that asked as this one does, are looked at.
 So what is found is the same at any time of the run, whatever other projects do meanwhile, and after a crash; the
 run's own captures are never among it. There is no table for this: the runs that know the origin of a key are asked
-by the index they have, the latest first. Never: changes anything, or judges whether a capture is still good.
+by the index they have, the latest first. Pages are mostly visited in the order in which they were, so what such a
+run visited next is read ahead. Never: changes anything, or judges whether a capture is still good.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import overload
 
 from orbweb.errors import StoreError
 from orbweb.model import Blob, Capture, Digest, Link, PackedDocument, Parsed, Role
@@ -21,8 +25,56 @@ from orbweb.store.segments import SegmentStore
 
 MOST_ORIGINS = 10_000
 NAMED_AT_ONCE = 512
-LINKS_KEPT = 100_000
-"""Links to earlier URLs that are kept in memory."""
+NAMES_KEPT = 100_000
+"""Names of earlier URLs that are kept in memory."""
+MOST_AHEAD = 256
+LONG = 8_192
+"""Bytes of a record of links that is not read ahead."""
+
+_ROLES = {role.value: role for role in Role}
+
+Name = tuple[str, str]
+"""The key of a URL, and the URL."""
+
+
+class EarlierLinks(Sequence[Link]):
+    """Links of a captured page in document order, each spelt as that run found its target first.
+
+    They are made when they are looked at; one who knows the targets by their ids in `run_id` need not look. Who
+    wants to know compares the type: `isinstance` takes its time with an abstract class.
+    """
+
+    __slots__ = ("_name", "flags", "run_id", "targets")
+
+    def __init__(self, run_id: int, targets: array[int], flags: bytes, name: Callable[[int, int], Name]) -> None:
+        self.run_id = run_id
+        self.targets = targets
+        self.flags = flags
+        self._name = name
+
+    def __len__(self) -> int:
+        return len(self.flags)
+
+    @overload
+    def __getitem__(self, at: int) -> Link: ...
+    @overload
+    def __getitem__(self, at: slice) -> EarlierLinks: ...
+    def __getitem__(self, at: int | slice) -> Link | EarlierLinks:
+        if isinstance(at, slice):
+            return EarlierLinks(self.run_id, self.targets[at], self.flags[at], self._name)
+        return Link(*self._name(self.run_id, self.targets[at]), *outlinks.EDGES[self.flags[at]])
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """Rows of one run that were read and not asked for yet, by key. More are read where those were wanted."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    count: int = 0
+
+    def next_count(self) -> int:
+        wanted = len(self.rows) * 2 <= self.count
+        return min(2 * self.count or 1, MOST_AHEAD) if wanted else 1
 
 
 class Captures:
@@ -52,7 +104,9 @@ class Captures:
             else db.all("crawls_read_with", run_id=only)
         )
         self._runs: dict[str, tuple[int, ...]] = {}
-        self._made: dict[int, dict[tuple[int, int], Link]] = {}
+        self._ahead: dict[int, _Ahead] = {}
+        self._names: dict[int, dict[int, Name]] = {}
+        self._named: dict[int, bytearray] = {}
         self._segments = SegmentStore(store)
         self._files = FileStore(store)
 
@@ -61,12 +115,22 @@ class Captures:
         if not self._crawls:
             return None
         for run_id in self._runs_that_know(key[: key.index("/", 8) + 1]):
-            row = self._db.one("capture_of", run_id=run_id, key=key)
-            if row is not None and row[2] in self._crawls:
+            row = self._row(run_id, key)
+            if row is not None and row[1] and row[4] in self._crawls:
                 capture = _capture(row)
                 if capture.body_sha256 is not None or self._is_known_without_body(capture):
                     return capture
         return None
+
+    def _row(self, run_id: int, key: str) -> Row | None:
+        """What a run has of a key, whether it can be reused or not; None if it never visited it."""
+        ahead = self._ahead.setdefault(run_id, _Ahead())
+        if key not in ahead.rows:
+            count = ahead.next_count()
+            rows = self._db.all("captures_from", run_id=run_id, key=key, count=count, long=LONG)
+            if rows:
+                ahead.rows, ahead.count = {row[0]: row for row in rows}, count
+        return ahead.rows.pop(key, None)
 
     def _is_known_without_body(self, capture: Capture) -> bool:
         """Whether there is nothing to be read again. Discovery keeps no bodies: its pages stand for nothing."""
@@ -112,56 +176,58 @@ class Captures:
         sha256 = capture.body_sha256 or b""
         blob = Blob(sha256, b"", capture.location[3] if sha256 else 0)
         if capture.role is Role.NONE:
-            parsed = self._parsed(
-                capture, self._db.value("outlinks_of", run_id=capture.run_id, url_id=capture.url_id)
-            )
+            parsed = self._parsed(capture)
             return Digest(parsed, blob, sha256) if sha256 or parsed.resources else None
-        content = capture.content_sha256
+        content, document = capture.content_sha256, capture.document
         if capture.role is not Role.PRIMARY or content is None:
             return None
-        row = self._db.one("captured_document", run_id=capture.run_id, content_sha256=content)
-        if row is None or row[1] != self._extractor:
+        if document is None or document.extractor != self._extractor:
             return None
-        document = PackedDocument._make((*row[:-1], b""))
-        return Digest(self._parsed(capture, row[-1]), blob, content, document)
+        return Digest(self._parsed(capture), blob, content, document)
 
-    def _parsed(self, capture: Capture, packed: bytes | None) -> Parsed:
-        links = self._links(capture.run_id, packed)
-        loaded = next((at for at, link in enumerate(links) if link.kind in outlinks.LOADED), len(links))
+    def _parsed(self, capture: Capture) -> Parsed:
+        links = self._links(capture)
+        followed = outlinks.followed(links.flags)
+        is_split = followed < len(links)
         return Parsed(
-            tuple(links[:loaded]),
-            tuple(links[loaded:]),
+            links[:followed] if is_split else links,
+            links[followed:] if is_split else (),
             capture.title or "",
             capture.canonical,
             encoding=capture.encoding or "",
             truncated=capture.truncated,
         )
 
-    def _links(self, run_id: int, packed: bytes | None) -> Sequence[Link]:
-        """The links in document order, each spelt as that run found its target first."""
+    def _links(self, capture: Capture) -> EarlierLinks:
+        run_id, packed = capture.run_id, capture.packed
         if packed is None:
-            return ()
-        edges = outlinks.edges(packed)
-        made = self._made.setdefault(run_id, {})
-        try:
-            return [made[edge] for edge in edges]
-        except KeyError:
-            return [made.get(edge) or self._make(run_id, *edge) for edge in edges]
+            packed = self._db.value("outlinks_of", run_id=run_id, url_id=capture.url_id)
+        targets, flags = outlinks.edges(packed) if packed else (array("I"), b"")
+        named = self._named.setdefault(run_id, bytearray(1))
+        if targets and not (max(targets) < len(named) and all(map(named.__getitem__, targets))):
+            for target in targets:
+                self._name(run_id, target)
+        return EarlierLinks(run_id, targets, flags, self._name)
 
-    def _make(self, run_id: int, target: int, flag: int) -> Link:
-        """A link to an earlier URL, and those that differ from it by the URL alone: they may be needed next."""
-        made = self._made[run_id]
-        if len(made) > LINKS_KEPT:
-            made.clear()
-        first = target - target % NAMED_AT_ONCE
-        kind, nofollow = outlinks.EDGES[flag]
-        for number, key, url in self._db.each(
-            "urls_between", run_id=run_id, first=first, last=first + NAMED_AT_ONCE - 1
-        ):
-            made[number, flag] = Link(key, url or key, kind, nofollow)
-        if (target, flag) not in made:
+    def _name(self, run_id: int, target: int) -> Name:
+        """The name of an earlier URL; StoreError if there is none."""
+        known = self._names.setdefault(run_id, {})
+        if target not in known:
+            self._read_names(run_id, target - target % NAMED_AT_ONCE)
+        if target not in known:
             raise StoreError(f"run {run_id}: URL {target} is linked to, and missing")
-        return made[target, flag]
+        return known[target]
+
+    def _read_names(self, run_id: int, first: int) -> None:
+        """Read names with ids near to each other: they may be needed next. It is remembered which there are."""
+        known, named, last = self._names[run_id], self._named[run_id], first + NAMED_AT_ONCE - 1
+        if len(known) > NAMES_KEPT:
+            known.clear()
+        rows = self._db.all("urls_between", run_id=run_id, first=first, last=last)
+        named.extend(bytes(max([0, *(row[0] + 1 - len(named) for row in rows)])))
+        for number, key, url in rows:
+            known[number] = key, url or key
+            named[number] = 1
 
     def close(self) -> None:
         self._segments.close()
@@ -169,6 +235,8 @@ class Captures:
 
 
 def _capture(row: Row) -> Capture:
-    tags = tuple(row[9].split("\n")) if row[9] else ()
-    flags = (bool(flag) for flag in row[12:15])
-    return Capture._make((*row[:9], tags, *row[10:12], *flags, *row[15:17], Role(row[17]), row[18], row[19:]))
+    tags = tuple(row[11].split("\n")) if row[11] else ()
+    flags = map(bool, row[14:17])
+    document = None if row[26] is None else PackedDocument(row[26], extractor=row[27], sketch=row[28])
+    said = (*row[2:11], tags, *row[12:14], *flags, *row[17:19], _ROLES[row[19]], row[20])
+    return Capture._make((*said, row[21:25], row[25], document))

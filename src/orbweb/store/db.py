@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,10 @@ CACHE_KIB = 16_384
 WAL_PROBE_S = 0.01
 
 Row = tuple[Any, ...]
+
+# sqlite3 looks for an adapter of every value that is no int, float or str, and longest where there is none.
+for _kind in (type(None), bool, bytes):
+    sqlite3.register_adapter(_kind, lambda value: value)
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z_0-9]*)")
 
@@ -143,7 +147,13 @@ def moment(microseconds: int | None) -> str | None:
     """An instant as text, UTC."""
     if microseconds is None:
         return None
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat(timespec="milliseconds")
+    second, part = divmod(microseconds, 1_000_000)
+    return f"{_second(second)}.{part // 1000:03d}+00:00"
+
+
+@lru_cache(maxsize=16)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def explained(path: Path, error: sqlite3.Error) -> StoreError:
@@ -313,10 +323,13 @@ class Database:
         return self._connection.execute(query.sql, query.values(values)).rowcount
 
     def many(self, name: str, rows: Sequence[Row]) -> int:
-        """Execute a change for each row; fields in the order of the query's parameters."""
+        """Execute a change for each row; fields in the order of the query's parameters.
+
+        sqlite3 takes the fields of a plain tuple much faster than those of a named one.
+        """
         if not rows:
             return 0
-        return self._connection.executemany(self._queries[name].sql, rows).rowcount
+        return self._connection.executemany(self._queries[name].sql, map(tuple, rows)).rowcount
 
     def moved(self, name: str, /, **values: object) -> None:
         """A guarded state change that must hit exactly one row."""

@@ -27,6 +27,7 @@ FLAGS = {(kind, nofollow): code | (NOFOLLOW if nofollow else 0)
 
 EDGES = {flag: edge for edge, flag in FLAGS.items()}
 _IS_LOADED = bytes(code in EDGES and EDGES[code][0] in LOADED for code in range(256))
+_KNOWN = bytes(EDGES)
 _HEAD = struct.Struct("<BI")
 
 
@@ -48,7 +49,7 @@ def pack(targets: Sequence[int], flags: bytes) -> bytes:
 
 def unpack(packed: bytes) -> Iterator[Outlink]:
     """The edges in document order; StoreError for what `pack` cannot have written."""
-    for target, flag in edges(packed):
+    for target, flag in zip(*edges(packed), strict=True):
         yield Outlink(target, *EDGES[flag])
 
 
@@ -63,22 +64,21 @@ def targets(packed: bytes) -> array[int]:
 
 
 def followable(packed: bytes) -> array[int]:
-    """As `targets`, without what the page only loads; links come first in a record."""
+    """As `targets`, without what the page only loads."""
     ids = targets(packed)
-    flags = packed[_HEAD.size + 4 * len(ids) :]
+    return ids[: followed(packed[_HEAD.size + 4 * len(ids) :])]
+
+
+def followed(flags: bytes) -> int:
+    """How many of so flagged edges are links: they come first in a record, then what the page only loads."""
     loaded = flags.translate(_IS_LOADED).find(b"\1")
-    return ids if loaded < 0 else ids[:loaded]
+    return len(flags) if loaded < 0 else loaded
 
 
-def edges(packed: bytes) -> list[tuple[int, int]]:
-    """As `unpack`, each as its target and its flag."""
-    if len(packed) < _HEAD.size:
-        raise StoreError(f"damaged outlink record of {len(packed)} bytes")
-    version, count = _HEAD.unpack_from(packed)
+def edges(packed: bytes) -> tuple[array[int], bytes]:
+    """As `unpack`: all targets, and the flag of each."""
+    count = _HEAD.unpack_from(packed)[1] if len(packed) >= _HEAD.size else 0
     flags = packed[_HEAD.size + 4 * count :]
-    if version != VERSION or len(flags) != count or not EDGES.keys() >= set(flags):
-        raise StoreError(f"damaged outlink record of {len(packed)} bytes, version {version}, count {count}")
-    ids = array("I", packed[_HEAD.size : _HEAD.size + 4 * count])
-    if sys.byteorder == "big":
-        ids.byteswap()
-    return list(zip(ids, flags, strict=True))
+    if len(flags) != count or flags.translate(None, _KNOWN):
+        raise StoreError(f"damaged outlink record of {len(packed)} bytes, {count} targets")
+    return targets(packed), flags

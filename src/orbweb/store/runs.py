@@ -226,7 +226,7 @@ def start_run(
             rules=rules,
         )
         db.many("add_base", [(run_id, base.number, base.url, base.scope_key) for base in bases])
-        db.many("add_url", [row._replace(run_id=run_id) for row in urls])
+        db.many("add_url", [(run_id, *row[1:]) for row in urls])
         for (state, reason), change in Counter((row.state, row.reason or "") for row in urls).items():
             db.run("add_tally", run_id=run_id, state=state, reason=reason, change=change)
         db.run("keep_released", run_id=run_id, recalls=recalls)

@@ -362,16 +362,26 @@ SELECT id FROM runs WHERE id IN (SELECT run_id FROM crawls WHERE ended <= :horiz
 AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.key >= :first AND urls.key < :beyond)
 ORDER BY id DESC;
 
--- name: capture_of
--- What a run captured of a key, with the place of the body if one was kept; nothing where it has been lost.
-SELECT visits.run_id, visits.url_id, visits.crawl_id, COALESCE(visits.final_url, urls.url, urls.key), visits.status,
+-- name: captures_from
+-- What a run has of a key, and of those visited after it, which are wanted next; whether it can be reused.
+-- It cannot where it has failed, or its body has been lost. A long record of links is left for when it is needed.
+SELECT urls.key, visits.kind IS NULL AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL)
+           AND visits.body_sha256 IS bodies.sha256,
+       visits.run_id, visits.url_id, visits.crawl_id, COALESCE(visits.final_url, urls.url, urls.key), visits.status,
        visits.content_type, visits.encoding, visits.etag, visits.last_modified, visits.robots_tags, visits.title,
        visits.canonical, visits.noindex, visits.nofollow, visits.truncated, visits.body_sha256, visits.content_sha256,
-       visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size
-FROM urls JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+       visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size,
+       CASE WHEN LENGTH(outlinks.packed) <= :long THEN outlinks.packed END,
+       documents.sha256, documents.extractor, documents.sketch
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
-WHERE urls.run_id = :run_id AND urls.key = :key AND visits.kind IS NULL
-AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL) AND visits.body_sha256 IS bodies.sha256;
+LEFT JOIN outlinks ON outlinks.run_id = visits.run_id AND outlinks.url_id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.number >= (
+    SELECT first.number FROM urls AS asked JOIN visits AS first ON first.run_id = asked.run_id AND first.url_id = asked.id
+    WHERE asked.run_id = :run_id AND asked.key = :key)
+ORDER BY visits.number LIMIT :count;
 
 -- name: answer_of
 -- What a run was answered when it asked for a URL; no status and no kind where it never did.
@@ -402,14 +412,6 @@ SELECT COALESCE(before.url, before.key), urls.reason, urls.rule
 FROM urls AS before LEFT JOIN urls ON urls.run_id = :run_id AND urls.key = before.key
 WHERE before.run_id = :before AND before.state IN ('visited', 'failed')
 AND (urls.id IS NULL OR urls.state = 'skipped') ORDER BY before.id;
-
--- name: captured_document
--- What was read out of a captured page, without its frame, and its links.
-SELECT documents.sha256, documents.extractor, documents.title, documents.language, documents.words, documents.tokens,
-       documents.tokenizer, documents.confidence, documents.simhash, documents.sketch, documents.size, outlinks.packed
-FROM pages JOIN documents ON documents.sha256 = pages.document
-LEFT JOIN outlinks ON outlinks.run_id = pages.run_id AND outlinks.url_id = pages.url_id
-WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
 -- name: urls_between
 -- The names of the targets of captured links, many at once.
