@@ -1,7 +1,7 @@
 """The documentation site every peer crawls, served by nginx on loopback.
 
-Owns: finding the installed trees, one private nginx with its own configuration, port and directory,
-and the log of what it answered. Always: bound to 127.0.0.1, one worker process, one log per server,
+Owns: finding the installed trees, the scratch directory, one private nginx with its own configuration, port and
+directory, and the log of what it answered. Always: bound to 127.0.0.1, one worker process, one log per server,
 so that the pages of a peer are counted by the server and not by the peer. Never touches the system's
 nginx.
 """
@@ -12,6 +12,8 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGES = {"python": "python3.11-doc", "postgresql": "postgresql-doc-15", "cmake": "cmake-doc"}
+ALL = "all"
 
 BACKLOG = 511
 
@@ -61,10 +64,6 @@ http {{
 """
 
 
-class Missing(Exception):
-    """Something the benchmark needs is not installed; the text says what to install."""
-
-
 @dataclass(frozen=True, slots=True)
 class Answers:
     """What one server answered: its requests, the paths it had (200), and which of them are HTML."""
@@ -88,15 +87,26 @@ class Site:
         return Answers(len(rows), frozenset(path for path, _ in found), pages)
 
 
-def find_trees(names: list[str]) -> dict[str, Path]:
-    """The html directory of each named tree. Raises Missing with the apt packages to install."""
-    found = {name: _html_directory(PACKAGES[name]) for name in names}
+def find_trees(choice: str) -> dict[str, Path]:
+    """The html directory of the named tree, or of all. If one is missing: exit code 2, and what to install."""
+    found = {name: _html_directory(PACKAGES[name]) for name in (PACKAGES if choice == ALL else (choice,))}
     missing = [PACKAGES[name] for name, directory in found.items() if directory is None]
     if shutil.which("nginx") is None:
         missing.append("nginx")
     if missing:
-        raise Missing(f"not installed; run: apt-get install {' '.join(missing)}")
+        print(f"not installed; run: apt-get install {' '.join(missing)}", file=sys.stderr)
+        raise SystemExit(2)
     return {name: directory for name, directory in found.items() if directory is not None}
+
+
+@contextmanager
+def scratch(parent: Path | None) -> Iterator[Path]:
+    """A directory for servers and what peers write, removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=parent) as name:
+        path = Path(name).resolve()
+        # nginx workers of root run as nobody and must pass through this directory.
+        path.chmod(0o755)
+        yield path
 
 
 def warm(trees: dict[str, Path]) -> None:

@@ -10,15 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import machine
-import measure
 import nginx
-from run import ORBWEB, PEER_SCRIPTS, Result
+from run import ORBWEB, PEER_SCRIPTS, Words, measured
 
 GOAL = 5.0
 PEERS = ("run", "crawl", "crawl_spider")
@@ -27,14 +25,8 @@ OK_EXITS = {"run": (0, 3), "crawl": (0, 3)}
 
 def main() -> int:
     options = _options()
-    try:
-        trees = nginx.find_trees(list(nginx.PACKAGES) if options.tree == "all" else [options.tree])
-    except nginx.Missing as missing:
-        print(missing, file=sys.stderr)
-        return 2
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=options.scratch) as name:
-        scratch = Path(name).resolve()
-        scratch.chmod(0o755)
+    trees = nginx.find_trees(options.tree)
+    with nginx.scratch(options.scratch) as scratch:
         facts = machine.facts(scratch)
         nginx.warm(trees)
         rounds = [
@@ -48,7 +40,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--tree", choices=[*nginx.PACKAGES, "all"], default="all")
+    parser.add_argument("--tree", choices=[*nginx.PACKAGES, nginx.ALL], default=nginx.ALL)
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--workers", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
@@ -59,20 +51,19 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _command(peer: str, url: str, directory: Path, workers: int) -> list[str | Path]:
+def _command(peer: str, url: str, directory: Path, workers: int) -> Words:
     if peer == "crawl_spider":
         return [sys.executable, PEER_SCRIPTS / "crawl_spider.py", url, directory, str(workers)]
-    words: list[str | Path] = [ORBWEB, peer, url, "--project", "docs", "--rate", "max", "--workers", str(workers)]
+    words: Words = [ORBWEB, peer, url, "--project", "docs", "--rate", "max", "--workers", str(workers)]
     return [*words, "--workspace", directory / "workspace", "--json", "--no-progress"]
 
 
 def _measure(peer: str, options: argparse.Namespace, trees: dict[str, Path], home: Path) -> dict[str, float]:
-    directory = home / "output"
-    for path in (home, home / "nginx", directory):
-        path.mkdir(mode=0o755)
-    with nginx.serving(trees, home / "nginx") as site:
-        usage = measure.run(_command(peer, site.url, directory, options.workers), directory, options.timeout)
-        figures = Result(peer, usage, site.answers()).figures()
+    def command(url: str, directory: Path) -> Words:
+        return _command(peer, url, directory, options.workers)
+
+    result = measured(peer, command, trees, home, options.timeout)
+    usage, figures = result.usage, result.figures()
     if usage.exit_code not in OK_EXITS.get(peer, (0,)):
         raise SystemExit(f"{peer}: exit {usage.exit_code}\n{usage.complaint()}")
     print(

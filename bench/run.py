@@ -12,7 +12,6 @@ import compileall
 import importlib.util
 import json
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,25 +71,26 @@ class Result:
 
 
 Rounds = list[dict[str, Result]]
+Words = list[str | Path]
 
 
-def _orbweb(job: Job) -> list[str | Path]:
-    words: list[str | Path] = [ORBWEB, "crawl", job.url, "--rate", "max", "--workers", str(job.workers)]
+def _orbweb(job: Job) -> Words:
+    words: Words = [ORBWEB, "crawl", job.url, "--rate", "max", "--workers", str(job.workers)]
     words += ["--workspace", job.directory / "workspace", "--json", "--no-progress"]
     return words if job.processes is None else [*words, "--processes", str(job.processes)]
 
 
-def _scrapy(script: str) -> Callable[[Job], list[str | Path]]:
+def _scrapy(script: str) -> Callable[[Job], Words]:
     return lambda job: [sys.executable, PEER_SCRIPTS / script, job.url, job.directory, str(job.workers)]
 
 
-def _fetch_only(job: Job) -> list[str | Path]:
+def _fetch_only(job: Job) -> Words:
     urls = job.directory / "urls"
     urls.write_text("\n".join(job.url.rstrip("/") + path for path in sorted(job.paths)))
     return [sys.executable, PEER_SCRIPTS / "fetch_only.py", urls, str(job.workers)]
 
 
-COMMANDS: dict[str, Callable[[Job], list[str | Path]]] = {
+COMMANDS: dict[str, Callable[[Job], Words]] = {
     "orbweb": _orbweb,
     "crawl_spider": _scrapy("crawl_spider.py"),
     "tuned_spider": _scrapy("tuned_spider.py"),
@@ -101,18 +101,12 @@ COMMANDS: dict[str, Callable[[Job], list[str | Path]]] = {
 
 def main() -> int:
     options = _options()
-    try:
-        trees = nginx.find_trees(list(nginx.PACKAGES) if options.tree == "all" else [options.tree])
-    except nginx.Missing as missing:
-        print(missing, file=sys.stderr)
-        return 2
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=options.scratch) as scratch:
-        # nginx workers of root run as nobody and must pass through this directory.
-        Path(scratch).chmod(0o755)
-        facts = machine.facts(Path(scratch).resolve())
+    trees = nginx.find_trees(options.tree)
+    with nginx.scratch(options.scratch) as scratch:
+        facts = machine.facts(scratch)
         nginx.warm(trees)
         _compile()
-        rounds = _measure(options, trees, Path(scratch).resolve())
+        rounds = _measure(options, trees, scratch)
     report = {"benchmark": "documentation", "options": _shown(options), "machine": facts, **_summary(rounds)}
     _print_table(report)
     print(json.dumps(report))
@@ -128,7 +122,7 @@ def _compile() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--tree", choices=[*nginx.PACKAGES, "all"], default="all")
+    parser.add_argument("--tree", choices=[*nginx.PACKAGES, nginx.ALL], default=nginx.ALL)
     parser.add_argument("--peers", default=",".join(COMMANDS), help="comma-separated (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=32, help="parallel requests of every peer")
     parser.add_argument("--processes", type=int, help="parser processes of orbweb (default: its own)")
@@ -170,12 +164,21 @@ def _measure(options: argparse.Namespace, trees: dict[str, Path], scratch: Path)
 def _run(
     peer: str, options: argparse.Namespace, trees: dict[str, Path], home: Path, paths: frozenset[str]
 ) -> Result:
+    def command(url: str, directory: Path) -> Words:
+        return COMMANDS[peer](Job(url, directory, options.workers, options.processes, paths))
+
+    return measured(peer, command, trees, home, options.timeout)
+
+
+def measured(
+    peer: str, command: Callable[[str, Path], Words], trees: dict[str, Path], home: Path, timeout: float
+) -> Result:
+    """One run of a peer, with a server of its own; its command is made of URL and directory."""
     directory = home / "output"
     for path in (home, home / "nginx", directory):
         path.mkdir(mode=0o755)
     with nginx.serving(trees, home / "nginx") as site:
-        job = Job(site.url, directory, options.workers, options.processes, paths)
-        usage = measure.run(COMMANDS[peer](job), directory, options.timeout)
+        usage = measure.run(command(site.url, directory), directory, timeout)
         return Result(peer, usage, site.answers())
 
 

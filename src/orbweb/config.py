@@ -266,7 +266,7 @@ class Policy(Section):
     so many are admitted: `pages` in all, other caps by page type."""
     contact_required: bool = False
     """A crawl does not begin without a contact in `user_agent`: `+https://...` or `+mailto:...`. Otherwise it
-    warns."""
+    warns, unless all base URLs are on this machine or at private addresses."""
     terms: tuple[str, ...] = ()
     """Links to the terms under which the hosts let themselves be crawled, shown when a crawl begins."""
 

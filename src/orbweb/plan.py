@@ -16,11 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb import app, politeness, urls
+from orbweb import app, politeness, seeds, urls
 from orbweb import config as configuration
 from orbweb.app import Plan, Request
-from orbweb.app.request import configure
+from orbweb.app.request import URL_FORM, configure, no_project
 from orbweb.config import Config
+from orbweb.errors import UnknownProject, UsageError
 from orbweb.events import Snapshot
 from orbweb.gate import origin_of
 from orbweb.lifecycle import ItemState
@@ -29,6 +30,7 @@ from orbweb.robots import Robots, product_token
 from orbweb.store import reports, runs
 from orbweb.store.db import Database
 from orbweb.store.runs import Run
+from orbweb.urls import DEFAULT_RULES
 from orbweb.workspace import Workspace
 
 Report = dict[str, Any]
@@ -90,11 +92,25 @@ def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -
 
 
 def names_project(beside: Path, given: Sequence[str]) -> bool:
-    """Whether what is to be planned is a project of the workspace, and no URL."""
-    if len(given) != 1 or not (beside / DATABASE).exists():
+    """Whether what is to be planned is a project of the workspace, not URLs.
+
+    A word without a scheme is the name of a project, never a host that is looked up.
+    """
+    words = [word for word in given if not seeds.HAS_SCHEME.match(word.strip())]
+    if not words:
         return False
+    word = words[0]
+    if not seeds.could_name_project(word):
+        seeds.base_urls([word], DEFAULT_RULES)
+        raise seeds.not_a_url(word)
+    if not (beside / DATABASE).exists():
+        raise UnknownProject(f"no project {word!r}: {beside} is not an orbweb workspace; {URL_FORM}")
     with _opened(Workspace(beside)) as workspace:
-        return runs.find_project(workspace.db, given[0]) is not None
+        if runs.find_project(workspace.db, word) is None:
+            raise no_project(workspace, word)
+    if len(given) > 1:
+        raise UsageError(f"{word!r} is a project: plan it alone, or give URLs only; {URL_FORM}")
+    return True
 
 
 def replan(request: Request, *, of: Path, note: Callable[[str], None]) -> Report:
@@ -167,7 +183,7 @@ def _base_pages(db: Database, before: Run, after: Run) -> list[Report]:
         found.append(
             {
                 "url": base.url,
-                "scope": base.scope_key,
+                "scope": urls.scope(base.scope_key),
                 "problem": error or (f"{reason}: {rule}" if reason else None),
                 "pages": base.pages,
                 "pages_before": gave.get(base.url),
@@ -237,7 +253,7 @@ def _bases(db: Database, run: Run, rules: _Rules) -> list[Report]:
                 "state": state,
                 "status": status,
                 "problem": error or (f"{reason}: {rule}" if reason else None),
-                "scope": base.scope_key,
+                "scope": urls.scope(base.scope_key),
                 "robots": rules.refusal(base.url) or "allowed",
                 "seconds_apart": round(gap, 3),
                 "rate_rule": decided_by,

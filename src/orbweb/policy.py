@@ -7,7 +7,6 @@ the clock.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,9 +16,6 @@ from orbweb.errors import ConfigError
 from orbweb.grouping import Caps, GroupRule, Room, ScoreRule, TypeRule, Types
 from orbweb.model import Directives, SkipReason, Source, Verdict
 
-PAGE_FILE = re.compile(
-    r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
-)
 ANY_HOST = "*"
 """As the only one of `Rules.hosts`: every host is in the scope."""
 
@@ -60,13 +56,6 @@ class Candidate(NamedTuple):
 class _Area(NamedTuple):
     number: int
     path: str
-
-
-def scope_path(key: str) -> str:
-    """The path a base URL covers: its directory if it names a file."""
-    path = urls.split(key).path
-    last = path.rpartition("/")
-    return (last[0] or "/") if PAGE_FILE.search(last[2]) else path
 
 
 class _Hosts:
@@ -160,7 +149,7 @@ class Policy:
     def _map_areas(self) -> None:
         self._areas: dict[str, list[_Area]] = {}
         for number, key in enumerate(self._scope_keys):
-            self._areas.setdefault(urls.scope_site(key), []).append(_Area(number, scope_path(key)))
+            self._areas.setdefault(urls.scope_site(key), []).append(_Area(number, urls.path(urls.scope(key))))
         for areas in self._areas.values():
             areas.sort(key=lambda area: (-len(area.path), area.number))
 
@@ -316,4 +305,4 @@ class Policy:
             return SkipReason.EXTERNAL_HOPS, f"scope.external_hops: {self.rules.external_hops}"
         if self._hosts is not None:
             return SkipReason.OUT_OF_SCOPE, self._hosts.rule
-        return SkipReason.OUT_OF_SCOPE, f"scope: {self._scope_keys[base]}"
+        return SkipReason.OUT_OF_SCOPE, f"scope: {urls.scope(self._scope_keys[base])}"

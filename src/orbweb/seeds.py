@@ -8,15 +8,20 @@ from pathlib import Path
 
 from orbweb import urls
 from orbweb.errors import UsageError
-from orbweb.urls import Target, UrlRules
+from orbweb.urls import Parts, Target, UrlRules
 
 HAS_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 COMMENT = re.compile(r"(^|\s)#.*")
-NOT_A_HOST = re.compile(r"[/\\.?#]|https?:(?!\d)", re.IGNORECASE)
+BARE_HOST = re.compile(
+    r"(localhost|\[[0-9a-f:.]+\]|\d+(\.\d+){3}|[^\s:]+\.([^\W\d_]{2,}|xn--[a-z0-9-]+)\.?)(:\d+)?", re.IGNORECASE
+)
+"""What may stand without a scheme: localhost, an IP address, a name that ends as a top-level domain could."""
+INDEX_FILE = re.compile(r"/(index|default)\.[a-z0-9]+$", re.IGNORECASE)
+PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
-    """The base URLs in the order given, each key once. A missing scheme means https."""
+    """The base URLs in the order given, each key once. A host without a scheme means https."""
     targets: dict[str, Target] = {}
     for text in given:
         target = _base_url(text, rules)
@@ -54,17 +59,17 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 def _base_url(text: str, rules: UrlRules) -> Target:
     url = text.strip()
     scheme = HAS_SCHEME.match(url)
-    if scheme is None and NOT_A_HOST.match(url):
-        raise _not_a_url(text)
     if scheme is None:
         url = f"https://{url}"
     if "@" in _authority(url):
         raise UsageError("a base URL must not carry a user name or password; remove the part before the @")
+    if scheme is None and not names_host(text):
+        raise not_a_url(text)
     if scheme is not None and scheme[1].lower() not in ("http", "https"):
         raise UsageError(f"{text!r}: only http and https URLs can be crawled")
     target = urls.target(url, rules=rules)
     if target is None:
-        raise _not_a_url(text)
+        raise not_a_url(text)
     if rules.keep_params == ():
         return target._replace(url=target.url.partition("?")[0])
     return target
@@ -74,13 +79,32 @@ def _authority(url: str) -> str:
     return re.split(r"[/\\?#]", url.partition("://")[2].lstrip("/\\"), maxsplit=1)[0]
 
 
-def _not_a_url(text: str) -> UsageError:
-    return UsageError(f"{text!r} is not a URL; write it like https://example.org/docs/")
+def names_host(text: str) -> bool:
+    """Whether a word without a scheme begins with a host, as far as that can be told from its form."""
+    return BARE_HOST.fullmatch(re.split(r"[/\\?#]", text.strip(), maxsplit=1)[0]) is not None
+
+
+def not_a_url(text: str) -> UsageError:
+    return UsageError(f"{text!r} is not a URL; write it with http:// or https://, like https://example.org/docs/")
+
+
+def could_name_project(text: str) -> bool:
+    """Whether a word has the form of a project's name, which no URL with a scheme has."""
+    return PROJECT_NAME.fullmatch(text) is not None
 
 
 def project_name(base: str) -> str:
-    """The name of a project that was given none: host and path of its first base URL."""
+    """The name of a project that was given none: host and path of its first base URL, without an index file."""
     parts = urls.split(base)
+    return _name(parts._replace(path=INDEX_FILE.sub("/", parts.path)))
+
+
+def former_name(base: str) -> str:
+    """The name that was made before index files were left out of it; projects of that time still have it."""
+    return _name(urls.split(base))
+
+
+def _name(parts: Parts) -> str:
     port = "" if parts.port in (80, 443) else f"-{parts.port}"
     text = f"{parts.host.strip('[]')}{port}{parts.path}"
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:100] or "site"
@@ -88,7 +112,7 @@ def project_name(base: str) -> str:
 
 def check_project_name(name: str) -> str:
     """The name as given, if it can also be a file name."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+    if not could_name_project(name):
         raise UsageError(
             f"--project {name!r}: use up to 100 letters, digits, dots, dashes and underscores, starting with a "
             "letter or digit"

@@ -48,6 +48,9 @@ _SECRET_VALUE = re.compile(
     re.IGNORECASE,
 )
 _SLASHES = re.compile("/{2,}")
+_PAGE_FILE = re.compile(
+    r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
+)
 
 # A relative reference that means base directory + itself, and whose key needs no work but the last slash.
 _NAME = r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
@@ -171,6 +174,14 @@ def _site(origin: str) -> str:
     scheme, _, authority = origin.partition("://")
     host, port = _host_port(authority)
     return f"{host}:{port or _PORTS[scheme]}"
+
+
+def scope(key: str) -> str:
+    """The key whose path a base URL covers: its directory if it names a file."""
+    directory, _, name = key.partition("?")[0].rpartition("/")
+    if not _PAGE_FILE.search(name) or directory.endswith("/"):
+        return key
+    return directory if directory.count("/") > 2 else f"{directory}/"
 
 
 def scope_site(key: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import orbweb
 from harness import Cli, Result, wait_until
 from servers.pages import chain, page
 from servers.site import Answer, StaticSite, serve, text
@@ -40,6 +41,54 @@ def test_wrong_url(cli: Cli, url: str, word: str) -> None:
     result = cli.crawl(url)
     refused(result, 2, word)
     assert "secret" not in result.err
+
+
+@pytest.fixture
+def two_projects(cli: Cli) -> Iterator[str]:
+    """The URL of a site that was crawled as two projects."""
+    with serve(StaticSite(chain(1))) as server:
+        for name in ("archive", "python"):
+            orbweb.crawl(server.url, workspace=cli.workspace, project=name, rate="max", processes=0)
+        yield server.url
+
+
+def test_a_word_that_is_neither_project_nor_url(cli: Cli, two_projects: str, tmp_path: Path) -> None:
+    (tmp_path / "new.yaml").write_text("limits: {max_depth: 3}")
+    known = f"in {cli.workspace} (there are: %s); a URL starts with http:// or https://"
+    for command in (("crawl",), ("plan",), ("plan", "--config", tmp_path / "new.yaml")):
+        refused(cli(*command, "pyton"), 2, f"no project 'pyton' {known % 'python, archive'}")
+        refused(cli(*command, "127.0.0.1-9"), 2, f"no project '127.0.0.1-9' {known % 'archive, python'}")
+    refused(cli("resume", "pyton"), 2, "(there are: python, archive)")
+
+
+def test_a_host_is_no_project_to_plan(cli: Cli, two_projects: str) -> None:
+    """Loopback that nobody listens on: a request would end as a problem, with exit code 3."""
+    refused(cli("plan", "127.0.0.1"), 2, "no project '127.0.0.1'", "http:// or https://")
+    refused(cli("plan", "127.0.0.1:9/docs"), 2, "is not a URL; write it with http:// or https://")
+    refused(cli("plan", two_projects, "archive"), 2, "'archive' is a project")
+    result = cli("plan", "someone:hunter2@127.0.0.1:9/")
+    refused(result, 2, "user name or password")
+    assert "hunter2" not in result.err
+
+
+def test_a_project_in_the_place_of_a_url(cli: Cli, two_projects: str) -> None:
+    refused(cli.crawl("archive"), 2, "'archive' is a project", "--project archive", "orbweb resume archive")
+    refused(cli.crawl("archive", "--project", "archive"), 2, "'archive' is not a URL")
+    refused(cli("fetch", "archive"), 2, "'archive' is not a URL")
+    refused(cli("discover", "archive"), 2, "archive")
+
+
+def test_a_word_without_any_workspace(cli: Cli) -> None:
+    refused(cli("plan", "pyton"), 2, "no project 'pyton'", str(cli.workspace), "http:// or https://")
+    assert not cli.workspace.exists()
+    refused(cli.crawl("pyton"), 2, "no project 'pyton'", "there are none yet", "http:// or https://")
+
+
+def test_a_host_without_a_scheme_is_crawled_and_found_again(cli: Cli) -> None:
+    for _ in range(2):
+        done = cli.crawl("127.0.0.1", "--resolve", "127.0.0.1:443:127.0.0.1:9", env={"ORBWEB_FETCH__RETRIES": "0"})
+        assert done.ok(3).json["project"] == "127.0.0.1"
+        assert done.json["bases"][0]["url"] == "https://127.0.0.1/"
 
 
 def test_nothing_to_crawl(cli: Cli) -> None:

@@ -194,6 +194,22 @@ def test_what_is_judged_otherwise_is_named(tmp_path: Path, rules: Path) -> None:
     ]
 
 
+def test_a_long_rule_is_shown_by_its_ends(tmp_path: Path) -> None:
+    file, urls = tmp_path / "long.yaml", tmp_path / "urls.txt"
+    pattern = "/first|" + "/other|" * 40 + "/last$"
+    file.write_text(f"policy: {{deny: ['{pattern}', '{'x' * 104}']}}")
+    urls.write_text("allow https://h.org/last\n")
+    done = orb("validate-policy", "--config", file, "--urls", urls, f"https://h.org/{'x' * 104}").ok(3)
+    rule = f"policy.deny[0]: {pattern}"
+    length = f"({len(rule)} characters; --json has them all)"
+    for shown in (done.out.splitlines()[1].strip(), done.err):
+        assert "excluded: policy.deny[0]: /first|/other|" in shown
+        assert f" ... er|/other|/other|/other|/last$ {length}" in shown
+    assert len(done.out.splitlines()[1]) < 180
+    assert f"policy.deny[1]: {'x' * 104}\n" in done.out
+    assert HERE.validate_policy("https://h.org/last", config=file)[0]["rule"] == rule
+
+
 def test_bad_rules_and_bad_urls_are_named(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     for text, told in (

@@ -233,6 +233,15 @@ def test_a_redirecting_base_url(cli: Cli) -> None:
     assert asked.ask("/fr/")["rule"] == f"scope: {server.url}en"
 
 
+def test_a_base_url_that_names_a_file(cli: Cli) -> None:
+    """The rule is the directory, which is the scope, not the file."""
+    answers = {"/doc/index.html": page("start", "a", "/top"), "/doc/a": page("a")}
+    with serve(StaticSite(answers)) as server:
+        cli.crawl(f"{server.url}doc/index.html", *FAST).ok(0)
+    asked = Crawled(cli, server.url.rstrip("/"))
+    assert asked.ask("/doc/a")["rule"] == asked.ask("/top")["rule"] == f"scope: {server.url}doc"
+
+
 def test_queued_says_its_place_and_how_many_are_before_it(cli: Cli) -> None:
     with serve(StaticSite(chain(9))) as server:
         cli.crawl(server.url, *FAST, "--budget", 4).ok(4)

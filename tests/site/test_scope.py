@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orbweb
 from harness import Cli
 from servers.pages import page
 from servers.site import StaticSite, redirect, serve
@@ -170,3 +171,24 @@ def test_projects_without_a_name_do_not_share_one(cli: Cli) -> None:
         ]
     stem = f"127.0.0.1-{server.port}-a-b"
     assert names == [stem, f"{stem}-2", stem]
+
+
+def test_an_index_file_is_no_part_of_the_name_but_a_project_of_old_is_found(cli: Cli) -> None:
+    answers = {path: page(path, "/more.html") for path in ("/index.html", "/more.html")}
+    space = orbweb.open(cli.workspace)
+    with serve(StaticSite(answers)) as server:
+        url, stem = f"{server.url}index.html", f"127.0.0.1-{server.port}"
+        assert space.crawl(url, rate="max", processes=0).project == stem
+        old = orbweb.open(cli.workspace.with_name("old"))
+        old.crawl(url, project=f"{stem}-index.html", rate="max", processes=0, budget=1)
+        again = old.crawl(url, budget=None)
+        assert (again.project, again.run, again.visited) == (f"{stem}-index.html", 1, 2)
+
+
+def test_a_discovery_of_old_is_found_by_its_url(cli: Cli) -> None:
+    answers = {path: page(path, "/more.html") for path in ("/index.html", "/more.html")}
+    with serve(StaticSite(answers)) as server:
+        url, name = f"{server.url}index.html", f"127.0.0.1-{server.port}-index.html"
+        orbweb.open(cli.workspace).discover(url, project=name, rate="max", processes=0, budget=1)
+        again = cli("discover", url, "--budget", "none", "--json", "--no-progress").ok(0).json
+    assert (again["project"], again["run"], again["visited"]) == (f"{name}.discovery", 1, 2)

@@ -9,7 +9,7 @@ import pytest
 from orbweb.errors import ConfigError
 from orbweb.grouping import GroupRule
 from orbweb.model import SkipReason, Verdict
-from orbweb.policy import Candidate, Policy, Rules, scope_path
+from orbweb.policy import Candidate, Policy, Rules
 
 DOCS = "https://example.org/docs"
 
@@ -63,21 +63,9 @@ def test_scope(scope: str, key: str, strict: bool, loose: bool) -> None:
     assert (policy(scope, strict_path=False).owner(key) is not None) is loose
 
 
-@pytest.mark.parametrize(
-    ("key", "path"),
-    [
-        ("https://example.org/", "/"),
-        ("https://example.org/docs", "/docs"),
-        ("https://example.org/index.html", "/"),
-        ("https://example.org/docs/index.HTM", "/docs"),
-        ("https://example.org/docs/page.php?id=1", "/docs"),
-        ("https://example.org/a/b/guide.pdf", "/a/b"),
-        ("https://example.org/release-2.0", "/release-2.0"),
-        ("https://example.org/a.b/c", "/a.b/c"),
-    ],
-)
-def test_a_base_url_that_names_a_file_covers_its_directory(key: str, path: str) -> None:
-    assert scope_path(key) == path
+def test_out_of_scope_names_the_directory_of_a_base_url_that_is_a_file() -> None:
+    found = policy("https://h/docs/index.html")
+    assert judge(found, "https://h/other").rule == "scope: https://h/docs"
 
 
 def test_a_url_belongs_to_the_base_with_the_longest_path() -> None:

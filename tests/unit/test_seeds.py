@@ -32,7 +32,9 @@ def one(text: str) -> tuple[str, str]:
             "https://example.org/?mail=a@b.org",
             "https://example.org/?mail=a@b.org",
         ),
-        ("http:8080/x", "https://http:8080/x", "https://http:8080/x"),
+        ("127.0.0.1:8000/a", "https://127.0.0.1:8000/a", "https://127.0.0.1:8000/a"),
+        ("docs.Example.ORG.?q=1", "https://docs.example.org/?q=1", "https://docs.example.org./?q=1"),
+        ("xn--e1afmkfd.xn--p1ai", "https://xn--e1afmkfd.xn--p1ai/", "https://xn--e1afmkfd.xn--p1ai/"),
     ],
 )
 def test_a_base_url(text: str, key: str, url: str) -> None:
@@ -81,10 +83,19 @@ def test_other_schemes_are_refused(text: str) -> None:
         "example.org:99999",
         "javascript:alert(1)",
         "https://[::1/",
+        "http:8080/x",
+        "python",
+        "wiki/start",
+        "127.0.0.1-8981",
+        "8981",
+        "v1.2",
+        "1.2",
+        "example.org-docs",
+        "docs_2.x-y",
     ],
 )
 def test_what_is_no_url_is_refused_rather_than_guessed(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a URL; write it like"):
+    with pytest.raises(UsageError, match="is not a URL; write it with http"):
         one(text)
 
 
@@ -114,6 +125,12 @@ def test_a_password_is_refused_and_not_repeated(text: str) -> None:
         ("http://localhost:8080/a", "localhost-8080-a"),
         ("http://[::1]:8000/", "1-8000"),
         ("https://[::]/", "site"),
+        ("http://127.0.0.1:8000/index.html", "127.0.0.1-8000"),
+        ("https://example.org/docs/Index.PHP", "example.org-docs"),
+        ("https://example.org/a/default.aspx?x=1", "example.org-a"),
+        ("https://example.org/docs/index", "example.org-docs-index"),
+        ("https://example.org/docs/reindex.html", "example.org-docs-reindex.html"),
+        ("https://example.org/index.html/more", "example.org-index.html-more"),
         ("https://example.org/%C3%A9", "example.org-C3-A9"),
         ("https://example.org/" + "x" * 200, "example.org-" + "x" * 88),
     ],

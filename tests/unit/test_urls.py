@@ -318,3 +318,21 @@ def test_sites(key: str, site: str, scope: str) -> None:
 )
 def test_same_site(left: str, right: str, same: bool) -> None:
     assert urls.same_site(left, right) is same
+
+
+@pytest.mark.parametrize(
+    ("key", "scope"),
+    [
+        ("https://example.org/", "https://example.org/"),
+        ("https://example.md/", "https://example.md/"),
+        ("https://example.org/docs?id=1", "https://example.org/docs?id=1"),
+        ("https://example.org/index.html", "https://example.org/"),
+        ("https://example.org:8443/docs/index.HTM", "https://example.org:8443/docs"),
+        ("https://example.org/docs/page.php?id=1/2.html", "https://example.org/docs"),
+        ("https://example.org/a/b/guide.pdf", "https://example.org/a/b"),
+        ("https://example.org/release-2.0", "https://example.org/release-2.0"),
+        ("https://example.org/a.b/c", "https://example.org/a.b/c"),
+    ],
+)
+def test_a_base_url_that_names_a_file_covers_its_directory(key: str, scope: str) -> None:
+    assert urls.scope(key) == scope

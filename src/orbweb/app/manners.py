@@ -24,6 +24,9 @@ from orbweb.model import Resources
 from orbweb.robots import product_token
 from orbweb.store.runs import Manner
 
+NEAR = ("loopback", "private", "link-local")
+"""How `not_public` begins for an address where the owner of the site is whoever crawls it, or sits next door."""
+
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
@@ -109,9 +112,10 @@ def check_contact(config: Config) -> None:
 
 
 def introduce(config: Config, bases: Sequence[str], note: Note) -> None:
-    """Say who asks, and by whose rules; who cannot be reached is warned."""
+    """Say who asks, and by whose rules; who cannot be reached is warned, unless only neighbours are asked."""
     if not config.policy.contact_required and not config.policy.terms:
-        if not configuration.has_contact(config.user_agent):
+        is_among_us = not config.scope.external_hops and all(map(_is_near, bases))
+        if not is_among_us and not configuration.has_contact(config.user_agent):
             note(
                 f"warning: user_agent {config.user_agent!r} names no contact; add +https://... or +mailto:... so "
                 "that site owners can reach you"
@@ -122,3 +126,9 @@ def introduce(config: Config, bases: Sequence[str], note: Note) -> None:
         note(f"robots.txt: {origin}/robots.txt, {'obeyed' if config.robots.obey else 'NOT obeyed'}")
     for link in config.policy.terms:
         note(f"terms: {link}")
+
+
+def _is_near(url: str) -> bool:
+    """Whether a URL names this machine or its own network, by address or as localhost."""
+    host = urls.split(url).host.strip("[]")
+    return host == "localhost" or (not_public(host) or "").startswith(NEAR)

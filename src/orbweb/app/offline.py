@@ -34,7 +34,7 @@ from orbweb.statefiles import Folder
 from orbweb.store import outline, reports, runs
 from orbweb.store.blobs import BodyStore
 from orbweb.store.reports import Report
-from orbweb.store.runs import DISCOVERY, Run
+from orbweb.store.runs import DISCOVERY, Project, Run
 from orbweb.store.segments import SegmentStore
 from orbweb.workspace import Workspace, now_us
 
@@ -112,7 +112,7 @@ def replay(
     """Make the files and the Markdown of a run again from what is stored; nothing is asked of a server."""
     from orbweb.export import Format
 
-    known = runs.project(workspace.db, request.project or _only_project(workspace))
+    known = runs.project(workspace.db, request.project or _only_project(workspace, number))
     with workspace.own(known.name):
         config, _ = configure(known, request)
         if runs.settle_crashed(workspace.db, known.id, now_us()):
@@ -149,11 +149,22 @@ def replay_code(report: Report) -> int:
     return 3 if report["damaged"] or report["failed"] else 0
 
 
-def _only_project(workspace: Workspace) -> str:
-    names = [project.name for project in runs.projects(workspace.db)]
-    if len(names) != 1:
-        raise UsageError(f"name a PROJECT: {workspace.path} has {', '.join(names) or 'none yet'}")
-    return names[0]
+def _only_project(workspace: Workspace, number: int | None) -> str:
+    """The one project of the workspace, or the one that has kept anything in such a run."""
+    known = runs.projects(workspace.db)
+    filled = [each for each in known if _keeps_bodies(workspace, each, number)]
+    for candidates in (known, filled):
+        if len(candidates) == 1:
+            return candidates[0].name
+    names = ", ".join(each.name for each in filled or known)
+    raise UsageError(f"name a PROJECT: {workspace.path} has {names or 'none yet'}")
+
+
+def _keeps_bodies(workspace: Workspace, project: Project, number: int | None) -> bool:
+    if project.name.endswith(DISCOVERY):
+        return False
+    asked = (run for run in runs.runs_of(workspace.db, project.id) if number in (None, run.number))
+    return any(outline.count_bodies(workspace.db, run.id) for run in asked)
 
 
 def _damaged(workspace: Workspace, run: Run, watch: Callable[[int, int], None]) -> Iterator[Report]:

@@ -18,15 +18,18 @@ from orbweb import seeds, urls
 from orbweb.app.settings import routes, url_rules
 from orbweb.config import Config
 from orbweb.control import Command
-from orbweb.errors import UsageError
+from orbweb.errors import UnknownProject, UsageError
 from orbweb.events import Snapshot
 from orbweb.store import runs
 from orbweb.store.runs import Project
+from orbweb.urls import UrlRules
 from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace
 
 Watch = Callable[[Snapshot], None]
 Note = Callable[[str], None]
 Relay = Callable[[Command], None]
+
+URL_FORM = "a URL starts with http:// or https://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +85,42 @@ def name_of(workspace: Workspace, request: Request) -> str:
             "give a URL to crawl, --seeds FILE, or --project NAME for one that exists; `orbweb configure` writes "
             "a file of seeds into a workspace"
         )
-    bases = seeds.base_urls(request.urls, url_rules(configure(None, request)[0]))
-    stem = seeds.project_name(bases[0].key)
+    rules = url_rules(configure(None, request)[0])
+    for word in request.urls:
+        _check_word(workspace, word, rules)
+    bases = seeds.base_urls(request.urls, rules)
     wanted = tuple(base.url for base in bases)
+    former, is_known = _place(workspace, seeds.former_name(bases[0].key), wanted)
+    return former if is_known else _place(workspace, seeds.project_name(bases[0].key), wanted)[0]
+
+
+def _place(workspace: Workspace, stem: str, wanted: tuple[str, ...]) -> tuple[str, bool]:
+    """The first name that is free or has these base URLs, and whether it is known."""
     for name in chain([stem], (f"{stem}-{number}" for number in count(2))):
         known = runs.find_project(workspace.db, name)
         if known is None or known.bases == wanted:
-            return name
+            return name, known is not None
     raise AssertionError("names never run out")
+
+
+def _check_word(workspace: Workspace, word: str, rules: UrlRules) -> None:
+    """UsageError for the name of a project, known or not, in the place of a URL. A host without a scheme is a URL,
+    unless a project has that name and another base URL."""
+    if not seeds.could_name_project(word):
+        return
+    known, is_host = runs.find_project(workspace.db, word), seeds.names_host(word)
+    if known is None and not is_host:
+        raise no_project(workspace, word)
+    if known is not None and not (is_host and seeds.base_urls([word], rules)[0].url in known.bases):
+        raise UsageError(
+            f"{word!r} is a project: crawl it with `orbweb crawl --project {word}`, or go on with a paused run, "
+            f"`orbweb resume {word}`; {URL_FORM}"
+        )
+
+
+def no_project(workspace: Workspace, word: str) -> UnknownProject:
+    """Says that a word is neither a project of the workspace nor a URL."""
+    return UnknownProject(f"{runs.unknown(workspace.db, word)}; {URL_FORM}")
 
 
 def configure(known: Project | None, request: Request) -> tuple[Config, dict[str, Any]]:

@@ -59,7 +59,9 @@ class FetchAs(StrEnum):
 
 @app.command()
 def crawl(
-    urls: Annotated[list[str] | None, typer.Argument(metavar="URL...", help="Where to start.")] = None,
+    urls: Annotated[
+        list[str] | None, typer.Argument(metavar="URL...", help="Where to start; a host alone means https.")
+    ] = None,
     project: Annotated[str | None, typer.Option(help="A name; made from the first URL if not given.")] = None,
     workers: Workers = None,
     processes: Processes = None,

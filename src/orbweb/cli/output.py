@@ -13,6 +13,7 @@ import typer
 Report = dict[str, Any]
 REFERRERS_SHOWN = 20
 DAMAGED_SHOWN = 3
+RULE_SHOWN = 120
 PLANNED_FILES = 20
 MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role")
 
@@ -220,7 +221,7 @@ def rulings_text(found: list[Report]) -> str:
 def _ruling_text(ruling: Report) -> str:
     lines = [f"{ruling['verdict']:5}  {ruling['url']}"]
     if ruling["rule"]:
-        lines.append(f"       {ruling['reason']}: {ruling['rule']}")
+        lines.append(f"       {ruling['reason']}: {brief(ruling['rule'])}")
     score = f", score {ruling['score']}" if ruling["score"] else ""
     lines.append(f"       type {ruling['page_type']}{score}")
     for group in ruling["groups"]:
@@ -232,8 +233,16 @@ def _ruling_text(ruling: Report) -> str:
 
 def wrong_text(ruling: Report) -> str:
     """How a ruling differs from what was expected."""
-    why = f" ({ruling['reason']}: {ruling['rule']})" if ruling["rule"] else ""
+    why = f" ({ruling['reason']}: {brief(ruling['rule'])})" if ruling["rule"] else ""
     return f"{ruling['where']}: {ruling['url']} is judged {ruling['verdict']}{why}, not {ruling['expected']}"
+
+
+def brief(rule: str) -> str:
+    """A rule by which many URLs may be judged; of a long one both ends, and how long it is."""
+    if len(rule) <= RULE_SHOWN:
+        return rule
+    ends = f"{rule[: RULE_SHOWN // 2].rstrip()} ... {rule[-RULE_SHOWN // 4 :].lstrip()}"
+    return f"{ends} ({len(rule)} characters; --json has them all)"
 
 
 def configured_text(report: Report) -> str:
@@ -461,7 +470,8 @@ def replay_text(report: Report) -> str:
     """What a person reads at the end of a replay."""
     lines = [f"damaged: {row['url']}: {row['problem']}" for row in report["damaged"]]
     lines += [f"failed: {row['url']}: {row['problem']}" for row in report["failed"]]
-    made = f"run {report['run']}: {many(report['visits'], 'visit')} in {span(report['seconds'])}"
+    run = f"project {report['project']}, run {report['run']}"
+    made = f"{run}: {many(report['visits'], 'visit')} in {span(report['seconds'])}"
     lines.append(f"{made}, every stored body verified" if report["verified"] and not report["damaged"] else made)
     lines += [
         f"  {file['path']}: {many(file['lines'], 'line')}, {size(file['bytes'])}" for file in report["files"]

@@ -26,7 +26,7 @@ from orbweb.errors import UsageError
 app = typer.Typer()
 
 OptionalProject = Annotated[
-    str | None, typer.Argument(metavar="[PROJECT]", help="A project of the workspace; needed if it has several.")
+    str | None, typer.Argument(metavar="[PROJECT]", help="A project; needed if several have anything stored.")
 ]
 
 

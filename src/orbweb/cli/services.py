@@ -41,7 +41,7 @@ def _with_options_of_crawl(command: Callable[..., None]) -> Callable[..., None]:
 
 def _name(options: dict[str, Any]) -> str:
     """The project that is scraped: as given, made from the first URL, or the one that the workspace has."""
-    from orbweb import seeds
+    from orbweb import pipeline, seeds
     from orbweb.errors import UsageError
     from orbweb.urls import DEFAULT_RULES
 
@@ -56,7 +56,10 @@ def _name(options: dict[str, Any]) -> str:
             "give a URL to discover, --seeds FILE, or a --project NAME; `orbweb configure` writes a file of seeds "
             "into a workspace"
         )
-    return seeds.project_name(seeds.base_urls(urls[:1], DEFAULT_RULES)[0].key)
+    first = seeds.base_urls(urls[:1], DEFAULT_RULES)[0].key
+    former = seeds.former_name(first)
+    with open_workspace(Path(options["workspace"]), create=True) as there:
+        return former if former in pipeline.pipelines(there) else seeds.project_name(first)
 
 
 def _configured(path: Path, file: Path | None) -> Sequence[str] | str:

@@ -17,21 +17,7 @@ from orbweb.statefiles import FETCHED, FRONTIER, INDEX, SKIPPED, STATE, VERSION
 from orbweb.store import index, runs
 from orbweb.store.db import Row, moment
 
-FIELDS = (
-    "id",
-    "url",
-    "depth",
-    "rank",
-    "referrer",
-    "source",
-    "hops",
-    "redirects",
-    "base",
-    "kin",
-    "lastmod",
-    "due_at",
-    "page_type",
-)
+FIELDS = ("id", "url", *index.PLACE, "due_at", "page_type")
 """Of a queued URL; a skipped one has its reason and its rule besides."""
 
 

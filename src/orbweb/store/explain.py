@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from orbweb import urls
 from orbweb.errors import StoreError
 from orbweb.lifecycle import ItemState
 from orbweb.model import Place, Role, Source, Verdict
@@ -114,7 +115,7 @@ def _allowing_rule(found: _Url) -> str:
 
 def _reach(hops: int, scope_key: str) -> str:
     """The setting that lets a URL in: the scope it lies in, or the steps outside that are followed."""
-    return "scope.external_hops" if hops else f"scope: {scope_key}"
+    return "scope.external_hops" if hops else f"scope: {urls.scope(scope_key)}"
 
 
 def _turn(db: Database, run_id: int, found: _Url) -> Report:

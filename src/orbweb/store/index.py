@@ -12,6 +12,9 @@ from typing import Any
 from orbweb.store.db import Database, moment
 from orbweb.store.journal import stored_path
 
+PLACE = ("depth", "rank", "referrer", "source", "hops", "redirects", "base", "kin", "lastmod")
+"""How a URL was found and where it stands in the order, whether it was asked for or not."""
+
 FIELDS = (
     "url",
     "etag",
@@ -41,15 +44,7 @@ FIELDS = (
     "robots_tags",
     "reuse",
     "id",
-    "depth",
-    "rank",
-    "referrer",
-    "source",
-    "hops",
-    "redirects",
-    "base",
-    "kin",
-    "lastmod",
+    *PLACE,
 )
 
 

@@ -6,6 +6,7 @@ project has at most one crawl in progress. The caller holds the project's lock (
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -21,6 +22,7 @@ from orbweb.store.db import Database, Row
 
 DISCOVERY = ".discovery"
 """The end of the name of a project that finds what another one scrapes, and keeps no bodies."""
+NAMES_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +127,18 @@ def project(db: Database, name: str) -> Project:
     """The project, or an error that names those there are."""
     found = find_project(db, name)
     if found is None:
-        names = ", ".join(each.name for each in projects(db)) or "none yet"
-        raise UnknownProject(f"no project {name!r} in {db.path.parent} (there: {names})")
+        raise unknown(db, name)
     return found
+
+
+def unknown(db: Database, name: str) -> UnknownProject:
+    """Says that there is no project of that name, and which there are, those first that are nearly it."""
+    names = [each.name for each in projects(db)]
+    near = difflib.get_close_matches(name, names, n=len(names) or 1)
+    ordered = list(dict.fromkeys((*near, *names)))
+    more = f" and {len(ordered) - NAMES_SHOWN} more" if len(ordered) > NAMES_SHOWN else ""
+    there = f"there are: {', '.join(ordered[:NAMES_SHOWN])}{more}" if ordered else "there are none yet"
+    return UnknownProject(f"no project {name!r} in {db.path.parent} ({there})")
 
 
 def projects(db: Database) -> list[Project]:
