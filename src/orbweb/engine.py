@@ -575,7 +575,7 @@ class Engine:
         if item is None or not self._ledger.is_ripe(item):
             return False
         head = self._window.head(lane)
-        is_head = head is None or item.place < head.place
+        is_head = head is None or (item.depth, item.rank) < head.place
         if self._settings.by_level and not self._is_begun(item, head):
             return False
         if not self._has_room(item, is_head=is_head):

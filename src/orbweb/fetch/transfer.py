@@ -156,7 +156,8 @@ class Transfer:
         if said != self._said:
             self.curl.setopt(pycurl.HTTPHEADER, list(said))
             self._said = said
-        self._go_by(route)
+        if route.proxy is not None or self._via is not None:
+            self._go_by(route)
         asked = self._egress.identity.asked(url)
         self.curl.setopt(pycurl.URL, asked)
         self.curl.setopt(pycurl.REQUEST_TARGET, asked[asked.index("/", 8) :])
