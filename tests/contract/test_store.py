@@ -327,10 +327,10 @@ def test_a_project_keeps_its_id_and_takes_new_settings(db: Database, project: Pr
 
 
 def test_an_unknown_project_is_told_what_there_is(db: Database) -> None:
-    with pytest.raises(UnknownProject, match=r"no project 'docs' .* \(there: none yet\)"):
+    with pytest.raises(UnknownProject, match=r"no project 'docs' .* \(there are none yet\)"):
         runs.project(db, "docs")
     runs.save_project(db, "blog", {}, [], NOW)
-    with pytest.raises(UnknownProject, match=r"\(there: blog\)"):
+    with pytest.raises(UnknownProject, match=r"\(there are: blog\)"):
         runs.project(db, "docs")
     assert runs.find_project(db, "docs") is None
 
