@@ -42,16 +42,19 @@ class Pattern(Protocol):
     def search(self, text: str | bytes) -> Any: ...
 
 
+def _hint(pattern: str) -> str:
+    if pattern.startswith("*") or "**" in pattern:
+        return r"A regular expression matches anywhere in a URL: write /docs/ for */docs/*, \.pdf$ for *.pdf."
+    return "Look-around and back-references are not part of RE2."
+
+
 def compiled(name: str, pattern: str, *, captures: bool = False) -> Pattern:
     """The pattern, ready to be searched for; `name` says where it stands."""
     try:
         made: Any = re2.compile(pattern, _CAPTURE if captures else _SEARCH)
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
-        raise ConfigError(
-            f"{name}: {pattern!r} is not an RE2 pattern: {reason}. Look-around and back-references are not "
-            "part of RE2."
-        ) from None
+        raise ConfigError(f"{name}: {pattern!r} is not an RE2 pattern: {reason}. {_hint(pattern)}") from None
     if made.programsize > PATTERN_STEPS:
         raise ConfigError(
             f"{name}: {pattern!r} is too complex: {made.programsize} steps, at most {PATTERN_STEPS}. "
