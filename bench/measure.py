@@ -7,6 +7,8 @@ Never judges a figure.
 
 from __future__ import annotations
 
+import compileall
+import importlib.util
 import json
 import os
 import signal
@@ -84,6 +86,13 @@ class Tree:
             return [self.root, *self.root.children(recursive=True)]
         except psutil.Error:
             return []
+
+
+def compile_orbweb() -> None:
+    """Installed packages are compiled, so a source tree is as well: its processes would do it at every start."""
+    package = importlib.util.find_spec("orbweb")
+    for folder in (package and package.submodule_search_locations) or ():
+        compileall.compile_dir(folder, quiet=1)
 
 
 def run(argv: Sequence[str | Path], directory: Path, timeout_s: float) -> Usage:

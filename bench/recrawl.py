@@ -91,6 +91,7 @@ def _sentence(made: random.Random) -> str:
 
 def _measure(site: Site, pages: Path, scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
     facts = machine.facts(scratch)
+    measure.compile_orbweb()
     first = _run(["crawl", site.url, "--project", "made", "--rate", "max"], site, scratch, options)
     again = _run(["recrawl", "made"], site, scratch, options)
     changed = frozenset(random.Random(SEED).sample(range(options.pages), options.changed))

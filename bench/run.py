@@ -8,8 +8,6 @@ round; the last line of stdout is one JSON object. Never compares with figures o
 from __future__ import annotations
 
 import argparse
-import compileall
-import importlib.util
 import json
 import sys
 from collections.abc import Callable
@@ -105,19 +103,12 @@ def main() -> int:
     with nginx.scratch(options.scratch) as scratch:
         facts = machine.facts(scratch)
         nginx.warm(trees)
-        _compile()
+        measure.compile_orbweb()
         rounds = _measure(options, trees, scratch)
     report = {"benchmark": "documentation", "options": _shown(options), "machine": facts, **_summary(rounds)}
     _print_table(report)
     print(json.dumps(report))
     return 0 if all(result.ok for figures in rounds for result in figures.values()) else 1
-
-
-def _compile() -> None:
-    """Installed packages are compiled, so a source tree is as well: its processes would do it at every start."""
-    package = importlib.util.find_spec("orbweb")
-    for folder in (package and package.submodule_search_locations) or ():
-        compileall.compile_dir(folder, quiet=1)
 
 
 def _options() -> argparse.Namespace:
