@@ -765,4 +765,4 @@ def _wanted(slot: Slot, resources: Resources) -> Want:
     want = WANTED[resources]
     if slot.offer is None or _asked_about(slot) is None:
         return want
-    return Want(want.any_type, want.styles, want.most, want.cut, slot.offer.validators)
+    return want._replace(unless=slot.offer.validators)

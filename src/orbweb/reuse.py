@@ -71,19 +71,11 @@ def is_confirmed(answer: Fetched, capture: Capture) -> bool:
 
 def confirmed(answer: Fetched, capture: Capture) -> Fetched:
     """A 304 as the answer it stands for. It may bring newer headers; what it leaves out is as it was."""
-    return Fetched(
-        answer.url,
-        answer.status,
-        answer.body,
-        capture.content_type,
-        answer.location,
-        answer.etag or capture.etag,
-        answer.last_modified or capture.last_modified,
-        answer.wire_bytes,
-        answer.latency_ms,
-        answer.retry_after,
-        answer.robots_tags or capture.robots_tags,
-        answer.proxy,
+    return answer._replace(
+        content_type=capture.content_type,
+        etag=answer.etag or capture.etag,
+        last_modified=answer.last_modified or capture.last_modified,
+        robots_tags=answer.robots_tags or capture.robots_tags,
     )
 
 

@@ -285,18 +285,18 @@ class HttpFetcher:
     def _fetched(self, transfer: Transfer, wire_bytes: int) -> Fetched:
         headers = transfer.found
         return Fetched(
-            transfer.url,
-            transfer.curl.getinfo(pycurl.RESPONSE_CODE),
-            b"".join(transfer.chunks) if transfer.wanted else None,
-            headers.get(b"content-type"),
-            headers.get(b"location"),
-            headers.get(b"etag"),
-            headers.get(b"last-modified"),
-            wire_bytes,
-            transfer.latency_ms(),
-            headers.get(b"retry-after"),
-            tuple(headers[ROBOTS_TAG].splitlines()) if ROBOTS_TAG in headers else (),
-            transfer.route.proxy.id if transfer.route.proxy is not None else None,
+            url=transfer.url,
+            status=transfer.curl.getinfo(pycurl.RESPONSE_CODE),
+            body=b"".join(transfer.chunks) if transfer.wanted else None,
+            content_type=headers.get(b"content-type"),
+            location=headers.get(b"location"),
+            etag=headers.get(b"etag"),
+            last_modified=headers.get(b"last-modified"),
+            wire_bytes=wire_bytes,
+            latency_ms=transfer.latency_ms(),
+            retry_after=headers.get(b"retry-after"),
+            robots_tags=tuple(headers[ROBOTS_TAG].splitlines()) if ROBOTS_TAG in headers else (),
+            proxy=transfer.route.proxy.id if transfer.route.proxy is not None else None,
         )
 
 
