@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from content.reading import body_of, markdown_of, read, rendered, text_of, visible
+from orbweb import content
 from orbweb.content import text
 
 NASTY = "*_`~#+-=|<>[](){}!\\&;:.\"'$^/ 1a\u00e9\u4e2d\U0001f600"
@@ -149,6 +150,16 @@ def test_any_markup_is_written_and_has_the_same_words_as_text(page: str) -> None
 
 
 @settings(deadline=None, derandomize=True, database=None)
+@given(soup.map("".join) | st.binary(max_size=200))
+def test_any_page_has_a_document_and_always_the_same(page: str | bytes) -> None:
+    document = content.extract(page, "https://docs.example/a/")
+    assert document == content.extract(page, "https://docs.example/a/")
+    words = document.text.replace("\n", " ").split(" ") if document.text else []
+    assert (document.words, all(words)) == (len(words), True)
+    assert 0 <= document.confidence <= 1
+    assert bool(document.markdown) >= bool(document.text)
+
+
 @given(st.text(max_size=80))
 def test_any_text_reads_back_as_text(said: str) -> None:
     kept = "".join(sign for sign in said if sign.isprintable() and not 0xFDD0 <= ord(sign) <= 0xFDEF)
