@@ -178,9 +178,8 @@ class Engine:
             self._commit_ready()
             self._defer_stalled()
             ending = self._ending()
-            if ending is not None:
+            if ending is not None and self._ledger.end(ending):
                 self._give_back_all()
-                self._ledger.flush(ending)
                 self._tell_written()
                 self._on_progress(self.snapshot())
                 return ending
@@ -662,7 +661,7 @@ class Engine:
 
     def _ending(self) -> Ending | None:
         ledger, budget = self._ledger, self._settings.budget
-        if not ledger.queued and ledger.surveyed and not ledger.is_settling and not ledger.readmit_waiting():
+        if not ledger.queued and ledger.surveyed and not ledger.is_settling:
             return Ending(EndedBy.PAGE_LIMIT if ledger.every_limit_reached else EndedBy.EXHAUSTED)
         if (
             self._feed is not None

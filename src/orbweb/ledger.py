@@ -294,28 +294,56 @@ class Ledger:
         self._group.changes.append(("defer_url", DeferRow(rank, due_at, self._run_id, item.id)))
         self._frontier.defer(item._replace(rank=rank), due_at)
 
-    def flush(self, ending: Ending | None = None) -> None:
-        """Make everything settled so far durable; with an ending, this is the crawl's last group."""
+    def flush(self) -> None:
+        """Make everything settled so far durable."""
+        self._finish_begun()
+        if not self._is_empty():
+            self._write(_goes_on)
+
+    def end(self, ending: Ending) -> bool:
+        """Make everything durable and end the crawl, in one transaction. False where it goes on: URLs that waited
+        for others of their family have their turn instead."""
+        self._finish_begun()
+        if self._write(lambda: self._ends(ending)) is not None:
+            return True
+        self._read_books()
+        return False
+
+    def _finish_begun(self) -> None:
         while self.is_busy:
             self.go_on()
-        if self._is_empty() and ending is None:
-            return
-        if ending is not None and run_after(ending.ended_by) is RunState.COMPLETED:
+
+    def _ends(self, ending: Ending) -> Ending | None:
+        """The ending, unless something is left to visit. Runs inside a transaction, with everything written."""
+        if run_after(ending.ended_by) is RunState.COMPLETED:
+            if self._readmit_waiting():
+                return None
             self._mark_unlinked()
-        self._write(ending)
+        return ending
 
     def _mark_unlinked(self) -> None:
         """A recrawl has read everything: what it knew and cannot reach is gone."""
         if self._run.recalls is not None:
-            self._write(None)
-            self._group.changes.extend(("carry_url", row) for row in gone.marks(self._db, self._run))
+            self._db.many("carry_url", gone.marks(self._db, self._run))
 
-    def _write(self, ending: Ending | None) -> None:
+    def _readmit_waiting(self) -> bool:
+        """Nothing is queued: what waited for others of its family has its turn. Whether there is anything."""
+        ranks = self._next_rank
+        if rejudge.release_waiting(self._db, self._run_id, self._traps):
+            self._judge_again()
+            failpoint("waiting_released")
+        self._db.many("save_family", self._traps.take_changes())
+        return self._next_rank > ranks
+
+    def _write(self, ending: Callable[[], Ending | None]) -> Ending | None:
         self._bodies.sync()
         self._group.families.extend(self._traps.take_changes())
-        commit(self._db, self._run_id, self._crawl_id, self._group, self._progress(), ending, self._clock())
+        ended = commit(
+            self._db, self._run_id, self._crawl_id, self._group, self._progress(), self._clock(), ending
+        )
         self._begin_group()
         self._written()
+        return ended
 
     def begin_flush(self) -> bool:
         """Begin to make everything settled so far durable; False where something has to end first."""
@@ -553,20 +581,6 @@ class Ledger:
                 if self._policy.judge(candidate).reason is None:
                     return True
         return False
-
-    def readmit_waiting(self) -> bool:
-        """Nothing is queued: what waited for others of its family has its turn. Whether there is anything."""
-        if not self._traps.are_waiting:
-            return False
-        ranks = self._next_rank
-        self.flush()
-        with self._db.transaction():
-            if rejudge.release_waiting(self._db, self._run_id, self._traps):
-                self._judge_again()
-            self._db.many("save_family", self._traps.take_changes())
-        if self._next_rank > ranks:
-            self._read_books()
-        return self.queued > 0
 
     def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
         """Something a page loads. Its body is kept if they are; a style sheet may load more."""
@@ -892,6 +906,10 @@ class Ledger:
         sweep.run()
         self._next_rank = sweep.next_rank
         advance(self._db, self._run_id, self._progress())
+
+
+def _goes_on() -> None:
+    """The ending of a crawl that does not end."""
 
 
 def _portions(links: Sequence[Link]) -> Sequence[Sequence[Link]]:
