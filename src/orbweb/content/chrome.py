@@ -11,6 +11,7 @@ from itertools import islice
 
 from turbohtml import Element
 
+from orbweb.content.manuals import tells
 from orbweb.content.names import Kind, Names, Verdict, verdicts
 from orbweb.content.scoring import Tree
 
@@ -61,9 +62,9 @@ def _is_of_page(header: Element) -> bool:
     return header.closest("article, main") is None
 
 
-def drop_named(names: Names, tree: Tree, *, article: bool) -> None:
+def drop_named(names: Names, tree: Tree, *, article: bool, manual: bool) -> None:
     """Drop what its names call chrome, from the page and from the tree."""
-    named = _named(names)
+    named = _named(names, manual=manual)
     taken = _taken(named, tree)
     whole_prose, whole_text = tree.prose[0], tree.text[0]
     for element, said in named.items():
@@ -80,7 +81,7 @@ def drop_named(names: Names, tree: Tree, *, article: bool) -> None:
             element.extract()
 
 
-def _named(names: Names) -> dict[Element, Verdict]:
+def _named(names: Names, *, manual: bool) -> dict[Element, Verdict]:
     found = {
         element: said
         for attribute, said in verdicts(names.classes)
@@ -89,7 +90,7 @@ def _named(names: Names) -> dict[Element, Verdict]:
     }
     for name, said in verdicts(names.ids):
         element = names.ids[name]
-        if element not in found and element.tag not in _FRAME:
+        if element not in found and element.tag not in _FRAME and not (manual and tells(element, said.word)):
             found[element] = said
     return found
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-from orbweb.content import article, blocks, chrome, data, generators, hidden, names, scoring
+from orbweb.content import article, blocks, chrome, data, generators, hidden, manuals, names, scoring, titles
 from orbweb.content.scoring import Tree
 
 LITTLE = 400
@@ -43,14 +43,20 @@ def choose(dom: Dom) -> Main:
         return Main(Element("body"), 0.0, "", 0, frozenset())
     used = names.used(dom)
     found = generators.find(dom, used)
-    stated = article.is_stated(dom)
+    declared = article.is_declared(dom)
+    stated = declared or article.is_marked(dom)
+    title = titles.find(dom, body)
     scripts = data.scripts(dom)
     unseen = hidden.drop(body, used)
     for generator in found:
         if (element := generators.content(generator, body, used)) is not None:
             return Main(element, 0.95, generator.name, unseen, used.classes)
     chrome.drop_places(body, shell=bool(scripts))
-    element, confidence = _general(_root(body, stated=stated), stated=stated)
+    root = _root(body, stated=stated)
+    manual = manuals.is_manual(root, declared=declared)
+    element, confidence = _general(root, stated=stated and not manual, manual=manual)
+    if title is not None and not (stated and not manual):
+        titles.put(title, element)
     if scripts and (little := _size(element)) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)
@@ -74,15 +80,17 @@ def _root(body: Element, *, stated: bool) -> Element:
     return body
 
 
-def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
+def _general(root: Element, *, stated: bool, manual: bool) -> tuple[Element, float]:
     """The content of a page of unknown make without its chrome, and how sure that is."""
     found = blocks.read(root)
     if found is None:
         return root, 0.2
     tree = Tree(*found)
-    chrome.drop_named(names.read(root), tree, article=stated)
+    chrome.drop_named(names.read(root), tree, article=stated, manual=manual)
     if tree.text[0] < LITTLE:
         return root, 0.3
+    if manual:
+        return tree.elements[tree.enclose(0)], 0.7
     top = tree.descend(0, listing=tree.prose[0] < LISTING * tree.text[0])
     inside = tree.inside(top)
     size = sum(block.size for block in inside)

@@ -1,0 +1,67 @@
+"""The heading of a page that says what its title says.
+
+Always: letters and digits are compared, whatever their case and whatever stands between them.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from turbohtml import Document as Dom
+from turbohtml import Element
+
+from orbweb.content.names import verdict
+
+MAX_HEADINGS = 30
+"""Headings among which the title is looked for."""
+MAX_TITLE = 500
+MAX_DEPTH = 200
+"""Elements above a heading that are looked at."""
+MOST = 0.5
+"""Share of a heading that a part of the title is."""
+
+_CHROME = frozenset(("nav", "aside", "footer"))
+_parts = re.compile(r"\s+[^\w\s]{1,3}\s+|\s*[|\xbb\xab]\s*").split
+_no_letters = re.compile(r"[\W_]+")
+
+
+def find(dom: Dom, body: Element) -> Element | None:
+    """The heading that says most of the title and is no part of the chrome; one of the second level only where no
+    one of the first does."""
+    title = dom.find("title")
+    stated = title.text[:MAX_TITLE].strip() if title is not None else ""
+    parts = [letters for part in (stated, *_parts(stated)) if (letters := _letters(part))]
+    for level in ("h1", "h2"):
+        headings = list(islice(body.iter_elements(level), MAX_HEADINGS))
+        said = {heading: _said(_letters(heading.text[:MAX_TITLE]), parts) for heading in headings}
+        for heading in sorted(filter(said.__getitem__, headings), key=said.__getitem__, reverse=True):
+            if not _is_chrome(heading):
+                return heading
+    return None
+
+
+def _is_chrome(heading: Element) -> bool:
+    for around in islice(heading.ancestors, MAX_DEPTH):
+        if isinstance(around, Element) and (
+            around.tag in _CHROME or verdict(around.attr("class") or "") or verdict(around.attr("id") or "")
+        ):
+            return True
+    return False
+
+
+def _said(heading: str, parts: list[str]) -> int:
+    """How many letters of a part of the title a heading says, if they are most of it, or it is one of them."""
+    if not heading:
+        return 0
+    return max((len(part) for part in parts if part in heading and len(part) >= MOST * len(heading)), default=0)
+
+
+def put(title: Element, element: Element) -> None:
+    """Let an element begin with the title, unless it is in there."""
+    if not any(around == element for around in islice(title.ancestors, MAX_DEPTH)):
+        element.insert(0, title.extract())
+
+
+def _letters(text: str) -> str:
+    return _no_letters.sub("", text).casefold()
