@@ -6,6 +6,7 @@ Always: letters and digits are compared, whatever their case and whatever stands
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 
 from turbohtml import Document as Dom
@@ -26,19 +27,25 @@ _parts = re.compile(r"\s+[^\w\s]{1,3}\s+|\s*[|\xbb\xab]\s*").split
 _no_letters = re.compile(r"[\W_]+")
 
 
-def find(dom: Dom, body: Element) -> Element | None:
-    """The heading that says most of the title and is no part of the chrome; one of the second level only where no
-    one of the first does."""
+def find(dom: Dom, body: Element) -> list[Element]:
+    """The headings that say a part of the title and are no chrome, the likeliest first: a link to another page may
+    be the name of the site. Those of the second level count only where none of the first does."""
     title = dom.find("title")
     stated = title.text[:MAX_TITLE].strip() if title is not None else ""
     parts = [letters for part in (stated, *_parts(stated)) if (letters := _letters(part))]
     for level in ("h1", "h2"):
-        headings = list(islice(body.iter_elements(level), MAX_HEADINGS))
+        headings = islice(body.iter_elements(level), MAX_HEADINGS)
         said = {heading: _said(_letters(heading.text[:MAX_TITLE]), parts) for heading in headings}
-        for heading in sorted(filter(said.__getitem__, headings), key=said.__getitem__, reverse=True):
-            if not _is_chrome(heading):
-                return heading
-    return None
+        found = [heading for heading, letters in said.items() if letters and not _is_chrome(heading)]
+        if found:
+            return sorted(found, key=lambda heading: (_leads_away(heading), -said[heading]))
+    return []
+
+
+def _leads_away(heading: Element) -> bool:
+    """Whether a heading is nothing but a link to another page."""
+    links = [link for link in heading.iter_elements("a") if not (link.attr("href") or "#").startswith("#")]
+    return any(_letters(link.text) == _letters(heading.text) for link in links)
 
 
 def _is_chrome(heading: Element) -> bool:
@@ -57,10 +64,14 @@ def _said(heading: str, parts: list[str]) -> int:
     return max((len(part) for part in parts if part in heading and len(part) >= MOST * len(heading)), default=0)
 
 
-def put(title: Element, element: Element) -> None:
-    """Let an element begin with the title, unless it is in there."""
-    if not any(around == element for around in islice(title.ancestors, MAX_DEPTH)):
-        element.insert(0, title.extract())
+def put(headings: Sequence[Element], element: Element) -> None:
+    """Let an element begin with the likeliest of the headings, unless one of them is in there."""
+    if headings and not any(_is_within(heading, element) for heading in headings):
+        element.insert(0, headings[0].extract())
+
+
+def _is_within(heading: Element, element: Element) -> bool:
+    return any(around == element for around in islice(heading.ancestors, MAX_DEPTH))
 
 
 def _letters(text: str) -> str:
