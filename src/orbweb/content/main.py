@@ -46,21 +46,18 @@ def choose(dom: Dom) -> Main:
     found = generators.find(dom, used)
     declared = article.is_declared(dom)
     stated = declared or article.is_marked(dom)
-    headings = titles.find(dom, body)
     scripts = data.scripts(dom)
     unseen = hidden.drop(body, used)
     for generator in found:
         if (element := generators.content(generator, body, used)) is not None:
             return Main(element, 0.95, generator.name, unseen, used.classes)
+    manual = manuals.is_manual(body, declared=declared)
+    stated = stated and not manual
+    headings = [] if stated else titles.find(dom, body)
     chrome.drop_places(body, shell=bool(scripts))
     root = _root(body, stated=stated)
-    manual = manuals.is_manual(root, declared=declared)
-    if manual:
-        element, confidence = _manual(root, headings)
-    else:
-        element, confidence = _general(root, stated=stated)
-    if manual or not stated:
-        titles.put(headings, element)
+    element, confidence = _manual(root, headings) if manual else _general(root, stated=stated)
+    titles.put(headings, element)
     if scripts and (little := _size(element)) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)

@@ -68,7 +68,7 @@ class Tree:
         return self._deepest(top, self.text if listing else self.prose)
 
     def enclose(self, title: int | None) -> int:
-        """The deepest element that holds nearly all the text that is no link, and the title if that adds little."""
+        """The deepest element with nearly all the text that is no link, and with the title if that adds little."""
         weights: list[float] = [0] * len(self.around)
         for block in self.blocks:
             weights[block.number] = block.size - block.linked

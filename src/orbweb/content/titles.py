@@ -16,45 +16,55 @@ from orbweb.content.names import verdict
 
 MAX_HEADINGS = 30
 """Headings among which the title is looked for."""
-MAX_TITLE = 500
+MAX_TITLE = 2_000
+"""Characters of a text that are compared."""
 MAX_DEPTH = 200
 """Elements above a heading that are looked at."""
 MOST = 0.5
 """Share of a heading that a part of the title is."""
 
 _CHROME = frozenset(("nav", "aside", "footer"))
+_no_letters = re.compile(r"[\W_]+").sub
 _parts = re.compile(r"\s+[^\w\s]{1,3}\s+|\s*[|\xbb\xab]\s*").split
-_no_letters = re.compile(r"[\W_]+")
+
+
+def letters(text: str) -> str:
+    """What must agree where two texts say the same."""
+    return _no_letters("", text[:MAX_TITLE]).casefold()
 
 
 def find(dom: Dom, body: Element) -> list[Element]:
-    """The headings that say a part of the title and are no chrome, the likeliest first: a link to another page may
-    be the name of the site. Those of the second level count only where none of the first does."""
+    """The headings that say a part of the title and are no chrome, the likeliest first.
+
+    A link to another page may be the name of the site: it counts only where there is nothing else, as does a
+    heading of the second level.
+    """
     title = dom.find("title")
     stated = title.text[:MAX_TITLE].strip() if title is not None else ""
-    parts = [letters for part in (stated, *_parts(stated)) if (letters := _letters(part))]
+    parts = list(filter(None, map(letters, (stated, *_parts(stated)))))
     for level in ("h1", "h2"):
         headings = islice(body.iter_elements(level), MAX_HEADINGS)
-        said = {heading: _said(_letters(heading.text[:MAX_TITLE]), parts) for heading in headings}
-        found = [heading for heading, letters in said.items() if letters and not _is_chrome(heading)]
+        said = {heading: _said(letters(heading.text), parts) for heading in headings}
+        found = [heading for heading, count in said.items() if count and not _is_chrome(heading)]
         if found:
-            return sorted(found, key=lambda heading: (_leads_away(heading), -said[heading]))
+            own = [heading for heading in found if not _leads_away(heading)]
+            return sorted(own or found, key=said.__getitem__, reverse=True)
     return []
 
 
 def _leads_away(heading: Element) -> bool:
     """Whether a heading is nothing but a link to another page."""
     links = [link for link in heading.iter_elements("a") if not (link.attr("href") or "#").startswith("#")]
-    return any(_letters(link.text) == _letters(heading.text) for link in links)
+    return any(letters(link.text) == letters(heading.text) for link in links)
 
 
 def _is_chrome(heading: Element) -> bool:
-    for around in islice(heading.ancestors, MAX_DEPTH):
-        if isinstance(around, Element) and (
-            around.tag in _CHROME or verdict(around.attr("class") or "") or verdict(around.attr("id") or "")
-        ):
-            return True
-    return False
+    """Whether a heading stands in what its tag or its names call chrome. A `<header>` may be that of the text."""
+    around = [node for node in islice(heading.ancestors, MAX_DEPTH) if isinstance(node, Element)]
+    return any(
+        node.tag in _CHROME or verdict(node.attr("class") or "") or verdict(node.attr("id") or "")
+        for node in around
+    )
 
 
 def _said(heading: str, parts: list[str]) -> int:
@@ -72,7 +82,3 @@ def put(headings: Sequence[Element], element: Element) -> None:
 
 def _is_within(heading: Element, element: Element) -> bool:
     return any(around == element for around in islice(heading.ancestors, MAX_DEPTH))
-
-
-def _letters(text: str) -> str:
-    return _no_letters.sub("", text).casefold()
