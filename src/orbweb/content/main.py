@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from turbohtml import Document as Dom
 from turbohtml import Element
@@ -22,6 +23,8 @@ ROOT = 0.5
 """Share of the text that the only `<main>` or `<article>` of a page must hold for all content to be in it."""
 LONG = 100
 """Characters of a block that is running text."""
+LINKED = 0.75
+"""Share of links in what leads elsewhere if it stands before the title of a manual."""
 LISTING = 0.3
 """Share of prose in the text below which a page is a list of links and all text counts."""
 
@@ -89,7 +92,11 @@ def _manual(root: Element, headings: Sequence[Element]) -> tuple[Element, float]
     tree = Tree(*found)
     chrome.drop_named(names.read(root), tree, article=False, manual=True)
     title = next((number for heading in headings if (number := tree.numbers.get(heading))), None)
-    return tree.elements[tree.enclose(title)], 0.7
+    top = tree.enclose(title)
+    for block in takewhile(lambda block: block.number != title, tree.inside(top) if title else ()):
+        if block.linked >= LINKED * block.size and tree.is_leaf(block):
+            block.element.extract()
+    return tree.elements[top], 0.7
 
 
 def _general(root: Element, *, stated: bool) -> tuple[Element, float]:

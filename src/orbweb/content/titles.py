@@ -25,7 +25,7 @@ MOST = 0.5
 
 _CHROME = frozenset(("nav", "aside", "footer"))
 _no_letters = re.compile(r"[\W_]+").sub
-_parts = re.compile(r"\s+[^\w\s]{1,3}\s+|\s*[|\xbb\xab]\s*").split
+_parts = re.compile(r"\s+[^\w\s]{1,3}\s+|\s*[|\xbb\xab]\s*|\s+\(").split
 
 
 def letters(text: str) -> str:
@@ -36,19 +36,21 @@ def letters(text: str) -> str:
 def find(dom: Dom, body: Element) -> list[Element]:
     """The headings that say a part of the title and are no chrome, the likeliest first.
 
-    A link to another page may be the name of the site: it counts only where there is nothing else, as does a
-    heading of the second level.
+    A link to another page may be the name of the site: it counts only where there is nothing else. A heading of the
+    second level counts only where none of the first does, one below it only where there are no others.
     """
     title = dom.find("title")
     stated = title.text[:MAX_TITLE].strip() if title is not None else ""
     parts = list(filter(None, map(letters, (stated, *_parts(stated)))))
-    for level in ("h1", "h2"):
-        headings = islice(body.iter_elements(level), MAX_HEADINGS)
+    for level in ("h1", "h2", "h3", "h4"):
+        headings = list(islice(body.iter_elements(level), MAX_HEADINGS))
         said = {heading: _said(letters(heading.text), parts) for heading in headings}
         found = [heading for heading, count in said.items() if count and not _is_chrome(heading)]
         if found:
             own = [heading for heading in found if not _leads_away(heading)]
             return sorted(own or found, key=said.__getitem__, reverse=True)
+        if level == "h2" and headings:
+            break
     return []
 
 
