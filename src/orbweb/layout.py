@@ -17,7 +17,8 @@ from orbweb import __version__
 from orbweb.config import sources
 from orbweb.errors import StoreError, UsageError
 from orbweb.store.lock import OwnerLock
-from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace
+from orbweb.workspace import Workspace
+from orbweb.workspace.directory import CONFIG_FILE, SEEDS_FILE
 
 Report = dict[str, Any]
 

@@ -23,7 +23,8 @@ from orbweb.events import Snapshot
 from orbweb.store import runs
 from orbweb.store.runs import Project
 from orbweb.urls import UrlRules
-from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace
+from orbweb.workspace import Workspace
+from orbweb.workspace.directory import CONFIG_FILE, SEEDS_FILE
 
 Watch = Callable[[Snapshot], None]
 Note = Callable[[str], None]

@@ -66,7 +66,7 @@ def _configured(path: Path, file: Path | None) -> Sequence[str] | str:
     """The name of the pipeline that a workspace has, else the URLs of its file of seeds."""
     from orbweb import pipeline, seeds
     from orbweb.urls import DEFAULT_RULES
-    from orbweb.workspace import SEEDS_FILE
+    from orbweb.workspace.directory import SEEDS_FILE
 
     with open_workspace(path, create=True) as there:
         known = pipeline.pipelines(there)
