@@ -1,7 +1,7 @@
 """The verbs that ask servers: crawl, discover, scrape, start, resume, recrawl, plan, fetch.
 
 Always holds: what is given is stored with the project as it is on the command line, except by `plan` and `fetch`,
-which keep nothing. Sync outside, async inside: none is called in a thread whose event loop is running.
+which keep nothing. Sync outside, async inside: where an event loop is running, only `start` may be called.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ class Handle:
 
 
 def check_thread() -> None:
+    """UsageError if an event loop is running in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
