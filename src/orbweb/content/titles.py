@@ -36,8 +36,8 @@ def letters(text: str) -> str:
 def find(dom: Dom, body: Element) -> list[Element]:
     """The headings that say a part of the title and are no chrome, the likeliest first.
 
-    A link to another page may be the name of the site: it counts only where there is nothing else. A heading of the
-    second level counts only where none of the first does, one below it only where there are no others.
+    A link to another page may be the name of the site: it counts only where there is nothing else. A heading of
+    the second level counts only where none of the first does, one below it only where there are no others.
     """
     title = dom.find("title")
     stated = title.text[:MAX_TITLE].strip() if title is not None else ""
