@@ -77,10 +77,14 @@ def _said(heading: str, parts: list[str]) -> int:
 
 
 def put(headings: Sequence[Element], element: Element) -> None:
-    """Let an element begin with the likeliest of the headings, unless one of them is in there."""
-    if headings and not any(_is_within(heading, element) for heading in headings):
+    """Let an element begin with the likeliest of the headings, unless one of them is in there or around it."""
+    if headings and not any(_hang_together(heading, element) for heading in headings):
         element.insert(0, headings[0].extract())
 
 
-def _is_within(heading: Element, element: Element) -> bool:
-    return any(around == element for around in islice(heading.ancestors, MAX_DEPTH))
+def _hang_together(one: Element, other: Element) -> bool:
+    return one == other or _is_within(one, other) or _is_within(other, one)
+
+
+def _is_within(inner: Element, outer: Element) -> bool:
+    return any(around == outer for around in islice(inner.ancestors, MAX_DEPTH))
