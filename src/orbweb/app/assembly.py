@@ -31,7 +31,7 @@ from orbweb.app.settings import (
 )
 from orbweb.books import Books
 from orbweb.brakes import Brake, Limit, backlog_reason, disk_reason
-from orbweb.config import Config
+from orbweb.config.schema import Config
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher
 from orbweb.feed import Feed

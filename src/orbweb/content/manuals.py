@@ -5,44 +5,50 @@ Always: reads tags and names, so it is the same in every language. Never: knows 
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 
 from turbohtml import Element
 
-SIGNS = 3
-"""Sections with an address of their own, and listings, that make a manual."""
-MAX_HEADINGS = 200
-"""Headings that are looked at."""
+from orbweb.content.titles import letters
+
+SECTIONS = 3
+"""Sections with an address of their own that make a manual."""
+LISTINGS = 3
+"""Pieces of code that make one of what declares to be an article; else one is enough."""
+MAX_HEADINGS = 50
+MAX_LINKS = 5
+"""Headings, and links in each, that are looked at for an address."""
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _BELOW_TITLE = ("h2", "h3", "h4", "h5", "h6")
 _SECTIONS = frozenset(("section", "div"))
 _BEGINNING = 100
 """Characters, blanks and all, in which an element says what it is about."""
-_no_letters = re.compile(r"[\W_]+")
 
 
 def is_manual(root: Element, *, declared: bool) -> bool:
     """Whether a page is a manual, by the ways of writing that all generators share.
 
-    Of a page that declares to be an article only the code counts: addresses are given to the sections of any text.
+    Of a page that declares to be an article only much code counts: others give addresses to their sections too.
     """
-    signs = sum(1 for _ in islice(root.iter_elements("pre"), SIGNS))
-    for heading in () if declared else islice(root.iter_elements(_BELOW_TITLE), MAX_HEADINGS):
-        if signs >= SIGNS:
-            break
-        signs += _has_address(heading)
-    return signs >= SIGNS
+    listings = sum(1 for _ in islice(root.iter_elements("pre"), LISTINGS))
+    if listings:
+        return not declared or listings == LISTINGS
+    headings = () if declared else islice(root.iter_elements(_BELOW_TITLE), MAX_HEADINGS)
+    return sum(1 for _ in islice(filter(_has_address, headings), SECTIONS)) == SECTIONS
 
 
 def _has_address(heading: Element) -> bool:
     """Whether a section can be linked to: by its heading, or by the element that the heading begins."""
-    if heading.attr("id") or any(link.attr("name") or link.attr("id") for link in heading.iter_elements("a")):
+    if heading.attr("id") or any(map(_is_anchor, islice(heading.iter_elements("a"), MAX_LINKS))):
         return True
     around = heading.parent
     named = around.attr("id") if isinstance(around, Element) and around.tag in _SECTIONS else None
-    return bool(named) and _letters(heading.text).endswith(_letters(named or ""))
+    return bool(named) and letters(heading.text).endswith(letters(named or ""))
+
+
+def _is_anchor(link: Element) -> bool:
+    return bool(link.attr("name") or link.attr("id"))
 
 
 def is_linked_to_itself(element: Element) -> bool:
@@ -54,8 +60,4 @@ def is_linked_to_itself(element: Element) -> bool:
 
 def tells(element: Element, word: str) -> bool:
     """Whether an element begins by saying a word of its own name: then the name is its topic."""
-    return word in _letters(element.text[:_BEGINNING])
-
-
-def _letters(text: str) -> str:
-    return _no_letters.sub("", text).casefold()
+    return word in letters(element.text[:_BEGINNING])

@@ -67,13 +67,28 @@ class Tree:
         """The deepest element that holds nearly all the prose; of a listing, nearly all the text."""
         return self._deepest(top, self.text if listing else self.prose)
 
-    def enclose(self, top: int) -> int:
-        """The deepest element that holds nearly all the text that is no link."""
+    def enclose(self, title: int | None) -> int:
+        """The deepest element with nearly all the text that is no link, and with the title if that adds little."""
         weights: list[float] = [0] * len(self.around)
         for block in self.blocks:
             weights[block.number] = block.size - block.linked
         self._add_up(weights)
-        return self._deepest(top, weights, NEARLY_ALL)
+        inner = self._deepest(0, weights, NEARLY_ALL)
+        if title is None:
+            return inner
+        both = self._around_both(inner, title)
+        return both if weights[inner] >= TOGETHER * weights[both] else inner
+
+    def _around_both(self, one: int, other: int) -> int:
+        """The deepest element that holds both, or is one of them. Numbers grow from the outside in."""
+        while one != other:
+            if one > other:
+                one = self.around[one]
+            else:
+                other = self.around[other]
+            if NOWHERE in (one, other):
+                return 0
+        return one
 
     def narrow(self, top: int, blocks: Iterable[Block]) -> int:
         """The deepest element that holds nearly all the prose of these blocks."""
