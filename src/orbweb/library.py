@@ -447,7 +447,7 @@ class Workspace:
     def retry(self, project: str, *, kind: str | None = None) -> int:
         """Queue failed URLs again; `resume` then visits them. How many."""
         with self._opened() as opened:
-            return opened.retry(project, kind)
+            return app.retry(opened, project, kind)
 
     def manifest(self, project: str, *, run: int | None = None) -> Iterator[str]:
         """One line a visit, in order; read as they are consumed."""

@@ -19,7 +19,7 @@ from orbweb import patterns, spool, urls
 from orbweb.control import Command, ControlFiles, Kind
 from orbweb.errors import NothingToDo, OlderWorkspace, StoreError, UsageError
 from orbweb.lifecycle import RunState
-from orbweb.model import Digest, FailKind, PackedDocument
+from orbweb.model import Digest, PackedDocument
 from orbweb.store import documents, gone, reports, runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.captures import Captures
@@ -435,10 +435,3 @@ class Workspace:
                 self.db, run, [number for number, _ in chosen], {family for _, family in chosen}, now_us()
             )
         return len(chosen)
-
-    def retry(self, project: str, kind: str | None = None) -> int:
-        """Queue failed URLs again; how many."""
-        if kind is not None and kind not in list(FailKind):
-            raise UsageError(f"--kind {kind!r} is not a kind of failure; use one of {', '.join(FailKind)}")
-        with self._owned(project) as run:
-            return runs.retry(self.db, run, kind, now_us())

@@ -1,4 +1,4 @@
-"""The verbs that ask nothing of a server: `extract`, `replay`, `adopt`.
+"""The verbs that ask nothing of a server: `extract`, `replay`, `retry`, `adopt`.
 
 Always holds: the project is owned by this process while they read and write it.
 """
@@ -27,7 +27,7 @@ from orbweb.errors import Busy, StoreError, UsageError
 from orbweb.events import Reading
 from orbweb.extraction import Extraction
 from orbweb.intake import Intake, IntakeSettings
-from orbweb.model import Resources
+from orbweb.model import FailKind, Resources
 from orbweb.outputs.forms import Wanted
 from orbweb.outputs.replay import rebuild
 from orbweb.statefiles import Folder
@@ -186,6 +186,18 @@ def _problem(read: Callable[[bytes], bytes], sha256: bytes) -> str | None:
     except StoreError as error:
         return str(error)
     return None
+
+
+def retry(workspace: Workspace, project: str, kind: str | None) -> int:
+    """Queue failed URLs again, all or those of a kind; how many. Files of the run get their rows first, because a
+    visit that is taken back is gone."""
+    if kind is not None and kind not in list(FailKind):
+        raise UsageError(f"--kind {kind!r} is not a kind of failure; use one of {', '.join(FailKind)}")
+    known = runs.project(workspace.db, project)
+    with workspace.own(known.name):
+        assembly.catch_up(workspace, known, configure(known, Request())[0])
+        runs.settle_crashed(workspace.db, known.id, now_us())
+        return runs.retry(workspace.db, runs.run_of(workspace.db, known, None), kind, now_us())
 
 
 def adopt(

@@ -90,8 +90,10 @@ def retry(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Queue failed URLs again; `resume` then visits them."""
+    from orbweb.app import retry as queue_again
+
     with open_workspace(workspace) as opened:
-        number = opened.retry(project, kind)
+        number = queue_again(opened, project, kind)
     output.emit({"project": project, "queued": number}, output.retry_text, as_json=as_json)
 
 
