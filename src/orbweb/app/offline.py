@@ -150,10 +150,13 @@ def replay_code(report: Report) -> int:
 
 
 def _only_project(workspace: Workspace, number: int | None) -> str:
-    """The one project of the workspace, or the one that has kept anything in such a run."""
+    """The one project of the workspace, of a pipeline the one that scrapes, or the one that has kept anything in
+    such a run."""
     known = runs.projects(workspace.db)
+    discoveries = {each.name + DISCOVERY for each in known}
+    final = [each for each in known if each.name not in discoveries]
     filled = [each for each in known if _keeps_bodies(workspace, each, number)]
-    for candidates in (known, filled):
+    for candidates in (known, final, filled):
         if len(candidates) == 1:
             return candidates[0].name
     names = ", ".join(each.name for each in filled or known)
