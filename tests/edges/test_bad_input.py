@@ -115,6 +115,14 @@ def test_a_host_without_a_scheme_is_crawled_and_found_again(cli: Cli) -> None:
         assert done.json["bases"][0]["url"] == "https://127.0.0.1/"
 
 
+def test_a_file_in_the_place_of_a_url(cli: Cli) -> None:
+    (cli.workspace.parent / "README.md").write_text("a file")
+    for word, what in (("index.html", "the name of a file"), ("README.md", "a file")):
+        for command in ("crawl", "fetch", "discover"):
+            refused(cli(command, word), 2, f"{word!r} is {what}, not a URL", "http:// or https://")
+        refused(cli("crawl", word, "--project", "site"), 2, f"{word!r} is {what}, not a URL")
+
+
 def test_nothing_to_crawl(cli: Cli) -> None:
     refused(cli.crawl(), 2, "URL")
     refused(cli.crawl("--project", "unknown"), 2, "unknown")

@@ -210,7 +210,7 @@ def open_workspace(path: Path, *, create: bool = False) -> Iterator[Workspace]:
 
 
 def project_and_url(command: str, words: list[str], path: Path) -> tuple[str, str]:
-    """What a command is asked about; without a project, that of a URL in the workspace's only one, which is told."""
+    """What a command is asked about. Without a project it is the workspace's only one, and that is told."""
     if len(words) == 2:
         return words[0], words[1]
     if len(words) > 2:
