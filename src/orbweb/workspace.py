@@ -35,6 +35,7 @@ from orbweb.urls import DEFAULT_RULES, UrlRules
 
 if TYPE_CHECKING:
     from orbweb.export import Exported, Format, Watch
+    from orbweb.store.repair import Treatment
     from orbweb.store.upgrade import Plan
 
 STOP_WAIT_S = 30.0
@@ -361,8 +362,13 @@ class Workspace:
             yield runs.run_of(self.db, found, None)
 
     @classmethod
-    def doctor(cls, path: Path, *, mend: bool = False) -> Report:
-        """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair."""
+    def doctor(
+        cls, path: Path, *, mend: bool = False, beyond: Callable[[Treatment], Treatment] = lambda done: done
+    ) -> Report:
+        """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair.
+
+        `beyond` looks after what database and bodies know nothing of, while everything is owned.
+        """
         from orbweb.store import db, doctor, repair, upgrade
 
         if not (path / doctor.DATABASE).exists():
@@ -373,6 +379,7 @@ class Workspace:
             for name in doctor.project_names(path):
                 owned.enter_context(OwnerLock(path / "locks", name))
             done = repair.repair(path, _read_again, now_us()) if mend else repair.looked_at(doctor.examine(path))
+            done = beyond(done)
         return {
             "workspace": str(path),
             "healthy": not done.left,

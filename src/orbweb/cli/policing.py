@@ -102,12 +102,12 @@ def doctor(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Verify database, bodies, links and counters, and name each damage.
+    """Verify database, bodies, links, counters and the lines of the spool, and name each damage.
 
     Exit codes: 0 healthy or all repaired, 3 damage is left, 5 a crawl is running in the workspace.
     """
-    from orbweb.workspace import Workspace
+    from orbweb import app as application
 
-    report = Workspace.doctor(workspace, mend=repair)
+    report = application.doctor(workspace, mend=repair)
     output.emit(report, output.doctor_text, as_json=as_json)
     raise typer.Exit(0 if report["healthy"] else 3)
