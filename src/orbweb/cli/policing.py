@@ -102,7 +102,7 @@ def doctor(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Verify database, bodies, links, counters and the lines of the spool, and name each damage.
+    """Verify database, bodies, links, counters, the spool and the tables of runs, and name each damage.
 
     Exit codes: 0 healthy or all repaired, 3 damage is left, 5 a crawl is running in the workspace.
     """
