@@ -105,7 +105,7 @@ class _Sheet:
         return [visit for visit in self.visits() if not _plain(visit) & said and not self.saying(visit) & said]
 
     def steps(self, missing: Iterable[Found]) -> Iterator[_Step]:
-        """The file and its visits side by side."""
+        """The file and its visits side by side. A line that stands earlier than its visit would is passed over."""
         lost, texts = {visit.visit for visit in missing}, self.texts()
         without: list[Found] = []
         for visit in self.visits():
@@ -113,6 +113,9 @@ class _Sheet:
                 without.append(visit)
                 continue
             passed, matched = self._up_to(visit, texts)
+            if matched is None:
+                texts = iter(passed)
+                continue
             yield _Step(passed, without, matched)
             without = []
         yield _Step(list(texts), without, None)

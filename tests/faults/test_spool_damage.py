@@ -140,6 +140,19 @@ def test_a_cut_file_and_a_lost_one_are_written_again(spooled: Spooled, tmp_path:
     put_right(workspace, before)
 
 
+def test_lines_in_another_order_are_kept(spooled: Spooled, tmp_path: Path) -> None:
+    workspace = spooled.copy(tmp_path / "workspace")
+    path = file_of(workspace, 1)
+    before = path.read_bytes().splitlines()
+    change(path, lambda lines: lines.insert(0, lines.pop(2)))
+    assert app.doctor(workspace)["damages"] == []
+    change(path, lambda lines: lines.pop(2))
+    (damage,) = app.doctor(workspace)["damages"]
+    assert damage["urls"] == [json.loads(before[1])["url"]]
+    assert app.doctor(workspace, mend=True)["healthy"]
+    assert sorted(path.read_bytes().splitlines()) == sorted(before)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_flips_and_cuts_anywhere(spooled: Spooled, tmp_path: Path, seed: int) -> None:
     """Whatever is damaged is named, but for the type of a page, which is kept only there."""
