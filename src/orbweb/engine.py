@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from orbweb import politeness, urls
+from orbweb import politeness, traps, urls
 from orbweb.answers import BUSY, Again, Anew, Follow, Read, Reread, Settle, Wait, next_step, to_read
 from orbweb.brakes import Brake
 from orbweb.control import Command, ControlFiles
@@ -357,25 +357,48 @@ class Engine:
         known = answer.robots_tags == capture.robots_tags
         try:
             digest = self._shelf.captures.digest(capture) if known else None
-            body = self._shelf.captures.body(capture) if digest is None else None
         except StoreError as error:
-            self._note(f"{slot.item.url} is fetched again: {error}; `orbweb doctor` tells more")
-            self._ask_anew(slot)
+            self._give_up(slot, error)
             return
-        if body is not None:
-            self._reread_body(slot, answer, body)
+        if capture.role is Role.ALTERNATE and traps.needs_sketch(answer.url):
+            digest = None
+        if digest is None and capture.body_sha256 is not None:
+            self._reread_body(slot, answer, capture)
         elif known:
             slot.is_page = capture.role is not Role.NONE
             self._finish(slot, Settle(answer), digest)
         else:
             self._ask_anew(slot)
 
-    def _reread_body(self, slot: Slot, answer: Fetched, body: bytes) -> None:
+    def _reread_body(self, slot: Slot, answer: Fetched, capture: Capture) -> None:
+        try:
+            body = self._shelf.captures.body(capture) or b""
+        except StoreError as error:
+            self._give_up(slot, error)
+            return
         step = to_read(answer, body, self._settings.resources)
         if isinstance(step, Read):
             self._digest(slot, answer, body, is_page=step.is_page)
         else:
             self._finish(slot, step)
+
+    def _give_up(self, slot: Slot, error: StoreError) -> None:
+        self._note(f"{slot.item.url} is fetched again: {error}; `orbweb doctor` tells more")
+        self._ask_anew(slot)
+
+    def _lacks_document(self, outcome: Outcome) -> bool:
+        """Whether an alternate of an earlier run, which has no document, is to be the page now."""
+        digest = outcome.digest
+        if digest is None or digest.document is not None or outcome.reused is None or not outcome.is_page:
+            return False
+        return not self._ledger.has_page(digest.content_sha256)
+
+    def _read_after_all(self, slot: Slot, outcome: Outcome) -> None:
+        """The place keeps its turn until its body is read."""
+        self._window.release(slot)
+        self._unfinished[slot.item.lane] += 1
+        if isinstance(outcome.answer, Fetched) and slot.offer is not None:
+            self._reread_body(slot, outcome.answer, slot.offer.capture)
 
     def _ask_anew(self, slot: Slot) -> None:
         """The capture is of no use after all: ask as if there were none."""
@@ -426,6 +449,9 @@ class Engine:
         while self._touched and self._group_has_room():
             lane = self._touched.pop()
             while (slot := self._ready_head(lane)) is not None and slot.outcome is not None:
+                if self._lacks_document(slot.outcome):
+                    self._read_after_all(slot, slot.outcome)
+                    break
                 self._window.pop(lane)
                 self._ledger.settle(slot.item, slot.outcome)
                 if self._group_since is None:

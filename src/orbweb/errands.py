@@ -19,7 +19,7 @@ from orbweb.gate import Ask, AskLater, Gate, Known, origin_of
 from orbweb.ledger import Ledger
 from orbweb.model import Failed, Fetched, Place, Refused
 from orbweb.outset import Scope
-from orbweb.sitemaps import Entry, Sitemap
+from orbweb.sitemaps.entries import Entry, Sitemap
 from orbweb.survey import Closed, Open, Origin, Parse, Reading, Survey
 from orbweb.urls import UrlRules
 

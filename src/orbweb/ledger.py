@@ -242,6 +242,10 @@ class Ledger:
         limit = self._policy.rules.page_limit
         return None if limit is None else limit - self._bases[base].pages
 
+    def has_page(self, content_sha256: bytes) -> bool:
+        """Whether another URL of the run is the page with this content."""
+        return content_sha256 in self._pages_seen
+
     def settle(self, item: Item, outcome: Outcome) -> None:
         """Commit the outcome of the place whose turn it is. A page with very many links is only begun."""
         self._advance(item.lane, self._settle(item, outcome))

@@ -108,6 +108,11 @@ class Window:
             slot.held_bytes = bytes_of(slot.outcome.digest)
             self.bytes += slot.held_bytes
 
+    def release(self, slot: Slot) -> None:
+        """The outcome is not what it comes to: the slot has none again."""
+        self.bytes -= slot.held_bytes
+        slot.outcome, slot.held_bytes = None, 0
+
     def head(self, lane: str) -> Slot | None:
         places = self._lanes.get(lane)
         return self._slots[places[0][1]] if places else None

@@ -421,6 +421,27 @@ def test_an_alternate_whose_primary_is_gone_becomes_the_page_itself(
     assert f"{url}y/sub" in written[f"{url}y/b"]
 
 
+def test_an_unchanged_alternate_is_not_read_again(
+    shelf: tuple[Shelf, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site, url = shelf
+    site.answers = {
+        "/": tagged(page("/a", "/b", text="home")),
+        "/a": tagged(html('<!doctype html><p>twin</p><a href="/c">on</a>')),
+        "/b": tagged(html('<!doctype html><p>twin</p><a href="/d">on</a>')),
+        "/c": tagged(page(text="c")),
+        "/d": tagged(page(text="d")),
+    }
+    first = crawl(tmp_path, url, store="files", resources="off")
+    (body,) = rows(tmp_path, "SELECT lower(hex(body_sha256)) FROM visits WHERE role = 'alternate'")[0]
+    next((tmp_path / "store").rglob(f"{body}*")).write_bytes(b"nobody looks here")
+    with caplog.at_level("INFO", "orbweb"):
+        second = again(tmp_path, url)
+    assert not any("is fetched again" in message for message in caplog.messages)
+    assert (second.not_modified, second.pages, second.alternates) == (5, first.pages, 1)
+    assert manifest(tmp_path)[-1][1] == f"{url}d"
+
+
 def documents(workspace: Path) -> list[Any]:
     from orbweb.workspace import Workspace as Directory
 

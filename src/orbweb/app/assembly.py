@@ -27,7 +27,7 @@ from orbweb.app.settings import (
     survey_settings,
 )
 from orbweb.brakes import Brake, Limit, backlog_reason, disk_reason
-from orbweb.config import Config
+from orbweb.config.schema import Config
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher
 from orbweb.engine import Engine

@@ -15,7 +15,7 @@ from orbweb import rejudge
 from orbweb.app.request import Note, Request, configure, discreet, name_of, stored
 from orbweb.app.session import Session, paused_run, queued
 from orbweb.app.settings import lane_of, policy_rules, terms
-from orbweb.config import Config
+from orbweb.config.schema import Config
 from orbweb.control import Command
 from orbweb.errors import NothingToDo
 from orbweb.failpoints import failpoint

@@ -20,7 +20,7 @@ from orbweb.app.manners import manner_of
 from orbweb.app.request import Note, Request, configure, name_of
 from orbweb.app.session import subject
 from orbweb.app.settings import digest_settings, lane_of, url_rules
-from orbweb.config import Config
+from orbweb.config.schema import Config
 from orbweb.control import signals
 from orbweb.digest import Digester
 from orbweb.errors import Busy, StoreError, UsageError

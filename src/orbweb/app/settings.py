@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from orbweb import config as configuration
 from orbweb import politeness, spool, urls
-from orbweb.config import Config
+from orbweb.config import notation
+from orbweb.config.schema import Config
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import DispatchSettings
 from orbweb.engine import EngineSettings
@@ -107,7 +107,7 @@ def routes(config: Config) -> dict[str, tuple[str, str]]:
     """The site that each `--resolve` names, and the host and port that are asked in its stead."""
     found = {}
     for text in config.resolve:
-        pin = configuration.read_pin(text)
+        pin = notation.read_pin(text)
         site = urls.target(f"http://{pin.host}:{pin.port}/")
         asked = urls.target(f"http://{pin.address}:{pin.target_port}/")
         if site is None or asked is None:

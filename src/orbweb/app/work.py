@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 
-from orbweb import config as configuration
 from orbweb import pipeline, reload
 from orbweb.app import assembly
 from orbweb.app.assembly import Live
@@ -29,6 +28,7 @@ from orbweb.app.settings import (
     spool_settings,
     url_rules,
 )
+from orbweb.config import schema
 from orbweb.control import Command, signals
 from orbweb.dispatch import Dispatcher
 from orbweb.engine import Engine
@@ -250,7 +250,7 @@ def _reload(
     except OrbwebError as error:
         session.note(f"not reloaded, all stays as it was: {error}")
         return
-    found = reload.changes(configuration.values(live.config), configuration.values(config))
+    found = reload.changes(schema.values(live.config), schema.values(config))
     live.config = config
     _raise_file_limit(config.limits.workers)
     budget = config.limits.budget if session.feeds is None else session.config.limits.budget

@@ -168,8 +168,8 @@ class Captures:
     def digest(self, capture: Capture) -> Digest | None:
         """What was read out of the body then, if it is what would be read out of it now; else None.
 
-        An alternate has no document of its own, and what a page says to robots was not kept in its words: their
-        bodies are read again. StoreError if the record of the links is damaged.
+        What a page says to robots was not kept in its words: its body is read again. An alternate has no document
+        of its own, and needs one only if it is to be the page. StoreError if the record of the links is damaged.
         """
         if not self._is_read_alike(capture) or capture.noindex or capture.nofollow:
             return None
@@ -179,11 +179,10 @@ class Captures:
             parsed = self._parsed(capture)
             return Digest(parsed, blob, sha256) if sha256 or parsed.resources else None
         content, document = capture.content_sha256, capture.document
-        if capture.role is not Role.PRIMARY or content is None:
+        if content is None or document is None or document.extractor != self._extractor:
             return None
-        if document is None or document.extractor != self._extractor:
-            return None
-        return Digest(self._parsed(capture), blob, content, document)
+        own = document if capture.role is Role.PRIMARY else None
+        return Digest(self._parsed(capture), blob, content, own)
 
     def _parsed(self, capture: Capture) -> Parsed:
         links = self._links(capture)
