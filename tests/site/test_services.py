@@ -17,10 +17,9 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance, wait_until
-from orbweb import spool
+from orbweb import app, spool
 from orbweb.errors import NothingToDo, UsageError
 from orbweb.library import CrawlResult
-from orbweb.workspace import Workspace
 from servers.graph import GraphSite
 from servers.pages import Unending, chain
 from servers.site import Answer, Server, StaticSite, Validated, serve
@@ -54,7 +53,7 @@ def bookmark(workspace: Path) -> Path:
 
 def sound(workspace: Path) -> bool:
     assert_books_balance(workspace / "orbweb.db")
-    return bool(Workspace.doctor(workspace)["healthy"])
+    return bool(app.doctor(workspace)["healthy"])
 
 
 @pytest.fixture
@@ -239,6 +238,8 @@ def test_a_damaged_spool_costs_no_page(tmp_path: Path, damage: str) -> None:
         done = scrape(tmp_path)
     assert (done.visited, done.exit_code) == (10, 0)
     assert len(pages(tmp_path)) == 10
+    assert sound(tmp_path) == (damage == "deleted")
+    assert app.doctor(tmp_path, mend=True)["left"] == []
     assert sound(tmp_path)
 
 

@@ -47,7 +47,6 @@ from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, origin_of
 from orbweb.ledger import Ledger
-from orbweb.lifecycle import RunState
 from orbweb.model import Resources
 from orbweb.outputs.chronicle import Chronicle, MetricsSettings
 from orbweb.outputs.forms import Wanted, are_behind
@@ -261,9 +260,9 @@ def chronicle(session: Session, run: Run) -> Chronicle:
 
 
 def catch_up(workspace: Workspace, known: Project | None, config: Config) -> None:
-    """A crawl that was killed after its last commit left its files behind, and nobody goes on with its run."""
+    """A crawl that was killed left its files behind: write what they lack before the run loses visits or ends."""
     latest = runs.latest_run(workspace.db, known.id) if known else None
-    if known is None or latest is None or latest.state is not RunState.COMPLETED:
+    if known is None or latest is None:
         return
     left = subject(workspace, known, latest, config)
     if are_behind(left):

@@ -105,13 +105,13 @@ def doctor(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Verify database, bodies, links and counters, and name each damage.
+    """Verify database, bodies, links, counters, the spool and the tables of runs, and name each damage.
 
     Exit codes: 0 healthy or all repaired, 3 damage is left, 5 a crawl is running in the workspace.
     """
+    from orbweb import app as application
     from orbweb.cli.output.files import doctor_text
-    from orbweb.workspace import Workspace
 
-    report = Workspace.doctor(workspace, mend=repair)
+    report = application.doctor(workspace, mend=repair)
     output.emit(report, doctor_text, as_json=as_json)
     raise typer.Exit(0 if report["healthy"] else 3)

@@ -14,8 +14,10 @@ from orbweb.cli.options import (
     NoProgress,
     ProjectName,
     RunNumber,
+    UrlOfProject,
     WorkspaceDir,
     open_workspace,
+    project_and_url,
 )
 from orbweb.errors import UsageError
 
@@ -73,8 +75,7 @@ def pages(
 
 @app.command()
 def show(
-    project: ProjectName,
-    url: Annotated[str, typer.Argument(metavar="URL")],
+    words: UrlOfProject,
     show_as: Annotated[
         ShowAs,
         typer.Option(
@@ -96,6 +97,7 @@ def show(
 
     if as_json and show_as is not ShowAs.META:
         raise UsageError(f"--json goes with --as meta, not with --as {show_as.value}")
+    project, url = project_and_url("show", words, workspace)
     opened = Workspace(workspace)
     report = opened.show(project, url, run=run)
     if report is None:
@@ -179,8 +181,7 @@ def diff(
 
 @app.command()
 def explain(
-    project: ProjectName,
-    url: Annotated[str, typer.Argument(metavar="URL")],
+    words: UrlOfProject,
     run: RunNumber = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -192,6 +193,7 @@ def explain(
     from orbweb.cli.output.urls import explain_text
     from orbweb.library import Workspace
 
+    project, url = project_and_url("explain", words, workspace)
     report = Workspace(workspace).explain(project, url, run=run)
     output.emit(report, explain_text, as_json=as_json)
     if report["state"] == "unknown":

@@ -96,10 +96,11 @@ def retry(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Queue failed URLs again; `resume` then visits them."""
+    from orbweb.app import retry as queue_again
     from orbweb.cli.output.crawls import retry_text
 
     with open_workspace(workspace) as opened:
-        number = opened.retry(project, kind)
+        number = queue_again(opened, project, kind)
     output.emit({"project": project, "queued": number}, retry_text, as_json=as_json)
 
 

@@ -62,4 +62,4 @@ class Steering(Handle):
     def retry(self, project: str, *, kind: str | None = None) -> int:
         """Queue failed URLs again; `resume` then visits them. How many."""
         with self._opened() as opened:
-            return opened.retry(project, kind)
+            return app.retry(opened, project, kind)

@@ -8,15 +8,16 @@ is changed only while no crawl works on it; a running crawl is told.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orbweb import patterns
 from orbweb.control import Command
 from orbweb.errors import NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
-from orbweb.model import Digest, FailKind, PackedDocument
+from orbweb.model import Digest, PackedDocument
 from orbweb.store import runs
 from orbweb.store.lock import OwnerLock
 from orbweb.store.reports import Report
@@ -24,6 +25,9 @@ from orbweb.store.runs import Run
 from orbweb.urls import DEFAULT_RULES
 from orbweb.workspace.directory import upgrade_database
 from orbweb.workspace.reports import Reports
+
+if TYPE_CHECKING:
+    from orbweb.store.repair import Treatment
 
 STOP_WAIT_S = 30.0
 
@@ -90,13 +94,6 @@ class Workspace(Reports):
             )
         return len(chosen)
 
-    def retry(self, project: str, kind: str | None = None) -> int:
-        """Queue failed URLs again; how many."""
-        if kind is not None and kind not in list(FailKind):
-            raise UsageError(f"--kind {kind!r} is not a kind of failure; use one of {', '.join(FailKind)}")
-        with self._owned(project) as run:
-            return runs.retry(self.db, run, kind, now_us())
-
     @contextmanager
     def _owned(self, project: str) -> Iterator[Run]:
         """The project's latest run, settled, while no crawl works on it."""
@@ -106,8 +103,13 @@ class Workspace(Reports):
             yield runs.run_of(self.db, found, None)
 
     @classmethod
-    def doctor(cls, path: Path, *, mend: bool = False) -> Report:
-        """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair."""
+    def doctor(
+        cls, path: Path, *, mend: bool = False, beyond: Callable[[Treatment], Treatment] = lambda done: done
+    ) -> Report:
+        """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair.
+
+        `beyond` looks after what database and bodies know nothing of, while everything is owned.
+        """
         from orbweb.store import db, doctor, repair, upgrade
 
         if not (path / doctor.DATABASE).exists():
@@ -118,6 +120,7 @@ class Workspace(Reports):
             for name in doctor.project_names(path):
                 owned.enter_context(OwnerLock(path / "locks", name))
             done = repair.repair(path, _read_again, now_us()) if mend else repair.looked_at(doctor.examine(path))
+            done = beyond(done)
         return {
             "workspace": str(path),
             "healthy": not done.left,

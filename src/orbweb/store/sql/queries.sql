@@ -795,8 +795,8 @@ SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND id = :id;
 SELECT visit, offset, since, checksum FROM outputs WHERE run_id = :run_id AND name = :name;
 
 -- name: least_cursor
--- Whether a run that ended has a file that was not finished.
-SELECT MIN(visit) FROM outputs WHERE run_id = :run_id;
+-- Whether a run that ended has a file that was not finished; the second cursor of a file says nothing about that.
+SELECT MIN(visit) FROM outputs WHERE run_id = :run_id AND name NOT LIKE '%.whole';
 
 -- name: move_cursor
 -- What is before the cursor is durable in its file.
