@@ -19,7 +19,14 @@ _NUMBERS = frozenset(
     (
         *("linenos", "lineno", "linenodiv", "linenumbers", "linenumber", "line-number", "line-numbers-rows"),
         *("line-numbers-wrapper", "source-line-no", "sourceLineNo", "src-line-numbers", "rouge-gutter", "lnt"),
-        *("hljs-ln-numbers", "blob-num", "LineNr", "CodeMirror-linenumber", "CodeMirror-gutter-wrapper"),
+        *(
+            "hljs-ln-numbers",
+            "blob-num",
+            "py-lineno",
+            "LineNr",
+            "CodeMirror-linenumber",
+            "CodeMirror-gutter-wrapper",
+        ),
         *(
             "gutter-line",
             "cm-gutters",
@@ -62,7 +69,7 @@ _MARKS_CODE = frozenset(
 )
 
 _ATTRIBUTES = ("data-lang", "data-language", "syntax", "data-enlighter-language", "data-code-language", "lang")
-_named = re.compile(r"(?:brush|lang)\s*:\s*([\w+#.-]+)", re.IGNORECASE).search
+_named = re.compile(r"(?:(?:brush|lang)\s*:\s*|\bhighlight hl-)([\w+#.-]+)", re.IGNORECASE).search
 _prefixed = re.compile(
     r"(?:(?:language|lang|highlight-source|highlight-text|highlight|src|mw-highlight-lang|syntax|brush|user)[-_]|sh_)"
     r"(.+)",
@@ -75,7 +82,7 @@ _locale = re.compile(r"[a-z]{2}(?:[-_][a-z]{2,4})?").fullmatch
 def shape(root: Element, classes: Set[str], tags: Set[str]) -> None:
     """Bring every code block below `root` into its plain form. `classes` and rare `tags`: what occurs below it."""
     if numbers := _selector(_NUMBERS & classes):
-        root.remove(numbers)
+        _numbers(root, numbers)
     if not tags.isdisjoint(_BUTTONS):
         for button in list(root.iter_elements(_BUTTONS)):
             _button(button)
@@ -102,6 +109,15 @@ def outermost(root: Element, tags: str | tuple[str, ...]) -> Iterator[Element]:
 
 def _selector(names: Set[str]) -> str:
     return ", ".join(sorted(f".{name}" for name in names))
+
+
+def _numbers(root: Element, selector: str) -> None:
+    """Take out line numbers. A block that says that it has some is none of them."""
+    for pre in root.select(f"pre:is({selector})"):
+        if not _is_number(pre.text):
+            names = (pre.attr("class") or "").split()
+            pre.attrs["class"] = " ".join(name for name in names if name not in _NUMBERS)
+    root.remove(selector)
 
 
 def _button(button: Element) -> None:
