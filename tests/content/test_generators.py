@@ -219,6 +219,82 @@ NAV = '<ul><li><a href="a">NAV</a></li><li><a href="b">NAV</a></li></ul>'
             f'<header id="title-block-header"><h1>Lamps</h1></header><nav id="TOC">{NAV}</nav>{BODY}',
         ),
         (
+            "latexml",
+            "",
+            f'<nav class="ltx_page_navbar">{NAV}</nav><div class="ltx_page_main"><header>NAV'
+            f'</header><div class="ltx_page_content"><article class="ltx_document">{PAGE}</article></div></div>',
+        ),
+        ("tex4ht", "TeX4ht (https://example.org/)", f'<div class="crosslinks">NAV</div>{PAGE}'),
+        ("linuxdoc", "LinuxDoc-Tools 1.0.9", f'<a href="b.html">NAV</a><hr>{PAGE}<hr><a href="c.html">NAV</a>'),
+        (
+            "ikiwiki",
+            "",
+            '<div class="pageheader"><span class="parentlinks">NAV</span><span class="title">Lamps</span></div>'
+            f'<div id="pagebody"><div id="content" role="main">{BODY}</div></div><div id="footer">NAV</div>',
+        ),
+        (
+            "javadoc",
+            "",
+            f'<div class="topNav">{NAV}<ul class="subNavList"><li>NAV</li></ul></div>{PAGE}',
+        ),
+        (
+            "scaladoc",
+            "",
+            f'<div id="leftColumn">{NAV}</div><div id="main"><div id="scaladoc-searchBar">NAV</div><main '
+            f'id="main-content"><div class="breadcrumbs">NAV</div><div id="content">{PAGE}</div></main></div>',
+        ),
+        (
+            "codox",
+            "",
+            f'<div id="header"><h2>NAV</h2></div><div class="sidebar primary">{NAV}</div>'
+            f'<div class="namespace-docs" id="content"><h1 class="anchor">Lamps</h1>{BODY}'
+            '<div class="src-link">NAV</div></div>',
+        ),
+        (
+            "docco",
+            "",
+            f'<div id="container"><ul class="sections"><li><div class="annotation">'
+            f'<h1>Lamps</h1></div></li><li><div class="annotation"><div class="sswrap">NAV</div>'
+            f'</div><div class="content">{BODY}</div></li></ul></div>',
+        ),
+        (
+            "fumadocs",
+            "",
+            f'<aside id="nd-sidebar">{NAV}</aside><article id="nd-page"><div>NAV</div><h1>Lamps</h1>'
+            f'<div class="prose">{BODY}</div><div><a href="x">NAV</a></div></article><div id="nd-toc">{NAV}</div>',
+        ),
+        (
+            "rspress",
+            "",
+            f'<div class="rspress-sidebar">{NAV}</div><div class="rspress-doc">{PAGE}</div>'
+            '<div class="rspress-doc-footer">NAV</div>',
+        ),
+        (
+            "org",
+            "Org Mode",
+            f'<div id="org-div-home-and-up">NAV</div><div id="content"><h1 class="title">Lamps</h1>'
+            f'<div id="table-of-contents"><h2>NAV</h2>{NAV}</div>{BODY}</div><div id="postamble">NAV</div>',
+        ),
+        ("groff", "groff -Thtml, see www.gnu.org", PAGE),
+        (
+            "xwiki",
+            "",
+            f'<div id="hierarchy">{NAV}</div><div id="document-title"><h1>Lamps</h1></div>'
+            f'<div id="xwikicontent">{BODY}</div><div id="xdocAuthors">NAV</div>',
+        ),
+        (
+            "foswiki",
+            "",
+            f'<div id="patternSideBar">{NAV}</div><div class="foswikiTopic"><div class="foswikiToc">{NAV}</div>'
+            f'{PAGE}</div><div class="patternInfo">NAV</div>',
+        ),
+        (
+            "redmine",
+            "",
+            f'<div id="sidebar">{NAV}</div><div id="content"><div class="contextual">NAV</div>'
+            f'<div class="wiki wiki-page"><h1>Lamps<a class="wiki-anchor">NAV</a></h1>{BODY}</div></div>',
+        ),
+        (
             "ford",
             "",
             f'<nav class="navbar">{NAV}<input id="tipue_search_input"></nav><div class="container">'

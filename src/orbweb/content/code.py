@@ -19,14 +19,8 @@ _NUMBERS = frozenset(
     (
         *("linenos", "lineno", "linenodiv", "linenumbers", "linenumber", "line-number", "line-numbers-rows"),
         *("line-numbers-wrapper", "source-line-no", "sourceLineNo", "src-line-numbers", "rouge-gutter", "lnt"),
-        *(
-            "hljs-ln-numbers",
-            "blob-num",
-            "py-lineno",
-            "LineNr",
-            "CodeMirror-linenumber",
-            "CodeMirror-gutter-wrapper",
-        ),
+        *("hljs-ln-numbers", "blob-num", "LineNr", "CodeMirror-linenumber", "CodeMirror-gutter-wrapper"),
+        *("py-lineno", "ltx_tag_listingline", "ltx_listing_data"),
         *(
             "gutter-line",
             "cm-gutters",
@@ -44,7 +38,9 @@ _INSIDE = frozenset(
 )
 """Classes that mean line numbers or buttons inside a listing only."""
 _EDITORS = frozenset(("CodeMirror-code", "cm-content", "view-lines", "ace_text-layer"))
-_LISTINGS = _EDITORS | {"fragment", "js-file-line-container"}
+_SPACED = frozenset(("RktBlk", "ltx_lstlisting"))
+"""Listings that are no preformatted text, so that they write a blank as one that does not break."""
+_LISTINGS = _EDITORS | _SPACED | {"fragment", "js-file-line-container"}
 _LINES = frozenset(
     (
         *("line", "token-line", "code-line", "CodeMirror-line", "view-line", "cm-line", "ace_line", "ec-line"),
@@ -71,7 +67,8 @@ _MARKS_CODE = frozenset(
 _ATTRIBUTES = ("data-lang", "data-language", "syntax", "data-enlighter-language", "data-code-language", "lang")
 _named = re.compile(r"(?:(?:brush|lang)\s*:\s*|\bhighlight hl-)([\w+#.-]+)", re.IGNORECASE).search
 _prefixed = re.compile(
-    r"(?:(?:language|lang|highlight-source|highlight-text|highlight|src|mw-highlight-lang|syntax|brush|user)[-_]|sh_)"
+    r"(?:(?:language|lang|highlight-source|highlight-text|highlight|src|mw-highlight-lang|ltx_lst_language|"
+    r"syntax|brush|user)[-_]|sh_)"
     r"(.+)",
     re.IGNORECASE,
 ).fullmatch
@@ -89,6 +86,9 @@ def shape(root: Element, classes: Set[str], tags: Set[str]) -> None:
     if listings := _selector(_LISTINGS & classes):
         for listing in root.select(listings):
             _as_pre(listing)
+    if spaced := _selector(_SPACED & classes):
+        for listing in root.select(spaced):
+            _space(listing)
     if not tags.isdisjoint(_UNUSUAL):
         _unusual(root)
     lines, inside = _selector(_LINES & classes), _selector(_INSIDE & classes)
@@ -132,17 +132,32 @@ def _as_pre(listing: Element) -> None:
         listing.tag = "pre"
 
 
+def _space(listing: Element) -> None:
+    for space in listing.iter_elements("span"):
+        text = space.text
+        if text and not text.strip():
+            space.set_text(text.replace("\xa0", " "))
+
+
 def _unusual(root: Element) -> None:
     """Old and rare ways to write a code block: `<xmp>`, a form field, inline code broken into lines."""
     for found in list(root.iter_elements(("xmp", "listing", "textarea", "tt"))):
         if found.tag == "tt":
-            found.tag = "code"
+            _teletype(found)
         elif found.tag != "textarea" or "\n" in found.text.strip():
             found.tag = "pre"
     broken = {line_break.parent for line_break in root.iter_elements("br")}
     for code in broken:
         if isinstance(code, Element) and code.tag in ("code", "samp"):
             _break_out(code)
+
+
+def _teletype(found: Element) -> None:
+    """Inline code, or nothing but a wide blank."""
+    text = found.text
+    found.tag = "code" if text.strip() else "span"
+    if text.isspace():
+        found.set_text(" ")
 
 
 def _break_out(code: Element) -> None:

@@ -180,7 +180,14 @@ TABLE = (
     ),
     Generator(
         "javadoc",
-        ("javadoc", ".aboutLanguage", ".legalCopy", ".classUseContainer", ".class-declaration-page"),
+        (
+            "javadoc",
+            ".aboutLanguage",
+            "p.legalCopy",
+            "ul.subNavList",
+            ".classUseContainer",
+            ".class-declaration-page",
+        ),
         main=("main", "body"),
         drop=".topNav, .bottomNav, .subNav, .fixedNav, .navPadding, .legalCopy, .skipNav, .skip-nav, .sub-nav, "
         "header[role=banner], nav, footer",
@@ -294,6 +301,12 @@ TABLE = (
         main=("main",),
         drop="footer, .pagination-links, mobile-starlight-toc, .sl-anchor-link, starlight-toc, .copy",
     ),
+    Generator(
+        "fumadocs",
+        ("#nd-page",),
+        parts="#nd-page h1, #nd-page > p, #nd-page > article > p, #nd-page .prose",
+    ),
+    Generator("rspress", (".rspress-doc",), main=(".rspress-doc",), drop=".header-anchor"),
     Generator(
         "nextra",
         (".nextra-content", ".nextra-body", ".nextra-toc"),
@@ -437,6 +450,19 @@ TABLE = (
         "#tooltip, #footer",
     ),
     Generator(
+        "scaladoc",
+        ("#scaladoc-searchBar", ".documentableList"),
+        main=("main > #content", "#main #content"),
+        drop=".documentableFilter, .documentableAnchor, .breadcrumbs",
+    ),
+    Generator("codox", (".namespace-docs", ".namespace-index"), main=("#content",), drop=".src-link"),
+    Generator(
+        "docco",
+        ("ul.sections",),
+        parts="ul.sections > li > .annotation, ul.sections > li > .content",
+        drop=".sswrap, .pilwrap",
+    ),
+    Generator(
         "qdoc",
         ("#qtdocheader", ".alignedsummary"),
         main=(".mainContent",),
@@ -497,6 +523,14 @@ TABLE = (
         main=("#dokuwiki__content .page", ".dokuwiki .page", ".page"),
         drop="#dw__toc, .docInfo, .secedit, .editbutton_section",
     ),
+    Generator("xwiki", ("#xwikicontent",), main=("#xwikicontent",), title="#document-title h1"),
+    Generator(
+        "foswiki",
+        (".foswikiTopic", ".twikiTopic", ".patternTopic"),
+        main=(".foswikiTopic", ".twikiTopic", ".patternTopic"),
+        drop=".foswikiToc, .twikiToc",
+    ),
+    Generator("redmine", (".wiki-page",), main=(".wiki.wiki-page",), drop=".contextual, .wiki-anchor"),
     Generator(
         "pkgdown",
         (".template-reference-topic", ".template-article", ".template-home", "pkgdown"),
@@ -515,6 +549,23 @@ TABLE = (
         drop=".view-source-button, .pdoc-button, .source > summary",
     ),
     Generator("bikeshed", ("bikeshed", "respec"), main=("main", "body"), drop="#toc, nav, #back-to-top, .head dl"),
+    Generator(
+        "latexml",
+        (".ltx_page_main", ".ltx_document"),
+        main=("article.ltx_document", ".ltx_page_content"),
+        drop=".ltx_TOC, .ltx_page_navbar",
+    ),
+    Generator(
+        "org",
+        ("org mode", "org-mode", "#org-div-home-and-up"),
+        main=("#content", "body"),
+        title="h1.title",
+        drop="#preamble, #postamble, #table-of-contents, #org-div-home-and-up",
+    ),
+    Generator("groff", ("groff -thtml",), main=("body",)),
+    Generator("tex4ht", ("tex4ht",), main=("body",), drop=".crosslinks"),
+    Generator("linuxdoc", ("linuxdoc-tools", "sgml-tools"), main=("body",), drop="body > a[href], body > hr"),
+    Generator("ikiwiki", ("#pagebody",), main=("#pagebody > #content",), title=".pageheader .title"),
     Generator("latex2html", ("latex2html",), main=("body",), drop=".navigation"),
     Generator("maven", ("apache maven", "maven"), main=("#bodyColumn", "#contentBox", "main"), drop=".breadcrumb"),
     Generator(
