@@ -105,7 +105,8 @@ NAV = '<ul><li><a href="a">NAV</a></li><li><a href="b">NAV</a></li></ul>'
             "sphinx",
             "",
             f'<div class="header"><h1>NAV</h1></div><div class="topnav">{NAV}</div><div class="content">'
-            f'<section id="s"><h1>Lamps<a class="headerlink" href="#s">¶</a></h1>{BODY}</section></div>',
+            f'<section id="s"><h1>Lamps<a class="headerlink" href="#s">¶</a></h1>{BODY}'
+            '<a class="reference internal" href="m"><span class="viewcode-link">NAV</span></a></section></div>',
         ),
         (
             "mkdocs-material",

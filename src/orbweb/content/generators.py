@@ -162,7 +162,7 @@ TABLE = (
         ),
         drop=".rst-footer-buttons, .wy-breadcrumbs, .prev-next-area, .bd-header-article, .prev-next-footer, "
         ".wy-breadcrumbs-aside, .rst-versions, #jb-print-toc, .related-pages, .content-icon-container, "
-        ".breadcrumbs",
+        ".breadcrumbs, a:has(> .viewcode-link), .viewcode-back",
     ),
     Generator(
         "mdbook",
@@ -176,7 +176,7 @@ TABLE = (
         main=("#main-content", "main .content", "#main", "main"),
         drop="#toggle-all-docs, #copy-path, rustdoc-search, rustdoc-toolbar, .rustdoc-breadcrumbs, "
         "a.anchor, a.doc-anchor, "
-        ".out-of-band, #render-detail, .tooltip",
+        ".out-of-band, #render-detail, .tooltip, summary.hideme",
     ),
     Generator(
         "javadoc",
@@ -190,7 +190,7 @@ TABLE = (
         ),
         main=("main", "body"),
         drop=".topNav, .bottomNav, .subNav, .fixedNav, .navPadding, .legalCopy, .skipNav, .skip-nav, .sub-nav, "
-        "header[role=banner], nav, footer",
+        ".tabEnd, header[role=banner], nav, footer",
     ),
     Generator(
         "gtk-doc",
@@ -202,7 +202,8 @@ TABLE = (
         "docbook",
         ("docbook", ".navheader", ".navfooter", ".NAVHEADER", ".NAVFOOTER", ".docnav"),
         main=("#docContent", ":has(> .navfooter)", ":has(> .NAVFOOTER)", ":has(> .navheader)", "body"),
-        drop=".navheader, .navfooter, .NAVHEADER, .NAVFOOTER, .docnav, table.nav, #docComments",
+        drop=".navheader, .navfooter, .NAVHEADER, .NAVFOOTER, .docnav, table.nav, "
+        "#docComments, table:has(+ hr + .spirit-nav), hr:has(+ .spirit-nav), .spirit-nav",
     ),
     Generator(
         "antora",
@@ -392,7 +393,7 @@ TABLE = (
         "crystal",
         ("crystal docs",),
         main=(".main-content",),
-        drop=".anchor, .method-permalink, .view-source",
+        drop=".anchor, .method-permalink, .view-source, .tooltip > span",
     ),
     Generator(
         "rdoc",
@@ -594,6 +595,7 @@ TABLE = (
         "sphinx",
         ("a.headerlink",),
         main=(":has(> section > h1 > .headerlink)", ":has(> .section > h1 > .headerlink)"),
+        drop="a:has(> .viewcode-link), .viewcode-back",
     ),
 )
 
