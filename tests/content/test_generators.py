@@ -296,6 +296,31 @@ NAV = '<ul><li><a href="a">NAV</a></li><li><a href="b">NAV</a></li></ul>'
             f'<div class="wiki wiki-page"><h1>Lamps<a class="wiki-anchor">NAV</a></h1>{BODY}</div></div>',
         ),
         (
+            "doxygen",
+            "",
+            f'<div id="top"><div id="titlearea">NAV</div><div class="tabs">{NAV}</div></div><div class="header">'
+            '<div class="summary">NAV</div><div class="headertitle"><div class="title">Lamps'
+            f'<div class="ingroups">NAV</div></div></div></div>{BODY}<address class="footer">NAV</address>',
+        ),
+        (
+            "valadoc",
+            "",
+            f'<div class="site_header">NAV</div><div class="site_body"><div class="site_navigation">{NAV}</div>'
+            f'<div class="site_content">{PAGE}</div></div><div class="site_footer">NAV</div>',
+        ),
+        ("hevea", "hevea 2.34", f'{PAGE}<blockquote class="quote">NAV</blockquote>'),
+        (
+            "qdoc",
+            "",
+            f'<div class="wrapper"><div class="sidebar">{NAV}</div><h1 class="title">Lamps</h1>{BODY}'
+            '<table class="alignedsummary"></table></div><footer>NAV</footer>',
+        ),
+        (
+            "docbook",
+            "DocBook XSL Stylesheets",
+            f'<table><tr><td>NAV</td></tr></table><hr><div class="spirit-nav">NAV</div>{PAGE}',
+        ),
+        (
             "ford",
             "",
             f'<nav class="navbar">{NAV}<input id="tipue_search_input"></nav><div class="container">'

@@ -185,6 +185,7 @@ TABLE = (
             ".aboutLanguage",
             "p.legalCopy",
             "ul.subNavList",
+            "li.navBarCell1Rev",
             ".classUseContainer",
             ".class-declaration-page",
         ),
@@ -227,11 +228,12 @@ TABLE = (
     ),
     Generator(
         "doxygen",
-        ("doxygen",),
+        ("doxygen", ".memproto", ".memberdecls", ".headertitle"),
         main=("#doc-content", "body"),
+        title=".headertitle .title",
         drop="#top, #nav-path, .navpath, #titlearea, #main-nav, #side-nav, #MSearchSelectWindow, "
         "#MSearchResultsWindow, "
-        ".footer, address.footer, #nav-sync, .ttc, .header .summary, .permalink",
+        ".footer, address.footer, #nav-sync, .ingroups, .ttc, .header .summary, .permalink",
     ),
     Generator(
         "vitepress",
@@ -389,6 +391,7 @@ TABLE = (
     Generator("apigen", ("#rightInner",), main=("#rightInner > #content",), drop=".anchor"),
     Generator("pandoc", ("pandoc",), main=("body:has(> #title-block-header)",), drop="#TOC"),
     Generator("ford", ("#tipue_search_input",), main=("#text",), title=".container > .row > h1"),
+    Generator("valadoc", (".site_content",), main=(".site_body > .site_content",), drop=".main_hr"),
     Generator(
         "crystal",
         ("crystal docs",),
@@ -466,7 +469,7 @@ TABLE = (
     Generator(
         "qdoc",
         ("#qtdocheader", ".alignedsummary"),
-        main=(".mainContent",),
+        main=(".mainContent", ":has(> h1.title)"),
         drop=".sidebar, .naviNextPrevious",
     ),
     Generator(
@@ -563,6 +566,7 @@ TABLE = (
         title="h1.title",
         drop="#preamble, #postamble, #table-of-contents, #org-div-home-and-up",
     ),
+    Generator("hevea", ("hevea",), main=("body",), drop="body > .quote:last-child"),
     Generator("groff", ("groff -thtml",), main=("body",)),
     Generator("tex4ht", ("tex4ht",), main=("body",), drop=".crosslinks"),
     Generator("linuxdoc", ("linuxdoc-tools", "sgml-tools"), main=("body",), drop="body > a[href], body > hr"),
