@@ -437,7 +437,7 @@ TABLE = (
         "gapdoc",
         ("gapdoc2html",),
         main=("body",),
-        drop=".chlinktop, .chlinkbot, .chlinkprevnexttop, .chlinkprevnextbot, #mathjaxlink, .foot",
+        drop=".ChapSects, .chlinktop, .chlinkbot, .chlinkprevnexttop, .chlinkprevnextbot, #mathjaxlink, .foot",
     ),
     Generator(
         "nimdoc",
@@ -483,7 +483,8 @@ TABLE = (
         "texinfo",
         ("texi2any", "makeinfo", "texi2html"),
         main=("body",),
-        drop=".header, .nav-panel, table.header, .element-footer",
+        drop=".header, .nav-panel, table.header, .element-footer, "
+        "table[cellpadding='1'][cellspacing='1'][border='0']",
     ),
     Generator("mandoc", (".manual-text", "mandoc"), main=(".manual-text", "main", "body")),
     Generator(

@@ -42,11 +42,18 @@ def render(element: Element, url: str, classes: Set[str]) -> Rendered:
 
 
 _OPTIONS = Markdown(tables=Markdown.Tables(header="detect", cell_blocks="text"))
+_HARD = "&#160;"
+"""How the renderer writes a blank that does not break where a plain one would be lost."""
+_hard_lines = re.compile(rf"^[ \xa0]*+(?:{_HARD}[ \xa0]*+)++\n++(?! *(?:[-*+]|\d+[.)]) )", re.MULTILINE)
+_hard_ends = re.compile(rf"(?<=[^\s>;])[ \xa0]*+(?:{_HARD}[ \xa0]*+)++$", re.MULTILINE)
 _inner_underscores = re.compile(r"\\_(?<=[^\W_]\\_)(?=[^\W_])")
 
 
 def _tidy(markdown: str, plain: str) -> str:
-    """An underscore between letters needs no backslash; where the page has written some, all are left."""
+    """An underscore between letters needs no backslash, and a line no blank that nobody sees; where the page has
+    written some, all are left."""
+    if _HARD in markdown and _HARD not in plain:
+        markdown = _hard_ends.sub("", _hard_lines.sub("", markdown))
     if "\\_" in markdown and "\\_" not in plain:
         markdown = _inner_underscores.sub("_", markdown)
     return markdown
