@@ -121,7 +121,8 @@ def _annotated(hint: Any) -> tuple[type, Any]:
 
 
 def _argument(name: str, info: ArgumentInfo, default: object) -> Parameter:
-    shown = (info.metavar or name.upper()).strip("[]")
+    metavar = info.metavar or name.upper()
+    shown = metavar if " " in metavar else metavar.strip("[]")
     required = "yes" if default is inspect.Parameter.empty else "no"
     return Parameter(name, (), shown, required, info.help or "")
 

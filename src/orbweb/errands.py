@@ -13,13 +13,14 @@ from functools import partial
 from typing import Protocol
 
 from orbweb import sitemaps, survey, urls
+from orbweb.books import Books
 from orbweb.dispatch import Dispatcher
 from orbweb.fetch import ROBOTS, SITEMAP, Want
 from orbweb.gate import Ask, AskLater, Gate, Known, origin_of
-from orbweb.ledger import Ledger
 from orbweb.model import Failed, Fetched, Place, Refused
 from orbweb.outset import Scope
-from orbweb.sitemaps import Entry, Sitemap
+from orbweb.scopes import Scopes
+from orbweb.sitemaps.entries import Entry, Sitemap
 from orbweb.survey import Closed, Open, Origin, Parse, Reading, Survey
 from orbweb.urls import UrlRules
 
@@ -49,20 +50,22 @@ class Errands:
         *,
         gate: Gate,
         survey: Survey | None,
-        ledger: Ledger,
+        books: Books,
+        scopes: Scopes,
         dispatcher: Dispatcher,
         url_rules: UrlRules,
     ) -> None:
         self._sender = sender
         self._gate = gate
         self._survey = survey
-        self._ledger = ledger
+        self._books = books
+        self._scopes = scopes
         self._dispatcher = dispatcher
         self._url_rules = url_rules
         self._loop = asyncio.get_running_loop()
         self._asks: dict[int, Ask] = {}
         self._files: dict[int, tuple[Reading, str]] = {}
-        self._scopes: dict[Reading, Sequence[Scope]] = {}
+        self._read_for: dict[Reading, Sequence[Scope]] = {}
         self._closed = False
 
     def close(self) -> None:
@@ -109,12 +112,12 @@ class Errands:
 
     def begin_surveys(self) -> None:
         """Start to read the sitemaps of the scopes that have come to be settled."""
-        for scopes in self._ledger.unsurveyed():
-            if self._survey is None or self._ledger.every_limit_reached:
-                self._ledger.end_survey(scopes)
+        for scopes in self._scopes.unsurveyed():
+            if self._survey is None or self._scopes.every_limit_reached:
+                self._scopes.end_survey(scopes)
                 continue
             reading = Reading(self._survey)
-            self._scopes[reading] = scopes
+            self._read_for[reading] = scopes
             self._explore(reading, reading.start(self._origins(scopes)))
 
     def _origins(self, scopes: Sequence[Scope]) -> list[Origin]:
@@ -137,8 +140,8 @@ class Errands:
                 parsing = self._loop.run_in_executor(None, sitemaps.parse, body, url)
                 parsing.add_done_callback(partial(self._read, reading))
             case Closed():
-                self._ledger.end_survey(self._scopes.pop(reading))
-                if self._survey is not None and self._ledger.surveyed:
+                self._scopes.end_survey(self._read_for.pop(reading))
+                if self._survey is not None and self._books.surveyed:
                     self._survey.close()
                 self._sender.wake()
 
@@ -170,8 +173,8 @@ class Errands:
         if self._closed:
             return
         targets = [(urls.target(entry.url, rules=self._url_rules), entry.lastmod) for entry in entries[:CHARTED]]
-        self._ledger.chart(base, [(target, lastmod) for target, lastmod in targets if target is not None])
-        self._ledger.begin_flush()
+        self._scopes.chart(base, [(target, lastmod) for target, lastmod in targets if target is not None])
+        self._books.begin_flush()
         if len(entries) > CHARTED:
             self._loop.call_soon(partial(self._chart, reading, base, entries[CHARTED:], step))
         else:

@@ -17,6 +17,7 @@ POINTS = (
     "blob_renamed",
     "portion_written",
     "rows_written",
+    "waiting_released",
     "group_committed",
     "crawl_ended",
     "rules_written",

@@ -98,6 +98,11 @@ def scored(sequence: int, score: int) -> int:
     return sequence - ((BEST_SCORE + 1 + score) << _LEVELS)
 
 
+def sequence(rank: int) -> int:
+    """The sequence that a rank was made of, whatever the score."""
+    return rank & ((1 << _LEVELS) - 1)
+
+
 class _Group:
     """One rule, and what was admitted by the names of its groups."""
 

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from orbweb import __version__
-from orbweb import config as configuration
+from orbweb.config import sources
 from orbweb.errors import StoreError, UsageError
 from orbweb.store.lock import OwnerLock
-from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace
+from orbweb.workspace import Workspace
+from orbweb.workspace.directory import CONFIG_FILE, SEEDS_FILE
 
 Report = dict[str, Any]
 
@@ -44,7 +45,7 @@ _EXAMPLE = "# https://example.org/docs/"
 def configure(path: Path, profile: str, *, force: bool = False) -> Report:
     """Write settings, seeds and folders into the workspace, which is made if need be."""
     texts = {
-        CONFIG_FILE: _HEAD.format(profile=profile, version=__version__) + configuration.profile_text(profile),
+        CONFIG_FILE: _HEAD.format(profile=profile, version=__version__) + sources.profile_text(profile),
         SEEDS_FILE: _SEEDS.format(urls=_FIRST.get(profile, _EXAMPLE)),
     }
     there = [path / name for name in texts if os.path.lexists(path / name)]

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb import app, politeness, seeds, urls
-from orbweb import config as configuration
 from orbweb.app import Plan, Request
 from orbweb.app.request import URL_FORM, configure, no_project
-from orbweb.config import Config
+from orbweb.config import schema
+from orbweb.config.schema import Config
 from orbweb.errors import UnknownProject, UsageError
 from orbweb.events import Snapshot
 from orbweb.gate import origin_of
@@ -119,7 +119,7 @@ def replan(request: Request, *, of: Path, note: Callable[[str], None]) -> Report
     What the latest run never asked for is unknown: such a URL is counted as a page that leads nowhere.
     """
     name = request.project or ""
-    settings = configuration.merge(request.settings or {}, UNHURRIED)
+    settings = schema.merge(request.settings or {}, UNHURRIED)
     with _copy(of) as workspace:
         before = workspace.run(name)
         app.recrawl(workspace, replace(request, settings=settings, replay=True), watch=_unwatched, note=note)

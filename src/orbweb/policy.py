@@ -8,7 +8,7 @@ the clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from orbweb import grouping, patterns, urls
@@ -41,6 +41,14 @@ class Rules:
     page_types: tuple[TypeRule, ...] = ()
     scores: tuple[ScoreRule, ...] = ()
     groups: tuple[GroupRule, ...] = ()
+
+
+def fed(rules: Rules) -> Rules:
+    """The rules for what is fed: discovery has judged it, by links that a scraper does not follow, and in families
+    and groups that it does not see. It is visited in the order of the feed."""
+    return replace(
+        rules, sitemap_only=False, park_traps=False, page_limit=None, page_types=(), scores=(), groups=()
+    )
 
 
 class Candidate(NamedTuple):

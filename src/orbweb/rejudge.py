@@ -3,8 +3,9 @@
 Owns the one pass over all URLs that were not asked for, queued or skipped. Each is judged as at its admission, by
 the path that is stored with it: source, depth, hops and base URL of the page that led to it. Always holds: the
 verdict is a function of the stored rows and of the rules of now, whatever rules there were in between; what comes
-back does so in the order of finding, with a new rank; states, tallies, ranks and rules change in one transaction,
-which the caller opens. Never touches what was visited or failed, asks the network, or knows the settings.
+back does so in the order of finding, with a new rank; what is queued has its turn by the scores of now, and among
+equals in the order in which it was queued; states, tallies, ranks and rules change in one transaction, which the
+caller opens. Never touches what was visited or failed, asks the network, or knows the settings.
 
 A new reason that `Policy.judge` gives is judged again without a line here; one that is decided elsewhere is named
 in `Judge.stands`.
@@ -20,9 +21,10 @@ from typing import Any, NamedTuple
 
 from orbweb import traps
 from orbweb.failpoints import failpoint
+from orbweb.grouping import sequence
 from orbweb.lifecycle import ItemState, RunState
 from orbweb.model import SkipReason, Source, Verdict
-from orbweb.policy import Candidate, Policy, Rules
+from orbweb.policy import Candidate, Policy, Rules, fed
 from orbweb.store import QUEUED, Progress, RejudgeRow, Tally, advance, gone, outlinks, runs, skipped
 from orbweb.store.db import Database
 from orbweb.store.runs import Base, Run
@@ -71,6 +73,7 @@ class Found(NamedTuple):
     parked: str | None
     listed: int
     carried: int
+    later: int | None
 
 
 class Judged(NamedTuple):
@@ -115,6 +118,10 @@ class Judge:
     def admit(self, found: Found) -> None:
         """The URL keeps its place, or gets one."""
         self._policy.admit(found.key)
+
+    def rank(self, found: Found, number: int) -> int:
+        """The rank of a URL that was queued as the number-th, as at its admission."""
+        return self._policy.rank(found.key, number, later=bool(found.later))
 
     @property
     def counts(self) -> bool:
@@ -212,14 +219,12 @@ class Sweep:
         reason = verdict.reason.value if verdict.reason else None
         if reason is None:
             self._judge.admit(found)
-        now = (reason, verdict.rule, verdict.hops, verdict.base, parked)
-        if now == (found.reason, found.rule, found.hops, found.base, found.parked):
+        rank = found.rank if reason is not None else self._rank(found)
+        now = (reason, verdict.rule, verdict.hops, verdict.base, parked, rank)
+        if now == (found.reason, found.rule, found.hops, found.base, found.parked, found.rank):
             return None
-        rank = found.rank
-        if reason is None and found.reason is not None:
-            rank, self.next_rank = self.next_rank, self.next_rank + 1
-            self.base_came_back |= found.depth == 0
         if reason != found.reason:
+            self.base_came_back |= reason is None and found.depth == 0
             self.moves[found.reason, reason] += 1
         state = ItemState.SKIPPED if reason else ItemState.QUEUED
         return RejudgeRow(
@@ -235,6 +240,13 @@ class Sweep:
             self._run_id,
             found.id,
         )
+
+    def _rank(self, found: Found) -> int:
+        """By the score of now. What is queued keeps its place among equals; what comes back is behind them."""
+        if found.reason is None and found.rank is not None:
+            return self._judge.rank(found, sequence(found.rank))
+        self.next_rank += 1
+        return self._judge.rank(found, self.next_rank - 1)
 
 
 def _tally(reason: str | None) -> Tally:
@@ -259,7 +271,14 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def apply(
-    db: Database, run: Run, bases: Sequence[Base], terms: Terms, *, lane_of: Lanes, now: int
+    db: Database,
+    run: Run,
+    bases: Sequence[Base],
+    terms: Terms,
+    *,
+    lane_of: Lanes,
+    now: int,
+    is_fed: bool = False,
 ) -> Change | None:
     """Judge a run of which nothing is leased by these terms, if it is not. Runs inside a transaction.
 
@@ -269,8 +288,9 @@ def apply(
     if run.rules == terms.text():
         return None
     before: dict[str, Any] = json.loads(run.rules) if run.rules else asdict(terms)
-    policy = Policy(terms.rules, [base.scope_key for base in bases])
-    limit = terms.rules.page_limit
+    rules = fed(terms.rules) if is_fed else terms.rules
+    policy = Policy(rules, [base.scope_key for base in bases])
+    limit = rules.page_limit
     for base in bases:
         if limit is not None and base.pages >= limit:
             policy.fill(base.number)

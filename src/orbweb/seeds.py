@@ -16,14 +16,19 @@ BARE_HOST = re.compile(
     r"(localhost|\[[0-9a-f:.]+\]|\d+(\.\d+){3}|[^\s:]+\.([^\W\d_]{2,}|xn--[a-z0-9-]+)\.?)(:\d+)?", re.IGNORECASE
 )
 """What may stand without a scheme: localhost, an IP address, a name that ends as a top-level domain could."""
+FILE_NAME = re.compile(r".+\.(html?|txt|pdf)(:\d+)?", re.IGNORECASE)
+"""What ends as files do and no host does: these are no top-level domains. `.md` is one."""
 INDEX_FILE = re.compile(r"/(index|default)\.[a-z0-9]+$", re.IGNORECASE)
+URL_OR_SEEDS = "a URL starts with http:// or https://, and --seeds FILE reads a file of them"
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
-    """The base URLs in the order given, each key once. A host without a scheme means https."""
+    """The base URLs in the order given, each key once. Without a scheme a host means https, a file nothing."""
     targets: dict[str, Target] = {}
     for text in given:
+        if HAS_SCHEME.match(text.strip()) is None and _is_file(text):
+            raise UsageError(f"{text!r} is a file, not a URL; {URL_OR_SEEDS}")
         target = _base_url(text, rules)
         targets.setdefault(target.key, target)
     return list(targets.values())
@@ -37,7 +42,7 @@ def read_seeds(path: Path, rules: UrlRules) -> list[str]:
             _base_url(text, rules)
         except UsageError as error:
             raise UsageError(f"{path}, line {number}: {error}") from None
-        found.append(text)
+        found.append(text if HAS_SCHEME.match(text) else f"https://{text}")
     if not found:
         raise UsageError(f"{path}: no URL in it; write one a line, such as https://example.org/docs/")
     return found
@@ -63,6 +68,8 @@ def _base_url(text: str, rules: UrlRules) -> Target:
         url = f"https://{url}"
     if "@" in _authority(url):
         raise UsageError("a base URL must not carry a user name or password; remove the part before the @")
+    if scheme is None and FILE_NAME.fullmatch(_authority(url)):
+        raise UsageError(f"{text!r} is the name of a file, not a URL; {URL_OR_SEEDS}")
     if scheme is None and not names_host(text):
         raise not_a_url(text)
     if scheme is not None and scheme[1].lower() not in ("http", "https"):
@@ -77,6 +84,13 @@ def _base_url(text: str, rules: UrlRules) -> Target:
 
 def _authority(url: str) -> str:
     return re.split(r"[/\\?#]", url.partition("://")[2].lstrip("/\\"), maxsplit=1)[0]
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def names_host(text: str) -> bool:

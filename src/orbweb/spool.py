@@ -75,7 +75,7 @@ def decode(text: bytes) -> Line | None:
             record.get("referrer"),
             *(int(figures.get(name) or 0) for name in Line._fields[4:]),
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
     is_sound = isinstance(line.url, str) and isinstance(line.depth, int) and 0 <= line.depth < 1 << 31
     return line if is_sound and isinstance(line.referrer, str | None) else None

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from orbweb import politeness, urls
 from orbweb.answers import REDIRECTS, TOO_MANY, UNAVAILABLE
 from orbweb.model import Failed, Fetched
-from orbweb.sitemaps import Entry, Sitemap
+from orbweb.sitemaps.entries import Entry, Sitemap
 from orbweb.urls import UrlRules
 
 USUAL_PLACE = "/sitemap.xml"

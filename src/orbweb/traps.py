@@ -307,21 +307,13 @@ class Traps:
             row = self._row(found.pattern, found.kind)
             self._save(row._replace(tried=row.tried + (row.tried >= 0)))
 
-    @property
-    def are_waiting(self) -> bool:
-        """Whether URLs of some family may wait for no reason."""
-        return bool(self._waiting())
-
-    def _waiting(self) -> list[FamilyRow]:
-        return [
+    def take_waiting(self) -> list[str]:
+        """The patterns of families of which URLs may wait for no reason. From now on none of theirs waits."""
+        waiting = [
             row
             for row in self._families.values()
             if (row.tried >= TRIED_FIRST or row.tried == DECIDED) and row.barren < NEEDED[Kind.GROWTH]
         ]
-
-    def take_waiting(self) -> list[str]:
-        """The patterns of families of which URLs may wait for no reason. From now on none of theirs waits."""
-        waiting = self._waiting()
         for row in waiting:
             self._save(row._replace(tried=DECIDED))
         return [row.pattern for row in waiting]

@@ -20,7 +20,7 @@ from orbweb.app.settings import policy_rules, url_rules
 from orbweb.errors import UsageError
 from orbweb.policy import ANY_HOST, Candidate, Policy
 from orbweb.urls import UrlRules
-from orbweb.workspace import CONFIG_FILE
+from orbweb.workspace.directory import CONFIG_FILE
 
 Report = dict[str, Any]
 

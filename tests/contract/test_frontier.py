@@ -89,7 +89,7 @@ class Books:
 
     def flush(self, ending: Ending | None = None) -> None:
         progress = Progress(self.next_id, self.next_rank, 1, True, True, 0, 0, 0, 0)
-        commit(self.db, self.run.id, self.crawl_id, self.group, progress, ending, 1)
+        commit(self.db, self.run.id, self.crawl_id, self.group, progress, 1, lambda: ending)
         self.group = Group()
         self.frontier.refill()
 

@@ -221,3 +221,8 @@ def test_what_is_read_is_put_away(tmp_path: Path, keep: str, kept: int, archived
     spool.put_away(tmp_path, Bookmark("discoveries-3.jsonl", 0), keep)
     assert len(spool.names(tmp_path / spool.DISCOVERIES)) == kept
     assert len(spool.names(tmp_path / spool.ARCHIVE)) == archived
+
+
+@pytest.mark.parametrize("figure", ["1e999", "-1e999", "NaN", '"many"', "[" * 100_000])
+def test_a_figure_that_is_none_makes_no_line(figure: str) -> None:
+    assert spool.decode(f'{{"url":"{SITE}","depth":1,"metadata":{{"latency_ms":{figure}}}}}\n'.encode()) is None

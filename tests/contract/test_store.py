@@ -123,7 +123,7 @@ class Site:
             5 * self.visited,
         )
         group, self.group = self.group, Group()
-        commit(self.db, self.run.id, self.crawl_id, group, progress, ending, now)
+        commit(self.db, self.run.id, self.crawl_id, group, progress, now, lambda: ending)
 
     def now(self) -> Run:
         return runs.run_of(self.db, self.project, self.run.number)

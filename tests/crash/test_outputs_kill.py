@@ -7,14 +7,18 @@ import json
 import random
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness import Cli, kill, wait_until
-from servers.site import Remote, spawn
+from orbweb import app
+from servers.pages import page
+from servers.site import Remote, StaticSite, serve, spawn
 
 CONFIG = "fetch: {backoff_s: 0.02}\nengine: {window: 64, group_ms: 20, group_pages: 8}\n"
+SLOW = replace(page("slow"), delay_s=1.0)
 FILES = ("logs/pages-graph-1.csv", "logs/edges-graph-1.csv", "metadata/crawl_metadata-graph-1.jsonl")
 
 
@@ -37,6 +41,7 @@ def words(remote: Remote, config: Path) -> list[object]:
 
 def check(cli: Cli) -> None:
     """Each file is what the database makes of it, and in the order of the manifest."""
+    assert app.doctor(cli.workspace)["damages"] == []
     found = {name: (cli.workspace / name).read_bytes() for name in FILES}
     urls = [line[1] for line in cli.manifest("graph")]
     with (cli.workspace / FILES[0]).open(newline="", encoding="utf-8") as stream:
@@ -59,6 +64,7 @@ def test_a_kill_at_a_point_leaves_no_row_out_and_none_twice(
     asked = words(remote, config)
     done = cli(*asked, "--json", "--no-progress", env={"ORBWEB_FAULT": f"{point}:{hit}"})
     assert done.code == -signal.SIGKILL
+    assert app.doctor(cli.workspace)["damages"] == []
     if cli.check("graph")["state"] == "paused":
         cli(*asked, "--json", "--no-progress").ok(3)
     else:
@@ -82,3 +88,43 @@ def test_kills_at_random(remote: Remote, config: Path, cli: Cli) -> None:
                 path.write_bytes(data[: chance.randrange(len(data) + 1)])
     cli(*asked, "--json", "--no-progress").ok(3)
     check(cli)
+
+
+def rows(cli: Cli) -> list[tuple[str, str]]:
+    """URL and status of each row of the pages table, which must be the lines of the metadata as well."""
+    with (cli.workspace / FILES[0]).open(newline="", encoding="utf-8") as stream:
+        found = [(row["url"], row["http_status"]) for row in csv.DictReader(stream)]
+    lines = map(json.loads, (cli.workspace / FILES[2]).read_bytes().splitlines())
+    assert [(line["url"], str(line["http_status"])) for line in lines] == found
+    return found
+
+
+def killed_behind(cli: Cli, config: Path, url: str, fault: str) -> None:
+    """A crawl that is killed when two visits are committed, and no row of them is written."""
+    config.write_text("engine: {group_ms: 5000, group_pages: 2}\n")
+    words = ("--project", "graph", "--rate", "max", "--sitemap", "off", "--config", config, "--processes", 0)
+    done = cli("crawl", url, *words, "--no-progress", env={"ORBWEB_FAULT": fault})
+    assert done.code == -signal.SIGKILL
+    assert len(cli.manifest("graph")) == 2
+    assert rows(cli) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "links"), [("crawl_ended:1", ["/gone"]), ("group_committed:1", ["/gone", "/slow"])]
+)
+def test_a_failure_that_is_retried_after_a_kill_has_its_row(
+    cli: Cli, config: Path, fault: str, links: list[str]
+) -> None:
+    with serve(StaticSite({"/": page("start", *links), "/slow": SLOW})) as server:
+        killed_behind(cli, config, server.url, fault)
+        assert cli("retry", "graph", "--json").ok().json["queued"] == 1
+        cli.resume("graph").ok(3)
+        gone = (f"{server.url}gone", "404")
+        assert [row for row in rows(cli) if "slow" not in row[0]] == [(server.url, "200"), gone, gone]
+
+
+def test_a_run_that_is_given_up_after_a_kill_has_all_rows(cli: Cli, config: Path) -> None:
+    with serve(StaticSite({"/": page("start", "/gone", "/slow"), "/slow": SLOW})) as server:
+        killed_behind(cli, config, server.url, "group_committed:1")
+        cli("crawl", server.url, "--project", "graph", "--new-run", "--no-progress").ok(3)
+        assert rows(cli) == [(server.url, "200"), (f"{server.url}gone", "404")]

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness import Cli, kill, wait_until
-from orbweb import spool
-from orbweb.workspace import Workspace
+from orbweb import app, spool
 from servers.site import Remote, spawn
 
 CONFIG = """
@@ -130,7 +129,7 @@ def _finish(cli: Cli, reference: Reference) -> None:
     assert spool.unread(cli.workspace, mark) == 0
     for project in ("site", DISCOVERY):
         cli.check(project)
-    assert Workspace.doctor(cli.workspace)["healthy"]
+    assert app.doctor(cli.workspace)["healthy"]
 
 
 def _kill_at_random(cli: Cli, reference: Reference, kills: int, seed: int) -> None:

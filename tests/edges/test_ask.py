@@ -21,6 +21,8 @@ QUESTIONS: tuple[tuple[str, ...], ...] = (
     ("show", "site", "{url}never"),
     ("explain", "site", "{url}gone"),
     ("explain", "site", "{url}never", "--json"),
+    ("explain", "{url}gone"),
+    ("explain", "site"),
     ("failed", "site", "--json"),
     ("rules", "site"),
     ("rules", "site", "--json"),

@@ -78,6 +78,30 @@ def test_a_project_in_the_place_of_a_url(cli: Cli, two_projects: str) -> None:
     refused(cli("discover", "archive"), 2, "archive")
 
 
+@pytest.mark.parametrize("command", ["explain", "show"])
+def test_a_url_without_its_project(cli: Cli, two_projects: str, command: str) -> None:
+    refused(
+        cli.ask(command, two_projects),
+        2,
+        f"name the project first: `orbweb {command} PROJECT {two_projects}`; {cli.workspace} has archive, python",
+    )
+    refused(cli.ask(command, "archive"), 2, f"`orbweb {command} archive URL`")
+    refused(cli.ask(command, "archive", two_projects, "more"), 2, "'more' is a word too many")
+    refused(cli.ask(command, "pyton", two_projects), 2, "no project 'pyton'", "python, archive")
+
+
+def test_the_only_project_may_be_left_out_before_a_url(cli: Cli) -> None:
+    refused(cli.ask("explain", "http://127.0.0.1/"), 2, "is not an orbweb workspace")
+    with serve(StaticSite(chain(1))) as server:
+        orbweb.crawl(server.url, workspace=cli.workspace, project="site", rate="max", processes=0)
+        for command in ("explain", "show"):
+            alone, named = cli.ask(command, server.url).ok(), cli.ask(command, "site", server.url).ok()
+            assert (alone.out, alone.err) == (named.out, "project site\n")
+        assert cli.ask("explain", server.url, "--json").ok().json["project"] == "site"
+        refused(cli.ask("explain", "elsewhere"), 2, "'elsewhere' is not an http(s) URL")
+        refused(cli.ask("explain"), 2, "[PROJECT] URL")
+
+
 def test_a_word_without_any_workspace(cli: Cli) -> None:
     refused(cli("plan", "pyton"), 2, "no project 'pyton'", str(cli.workspace), "http:// or https://")
     assert not cli.workspace.exists()
@@ -89,6 +113,14 @@ def test_a_host_without_a_scheme_is_crawled_and_found_again(cli: Cli) -> None:
         done = cli.crawl("127.0.0.1", "--resolve", "127.0.0.1:443:127.0.0.1:9", env={"ORBWEB_FETCH__RETRIES": "0"})
         assert done.ok(3).json["project"] == "127.0.0.1"
         assert done.json["bases"][0]["url"] == "https://127.0.0.1/"
+
+
+def test_a_file_in_the_place_of_a_url(cli: Cli) -> None:
+    (cli.workspace.parent / "README.md").write_text("a file")
+    for word, what in (("index.html", "the name of a file"), ("README.md", "a file")):
+        for command in ("crawl", "fetch", "discover"):
+            refused(cli(command, word), 2, f"{word!r} is {what}, not a URL", "http:// or https://")
+        refused(cli("crawl", word, "--project", "site"), 2, f"{word!r} is {what}, not a URL")
 
 
 def test_nothing_to_crawl(cli: Cli) -> None:

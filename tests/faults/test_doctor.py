@@ -18,6 +18,7 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance
+from orbweb import app
 from orbweb.errors import Busy, NewerWorkspace
 from orbweb.store.db import load_queries
 from orbweb.store.lock import OwnerLock
@@ -108,7 +109,7 @@ def assert_restored(path: Path, before: Known) -> None:
     """After repair and resume: the same visits, sound books, nothing left to name."""
     resume(path)
     assert known(path).visits == before.visits
-    assert Workspace.doctor(path)["damages"] == []
+    assert app.doctor(path)["damages"] == []
     assert_books_balance(path / "orbweb.db")
 
 
@@ -140,11 +141,11 @@ def outcome(whole: Sound, path: Path, rng: random.Random) -> str:
     whole.copy(path)
     file = pick(path, rng)
     at = spoil(file, rng)
-    named = Workspace.doctor(path)
+    named = app.doctor(path)
     if not named["damages"]:
         return unnamed(whole.known, known(path))
     assert {str(file.relative_to(path))} & {row["file"] for row in named["damages"]} or file.name == "orbweb.db"
-    if Workspace.doctor(path, mend=True)["left"]:
+    if app.doctor(path, mend=True)["left"]:
         assert (file.name, at < PROJECT_END) == ("orbweb.db", True)
         return "refused"
     whole.server.reset()

@@ -14,27 +14,43 @@ from dataclasses import dataclass, field
 from servers.site import NOT_FOUND, Answer, Request, html, redirect
 
 OWNERS = ("ann", "Ann", "bob", "cid")
-KINDS = {"issues": 3, "pull": 0, "blob": -2, "wiki": 0}
-"""And the score of each."""
+KINDS = ("issues", "pull", "blob", "wiki")
 FAVOURITE = 7
 """Numbers that end in it have a score of their own."""
 PAGES_CAP = 6
 CAPS = {"issues": 2, "pull": 3}
-
-POLICY = f"""
-policy:
-  page_types:
-    - {{type: issues, pattern: '/issues/', score: 3}}
-    - {{type: pull, pattern: '/pull/'}}
-    - {{type: blob, pattern: '/blob/', score: -2}}
-  scores:
-    - {{pattern: '{FAVOURITE}$', score: 50}}
+GROUPS = f"""
   groups:
     - name: repository
       pattern: '^http://[^/]+/(?P<owner>[^/]+)/(?P<repo>[^/]+)/'
       fold_case: true
       caps: {{pages: {PAGES_CAP}, issues: {CAPS["issues"]}, pull: {CAPS["pull"]}}}
 """
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How soon a URL has its turn: by its kind, unless it is a favourite."""
+
+    kinds: tuple[int, int, int]
+    favourite: int = 0
+
+    def of(self, path: str) -> int:
+        _, _, kind, number = _parts(path)
+        if self.favourite and number.endswith(str(FAVOURITE)):
+            return self.favourite
+        return dict(zip(KINDS, (*self.kinds, 0), strict=True))[kind]
+
+    def settings(self) -> str:
+        typed = zip(KINDS[:3], self.kinds, strict=True)
+        types = (f"{{type: {kind}, pattern: '/{kind}/', score: {score}}}" for kind, score in typed)
+        favourites = f"{{pattern: '{FAVOURITE}$', score: {self.favourite}}}" if self.favourite else ""
+        return f"policy:\n  page_types: [{', '.join(types)}]\n  scores: [{favourites}]\n"
+
+
+FIRST = Scores((3, 0, -2), 50)
+OTHERS = Scores((-4, 9, 1), -30)
+NONE = Scores((0, 0, 0))
 _PATH = re.compile(r"/(\w+)/(\w+)/(\w+)/(\d+)")
 
 
@@ -51,7 +67,7 @@ class RepoSite:
     def __post_init__(self) -> None:
         chance = random.Random(self.seed)
         paths = [
-            f"/{chance.choice(OWNERS)}/{chance.choice('xyz')}/{chance.choice([*KINDS])}/{number}"
+            f"/{chance.choice(OWNERS)}/{chance.choice('xyz')}/{chance.choice(KINDS)}/{number}"
             for number in range(self.pages)
         ]
         every = ["/", *paths]
@@ -82,13 +98,21 @@ class Answered:
     capped: set[str] = field(default_factory=set)
 
 
-def reference(site: RepoSite, *, caps: bool = True, scores: bool = True) -> Answered:
-    """What a crawl must visit, in this order; other failures than redirect loops do not occur."""
-    found, counts, known = Answered(), Counter[tuple[str, ...]](), {"/"}
+def reference(site: RepoSite, scores: Scores = FIRST, *, after: int = 0, then: Scores = FIRST) -> Answered:
+    """What a crawl must visit, in this order; other failures than redirect loops do not occur.
+
+    When so many are visited, `after`, the scores are others, and the rest has its turn by those.
+    """
+    found, counts, admitted = Answered(), Counter[tuple[str, ...]](), {"/": 0}
     level, came_from = ["/"], {}
     while level:
         later: list[str] = []
-        for path in level:  # grows while it is read: what a redirect leads to has its turn last
+        last: list[str] = []
+        while level or last:
+            if after and len(found.visits) == after:
+                scores = then
+                level = _in_order(level, scores, admitted)
+            path = (level or last).pop(0)
             found.visits.append(path)
             target = site.moved.get(path, path)
             if target != path:
@@ -96,15 +120,19 @@ def reference(site: RepoSite, *, caps: bool = True, scores: bool = True) -> Answ
                     continue
                 came_from[path] = target
             for link in [target] if target != path else site.links[path]:
-                if link in known:
+                if link in admitted:
                     continue
-                known.add(link)
-                if caps and not _has_room(counts, link):
+                admitted[link] = len(admitted)
+                if not _has_room(counts, link):
                     found.capped.add(link)
-                else:
-                    (level if target != path else later).append(link)
-        level = sorted(later, key=lambda link: -_score(link)) if scores else later
+                else:  # what a redirect leads to has its turn last
+                    (last if target != path else later).append(link)
+        level = _in_order(later, scores, admitted)
     return found
+
+
+def _in_order(paths: list[str], scores: Scores, admitted: dict[str, int]) -> list[str]:
+    return sorted(paths, key=lambda path: (-scores.of(path), admitted[path]))
 
 
 def _leads_back(came_from: dict[str, str], path: str, target: str | None) -> bool:
@@ -113,11 +141,6 @@ def _leads_back(came_from: dict[str, str], path: str, target: str | None) -> boo
             break
         target = came_from.get(target)
     return target == path
-
-
-def _score(path: str) -> int:
-    _, _, kind, number = _parts(path)
-    return 50 if number.endswith(str(FAVOURITE)) else KINDS[kind]
 
 
 def _parts(path: str) -> tuple[str, str, str, str]:

@@ -11,7 +11,7 @@ import pytest
 
 import orbweb
 from harness import Cli, Result, kill, wait_until
-from orbweb.cli.output import explain_text
+from orbweb.cli.output.urls import explain_text
 from servers.pages import chain, page
 from servers.site import StaticSite, html, redirect, serve, text
 

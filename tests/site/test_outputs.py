@@ -352,6 +352,16 @@ def test_a_replay_takes_the_one_project_that_has_anything_stored(cli: Cli) -> No
         space.replay(run=2)
 
 
+def test_a_replay_of_a_pipeline_takes_the_project_that_scrapes(cli: Cli) -> None:
+    space, options = orbweb.open(cli.workspace), {"rate": "max", "processes": 0}
+    with serve(StaticSite({"/": text("nothing to keep")})) as server:
+        space.discover(server.url, project="site", **options)
+        space.scrape("site")
+    assert space.replay()["project"] == "site"
+    with pytest.raises(orbweb.UsageError, match="run 7"):
+        space.replay(run=7)
+
+
 # Counters.
 
 

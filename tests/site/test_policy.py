@@ -6,7 +6,9 @@ import re
 import signal
 import sqlite3
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,15 +20,22 @@ import yaml
 import orbweb
 from harness import Cli, Result
 from orbweb.config import merge
-from servers.repos import POLICY, Answered, RepoSite, reference
+from servers.repos import FIRST, GROUPS, NONE, OTHERS, Answered, RepoSite, Scores, reference
 from servers.site import Server, StaticSite, html, redirect, serve
 
 ENGINE = "engine: {window: 64, group_ms: 20, group_pages: 8}\nscope: {park_traps: false}\n"
 
 
-def crawl(cli: Cli, server: Server, workers: int, *more: object, env: dict[str, str] | None = None) -> Result:
+def crawl(
+    cli: Cli,
+    server: Server,
+    workers: int,
+    *more: object,
+    scores: Scores = FIRST,
+    env: dict[str, str] | None = None,
+) -> Result:
     config = cli.workspace.parent / "config.yaml"
-    config.write_text(ENGINE + POLICY)
+    config.write_text(ENGINE + scores.settings() + GROUPS)
     options = ("--project", "p", "--rate", "max", "--workers", workers, "--processes", 0, "--config", config)
     return cli.crawl(server.url, *options, *more, env=env)
 
@@ -45,7 +54,7 @@ def test_caps_and_scores_are_exact_with_any_number_of_workers(tmp_path: Path, se
     site = RepoSite(seed)
     expected, hashes = reference(site), set()
     assert expected.capped
-    assert expected.visits != reference(site, scores=False).visits
+    assert expected.visits != reference(site, NONE).visits
     with serve(site) as server:
         for workers in (1, 4, 32):
             with closing(Cli(tmp_path / f"w{workers}")) as cli:
@@ -91,6 +100,76 @@ def test_portions_are_the_same_as_the_whole(cli: Cli) -> None:
             codes.append(crawl(cli, server, 8).code)
     assert len(codes) > 2
     assert result(cli) == reference(site)
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> Iterator[Half]:
+    with serve(RepoSite(6)) as server:
+        yield Half(tmp_path, server)
+
+
+@dataclass
+class Half:
+    """Runs of a site that are paused after some visits, whose scores then change."""
+
+    home: Path
+    server: Server
+
+    def paused(self, name: str, budget: int, scores: Scores) -> Cli:
+        cli = Cli(self.home / name / "workspace")
+        cli.workspace.parent.mkdir()
+        crawl(cli, self.server, 8, "--budget", budget, scores=scores).ok(4)
+        return cli
+
+    def change(self, cli: Cli, scores: Scores, fault: str | None = None) -> None:
+        config = cli.workspace.parent / "scores.yaml"
+        config.write_text(scores.settings())
+        if fault is None:
+            orbweb.open(cli.workspace).rules("p", config=config)
+        else:
+            killed = cli("rules", "p", "--config", config, env={"ORBWEB_FAULT": fault})
+            assert killed.code == -signal.SIGKILL
+
+    def finish(self, cli: Cli, workers: int = 8) -> Answered:
+        orbweb.open(cli.workspace).resume("p", budget=None, workers=workers)
+        return result(cli)
+
+
+CHANGED = [(FIRST, OTHERS, 17), (NONE, OTHERS, 30), (FIRST, NONE, 30), (OTHERS, FIRST, 52), (FIRST, OTHERS, 1)]
+
+
+@pytest.mark.parametrize(("before", "now", "budget"), CHANGED)
+def test_when_scores_change_the_rest_has_its_turn_by_them(
+    half: Half, before: Scores, now: Scores, budget: int
+) -> None:
+    expected = reference(RepoSite(6), before, after=budget, then=now)
+    assert expected.visits != reference(RepoSite(6), before).visits
+    for workers in (1, 32):
+        cli = half.paused(f"w{workers}", budget, before)
+        half.change(cli, now)
+        assert half.finish(cli, workers) == expected
+
+
+FAULTS = ["rules_written", "rules_committed", "page_settled:9", "rows_written:2", "group_committed:3"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_kill_while_or_after_scores_change_changes_nothing(half: Half, fault: str) -> None:
+    cli = half.paused("killed", 30, FIRST)
+    if fault.startswith("rules_"):
+        half.change(cli, OTHERS, fault)
+    half.change(cli, OTHERS)
+    if not fault.startswith("rules_"):
+        killed = cli.resume("p", "--budget", "none", "--workers", 8, env={"ORBWEB_FAULT": fault})
+        assert killed.code == -signal.SIGKILL
+    assert half.finish(cli) == reference(RepoSite(6), FIRST, after=30, then=OTHERS)
+
+
+def test_scores_in_between_leave_no_trace(half: Half) -> None:
+    cli = half.paused("several", 30, FIRST)
+    for scores in (NONE, OTHERS, FIRST):
+        half.change(cli, scores)
+    assert half.finish(cli) == reference(RepoSite(6))
 
 
 def test_a_refusal_is_explained_with_the_cap(cli: Cli) -> None:

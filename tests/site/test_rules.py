@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -22,6 +23,7 @@ from orbweb import app, rejudge
 from orbweb.app.request import configure
 from orbweb.app.settings import terms as terms_of
 from orbweb.errors import NothingToDo
+from orbweb.grouping import ScoreRule
 from orbweb.model import SkipReason, Source
 from orbweb.policy import Candidate, Policy, Rules
 from orbweb.rejudge import Terms
@@ -114,6 +116,12 @@ def reasons(path: Path, home: Server) -> dict[str, str]:
     return {"/" + key.split("/", 3)[3]: row[1] or row[0] for key, row in found if key.startswith(home.url)}
 
 
+def queue(path: Path) -> list[str]:
+    """The keys of what is queued, in order."""
+    with closing(sqlite3.connect(path / "orbweb.db")) as db:
+        return [key for (key,) in db.execute("SELECT key FROM urls WHERE state = 'queued' ORDER BY depth, rank")]
+
+
 def change(path: Path, *sequence: Terms) -> list[rejudge.Change | None]:
     """Judge the run anew by each of the terms, as a crawl with these settings would before its first lease."""
     told = []
@@ -201,6 +209,9 @@ def test_the_same_rules_change_nothing(workspace: Path) -> None:
 # Any sequence of changes.
 
 
+LEAVES_LAST = (ScoreRule("/leaf/", -9), ScoreRule("moved|target|/one", 3))
+
+
 def terms() -> st.SearchStrategy[Terms]:
     rules = st.builds(
         Rules,
@@ -214,6 +225,7 @@ def terms() -> st.SearchStrategy[Terms]:
         obey_directives=st.booleans(),
         follow_nofollow_links=st.booleans(),
         park_traps=st.booleans(),
+        scores=st.sampled_from([(), (ScoreRule("/leaf/[135]", 7), ScoreRule("/docs/", -2)), LEAVES_LAST]),
     )
     return st.builds(Terms, rules, st.just(True), st.booleans())
 
@@ -229,7 +241,8 @@ class Graph:
     @classmethod
     def read(cls, path: Path) -> Graph:
         query = """SELECT urls.key, urls.source, urls.depth, urls.state, urls.reason, parents.hops, parents.base
-        FROM urls JOIN urls AS parents ON parents.run_id = urls.run_id AND parents.id = urls.referrer"""
+        FROM urls JOIN urls AS parents ON parents.run_id = urls.run_id AND parents.id = urls.referrer
+        ORDER BY urls.id"""
         with closing(sqlite3.connect(path / "orbweb.db")) as db:
             pages, scope = db.execute("SELECT pages, scope_key FROM bases").fetchone()
             return cls(db.execute(query).fetchall(), pages, scope)
@@ -240,6 +253,21 @@ class Graph:
         if rules.page_limit is not None and self.pages >= rules.page_limit:
             policy.fill(0)
         return {row[0]: self._reason(policy, row) for row in self.found if row[3] in ("queued", "skipped")}
+
+    def turns(self, queue: list[str], sequence: list[Rules]) -> list[str]:
+        """Who is queued after all these changes, in order: by depth, by the last scores, as they were queued."""
+        for rules in sequence:
+            fits = [key for key, reason in self.judged(rules).items() if reason is None]
+            queue = [key for key in queue if key in fits] + [key for key in fits if key not in queue]
+        facts = {row[0]: (row[1], row[2]) for row in self.found}
+
+        def turn(key: str) -> tuple[int, bool, int]:
+            source, depth = facts[key]
+            moved = bool(rules.scores) and source == Source.REDIRECT
+            scores = [rule.score for rule in rules.scores if re.search(rule.pattern, key)]
+            return depth, moved, 0 if moved else -(scores or [0])[0]
+
+        return sorted(queue, key=turn)
 
     def _reason(self, policy: Policy, row: Row) -> str | None:
         key, source, depth, _, reason, hops, base = row
@@ -272,6 +300,7 @@ def test_any_sequence_of_rules_ends_where_the_last_of_them_would(
     expected = Graph.read(paused).judged(sequence[-1].rules)
     judged = {key: row[1] for key, row in rows(home / "all").items() if row[0] in ("queued", "skipped")}
     assert judged == expected
+    assert queue(home / "all") == Graph.read(paused).turns(queue(paused), [each.rules for each in sequence])
     shutil.rmtree(home)
 
 
@@ -452,6 +481,24 @@ def test_a_running_crawl_goes_on_by_the_new_rules(cli: Cli, endless: Server, num
     assert done["crawl_visited"] == done["visited"], "what was committed before counts"
     status = cli.check("site")
     assert len(status["crawls"]) == 1
+
+
+def test_a_running_crawl_goes_on_in_the_order_of_new_scores(
+    cli: Cli, endless: Server, numbered: Numbered, tmp_path: Path
+) -> None:
+    process = running(cli, endless)
+    (tmp_path / "scores.yaml").write_text("policy: {scores: [{pattern: /side/, score: 5}]}")
+    assert cli("rules", "site", "--config", tmp_path / "scores.yaml", "--json").ok(0).json["in_force"]
+    numbered.hurry()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    lines = cli.manifest("site")
+    places = [tuple(map(int, line[0].split(":"))) for line in lines]
+    before = [place for place in places if place[1] >= 0]
+    assert 5 < len(before) < len(places) - 50
+    assert places[: len(before)] == sorted(before)
+    after = [(place[0], "/side/" not in line[1], place) for place, line in zip(places, lines, strict=True)]
+    assert after[len(before) :] == sorted(after[len(before) :])
 
 
 def test_rules_that_leave_nothing_end_a_running_crawl(cli: Cli, endless: Server) -> None:

@@ -17,10 +17,9 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance, wait_until
-from orbweb import spool
+from orbweb import app, spool
 from orbweb.errors import NothingToDo, UsageError
 from orbweb.library import CrawlResult
-from orbweb.workspace import Workspace
 from servers.graph import GraphSite
 from servers.pages import Unending, chain
 from servers.site import Answer, Server, StaticSite, Validated, serve
@@ -54,7 +53,7 @@ def bookmark(workspace: Path) -> Path:
 
 def sound(workspace: Path) -> bool:
     assert_books_balance(workspace / "orbweb.db")
-    return bool(Workspace.doctor(workspace)["healthy"])
+    return bool(app.doctor(workspace)["healthy"])
 
 
 @pytest.fixture
@@ -156,6 +155,22 @@ def test_a_discovery_with_a_budget_is_scraped_portion_by_portion(tmp_path: Path)
     assert sound(tmp_path)
 
 
+def test_rules_that_are_for_discovery_leave_what_is_fed_alone(tmp_path: Path) -> None:
+    config = tmp_path / "rules.yaml"
+    config.write_text(
+        "limits: {page_limit: 1}\nsitemap: {mode: only}\nscope: {exclude: ['/7$']}\n"
+        "policy: {scores: [{pattern: '/9$', score: 9}], groups: [{name: all, pattern: '/', caps: {pages: 1}}]}\n"
+    )
+    with serve(StaticSite(chain(9))) as server:
+        discover(tmp_path / "space", server.url)
+        assert scrape(tmp_path / "space", budget=3).queued == 7
+        told = orbweb.open(tmp_path / "space").rules("site", config=config)
+        assert (told["skipped"], told["queued"], told["in_force"]) == ({"excluded": 1}, 6, True)
+        first = orbweb.open(tmp_path / "space").queue("site")["next"][0]
+    assert (first["url"], first["place"]) == (f"{server.url}3", "1:3")
+    assert sound(tmp_path / "space")
+
+
 def test_what_discovery_finds_later_for_a_scraped_run_is_scraped_too(tmp_path: Path) -> None:
     site: dict[str, Any] = dict(chain(3))
     page = site.pop("/3")
@@ -223,6 +238,8 @@ def test_a_damaged_spool_costs_no_page(tmp_path: Path, damage: str) -> None:
         done = scrape(tmp_path)
     assert (done.visited, done.exit_code) == (10, 0)
     assert len(pages(tmp_path)) == 10
+    assert sound(tmp_path) == (damage == "deleted")
+    assert app.doctor(tmp_path, mend=True)["left"] == []
     assert sound(tmp_path)
 
 

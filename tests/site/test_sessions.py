@@ -15,7 +15,7 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance, deaf_port, wait_until
-from orbweb.cli import output
+from orbweb.cli.output.crawls import queue_text
 from orbweb.model import FailKind
 from orbweb.store.doctor import Books
 from orbweb.workspace import Workspace
@@ -130,7 +130,7 @@ def test_a_queue_shows_parked_families() -> None:
         "can_resume": False, "by_source": {}, "visited_by_source": {"initial": 1, "spider": 2}, "next": [],
         "traps": [{"pattern": "calendar: /cal/<date>", "parked": 7}],
     }  # fmt: skip
-    assert output.queue_text(report).splitlines()[1:] == [
+    assert queue_text(report).splitlines()[1:] == [
         "visited or failed: initial 1, spider 2",
         "queued: nothing",
         "parked: 7 URLs of calendar: /cal/<date>",

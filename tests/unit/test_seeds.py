@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from orbweb.errors import UsageError
-from orbweb.seeds import base_urls, check_project_name, project_name
-from orbweb.urls import DEFAULT_RULES, UrlRules
+from orbweb.seeds import base_urls, check_project_name, project_name, read_seeds
+from orbweb.urls import DEFAULT_RULES, Target, UrlRules
 
 
-def one(text: str) -> tuple[str, str]:
+def one(text: str) -> Target:
     (target,) = base_urls([text], DEFAULT_RULES)
     return target
 
@@ -39,6 +40,43 @@ def one(text: str) -> tuple[str, str]:
 )
 def test_a_base_url(text: str, key: str, url: str) -> None:
     assert one(text) == (key, url)
+
+
+@pytest.mark.parametrize(
+    "text", ["index.html", "Guide.HTM", "notes.v2.txt", "paper.pdf#page=3", "index.html?a=b/c"]
+)
+def test_the_name_of_a_file_is_no_host(text: str) -> None:
+    with pytest.raises(
+        UsageError, match=f"^{re.escape(repr(text))} is the name of a file, not a URL; .* https://"
+    ):
+        one(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["point.md", "html.example", "example.org/index.html", "txt.example.org:80/a.pdf"]
+)
+def test_a_host_may_look_like_a_file_elsewhere(text: str) -> None:
+    assert one(text).url.startswith(f"https://{text}")
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs.example/README.md", "example.org", "pages"])
+def test_a_file_that_is_here_is_no_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    with pytest.raises(UsageError, match=f"^{re.escape(repr(name))} is a file, not a URL; .* https://"):
+        one(name)
+    assert one(f"http://{name}").url.startswith("http://")
+    (tmp_path / "seeds").write_text("example.org\n")
+    assert read_seeds(tmp_path / "seeds", DEFAULT_RULES) == ["https://example.org"]
+
+
+def test_a_folder_or_a_very_long_word_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "example.org").mkdir()
+    assert one("example.org").key == "https://example.org/"
+    long = "example.org/" + "a" * 5_000
+    assert one(long).key == f"https://{long}"
 
 
 def test_order_is_kept_and_each_key_comes_once() -> None:

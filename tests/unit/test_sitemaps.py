@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbweb import sitemaps
 from orbweb.sitemaps import Entry, Kind, Sitemap, parse
 
 URL = "https://x.org/maps/sitemap.xml"
@@ -365,7 +364,7 @@ def test_entities_are_neither_expanded_nor_fetched() -> None:
 
 
 def test_elements_have_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemaps, "MAX_TAGS", 7)
+    monkeypatch.setattr("orbweb.sitemaps.items.MAX_TAGS", 7)
     found = read(urlset("<loc>/a</loc>", "<loc>/b</loc>", "<loc>/c</loc>"))
     assert urls(found) == ["https://x.org/a", "https://x.org/b"]
     assert found.problem == "there are more than 7 elements, the rest is not read"

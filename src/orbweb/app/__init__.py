@@ -2,16 +2,17 @@
 
 Here are the verbs. `crawl`, `resume` and `recrawl` turn base URLs and settings into an engine at work on a run;
 for a project whose name ends with `.discovery` that is discovery, which keeps no bodies and writes the spool.
-`scrape` does the same for the lines of the spool. `rules` changes by what a run is judged; `extract`, `replay` and
-`adopt` ask nothing of a server. Always holds: the project is owned by this process while it works; whatever
-happens, the run is left in a state from which `resume` goes on.
+`scrape` does the same for the lines of the spool. `rules` changes by what a run is judged; `extract`, `replay`,
+`retry`, `adopt` and `doctor` ask nothing of a server. Always holds: the project is owned by this process while it
+works; whatever happens, the run is left in a state from which `resume` goes on.
 """
 
 from __future__ import annotations
 
 from orbweb.app.crawls import crawl, recrawl, resume
+from orbweb.app.health import doctor
 from orbweb.app.judging import rules
-from orbweb.app.offline import adopt, extract, extract_code, replay, replay_code
+from orbweb.app.offline import adopt, extract, extract_code, replay, replay_code, retry
 from orbweb.app.request import Plan, Request
 from orbweb.app.services import has_work, scrape
 from orbweb.app.session import exit_code
@@ -21,6 +22,7 @@ __all__ = [
     "Request",
     "adopt",
     "crawl",
+    "doctor",
     "exit_code",
     "extract",
     "extract_code",
@@ -29,6 +31,7 @@ __all__ = [
     "replay",
     "replay_code",
     "resume",
+    "retry",
     "rules",
     "scrape",
 ]

@@ -13,26 +13,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orbweb import content, pipeline, politeness, urls
+from orbweb.admission import Admission
 from orbweb.app.manners import private_proxies
 from orbweb.app.request import Note
 from orbweb.app.session import Replays, Session, subject
 from orbweb.app.settings import (
     consent,
     gate_settings,
+    lane_of,
     outputs_wanted,
     page_type,
     reads_sitemaps,
     routes,
     spool_settings,
     survey_settings,
+    url_rules,
 )
+from orbweb.books import Books
 from orbweb.brakes import Brake, Limit, backlog_reason, disk_reason
-from orbweb.config import Config
+from orbweb.config.schema import Config
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher
-from orbweb.engine import Engine
 from orbweb.feed import Feed
-from orbweb.fetch import Fetcher
+from orbweb.fetch import Fetcher, Listener
 from orbweb.fetch.cookies import Jar
 from orbweb.fetch.guard import Consent, Guard
 from orbweb.fetch.http import HttpFetcher, trusted_certificates
@@ -41,19 +44,26 @@ from orbweb.fetch.names import Names
 from orbweb.fetch.proxies import Direct, Proxies, RoundRobin
 from orbweb.fetch.replay import ReplayFetcher
 from orbweb.fetch.transfer import Egress, HttpSettings
+from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.gate import Gate, origin_of
-from orbweb.lifecycle import RunState
+from orbweb.ledger import Ledger
+from orbweb.model import Resources
 from orbweb.outputs.chronicle import Chronicle, MetricsSettings
 from orbweb.outputs.forms import Wanted, are_behind
+from orbweb.outset import Outset, Scope
+from orbweb.policy import Policy
 from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SharedPool
 from orbweb.reuse import Shelf
+from orbweb.review import Review
 from orbweb.revisit import Bounds, Calendar
+from orbweb.scopes import Scopes
 from orbweb.spool import Outbox
 from orbweb.store import runs
 from orbweb.store.blobs import BodyStore
 from orbweb.store.recording import Recording
 from orbweb.store.runs import Base, Manner, Project, Run
 from orbweb.survey import Survey
+from orbweb.traps import Traps
 from orbweb.workspace import Workspace, now_us
 
 MOST_PROCESSES = 4
@@ -66,15 +76,15 @@ class Live:
     config: Config
 
 
-def fetcher(session: Session, bases: Sequence[Base], shelf: Shelf, engine: Engine) -> Fetcher:
+def fetcher(session: Session, bases: Sequence[Base], shelf: Shelf, listener: Listener) -> Fetcher:
     config = session.config
     if session.replays is not None:
         run_id, key_of = session.replays.run.id, session.replays.key_of
-        return ReplayFetcher(Recording(session.workspace.db, run_id, shelf.captures, key_of), engine)
+        return ReplayFetcher(Recording(session.workspace.db, run_id, shelf.captures, key_of), listener)
     clock = asyncio.get_running_loop().time
     names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     guard = Guard(names, consent(config, bases), routes(config), clock=clock)
-    return HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), engine)
+    return HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), listener)
 
 
 def _http_settings(config: Config) -> HttpSettings:
@@ -99,6 +109,84 @@ def _egress(session: Session, bases: Sequence[Base], names: Names) -> Egress:
         proxies,
         Guard(names, Consent(everything=private_proxies(config)), {}, clock=clock),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """Who keeps the books of a run, who knows its base URLs, and who settles its places."""
+
+    books: Books
+    scopes: Scopes
+    ledger: Ledger
+
+
+def accounts(
+    session: Session,
+    run: Run,
+    bases: Sequence[Base],
+    policy: Policy,
+    frontier: SqliteFrontier,
+    bodies: BodyStore,
+) -> Accounts:
+    db, config, is_fed, lane = (
+        session.workspace.db,
+        session.config,
+        session.feeds is not None,
+        lane_of(session.config),
+    )
+    traps = Traps(run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None)
+    outset = Outset(
+        [Scope(base.number, base.scope_key) for base in bases],
+        {} if run.scope_fixed else dict(db.all("open_base_places", run_id=run.id)),
+        by_site=config.engine.order == "relaxed" and session.plan is None,
+    )
+    crawl = runs.crawls_of(db, run.id)[-1]
+    books = Books(db, run, crawl, frontier=frontier, bodies=bodies, traps=traps, clock=now_us)
+    admission = Admission(
+        books,
+        policy=policy,
+        frontier=frontier,
+        traps=traps,
+        outset=outset,
+        lane_of=lane,
+        drop_query=config.urls.keep_params == (),
+        is_fed=is_fed,
+    )
+    review = Review(
+        run,
+        len(bases),
+        books=books,
+        admission=admission,
+        policy=policy,
+        frontier=frontier,
+        traps=traps,
+        lane_of=lane,
+    )
+    scopes = Scopes(
+        run,
+        bases,
+        books=books,
+        admission=admission,
+        review=review,
+        policy=policy,
+        frontier=frontier,
+        outset=outset,
+        url_rules=url_rules(config),
+        is_fed=is_fed,
+    )
+    ledger = Ledger(
+        run,
+        books=books,
+        admission=admission,
+        scopes=scopes,
+        review=review,
+        policy=policy,
+        frontier=frontier,
+        traps=traps,
+        bodies=bodies,
+        keeps_resources=session.resources is Resources.STORE,
+    )
+    return Accounts(books, scopes, ledger)
 
 
 def gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:
@@ -172,9 +260,9 @@ def chronicle(session: Session, run: Run) -> Chronicle:
 
 
 def catch_up(workspace: Workspace, known: Project | None, config: Config) -> None:
-    """A crawl that was killed after its last commit left its files behind, and nobody goes on with its run."""
+    """A crawl that was killed left its files behind: write what they lack before the run loses visits or ends."""
     latest = runs.latest_run(workspace.db, known.id) if known else None
-    if known is None or latest is None or latest.state is not RunState.COMPLETED:
+    if known is None or latest is None:
         return
     left = subject(workspace, known, latest, config)
     if are_behind(left):

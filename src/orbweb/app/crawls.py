@@ -16,7 +16,7 @@ from orbweb.app.request import Note, Request, Watch, completed, configure, discr
 from orbweb.app.session import Replays, Session, left_in, paused_run, ready
 from orbweb.app.settings import policy_rules, url_rules
 from orbweb.app.work import go_on, hold
-from orbweb.config import Config
+from orbweb.config.schema import Config
 from orbweb.errors import UsageError
 from orbweb.policy import Policy
 from orbweb.store import runs

@@ -15,13 +15,13 @@ from orbweb import rejudge
 from orbweb.app.request import Note, Request, configure, discreet, name_of, stored
 from orbweb.app.session import Session, paused_run, queued
 from orbweb.app.settings import lane_of, policy_rules, terms
-from orbweb.config import Config
+from orbweb.config.schema import Config
 from orbweb.control import Command
 from orbweb.errors import NothingToDo
 from orbweb.failpoints import failpoint
 from orbweb.gate import origin_of
 from orbweb.lifecycle import EndedBy, RunState
-from orbweb.policy import Policy, Rules
+from orbweb.policy import Policy, Rules, fed
 from orbweb.rejudge import Change
 from orbweb.robots import Robots, product_token
 from orbweb.store import Ending, end, runs
@@ -48,7 +48,7 @@ def rules(workspace: Workspace, request: Request, *, note: Note) -> Report:
         latest = runs.latest_run(workspace.db, known.id)
         with workspace.db.transaction():
             project = runs.write_project(workspace.db, name, settings, known.bases, now_us())
-            change = _rejudge(workspace, latest, config) if latest is not None else None
+            change = _rejudge(workspace, project, latest, config) if latest is not None else None
         failpoint("rules_committed")
     return _rules_report(workspace, project, change)
 
@@ -126,7 +126,7 @@ def take_up(
     with workspace.db.transaction():
         project = runs.write_project(workspace.db, name, settings, bases, now_us())
         if run is not None:
-            change = _rejudge(workspace, run, config)
+            change = _rejudge(workspace, project, run, config)
             if run.state is RunState.COMPLETED and (change is None or change.state is RunState.COMPLETED):
                 raise nothing_to_resume(project, run)
     if change is not None:
@@ -153,7 +153,8 @@ def with_new_rules(session: Session, run: Run) -> tuple[Session, Run]:
     workspace.control(session.project.name).heeded(Command.RULES)
     session = _ruled_anew(session)
     with workspace.db.transaction():
-        change = _rejudge(workspace, runs.run_of(workspace.db, session.project, run.number), session.config)
+        judged = runs.run_of(workspace.db, session.project, run.number)
+        change = _rejudge(workspace, session.project, judged, session.config)
         if change is not None and change.state is RunState.COMPLETED:
             crawl_id = runs.crawls_of(workspace.db, run.id)[-1].id
             end(workspace.db, run.id, crawl_id, Ending(EndedBy.EXHAUSTED), now_us())
@@ -167,7 +168,8 @@ def heed_late_rules(session: Session, run: Run) -> Session:
     """Rules that were stored when the crawl was about to end hold for its run as well."""
     workspace, session = session.workspace, _ruled_anew(session)
     with workspace.db.transaction():
-        change = _rejudge(workspace, runs.run_of(workspace.db, session.project, run.number), session.config)
+        judged = runs.run_of(workspace.db, session.project, run.number)
+        change = _rejudge(workspace, session.project, judged, session.config)
     if change is not None:
         session.note(str(change))
     return session
@@ -195,10 +197,17 @@ def _with_rules_of(config: Config, other: Config) -> Config:
     )
 
 
-def _rejudge(workspace: Workspace, run: Run, config: Config) -> Change | None:
+def _rejudge(workspace: Workspace, project: Project, run: Run, config: Config) -> Change | None:
     """Judge a run that nobody works on by these settings, inside a transaction."""
-    bases = runs.bases_of(workspace.db, run.id)
-    return rejudge.apply(workspace.db, run, bases, terms(config), lane_of=lane_of(config), now=now_us())
+    return rejudge.apply(
+        workspace.db,
+        run,
+        runs.bases_of(workspace.db, run.id),
+        terms(config),
+        lane_of=lane_of(config),
+        now=now_us(),
+        is_fed=workspace.discovery_of(project.name) is not None,
+    )
 
 
 def policy_of(workspace: Workspace, rules: Rules, run: Run, bases: Sequence[Base]) -> Policy:
@@ -210,14 +219,9 @@ def policy_of(workspace: Workspace, rules: Rules, run: Run, bases: Sequence[Base
 
 
 def rules_of(session: Session) -> Rules:
-    """What is fed was judged by discovery: by links that a scraper does not follow, and in families and groups it
-    does not see."""
+    """By which a crawl judges."""
     rules = policy_rules(session.config)
-    if session.feeds is None:
-        return rules
-    return replace(
-        rules, sitemap_only=False, park_traps=False, page_limit=None, page_types=(), scores=(), groups=()
-    )
+    return rules if session.feeds is None else fed(rules)
 
 
 def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None:

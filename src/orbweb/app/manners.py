@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orbweb import __version__, content, urls, wire
-from orbweb import config as configuration
 from orbweb.addresses import normal, not_public
 from orbweb.app.request import Note
-from orbweb.config import Config
+from orbweb.config import credentials, notation
+from orbweb.config.schema import Config
 from orbweb.digest import DigestSettings
 from orbweb.errors import ConfigError
 from orbweb.fetch.proxies import Proxy
@@ -40,19 +40,19 @@ class Secrets:
 def secrets_of(config: Config, environ: Mapping[str, str]) -> Secrets:
     fetch = config.fetch
     return Secrets(
-        configuration.sent_headers(fetch, environ),
-        configuration.sent_params(fetch, environ),
+        credentials.sent_headers(fetch, environ),
+        credentials.sent_params(fetch, environ),
         proxies_of(config, environ),
     )
 
 
 def proxies_of(config: Config, environ: Mapping[str, str]) -> list[Proxy]:
     """The proxies of the settings; a ConfigError if one of them may not be used."""
-    found = configuration.proxies(config.proxy, environ)
+    found = credentials.proxies(config.proxy, environ)
     return [_proxy(config, number, url) for number, url in enumerate(found, 1)]
 
 
-def _proxy(config: Config, number: int, given: configuration.ProxyUrl) -> Proxy:
+def _proxy(config: Config, number: int, given: notation.ProxyUrl) -> Proxy:
     """A proxy that may be used as far as its host tells; a name is judged when it is looked up."""
     host = urls.target(f"http://{given.host}:{given.port}/")
     if host is None:
@@ -83,7 +83,7 @@ def asked_as(config: Config, bases: Sequence[str]) -> str | None:
     """Stands for all by which a server may answer one crawl otherwise than another. None where that is cookies or
     a secret, of which nothing is written down."""
     fetch = config.fetch
-    if fetch.cookies == "keep" or configuration.has_secrets(fetch):
+    if fetch.cookies == "keep" or credentials.has_secrets(fetch):
         return None
     headers = {name: value for name, value in fetch.headers.items() if value is not None}
     return _fingerprint(
@@ -103,7 +103,7 @@ def _fingerprint(facts: Sequence[object]) -> str:
 
 
 def check_contact(config: Config) -> None:
-    if config.policy.contact_required and not configuration.has_contact(config.user_agent):
+    if config.policy.contact_required and not notation.has_contact(config.user_agent):
         raise ConfigError(
             f"user_agent: {config.user_agent!r} names no contact, and policy.contact_required asks for one. Say "
             "how you can be reached, with --user-agent or in the configuration: "
@@ -115,7 +115,7 @@ def introduce(config: Config, bases: Sequence[str], note: Note) -> None:
     """Say who asks, and by whose rules; who cannot be reached is warned, unless only neighbours are asked."""
     if not config.policy.contact_required and not config.policy.terms:
         is_among_us = not config.scope.external_hops and all(map(_is_near, bases))
-        if not is_among_us and not configuration.has_contact(config.user_agent):
+        if not is_among_us and not notation.has_contact(config.user_agent):
             note(
                 f"warning: user_agent {config.user_agent!r} names no contact; add +https://... or +mailto:... so "
                 "that site owners can reach you"

@@ -1,4 +1,4 @@
-"""The verbs that ask nothing of a server: `extract`, `replay`, `adopt`.
+"""The verbs that ask nothing of a server: `extract`, `replay`, `retry`, `adopt`.
 
 Always holds: the project is owned by this process while they read and write it.
 """
@@ -20,14 +20,14 @@ from orbweb.app.manners import manner_of
 from orbweb.app.request import Note, Request, configure, name_of
 from orbweb.app.session import subject
 from orbweb.app.settings import digest_settings, lane_of, url_rules
-from orbweb.config import Config
+from orbweb.config.schema import Config
 from orbweb.control import signals
 from orbweb.digest import Digester
 from orbweb.errors import Busy, StoreError, UsageError
 from orbweb.events import Reading
 from orbweb.extraction import Extraction
 from orbweb.intake import Intake, IntakeSettings
-from orbweb.model import Resources
+from orbweb.model import FailKind, Resources
 from orbweb.outputs.forms import Wanted
 from orbweb.outputs.replay import rebuild
 from orbweb.statefiles import Folder
@@ -150,10 +150,13 @@ def replay_code(report: Report) -> int:
 
 
 def _only_project(workspace: Workspace, number: int | None) -> str:
-    """The one project of the workspace, or the one that has kept anything in such a run."""
+    """The one project of the workspace, of a pipeline the one that scrapes, or the one that has kept anything in
+    such a run."""
     known = runs.projects(workspace.db)
+    discoveries = {each.name + DISCOVERY for each in known}
+    final = [each for each in known if each.name not in discoveries]
     filled = [each for each in known if _keeps_bodies(workspace, each, number)]
-    for candidates in (known, filled):
+    for candidates in (known, final, filled):
         if len(candidates) == 1:
             return candidates[0].name
     names = ", ".join(each.name for each in filled or known)
@@ -186,6 +189,18 @@ def _problem(read: Callable[[bytes], bytes], sha256: bytes) -> str | None:
     except StoreError as error:
         return str(error)
     return None
+
+
+def retry(workspace: Workspace, project: str, kind: str | None) -> int:
+    """Queue failed URLs again, all or those of a kind; how many. Files of the run get their rows first, because a
+    visit that is taken back is gone."""
+    if kind is not None and kind not in list(FailKind):
+        raise UsageError(f"--kind {kind!r} is not a kind of failure; use one of {', '.join(FailKind)}")
+    known = runs.project(workspace.db, project)
+    with workspace.own(known.name):
+        assembly.catch_up(workspace, known, configure(known, Request())[0])
+        runs.settle_crashed(workspace.db, known.id, now_us())
+        return runs.retry(workspace.db, runs.run_of(workspace.db, known, None), kind, now_us())
 
 
 def adopt(

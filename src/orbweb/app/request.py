@@ -13,17 +13,18 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from orbweb import config as configuration
 from orbweb import seeds, urls
 from orbweb.app.settings import routes, url_rules
-from orbweb.config import Config
+from orbweb.config import schema, sources
+from orbweb.config.schema import Config
 from orbweb.control import Command
 from orbweb.errors import UnknownProject, UsageError
 from orbweb.events import Snapshot
 from orbweb.store import runs
 from orbweb.store.runs import Project
 from orbweb.urls import UrlRules
-from orbweb.workspace import CONFIG_FILE, SEEDS_FILE, Workspace
+from orbweb.workspace import Workspace
+from orbweb.workspace.directory import CONFIG_FILE, SEEDS_FILE
 
 Watch = Callable[[Snapshot], None]
 Note = Callable[[str], None]
@@ -125,10 +126,10 @@ def no_project(workspace: Workspace, word: str) -> UnknownProject:
 
 def configure(known: Project | None, request: Request) -> tuple[Config, dict[str, Any]]:
     """The project's settings with the file's, the environment's and the command line's on top."""
-    file = configuration.read_file(request.config_file) if request.config_file else {}
-    environment = configuration.read_environment(os.environ)
-    flags = configuration.given(request.settings or {}, source="command line")
-    settings = configuration.merge(known.settings if known else {}, file, environment, flags)
+    file = sources.read_file(request.config_file) if request.config_file else {}
+    environment = sources.read_environment(os.environ)
+    flags = schema.given(request.settings or {}, source="command line")
+    settings = schema.merge(known.settings if known else {}, file, environment, flags)
     config = _built(settings, source="settings")
     routes(config)
     return config, settings
@@ -140,8 +141,8 @@ def stored(project: Project) -> Config:
 
 def _built(settings: Mapping[str, Any], *, source: str) -> Config:
     """The settings on top of those of the profile they name."""
-    profile = configuration.read_profile(settings.get("profile"))
-    return configuration.build(configuration.merge(profile, settings), source=source)
+    profile = sources.read_profile(settings.get("profile"))
+    return schema.build(schema.merge(profile, settings), source=source)
 
 
 def discreet(note: Note) -> Note:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from orbweb import config as configuration
 from orbweb import pipeline, seeds
 from orbweb.app.assembly import catch_up
 from orbweb.app.request import Note, Relay, Request, Watch, discreet
 from orbweb.app.session import Session, left_in, paused_run, ready
 from orbweb.app.settings import url_rules
 from orbweb.app.work import hold
+from orbweb.config import schema
 from orbweb.control import Kind
 from orbweb.errors import NothingToDo
 from orbweb.lifecycle import RunState
@@ -42,7 +42,7 @@ def scrape(
     name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project))
     with workspace.own(name):
         if (own := runs.find_project(workspace.db, name)) is not None:
-            catch_up(workspace, own, configuration.build(own.settings, source=f"settings of project {name!r}"))
+            catch_up(workspace, own, schema.build(own.settings, source=f"settings of project {name!r}"))
         report = None
         while True:
             source = pipeline.due_run(workspace, name)
@@ -91,7 +91,7 @@ def _scrape(
     """One run, for one run of discovery. Settings of discovery hold, but for how much it may find."""
     discovery = runs.project(workspace.db, name + DISCOVERY)
     own = runs.find_project(workspace.db, name)
-    taken = configuration.merge(own.settings if own else {}, _handed_on(discovery.settings))
+    taken = schema.merge(own.settings if own else {}, _handed_on(discovery.settings))
     config, settings, secrets = ready(replace(own or discovery, settings=taken), request)
     budget = (request.settings or {}).get("limits", {}).get("budget")
     config = config.model_copy(update={"limits": config.limits.model_copy(update={"budget": budget})})

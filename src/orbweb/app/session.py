@@ -14,7 +14,7 @@ from orbweb import urls
 from orbweb.app.manners import Secrets, check_contact, secrets_of
 from orbweb.app.request import Note, Plan, Relay, Request, Watch, configure
 from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules
-from orbweb.config import Config
+from orbweb.config.schema import Config
 from orbweb.content.tokens import tokenizer
 from orbweb.lifecycle import RunState
 from orbweb.model import Resources, SkipReason

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from orbweb import config as configuration
 from orbweb import politeness, spool, urls
-from orbweb.config import Config
+from orbweb.config import notation
+from orbweb.config.schema import Config
 from orbweb.digest import DigestSettings
 from orbweb.dispatch import DispatchSettings
 from orbweb.engine import EngineSettings
@@ -18,8 +18,10 @@ from orbweb.errors import UsageError
 from orbweb.fetch.guard import Consent
 from orbweb.gate import GateSettings
 from orbweb.grouping import GroupRule, ScoreRule, TypeRule, Types
+from orbweb.leasing import LeaseSettings
 from orbweb.model import Resources
 from orbweb.outputs.forms import Wanted
+from orbweb.passage import PassageSettings
 from orbweb.policy import Rules
 from orbweb.rejudge import Terms
 from orbweb.robots import product_token
@@ -107,7 +109,7 @@ def routes(config: Config) -> dict[str, tuple[str, str]]:
     """The site that each `--resolve` names, and the host and port that are asked in its stead."""
     found = {}
     for text in config.resolve:
-        pin = configuration.read_pin(text)
+        pin = notation.read_pin(text)
         site = urls.target(f"http://{pin.host}:{pin.port}/")
         asked = urls.target(f"http://{pin.address}:{pin.target_port}/")
         if site is None or asked is None:
@@ -158,22 +160,29 @@ def survey_settings(config: Config) -> SurveySettings:
 
 
 def engine_settings(config: Config, *, resources: Resources, by_level: bool, only_plan: bool) -> EngineSettings:
-    return EngineSettings(
+    leasing = LeaseSettings(
         workers=config.limits.workers,
         window=config.engine.window,
         window_bytes=config.engine.window_bytes,
-        group_pages=min(config.engine.group_pages, config.engine.window // 2),
-        group_s=config.engine.group_ms / 1000,
         budget=config.limits.budget,
+        relaxed=config.engine.order == "relaxed",
+        by_level=by_level,
+    )
+    passage = PassageSettings(
+        window_bytes=config.engine.window_bytes,
         tries=1 + config.fetch.retries,
         backoff_s=config.fetch.backoff_s,
         backoff_cap_s=config.fetch.backoff_cap_s,
         waits=config.fetch.busy_retries,
         longest_wait_s=config.fetch.max_retry_after_s,
-        defer_s=config.engine.defer_s,
         url_rules=url_rules(config),
         resources=resources,
-        relaxed=config.engine.order == "relaxed",
-        by_level=by_level,
+    )
+    return EngineSettings(
+        leasing,
+        passage,
+        group_pages=min(config.engine.group_pages, config.engine.window // 2),
+        group_s=config.engine.group_ms / 1000,
+        defer_s=config.engine.defer_s,
         only_plan=only_plan,
     )

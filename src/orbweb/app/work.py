@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 
-from orbweb import config as configuration
 from orbweb import pipeline, reload
 from orbweb.app import assembly
 from orbweb.app.assembly import Live
@@ -24,20 +23,17 @@ from orbweb.app.settings import (
     digest_settings,
     dispatch_settings,
     engine_settings,
-    lane_of,
     page_type,
     spool_settings,
-    url_rules,
 )
+from orbweb.config import schema
 from orbweb.control import Command, signals
 from orbweb.dispatch import Dispatcher
 from orbweb.engine import Engine
 from orbweb.errors import OrbwebError, StoreError
 from orbweb.events import Snapshot
 from orbweb.frontier.sqlite import SqliteFrontier
-from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy, RunState
-from orbweb.model import Resources
 from orbweb.outputs.chronicle import Chronicle
 from orbweb.reuse import Shelf
 from orbweb.store import Ending, reports, runs
@@ -142,22 +138,7 @@ async def _crawl(
     bases = runs.bases_of(workspace.db, run.id)
     policy = policy_of(workspace, rules_of(session), run, bases)
     frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url, clock=now_us)
-    ledger = Ledger(
-        workspace.db,
-        run,
-        runs.crawls_of(workspace.db, run.id)[-1],
-        bases=bases,
-        policy=policy,
-        frontier=frontier,
-        bodies=bodies,
-        keeps_resources=session.resources is Resources.STORE,
-        lane_of=lane_of(config),
-        drop_query=config.urls.keep_params == (),
-        by_site=config.engine.order == "relaxed" and session.plan is None,
-        url_rules=url_rules(config),
-        is_fed=session.feeds is not None,
-        clock=now_us,
-    )
+    accounts = assembly.accounts(session, run, bases, policy, frontier, bodies)
     dispatcher = Dispatcher(limiter, dispatch_settings(config, halved=session.is_service), _monotonic_us)
     control, live = workspace.control(project.name), Live(config)
     outbox = assembly.outbox(workspace, run, config) if session.discovers else None
@@ -166,7 +147,9 @@ async def _crawl(
         engine_settings(
             config, resources=session.resources, by_level=policy.has_scores, only_plan=session.plan is not None
         ),
-        ledger=ledger,
+        books=accounts.books,
+        scopes=accounts.scopes,
+        ledger=accounts.ledger,
         frontier=frontier,
         dispatcher=dispatcher,
         gate=assembly.gate(workspace, config, dispatcher, session.note),
@@ -181,10 +164,10 @@ async def _crawl(
         on_held=control.say_held,
         feed=feed,
     )
-    fetcher = assembly.fetcher(session, bases, shelf, engine)
+    fetcher = assembly.fetcher(session, bases, shelf, engine.passage)
     read_with = digest_settings(config, only_links=session.discovers)
-    pool = await assembly.pool(config, read_with, engine.digested, engine.broke)
-    engine.attach(fetcher, pool)
+    pool = await assembly.pool(config, read_with, engine.passage.digested, engine.broke)
+    engine.passage.attach(fetcher, pool)
 
     def tell(command: Command) -> None:
         if command is Command.RELOAD:
@@ -250,7 +233,7 @@ def _reload(
     except OrbwebError as error:
         session.note(f"not reloaded, all stays as it was: {error}")
         return
-    found = reload.changes(configuration.values(live.config), configuration.values(config))
+    found = reload.changes(schema.values(live.config), schema.values(config))
     live.config = config
     _raise_file_limit(config.limits.workers)
     budget = config.limits.budget if session.feeds is None else session.config.limits.budget

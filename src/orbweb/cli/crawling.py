@@ -207,11 +207,12 @@ def rules(
         sitemap__mode=sitemap and sitemap.value,
     )
     from orbweb import app as application
+    from orbweb.cli.output.rules import rules_text
 
     request = application.Request((), project, config, settings)
     with open_workspace(workspace) as opened:
         report = application.rules(opened, request, note=lambda text: typer.echo(text, err=True))
-    output.emit(report, output.rules_text, as_json=as_json)
+    output.emit(report, rules_text, as_json=as_json)
     raise typer.Exit(0 if report["in_force"] else 4)
 
 
@@ -260,14 +261,15 @@ def plan(
     )
     from orbweb import plan as planning
     from orbweb.app import Request
+    from orbweb.cli.output.rules import plan_text, replan_text
 
     if planning.names_project(workspace, urls):
         report = planning.replan(Request((), urls[0], config, settings), of=workspace, note=output.unsaid)
-        output.emit(report, output.replan_text, as_json=as_json)
+        output.emit(report, replan_text, as_json=as_json)
     else:
         request = Request(urls, None, config, settings)
         report = planning.plan(request, beside=workspace, note=lambda text: typer.echo(text, err=True))
-        output.emit(report, output.plan_text, as_json=as_json)
+        output.emit(report, plan_text, as_json=as_json)
     raise typer.Exit(3 if any(base["problem"] for base in report["bases"]) else 0)
 
 
@@ -329,11 +331,12 @@ def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORK
 def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, quiet: bool) -> int:
     """Crawl and tell how it went; the exit code."""
     from orbweb import app as application
+    from orbweb.cli.output.crawls import crawl_text
     from orbweb.cli.progress import Display
 
     settle_memory()
     verbs = {"crawl": application.crawl, "resume": application.resume, "recrawl": application.recrawl}
     with open_workspace(path, create=create) as workspace, Display(quiet=quiet) as display:
         report = verbs[verb](workspace, request, watch=display.watch, note=display.note)
-    output.emit(report, output.crawl_text, as_json=as_json)
+    output.emit(report, crawl_text, as_json=as_json)
     return application.exit_code(report)

@@ -58,6 +58,14 @@ class Profile(StrEnum):
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project of the workspace.")]
 
 
+UrlOfProject = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[PROJECT] URL", help="A project and a URL; a workspace's only project may be left out."
+    ),
+]
+
+
 WorkspaceDir = Annotated[
     Path, typer.Option("--workspace", envvar="ORBWEB_WORKSPACE", help="The directory that holds everything.")
 ]
@@ -199,6 +207,25 @@ def open_workspace(path: Path, *, create: bool = False) -> Iterator[Workspace]:
         yield workspace
     finally:
         workspace.close()
+
+
+def project_and_url(command: str, words: list[str], path: Path) -> tuple[str, str]:
+    """What a command is asked about. Without a project it is the workspace's only one, and that is told."""
+    if len(words) == 2:
+        return words[0], words[1]
+    if len(words) > 2:
+        raise UsageError(f"{words[2]!r} is a word too many: `orbweb {command} PROJECT URL`")
+    from orbweb.store import runs
+
+    with open_workspace(path) as opened:
+        names = [project.name for project in runs.projects(opened.db)]
+    if words[0] in names:
+        raise UsageError(f"say which URL of project {words[0]!r}: `orbweb {command} {words[0]} URL`")
+    if len(names) != 1:
+        there = f"has {', '.join(names)}" if names else "has none yet"
+        raise UsageError(f"name the project first: `orbweb {command} PROJECT {words[0]}`; {path} {there}")
+    typer.echo(f"project {names[0]}", err=True)
+    return names[0], words[0]
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -34,13 +34,14 @@ def validate_policy(
     """
     from orbweb import trial
     from orbweb.app import Request
+    from orbweb.cli.output.rules import rulings_text, wrong_text
 
     settings = {} if profile is None else {"profile": None if profile is Profile.NONE else profile.value}
     found = trial.validate(Request((), None, config, settings), urls or (), file, beside=workspace)
-    output.emit(found, output.rulings_text, as_json=as_json)
+    output.emit(found, rulings_text, as_json=as_json)
     wrong = [ruling for ruling in found if ruling["wrong"]]
     for ruling in wrong:
-        typer.echo(f"orbweb: {output.wrong_text(ruling)}", err=True)
+        typer.echo(f"orbweb: {wrong_text(ruling)}", err=True)
     raise typer.Exit(3 if wrong else 0)
 
 
@@ -59,11 +60,12 @@ def configure(
     `orbweb crawl` without a URL then uses both files.
     """
     from orbweb import layout
+    from orbweb.cli.output.files import configured_text
 
     if profile is Profile.NONE:
         raise UsageError("--profile none: there would be nothing to write; use docs, site or github")
     report = layout.configure(directory, profile.value, force=force)
-    output.emit(report, output.configured_text, as_json=as_json)
+    output.emit(report, configured_text, as_json=as_json)
 
 
 @app.command()
@@ -77,6 +79,7 @@ def reset(
     Asks for the name of the directory first. Exit code 5 while a crawl is running in it.
     """
     from orbweb import layout
+    from orbweb.cli.output.files import reset_text
 
     layout.check(workspace)
     name = workspace.resolve().name
@@ -85,7 +88,7 @@ def reset(
         and _typed(f"This wipes all that was crawled into {workspace.resolve()}. Type {name} to go on: ") != name
     ):
         raise UsageError(f"{name} was not typed; nothing was wiped")
-    output.emit(layout.reset(workspace), output.reset_text, as_json=as_json)
+    output.emit(layout.reset(workspace), reset_text, as_json=as_json)
 
 
 def _typed(question: str) -> str:
@@ -102,12 +105,13 @@ def doctor(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Verify database, bodies, links and counters, and name each damage.
+    """Verify database, bodies, links, counters, the spool and the tables of runs, and name each damage.
 
     Exit codes: 0 healthy or all repaired, 3 damage is left, 5 a crawl is running in the workspace.
     """
-    from orbweb.workspace import Workspace
+    from orbweb import app as application
+    from orbweb.cli.output.files import doctor_text
 
-    report = Workspace.doctor(workspace, mend=repair)
-    output.emit(report, output.doctor_text, as_json=as_json)
+    report = application.doctor(workspace, mend=repair)
+    output.emit(report, doctor_text, as_json=as_json)
     raise typer.Exit(0 if report["healthy"] else 3)

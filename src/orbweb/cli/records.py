@@ -66,6 +66,7 @@ def export(
     """
     from dataclasses import asdict
 
+    from orbweb.cli.output.files import export_text
     from orbweb.cli.progress import Display
     from orbweb.library import Workspace
 
@@ -83,9 +84,9 @@ def export(
             on_progress=display.count,
         )
         if standard and not no_progress:
-            display.note(output.export_text(asdict(done)))
+            display.note(export_text(asdict(done)))
     if not standard:
-        output.emit(asdict(done), output.export_text, as_json=as_json)
+        output.emit(asdict(done), export_text, as_json=as_json)
 
 
 @app.command()
@@ -104,6 +105,7 @@ def extract(
     Exit codes: 0 all read, 3 some could not be and keep what they had, 4 stopped with pages left, 5 busy.
     """
     from orbweb import app as application
+    from orbweb.cli.output.files import extract_text
     from orbweb.cli.progress import Display
 
     settle_memory()
@@ -112,7 +114,7 @@ def extract(
         report = application.extract(
             opened, request, number=run, everything=everything, watch=display.watch, note=display.note
         )
-    output.emit(report, output.extract_text, as_json=as_json)
+    output.emit(report, extract_text, as_json=as_json)
     raise typer.Exit(application.extract_code(report))
 
 
@@ -134,13 +136,14 @@ def replay(
     body is damaged or cannot be read, 5 a crawl is running.
     """
     from orbweb import app as application
+    from orbweb.cli.output.files import replay_text
     from orbweb.cli.progress import Steps
     from orbweb.library import Workspace
 
     settle_memory()
     with Steps("records", quiet=no_progress) as steps:
         report = Workspace(workspace).replay(project, run=run, out=out, verify=verify, on_progress=steps.watch)
-    output.emit(report, output.replay_text, as_json=as_json)
+    output.emit(report, replay_text, as_json=as_json)
     raise typer.Exit(application.replay_code(report))
 
 
@@ -155,9 +158,10 @@ def index(
 
     By these a later run asks for a page only if it has changed.
     """
+    from orbweb.cli.output.files import index_text
     from orbweb.library import Workspace
 
-    output.emit(list(Workspace(workspace).page_index(project, run=run)), output.index_text, as_json=as_json)
+    output.emit(list(Workspace(workspace).page_index(project, run=run)), index_text, as_json=as_json)
 
 
 @app.command("import")
@@ -183,6 +187,7 @@ def import_(
     Reads frontier.jsonl, page_index.jsonl, fetched_urls.txt, and skipped.jsonl and state.json if they are there. A
     bad line is named and nothing is imported. What was fetched is not fetched again.
     """
+    from orbweb.cli.output.files import import_text
     from orbweb.cli.progress import Steps
     from orbweb.library import Workspace
 
@@ -191,4 +196,4 @@ def import_(
         report = Workspace(workspace).import_state(
             path, project=project, bases=base or (), bodies=bodies, on_progress=steps.watch
         )
-    output.emit(report, output.import_text, as_json=as_json)
+    output.emit(report, import_text, as_json=as_json)

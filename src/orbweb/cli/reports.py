@@ -14,8 +14,10 @@ from orbweb.cli.options import (
     NoProgress,
     ProjectName,
     RunNumber,
+    UrlOfProject,
     WorkspaceDir,
     open_workspace,
+    project_and_url,
 )
 from orbweb.errors import UsageError
 
@@ -37,8 +39,10 @@ class ShowAs(StrEnum):
 @app.command()
 def runs(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
     """Show the runs of a project with their crawls."""
+    from orbweb.cli.output.crawls import runs_text
+
     with open_workspace(workspace) as opened:
-        output.emit(opened.runs(project), output.runs_text, as_json=as_json)
+        output.emit(opened.runs(project), runs_text, as_json=as_json)
 
 
 @app.command()
@@ -58,19 +62,20 @@ def pages(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """List the unique pages of a run, with their alternates, words and tokens."""
+    from orbweb.cli.output.pages import gone_text, near_text, pages_text
+
     with open_workspace(workspace) as opened:
         if gone:
-            output.emit(opened.gone(project, run), output.gone_text, as_json=as_json)
+            output.emit(opened.gone(project, run), gone_text, as_json=as_json)
         elif near:
-            output.emit(opened.near_duplicates(project, run, within=within), output.near_text, as_json=as_json)
+            output.emit(opened.near_duplicates(project, run, within=within), near_text, as_json=as_json)
         else:
-            output.emit(opened.pages(project, run), output.pages_text, as_json=as_json)
+            output.emit(opened.pages(project, run), pages_text, as_json=as_json)
 
 
 @app.command()
 def show(
-    project: ProjectName,
-    url: Annotated[str, typer.Argument(metavar="URL")],
+    words: UrlOfProject,
     show_as: Annotated[
         ShowAs,
         typer.Option(
@@ -87,17 +92,19 @@ def show(
     A pipe gets exactly what is kept, a terminal no control characters. An alternate shows the page it belongs to.
     Exit code 3 if the run never saw the URL or kept no page of it.
     """
+    from orbweb.cli.output.urls import url_text
     from orbweb.library import Workspace
 
     if as_json and show_as is not ShowAs.META:
         raise UsageError(f"--json goes with --as meta, not with --as {show_as.value}")
+    project, url = project_and_url("show", words, workspace)
     opened = Workspace(workspace)
     report = opened.show(project, url, run=run)
     if report is None:
         typer.echo(f"orbweb: {url} is not known in this run of {project}", err=True)
         raise typer.Exit(3)
     if show_as is ShowAs.META:
-        output.emit(report, output.url_text, as_json=as_json)
+        output.emit(report, url_text, as_json=as_json)
     elif show_as is ShowAs.HTML and report.get("body_sha256"):
         output.write(opened.body(report["body_sha256"]), report["encoding"] or "utf-8")
     else:
@@ -106,9 +113,11 @@ def show(
 
 def _write_document(document: Document | None, report: dict[str, Any], show_as: ShowAs) -> None:
     """The text of a page on stdout; where there is none, why, and exit code 3."""
+    from orbweb.cli.output.urls import why_no_page
+
     if document is None or show_as is ShowAs.HTML:
         what = "body" if show_as is ShowAs.HTML else "page"
-        typer.echo(f"orbweb: no {what} is kept of {report['url']}: {output.why_no_page(report)}", err=True)
+        typer.echo(f"orbweb: no {what} is kept of {report['url']}: {why_no_page(report)}", err=True)
         raise typer.Exit(3)
     if report["role"] == "alternate":
         typer.echo(f"an alternate of {report['primary']}", err=True)
@@ -132,6 +141,7 @@ def search(
 
     Exit code 3 if nothing is found.
     """
+    from orbweb.cli.output.pages import search_text
     from orbweb.cli.progress import Steps
     from orbweb.library import Workspace
 
@@ -139,7 +149,7 @@ def search(
         found = Workspace(workspace).search(
             project, " ".join(query), run=run, limit=limit, on_progress=steps.watch
         )
-    output.emit(found, output.search_text, as_json=as_json)
+    output.emit(found, search_text, as_json=as_json)
     raise typer.Exit(0 if found else 3)
 
 
@@ -157,21 +167,21 @@ def diff(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Show what changed between two runs: the latest and the one before it, unless others are named."""
+    from orbweb.cli.output.differences import diff_text
     from orbweb.store.compare import differs
 
     with open_workspace(workspace) as opened:
         report = opened.diff(project, old, new, keep_noise=noise)
     if stat:
         report["changed"] = [{name: page[name] for name in page if name != "diff"} for page in report["changed"]]
-    output.emit(report, output.diff_text, as_json=as_json)
+    output.emit(report, diff_text, as_json=as_json)
     if exit_code and differs(report):
         raise typer.Exit(1)
 
 
 @app.command()
 def explain(
-    project: ProjectName,
-    url: Annotated[str, typer.Argument(metavar="URL")],
+    words: UrlOfProject,
     run: RunNumber = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -180,10 +190,12 @@ def explain(
 
     For a URL that the run never saw: what the settings would say about it now, and exit code 3.
     """
+    from orbweb.cli.output.urls import explain_text
     from orbweb.library import Workspace
 
+    project, url = project_and_url("explain", words, workspace)
     report = Workspace(workspace).explain(project, url, run=run)
-    output.emit(report, output.explain_text, as_json=as_json)
+    output.emit(report, explain_text, as_json=as_json)
     if report["state"] == "unknown":
         typer.echo(f"orbweb: {url} is not known in run {report['run']} of {project}", err=True)
         raise typer.Exit(3)
@@ -197,8 +209,10 @@ def failed(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """List the URLs that failed, and why."""
+    from orbweb.cli.output.pages import failed_text
+
     with open_workspace(workspace) as opened:
-        output.emit(opened.failed(project, run), output.failed_text, as_json=as_json)
+        output.emit(opened.failed(project, run), failed_text, as_json=as_json)
 
 
 @app.command()

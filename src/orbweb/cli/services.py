@@ -66,7 +66,7 @@ def _configured(path: Path, file: Path | None) -> Sequence[str] | str:
     """The name of the pipeline that a workspace has, else the URLs of its file of seeds."""
     from orbweb import pipeline, seeds
     from orbweb.urls import DEFAULT_RULES
-    from orbweb.workspace import SEEDS_FILE
+    from orbweb.workspace.directory import SEEDS_FILE
 
     with open_workspace(path, create=True) as there:
         known = pipeline.pipelines(there)
@@ -112,6 +112,7 @@ def scrape(
     Settings of the discovery hold; options given here replace them. Other exit codes are those of `crawl`.
     """
     from orbweb import app as application
+    from orbweb.cli.output.crawls import scrape_text
     from orbweb.cli.progress import Display
 
     settle_memory()
@@ -125,7 +126,7 @@ def scrape(
     )
     with open_workspace(workspace, create=follow) as there, Display(quiet=no_progress) as display:
         report = application.scrape(there, request, follows=lambda: follow, watch=display.watch, note=display.note)
-    output.emit(report, output.scrape_text, as_json=as_json)
+    output.emit(report, scrape_text, as_json=as_json)
     raise typer.Exit(application.exit_code(report))
 
 
@@ -138,6 +139,7 @@ def run(**options: Any) -> None:
     --metrics-port the counters of discovery are there, and those of the scraper at the port after it.
     """
     from orbweb import app as application
+    from orbweb.cli.output.crawls import scrape_text
     from orbweb.cli.progress import Display
     from orbweb.companion import Companion
 
@@ -168,5 +170,5 @@ def run(**options: Any) -> None:
     codes = [discovery.exit_code, *([application.exit_code(report)] if report else [])]
     if report is not None:
         report = {**report, "discovery": discovery.report}
-        output.emit(report, output.scrape_text, as_json=bool(options["as_json"]))
+        output.emit(report, scrape_text, as_json=bool(options["as_json"]))
     raise typer.Exit(min(codes, key=SEVERITY.index))

@@ -21,11 +21,13 @@ def status(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Say where a project stands, and whether a crawl is running."""
+    from orbweb.cli.output.crawls import status_text, statuses_text
+
     with open_workspace(workspace) as opened:
         if project is None:
-            output.emit(opened.statuses(), output.statuses_text, as_json=as_json)
+            output.emit(opened.statuses(), statuses_text, as_json=as_json)
         else:
-            output.emit(opened.status(project), output.status_text, as_json=as_json)
+            output.emit(opened.status(project), status_text, as_json=as_json)
 
 
 @app.command()
@@ -53,8 +55,10 @@ def stop(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> N
 @app.command()
 def finish(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
     """Complete the run by hand: what is queued is skipped."""
+    from orbweb.cli.output.crawls import status_text
+
     with open_workspace(workspace) as opened:
-        output.emit(opened.finish(project), output.status_text, as_json=as_json)
+        output.emit(opened.finish(project), status_text, as_json=as_json)
 
 
 @app.command()
@@ -72,6 +76,8 @@ def queue(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Show what is queued, by source, what is next, and what is parked as a trap."""
+    from orbweb.cli.output.crawls import queue_text
+
     if clear and release is not None:
         raise UsageError("--clear gives up what --release queues: use one of them")
     with open_workspace(workspace) as opened:
@@ -79,7 +85,7 @@ def queue(
             typer.echo(f"{opened.release(project, release)} parked URLs queued", err=True)
         if clear:
             typer.echo(f"{opened.clear_queue(project)} queued URLs given up", err=True)
-        output.emit(opened.queue(project), output.queue_text, as_json=as_json)
+        output.emit(opened.queue(project), queue_text, as_json=as_json)
 
 
 @app.command()
@@ -90,9 +96,12 @@ def retry(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Queue failed URLs again; `resume` then visits them."""
+    from orbweb.app import retry as queue_again
+    from orbweb.cli.output.crawls import retry_text
+
     with open_workspace(workspace) as opened:
-        number = opened.retry(project, kind)
-    output.emit({"project": project, "queued": number}, output.retry_text, as_json=as_json)
+        number = queue_again(opened, project, kind)
+    output.emit({"project": project, "queued": number}, retry_text, as_json=as_json)
 
 
 def _tell(verb: str, project: str, path: Path) -> None:

@@ -14,6 +14,7 @@ from turbohtml import Document as Dom
 from turbohtml import Element
 
 from orbweb.content.blocks import SENTENCE, Block
+from orbweb.content.manuals import is_linked_to_itself
 from orbweb.content.names import verdict
 from orbweb.content.scoring import COLUMN, TOGETHER, Tree
 
@@ -41,8 +42,8 @@ _KEPT_BEFORE = frozenset(("h1", "h2", "h3", "td", "th", "pre"))
 _DROPPED_AFTER = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "div", "li", "span", "center"])
 
 
-def is_stated(dom: Dom) -> bool:
-    """Whether the page says of itself that it is an article."""
+def is_declared(dom: Dom) -> bool:
+    """Whether the head of a page says that it is an article."""
     head = dom.find("head")
     for meta in head.iter_elements("meta") if head else ():
         name = meta.attr("property")
@@ -50,6 +51,11 @@ def is_stated(dom: Dom) -> bool:
             return True
         if name == "og:type" and (meta.attr("content") or "").lower().startswith("article"):
             return True
+    return False
+
+
+def is_marked(dom: Dom) -> bool:
+    """Whether a page marks the text of an article. Manuals do so too."""
     return dom.select_one("[itemprop=articleBody]") is not None
 
 
@@ -124,7 +130,7 @@ def _extent(blocks: Sequence[Block]) -> tuple[int, int]:
 
 def _is_dead(block: Block, *, before: bool, after: bool) -> bool:
     if block.linked >= 0.6 * block.size and block.tag not in _KEPT_LINKED:
-        return True
+        return not is_linked_to_itself(block.element)
     if before:
         return block.tag not in _KEPT_BEFORE
     return after and (block.tag in _DROPPED_AFTER or block.linked > 0.2 * block.size)

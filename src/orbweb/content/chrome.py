@@ -11,6 +11,7 @@ from itertools import islice
 
 from turbohtml import Element
 
+from orbweb.content.manuals import tells
 from orbweb.content.names import Kind, Names, Verdict, verdicts
 from orbweb.content.scoring import Tree
 
@@ -20,11 +21,17 @@ MAX_HEADERS = 100
 """Headers of which it is asked whether they are those of the page."""
 MAX_TEXT = 0.6
 """Share of a page's text that one word may take."""
+MAX_TOPICS = 300
+"""Names of which it is asked whether they are topics."""
+LINKS_ONLY = 0.05
+"""Share of prose in what is nothing but a list of links."""
 MAX_PROSE = {Kind.CHROME: 0.4, Kind.CARDS: 0.4, Kind.COMMENTS: 0.6, Kind.REVIEWS: 0.9}
 """Share of a page's prose that one word of a kind may take. More than these and comments are a discussion."""
 MAX_OF_ARTICLE = 0.9
 """Share of both that the comments on what states that it is an article may take."""
 
+_NAVIGATION = frozenset(("nav", "navbar", "navigation", "sidebar", "sidebars", "menu", "menus", "submenu"))
+"""Words for lists of links that may be longer than the page itself."""
 _TAGS = ("nav", "footer", "aside")
 _ROLES = frozenset(
     (
@@ -61,9 +68,9 @@ def _is_of_page(header: Element) -> bool:
     return header.closest("article, main") is None
 
 
-def drop_named(names: Names, tree: Tree, *, article: bool) -> None:
+def drop_named(names: Names, tree: Tree, *, article: bool, manual: bool) -> None:
     """Drop what its names call chrome, from the page and from the tree."""
-    named = _named(names)
+    named = _named(names, manual=manual)
     taken = _taken(named, tree)
     whole_prose, whole_text = tree.prose[0], tree.text[0]
     for element, said in named.items():
@@ -73,6 +80,8 @@ def drop_named(names: Names, tree: Tree, *, article: bool) -> None:
         if article and said.kind is Kind.COMMENTS:
             most_prose = most_text = MAX_OF_ARTICLE
         prose, text = taken.get(said.word, (0, 0))
+        if said.word in _NAVIGATION and prose <= LINKS_ONLY * text and whole_text - text >= LEAST:
+            most_text = 1.0
         if prose <= most_prose * whole_prose and text <= most_text * whole_text:
             number = tree.numbers.get(element)
             if number:
@@ -80,16 +89,18 @@ def drop_named(names: Names, tree: Tree, *, article: bool) -> None:
             element.extract()
 
 
-def _named(names: Names) -> dict[Element, Verdict]:
+def _named(names: Names, *, manual: bool) -> dict[Element, Verdict]:
+    """What the names say. In a manual an id may be the topic of a section."""
     found = {
         element: said
         for attribute, said in verdicts(names.classes)
         for element in names.classes[attribute]
         if element.tag not in _FRAME
     }
-    for name, said in verdicts(names.ids):
+    for at, (name, said) in enumerate(verdicts(names.ids)):
         element = names.ids[name]
-        if element not in found and element.tag not in _FRAME:
+        is_topic = manual and at < MAX_TOPICS and tells(element, said.word)
+        if element not in found and element.tag not in _FRAME and not is_topic:
             found[element] = said
     return found
 

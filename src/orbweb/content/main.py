@@ -7,12 +7,14 @@ text that is shown has content. Never: drops more than labels where it is not su
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from turbohtml import Document as Dom
 from turbohtml import Element
 
-from orbweb.content import article, blocks, chrome, data, generators, hidden, names, scoring
+from orbweb.content import article, blocks, chrome, data, generators, hidden, manuals, names, scoring, titles
 from orbweb.content.scoring import Tree
 
 LITTLE = 400
@@ -21,6 +23,8 @@ ROOT = 0.5
 """Share of the text that the only `<main>` or `<article>` of a page must hold for all content to be in it."""
 LONG = 100
 """Characters of a block that is running text."""
+LINKED = 0.75
+"""Share of links in what leads elsewhere if it stands before the title of a manual."""
 LISTING = 0.3
 """Share of prose in the text below which a page is a list of links and all text counts."""
 
@@ -43,14 +47,20 @@ def choose(dom: Dom) -> Main:
         return Main(Element("body"), 0.0, "", 0, frozenset())
     used = names.used(dom)
     found = generators.find(dom, used)
-    stated = article.is_stated(dom)
+    declared = article.is_declared(dom)
+    stated = declared or article.is_marked(dom)
     scripts = data.scripts(dom)
     unseen = hidden.drop(body, used)
     for generator in found:
         if (element := generators.content(generator, body, used)) is not None:
             return Main(element, 0.95, generator.name, unseen, used.classes)
+    manual = manuals.is_manual(body, declared=declared)
+    stated = stated and not manual
+    headings = [] if stated else titles.find(dom, body)
     chrome.drop_places(body, shell=bool(scripts))
-    element, confidence = _general(_root(body, stated=stated), stated=stated)
+    root = _root(body, stated=stated)
+    element, confidence = _manual(root, headings) if manual else _general(root, stated=stated)
+    titles.put(headings, element)
     if scripts and (little := _size(element)) < LITTLE and len(said := data.text(scripts)) > little:
         element, confidence = Element("div"), 0.3
         element.set_text(said)
@@ -74,13 +84,28 @@ def _root(body: Element, *, stated: bool) -> Element:
     return body
 
 
+def _manual(root: Element, headings: Sequence[Element]) -> tuple[Element, float]:
+    """The content of a manual: all of it, but for what its names call chrome."""
+    found = blocks.read(root)
+    if found is None:
+        return root, 0.2
+    tree = Tree(*found)
+    chrome.drop_named(names.read(root), tree, article=False, manual=True)
+    title = next((number for heading in headings if (number := tree.numbers.get(heading))), None)
+    top = tree.enclose(title)
+    for block in takewhile(lambda block: block.number != title, tree.inside(top) if title else ()):
+        if block.linked >= LINKED * block.size and tree.is_leaf(block):
+            block.element.extract()
+    return tree.elements[top], 0.7
+
+
 def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
     """The content of a page of unknown make without its chrome, and how sure that is."""
     found = blocks.read(root)
     if found is None:
         return root, 0.2
     tree = Tree(*found)
-    chrome.drop_named(names.read(root), tree, article=stated)
+    chrome.drop_named(names.read(root), tree, article=stated, manual=False)
     if tree.text[0] < LITTLE:
         return root, 0.3
     top = tree.descend(0, listing=tree.prose[0] < LISTING * tree.text[0])

@@ -23,6 +23,8 @@ from typing import Any
 from turbohtml import Document as Dom
 from turbohtml import Element, Namespace
 
+from orbweb.content.titles import letters
+
 MAX_TITLE = 500
 MAX_DESCRIPTION = 2_000
 MAX_AUTHOR = 200
@@ -78,7 +80,6 @@ _SEPARATOR = re.compile(
     r"\s+(?:[-|\u2013\u2014\xb7\u2022\xbb\xab\u2039\u203a:~/]|::|->|\|\|)\s+|\s*[|\xbb\xab]\s*|(?<=\w)(?P<colon>:)\s+"
 )
 _PERMALINK = re.compile(r"(?:[\s\u200b]#|[\s\u200b\xb6\xa7\uf0c1\U0001f517])+$")
-_LETTERS = re.compile(r"[\W_]+")
 _TAG = re.compile(r"([a-z]{2,3}|[a-z]{5,8})((?:-[a-z0-9]{1,8})*)", re.IGNORECASE).fullmatch
 _NO_TAGS = frozenset(("und", "mul", "zxx", "default", "undefined", "unknown"))
 _LOCATOR = re.compile(r"(?:[a-z]+:)?//|www\.", re.IGNORECASE).match
@@ -244,13 +245,13 @@ def _title(elements: Mapping[str, Sequence[Element]], metas: Mapping[str, str], 
     headings, elsewhere = _headings(elements["h1"][:MAX_HEADINGS], has_main=bool(elements["main"]))
     title = _title_element(elements["title"][:MAX_PARTS])
     texts = (*map(metas.get, _TITLES), linked.headline, title, *headings)
-    said = {line: _letters(line) for text in texts if text and (line := _line(text, MAX_TITLE))}
+    said = {line: letters(line) for text in texts if text and (line := _line(text, MAX_TITLE))}
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
-    sites = {_letters(metas[name]) for name in _SITES if name in metas} | _host_names(host)
+    sites = {letters(metas[name]) for name in _SITES if name in metas} | _host_names(host)
     others = {*said.values()} - sites - {""}
-    around = _Around(sites - {""}, {_letters(line) for line in elsewhere} - {""}, others)
-    for line, letters in said.items():
-        if letters in others:
+    around = _Around(sites - {""}, {letters(line) for line in elsewhere} - {""}, others)
+    for line, words in said.items():
+        if words in others:
             return around.cut(line)
     return next(iter(said), "")
 
@@ -274,17 +275,12 @@ def _title_element(found: Iterable[Element]) -> str:
     return next((element.text for element in found if element.namespace is Namespace.HTML), "")
 
 
-def _letters(text: str) -> str:
-    """What must agree where two statements say the same."""
-    return _LETTERS.sub("", text[: SLACK * MAX_TITLE]).casefold()
-
-
 @lru_cache(maxsize=MAX_HOSTS)
 def _host_names(host: str) -> frozenset[str]:
     """What a site may call itself by its host: `docs.example.org` is docs.example.org, example.org."""
     parts = host.removeprefix("www.").split(".")[-MAX_PARTS:]
     wholes = {".".join(parts[start:]) for start in range(len(parts) - 1)}
-    return frozenset(_letters(name) for name in (*wholes, *parts[:-1]))
+    return frozenset(letters(name) for name in (*wholes, *parts[:-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,13 +297,13 @@ class _Around:
         found = list(islice(_SEPARATOR.finditer(title), MAX_PARTS))
         beginnings = [title[: cut.start()] for cut in reversed(found) if not cut["colon"]]
         for part in (*beginnings, *(title[cut.end() :] for cut in found)):
-            if _letters(part) in self.others:
+            if letters(part) in self.others:
                 return part.strip()
         for cut in found:
             before, after = title[: cut.start()].strip(), title[cut.end() :].strip()
-            if after and _letters(before) in self.sites:
+            if after and letters(before) in self.sites:
                 return self.cut(after)
-            if before and _letters(after) in self.sites | self.headings:
+            if before and letters(after) in self.sites | self.headings:
                 return self.cut(before)
         return title
 

@@ -11,6 +11,8 @@ from orbweb.content.blocks import NOWHERE, Block, Outline
 
 TOGETHER = 0.85
 """Share of an element's weight that one child must hold for the child to be the content instead."""
+NEARLY_ALL = 0.95
+"""The same where all text that is no link counts."""
 COLUMN = 0.2
 """Share of the heaviest column's prose below which another column is no part of an article."""
 
@@ -65,6 +67,29 @@ class Tree:
         """The deepest element that holds nearly all the prose; of a listing, nearly all the text."""
         return self._deepest(top, self.text if listing else self.prose)
 
+    def enclose(self, title: int | None) -> int:
+        """The deepest element with nearly all the text that is no link, and with the title if that adds little."""
+        weights: list[float] = [0] * len(self.around)
+        for block in self.blocks:
+            weights[block.number] = block.size - block.linked
+        self._add_up(weights)
+        inner = self._deepest(0, weights, NEARLY_ALL)
+        if title is None:
+            return inner
+        both = self._around_both(inner, title)
+        return both if weights[inner] >= TOGETHER * weights[both] else inner
+
+    def _around_both(self, one: int, other: int) -> int:
+        """The deepest element that holds both, or is one of them. Numbers grow from the outside in."""
+        while one != other:
+            if one > other:
+                one = self.around[one]
+            else:
+                other = self.around[other]
+            if NOWHERE in (one, other):
+                return 0
+        return one
+
     def narrow(self, top: int, blocks: Iterable[Block]) -> int:
         """The deepest element that holds nearly all the prose of these blocks."""
         weights: list[float] = [0] * len(self.around)
@@ -73,7 +98,7 @@ class Tree:
         self._add_up(weights)
         return self._deepest(top, weights)
 
-    def _deepest(self, top: int, weights: Sequence[float]) -> int:
+    def _deepest(self, top: int, weights: Sequence[float], share: float = TOGETHER) -> int:
         heaviest = list(range(len(weights)))
         for number in range(len(weights) - 1, top, -1):
             if weights[number] > 0 and (around := self.around[number]) != NOWHERE:
@@ -81,7 +106,7 @@ class Tree:
                 if known == around or weights[number] >= weights[known]:
                     heaviest[around] = number
         while (inner := heaviest[top]) != top:
-            if weights[inner] < TOGETHER * weights[top] or self.elements[inner].tag in _WHOLE:
+            if weights[inner] < share * weights[top] or self.elements[inner].tag in _WHOLE:
                 break
             top = inner
         return top

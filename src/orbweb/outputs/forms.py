@@ -19,6 +19,19 @@ METADATA_LINK = Path("metadata", "crawl_metadata.jsonl")
 """Leads to the lines of the run that was begun or resumed last."""
 
 
+def label_of(project: str, run_number: int) -> str:
+    return f"{project}-{run_number}"
+
+
+def paths(label: str) -> dict[str, Path]:
+    """Where the files of a run lie in a workspace, by their names."""
+    return {
+        "pages": Path("logs", f"pages-{label}.csv"),
+        "edges": Path("logs", f"edges-{label}.csv"),
+        "metadata": Path("metadata", f"crawl_metadata-{label}.jsonl"),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which files are written, and whether cells are left as they are."""
@@ -42,7 +55,7 @@ class Subject:
 
     @property
     def label(self) -> str:
-        return f"{self.project}-{self.run_number}"
+        return label_of(self.project, self.run_number)
 
 
 class Form(NamedTuple):
@@ -71,11 +84,11 @@ def forms(subject: Subject, wanted: Wanted, visits: Visits) -> list[Form]:
         found = list(links.after(after, count))
         return lines.edges((url, targets) for _, url, targets in found), found[-1][0] if found else after
 
-    label = subject.label
+    path = paths(subject.label)
     known = [
-        (wanted.pages, Form("pages", Path("logs", f"pages-{label}.csv"), lines.header(COLUMNS), pages)),
-        (wanted.edges, Form("edges", Path("logs", f"edges-{label}.csv"), lines.header(lines.EDGES), edges)),
-        (wanted.metadata, Form("metadata", Path("metadata", f"crawl_metadata-{label}.jsonl"), b"", metadata)),
+        (wanted.pages, Form("pages", path["pages"], lines.header(COLUMNS), pages)),
+        (wanted.edges, Form("edges", path["edges"], lines.header(lines.EDGES), edges)),
+        (wanted.metadata, Form("metadata", path["metadata"], b"", metadata)),
     ]
     return [form for is_wanted, form in known if is_wanted]
 

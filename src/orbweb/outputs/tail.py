@@ -53,10 +53,10 @@ class Tail:
     def _begin(self, header: bytes, cursor: Cursor | None) -> None:
         """Cut the file to the cursor, or begin it anew."""
         if cursor is None or not self._is_whole(cursor):
-            cursor = Cursor(0, 0, 0, 0)
+            cursor = Cursor(0, 0, 0, 0, whole=0)
             self._settled = None
         os.ftruncate(self._fd, cursor.offset)
-        self.visit, self._end = cursor[:2]
+        self.visit, self._end, self._checksum = cursor.visit, cursor.offset, cursor.whole
         if not self._end:
             self.append(header, 0)
 
@@ -70,6 +70,8 @@ class Tail:
             with writing(self.path):
                 write_all(self._fd, data, self._end)
             self._end += len(data)
+            if self._checksum is not None:
+                self._checksum = zlib.crc32(data, self._checksum)
         self.visit = visit
         failpoint("output_appended")
 
@@ -82,7 +84,7 @@ class Tail:
             os.fdatasync(self._fd)
             last = os.pread(self._fd, self._end - since, since)
         failpoint("output_synced")
-        self._settled = Cursor(self.visit, self._end, since, zlib.crc32(last))
+        self._settled = Cursor(self.visit, self._end, since, zlib.crc32(last), self._checksum)
         return self._settled
 
     def close(self) -> None:

@@ -266,14 +266,19 @@ def commit(
     crawl_id: int,
     group: Group,
     progress: Progress,
-    ending: Ending | None,
     now: int,
-) -> None:
-    """Write a group, and the end of the crawl if this is its last, in one durable transaction."""
+    ending: Callable[[], Ending | None],
+) -> Ending | None:
+    """Write a group in one durable transaction. How the crawl ends with it, if it does: `ending` says so when all
+    rows are there, inside the transaction."""
     with db.transaction():
-        for _ in _rows(db, run_id, crawl_id, group, progress, ending, now):
+        for _ in _rows(db, run_id, crawl_id, group, progress, now):
             pass
-    failpoint("crawl_ended" if ending else "group_committed")
+        ended = ending()
+        if ended is not None:
+            end(db, run_id, crawl_id, ended, now)
+    failpoint("crawl_ended" if ended else "group_committed")
+    return ended
 
 
 def commit_in_portions(
@@ -291,7 +296,7 @@ def commit_in_portions(
         failpoint("group_committed")
         done()
 
-    db.start(_rows(db, run_id, crawl_id, group, progress, None, now), committed)
+    db.start(_rows(db, run_id, crawl_id, group, progress, now), committed)
 
 
 def _rows(
@@ -300,7 +305,6 @@ def _rows(
     crawl_id: int,
     group: Group,
     progress: Progress,
-    ending: Ending | None,
     now: int,
 ) -> Iterator[None]:
     """Write a group inside a transaction, with a pause after each portion of what there may be very much of.
@@ -341,8 +345,6 @@ def _rows(
         bytes=progress.bytes,
         now=now,
     )
-    if ending is not None:
-        end(db, run_id, crawl_id, ending, now)
     failpoint("rows_written")
 
 

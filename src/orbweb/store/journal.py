@@ -16,6 +16,7 @@ from orbweb.store.db import Database
 
 NAMED_AT_ONCE = 512
 NAMES_KEPT = 65_536
+WHOLE = ".whole"
 
 
 class Visit(NamedTuple):
@@ -70,12 +71,17 @@ def stored_path(
 
 
 class Cursor(NamedTuple):
-    """How far a file has come: its last visit, its length, and the checksum of its bytes from `since` on."""
+    """How far a file has come: its last visit, its length, and the checksum of its bytes from `since` on.
+
+    `whole` is the checksum of all of them, None if that is not known. It is kept as a second cursor, which begins
+    at the first byte: a start has no time to read the whole file, `doctor` has.
+    """
 
     visit: int
     offset: int
     since: int
     checksum: int
+    whole: int | None = None
 
 
 class Count(NamedTuple):
@@ -100,8 +106,10 @@ def latest(db: Database, run_id: int) -> int:
 
 
 def cursor(db: Database, run_id: int, name: str) -> Cursor | None:
-    row = db.one("cursor_of", run_id=run_id, name=name)
-    return Cursor(*row) if row else None
+    end, whole = (db.one("cursor_of", run_id=run_id, name=each) for each in (name, name + WHOLE))
+    if end is None:
+        return None
+    return Cursor(*end)._replace(whole=whole[3] if whole is not None and whole[:2] == end[:2] else None)
 
 
 def least_visit(db: Database, run_id: int) -> int | None:
@@ -113,7 +121,9 @@ def least_visit(db: Database, run_id: int) -> int | None:
 def move(db: Database, run_id: int, cursors: Sequence[tuple[str, Cursor]]) -> None:
     """Move the cursors of these files, all in one transaction."""
     with db.transaction():
-        db.many("move_cursor", [(run_id, name, *at) for name, at in cursors])
+        db.many("move_cursor", [(run_id, name, *at[:4]) for name, at in cursors])
+        whole = [(name + WHOLE, at) for name, at in cursors if at.whole is not None]
+        db.many("move_cursor", [(run_id, name, at.visit, at.offset, 0, at.whole) for name, at in whole])
 
 
 def counts(db: Database, run_id: int) -> Iterator[Count]:

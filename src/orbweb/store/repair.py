@@ -89,7 +89,7 @@ def repair(root: Path, read: Read, now: int) -> Treatment:
 
     `read` makes a document of a page again: of its URL, its content type and its body.
     """
-    ward = _Ward(root, root / "quarantine" / str(now))
+    ward = Ward(root, root / "quarantine" / str(now))
     named: dict[Damage, None] = {}
     requeued: set[tuple[int, int]] = set()
     found = examine(root)
@@ -103,7 +103,7 @@ def repair(root: Path, read: Read, now: int) -> Treatment:
     return Treatment(tuple(named), tuple(found.damages), len(requeued), ward.path if named else None)
 
 
-def _treat(root: Path, found: Findings, ward: _Ward, read: Read, now: int) -> set[tuple[int, int]]:
+def _treat(root: Path, found: Findings, ward: Ward, read: Read, now: int) -> set[tuple[int, int]]:
     if LIMITER in found.files:
         ward.take(LIMITER, f"{LIMITER}-wal", f"{LIMITER}-shm")
     if DATABASE in found.files:
@@ -213,7 +213,7 @@ def _restart(db: Database, lost: Iterable[int], now: int) -> None:
             runs.settle_crashed(db, project.id, now)
 
 
-def _rebuild(root: Path, ward: _Ward, now: int) -> set[tuple[int, int]]:
+def _rebuild(root: Path, ward: Ward, now: int) -> set[tuple[int, int]]:
     """A new database of every row that fits, if that leaves any project at all."""
     rebuilt = root / f"{DATABASE}.rebuilt"
     rebuilt.unlink(missing_ok=True)
@@ -240,7 +240,7 @@ def _mend_rebuilt(db: Database, lost_from: set[str], now: int) -> set[tuple[int,
     return doubted
 
 
-class _Ward:
+class Ward:
     """One folder of `quarantine/`: what a repair took away, and a note for each damage."""
 
     def __init__(self, root: Path, path: Path) -> None:
@@ -257,13 +257,13 @@ class _Ward:
         """Copy files of the workspace."""
         for name in names:
             if (self._root / name).exists():
-                shutil.copy2(self._root / name, self.path / name)
+                shutil.copy2(self._root / name, self.path / Path(name).name)
 
     def take(self, *names: str) -> None:
         """Move files of the workspace."""
         for name in names:
             if (self._root / name).exists():
-                shutil.move(self._root / name, self.path / name)
+                shutil.move(self._root / name, self.path / Path(name).name)
 
     def take_document(self, sha256: bytes, frame: bytes) -> None:
         """The frame is copied; its row goes."""

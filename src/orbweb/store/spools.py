@@ -7,6 +7,7 @@ Never touches the files themselves (see `spool`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from orbweb.model import Role
@@ -37,6 +38,7 @@ class Found(NamedTuple):
     length: int
     latency_ms: int
     is_page: bool
+    found_on: int | None
 
 
 def files(db: Database) -> list[SpoolFile]:
@@ -75,7 +77,7 @@ def unfed(db: Database, run_id: int, fed_run: int) -> list[Found]:
 def _found(db: Database, run_id: int, row: Row) -> Found:
     number, url, key, depth, referrer, status, size, latency, role = row
     page = _page_before(db, run_id, referrer)
-    return Found(number, url or key, key, depth, page, status or 0, size, latency, role != Role.NONE)
+    return Found(number, url or key, key, depth, page, status or 0, size, latency, role != Role.NONE, referrer)
 
 
 def is_behind(db: Database, run_id: int) -> bool:
@@ -84,13 +86,21 @@ def is_behind(db: Database, run_id: int) -> bool:
     return db.value("page_after", run_id=run_id, after=file.visit if file else 0) is not None
 
 
+def trail(db: Database, run_id: int, visit: Found) -> list[str]:
+    """The URLs that led to a visit, one after the other, the nearest first; some of them may be redirects."""
+    return [url for url, _ in _led(db, run_id, visit.found_on)]
+
+
 def _page_before(db: Database, run_id: int, referrer: int | None) -> str | None:
     """The URL of the page that led here, through whatever redirects."""
+    return next((url for url, redirects in _led(db, run_id, referrer) if not redirects), None)
+
+
+def _led(db: Database, run_id: int, referrer: int | None) -> Iterator[tuple[str, bool]]:
+    """Each URL on the way back from a referrer, and whether it redirects."""
     for _ in range(MOST_HOPS):
         row = db.one("spool_referrer", run_id=run_id, id=referrer) if referrer is not None else None
         if row is None:
-            return None
+            return
         url, redirects, referrer = row
-        if not redirects:
-            return str(url)
-    return None
+        yield str(url), bool(redirects)

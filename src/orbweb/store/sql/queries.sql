@@ -241,8 +241,11 @@ WHERE bases.run_id = :run_id AND bases.scope_key <> COALESCE(before.scope_key, u
 
 -- name: urls_to_judge
 -- What other rules or another scope may change, in the order of finding: all that was not asked for. A portion at a time.
+-- The last column: whether it came into a later level than that of the page that led to it, or a recrawl knew it.
 SELECT id, key, source, reason, rule, depth, rank, hops, base, found_hops, found_base, referrer, kin, parked, listed,
-       carried IS NOT NULL
+       carried IS NOT NULL,
+       depth > 0 AND (carried IS NOT NULL
+                      OR depth > (SELECT depth FROM urls AS pages WHERE pages.run_id = :run_id AND pages.id = urls.referrer))
 FROM urls WHERE run_id = :run_id AND id > :after AND state IN ('queued', 'skipped') ORDER BY id LIMIT :count;
 
 -- name: link_records
@@ -792,8 +795,8 @@ SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND id = :id;
 SELECT visit, offset, since, checksum FROM outputs WHERE run_id = :run_id AND name = :name;
 
 -- name: least_cursor
--- Whether a run that ended has a file that was not finished.
-SELECT MIN(visit) FROM outputs WHERE run_id = :run_id;
+-- Whether a run that ended has a file that was not finished; the second cursor of a file says nothing about that.
+SELECT MIN(visit) FROM outputs WHERE run_id = :run_id AND name NOT LIKE '%.whole';
 
 -- name: move_cursor
 -- What is before the cursor is durable in its file.

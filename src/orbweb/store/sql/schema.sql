@@ -220,7 +220,7 @@ CREATE TABLE tallies (
 ) WITHOUT ROWID;
 
 -- How far a file that follows a run has come (see outputs): `visit` is the last one in it, `offset` its length. The bytes from
--- `since` on were written last, and `checksum` is their CRC-32.
+-- `since` on were written last, and `checksum` is their CRC-32. The row NAME.whole says the same from the first byte on.
 CREATE TABLE outputs (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     name        TEXT NOT NULL,

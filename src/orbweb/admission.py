@@ -1,0 +1,308 @@
+"""Finding: what a page links to and loads, what a sitemap lists and what is fed, each new URL with its verdict.
+
+Owns how a target is admitted or refused, with which id and rank, and what an earlier run had found. Always
+holds: a URL has one row, and is judged again whenever it is found on a better path; ids and ranks are given in
+the order of finding. A page with very many links is followed in portions. Never settles a visit.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from orbweb import traps
+from orbweb.books import Books
+from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.lifecycle import ItemState
+from orbweb.model import Directives, Item, Known, Link, SkipReason, Source, Verdict
+from orbweb.outset import Outset
+from orbweb.policy import Candidate, Policy
+from orbweb.store import PORTION, QUEUED, ReadmitRow, ShortenRow, Tally, UrlRow, outlinks, skipped
+from orbweb.store.captures import EarlierLinks
+from orbweb.traps import Traps
+
+# What a link is refused for, and a sitemap that lists it or a page that loads it is not.
+NOT_FOR = {
+    Source.SITEMAP: (SkipReason.SITEMAP_ONLY, SkipReason.TRAP),
+    Source.RESOURCE: (SkipReason.SITEMAP_ONLY, SkipReason.OUT_OF_SCOPE, SkipReason.MAX_DEPTH),
+}
+
+LEFT_RULE = "scrape: what pages link to is for discovery to find"
+
+
+class Found(NamedTuple):
+    """A target and how it was reached; `nofollow` is the rule by which this link is not to be followed."""
+
+    key: str
+    url: str
+    source: Source
+    depth: int
+    redirects: int
+    parent: Item
+    lastmod: str | None = None
+    nofollow: str | None = None
+    fed: bool = False
+
+
+class Admission:
+    """Where the URLs of a run come in, but for those it begins with."""
+
+    def __init__(
+        self,
+        books: Books,
+        *,
+        policy: Policy,
+        frontier: SqliteFrontier,
+        traps: Traps,
+        outset: Outset,
+        lane_of: Callable[[str], str],
+        drop_query: bool,
+        is_fed: bool,
+    ) -> None:
+        self._books = books
+        self._run_id = books.run_id
+        self._policy = policy
+        self._frontier = frontier
+        self._traps = traps
+        self._outset = outset
+        self._lane_of = lane_of
+        self._drop_query = drop_query
+        self._is_fed = is_fed
+        self._heirs: dict[int, array[int]] = {}
+
+    def forget(self) -> None:
+        """What an earlier run had found may not be followed as it was."""
+        self._heirs.clear()
+
+    def follow(
+        self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives
+    ) -> Iterator[None]:
+        """Find every link of a page, in document order, then what it loads, with a pause after each portion."""
+        if not links and not resources:
+            return
+        page_rule = self._policy.nofollow_rule(said, item.url)
+        rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
+        targets: list[int] = []
+        for at, portion in enumerate(_portions(links)):
+            if at:
+                yield
+            targets += self._find_links(item, portion, page_rule, rel_rule)
+        for at, portion in enumerate(_portions(resources)):
+            if at:
+                yield
+            targets += self._find_resources(item, portion)
+        flags = _flags(links) + _flags(resources)
+        self._books.group.outlinks.append((self._run_id, item.id, outlinks.pack(targets, flags)))
+
+    def _find_links(
+        self, item: Item, links: Sequence[Link], page_rule: str | None, rel_rule: str | None
+    ) -> list[int]:
+        """The ids of what a page links to. The hottest loop there is."""
+        if type(links) is EarlierLinks:
+            return self._inherit(
+                links,
+                lambda link: self._find_links(item, (link,), page_rule, rel_rule)[0],
+            )
+        recall, targets = self._frontier.known, []
+        for link in links:
+            known = recall(link.key)
+            if known is not None and not known.hops and known.reason is None:
+                targets.append(known.id)
+            else:
+                nofollow = rel_rule if link.nofollow else page_rule
+                found = Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
+                targets.append(self.find(found, known))
+        return targets
+
+    def _find_resources(self, item: Item, resources: Sequence[Link]) -> list[int]:
+        depth = item.depth + (item.source is not Source.RESOURCE)
+
+        def find(link: Link) -> int:
+            found = Found(link.key, link.url, Source.RESOURCE, depth, 0, item)
+            return self.find(found, self._frontier.known(link.key))
+
+        if type(resources) is EarlierLinks:
+            return self._inherit(resources, find)
+        return [find(link) for link in resources]
+
+    def _inherit(self, links: EarlierLinks, find: Callable[[Link], int]) -> list[int]:
+        """The ids of what an earlier run had found. A target that is followed anyway is looked up once."""
+        heirs, last = self._heirs.setdefault(links.run_id, array("I")), max(links.targets)
+        if last >= len(heirs):
+            heirs.extend([0] * (last + 1 - len(heirs)))
+        targets = list(map(heirs.__getitem__, links.targets))
+        if not all(targets):
+            for at in [at for at, target in enumerate(targets) if not target]:
+                link = links[at]
+                targets[at] = find(link)
+                known = self._frontier.known(link.key)
+                if known is not None and not known.hops and known.reason is None:
+                    heirs[links.targets[at]] = known.id
+        return targets
+
+    def find(self, found: Found, known: Known | None, *, forced: bool = False) -> int:
+        """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
+        if self._drop_query:
+            found = found._replace(url=found.url.partition("?")[0])
+        if known is None:
+            return self._add(found, self._judge(found, forced=forced))
+        if known.reason is not None:
+            if _is_better(found, known, forced=forced):
+                self._reconsider(found, known.id, known.reason, self._judge(found, forced=forced))
+        elif known.hops > found.parent.hops + 1 and found.nofollow is None:
+            hops = found.parent.hops + 1
+            self._books.group.changes.append(("shorten_path", ShortenRow(hops, self._run_id, known.id)))
+            self._frontier.remember(found.key, known._replace(hops=hops))
+        return known.id
+
+    def _judge(self, found: Found, *, forced: bool) -> Verdict:
+        parent = found.parent
+        if forced:
+            return Verdict(None, None, parent.base, 0)
+        candidate = Candidate(found.key, found.depth, parent.hops, parent.base, found.source)
+        verdict = self._policy.judge(candidate)
+        if found.nofollow is not None:
+            return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
+        if verdict.reason is None and self._is_fed and found.source is Source.SPIDER and not found.fed:
+            return verdict._replace(reason=SkipReason.LEFT, rule=LEFT_RULE)
+        if verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED:
+            pattern, kin = self._traps.judge(found.key, parent.key)
+            if pattern is not None:
+                return verdict._replace(reason=SkipReason.TRAP, rule=traps.rule(pattern))
+            return verdict._replace(kin=kin)
+        return verdict
+
+    def _parked(self, found: Found, verdict: Verdict) -> str | None:
+        """What was learned of the URL's family: the pattern, nothing, or None if nobody looked."""
+        if verdict.reason is SkipReason.TRAP and verdict.rule is not None:
+            return verdict.rule.removeprefix(traps.rule(""))
+        looked = verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED
+        return "" if looked else None
+
+    def _add(self, found: Found, verdict: Verdict) -> int:
+        number, allowed = self._books.next_url, verdict.reason is None
+        self._books.next_url += 1
+        rank = self._admit(found, number, verdict) if allowed else None
+        self._books.group.urls.append(
+            UrlRow(
+                self._run_id,
+                number,
+                found.key,
+                None if found.url == found.key else found.url,
+                ItemState.QUEUED.value if allowed else ItemState.SKIPPED.value,
+                verdict.reason.value if verdict.reason else None,
+                verdict.rule,
+                found.source.value,
+                found.depth,
+                rank,
+                self._lane_of(found.key),
+                verdict.hops,
+                found.redirects,
+                verdict.base,
+                found.parent.id or None,
+                found.lastmod,
+                verdict.kin,
+                None,
+                found.parent.hops,
+                found.parent.base,
+                self._parked(found, verdict),
+                found.source is Source.SITEMAP,
+            )
+        )
+        reason = verdict.reason.value if verdict.reason else None
+        self._frontier.remember(found.key, Known(number, found.depth, verdict.hops, reason))
+        self._books.count(None, _tally(reason))
+        return number
+
+    def _admit(self, found: Found, number: int, verdict: Verdict) -> int:
+        """Give the target its place; the rank."""
+        rank = self._policy.rank(found.key, self._books.next_rank, later=found.depth > found.parent.depth)
+        self._books.next_rank += 1
+        self._policy.admit(found.key)
+        self._books.queued_by_base[verdict.base] += 1
+        if found.depth == 0 and not self._books.scope_fixed:
+            self._outset.admit(verdict.base)
+        self._frontier.admit(
+            Item(
+                number,
+                found.key,
+                found.url,
+                found.source,
+                found.depth,
+                rank,
+                self._lane_of(found.key),
+                verdict.hops,
+                found.redirects,
+                verdict.base,
+                verdict.kin,
+            )
+        )
+        self._traps.admitted(found.key, found.parent.key)
+        return rank
+
+    def _reconsider(self, found: Found, number: int, old_reason: str, verdict: Verdict) -> None:
+        """A skipped URL was found on a better path. Still refused, it keeps the verdict that is stored.
+
+        But `nofollow` says that nobody asks to look at it, and now someone does: any other verdict is nearer.
+        """
+        reason = verdict.reason.value if verdict.reason else None
+        if reason is not None and old_reason != SkipReason.NOFOLLOW:
+            return
+        rank = self._admit(found, number, verdict) if reason is None else None
+        self._books.group.changes.append(
+            (
+                "readmit_url",
+                ReadmitRow(
+                    None if found.url == found.key else found.url,
+                    ItemState.SKIPPED.value if reason else ItemState.QUEUED.value,
+                    reason,
+                    verdict.rule,
+                    found.source.value,
+                    found.depth,
+                    rank,
+                    self._lane_of(found.key),
+                    verdict.hops,
+                    found.redirects,
+                    verdict.base,
+                    found.parent.id or None,
+                    verdict.kin,
+                    found.parent.hops,
+                    found.parent.base,
+                    self._parked(found, verdict),
+                    self._run_id,
+                    number,
+                ),
+            )
+        )
+        self._books.count(skipped(old_reason), _tally(reason))
+        self._frontier.remember(found.key, Known(number, found.depth, verdict.hops, reason))
+
+
+def _portions(links: Sequence[Link]) -> Sequence[Sequence[Link]]:
+    if len(links) <= PORTION:
+        return (links,) if links else ()
+    return [links[start : start + PORTION] for start in range(0, len(links), PORTION)]
+
+
+def _flags(links: Sequence[Link]) -> bytes:
+    if type(links) is EarlierLinks:
+        return links.flags
+    return bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
+
+
+def _is_better(found: Found, known: Known, *, forced: bool) -> bool:
+    """Whether this path to a skipped URL may lead to another verdict than the one it has."""
+    if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
+        return False
+    if known.reason == SkipReason.LEFT:
+        return found.fed or found.source is not Source.SPIDER
+    if forced or known.reason in (SkipReason.NOFOLLOW, SkipReason.TRAP):
+        return True
+    if known.reason in NOT_FOR.get(found.source, ()):
+        return True
+    return found.depth < known.depth or found.parent.hops + 1 < known.hops
+
+
+def _tally(reason: str | None) -> Tally:
+    return skipped(reason) if reason else QUEUED

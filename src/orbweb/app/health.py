@@ -1,0 +1,105 @@
+"""The verb `doctor`: what is damaged in a workspace, and its repair.
+
+Database and bodies come first (see `store.doctor`); what is derived from them is held against a database that is
+sound: the spool, and the files that follow a run. Always holds: every project is owned by this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from orbweb import errata
+from orbweb.app.request import stored
+from orbweb.app.session import subject
+from orbweb.app.settings import page_type
+from orbweb.errors import ConfigError
+from orbweb.outputs.forms import METADATA_LINK, Wanted, label_of, lead
+from orbweb.outputs.replay import rebuild
+from orbweb.outputs.witness import Altered, altered
+from orbweb.store import runs
+from orbweb.store.doctor import DATABASE, Damage
+from orbweb.store.repair import Treatment, Ward
+from orbweb.store.reports import Report
+from orbweb.store.runs import Project, Run
+from orbweb.workspace import Workspace, now_us
+
+
+class _Table(NamedTuple):
+    """A file of a run that is not what was written."""
+
+    project: Project
+    run: Run
+    file: Altered
+
+    def damage(self) -> Damage:
+        repair = "made again from the database; rows of visits that were retried since are in the copy alone"
+        return Damage(str(self.file.path), "the file", self.file.problem, repair=repair)
+
+
+def doctor(path: Path, *, mend: bool = False) -> Report:
+    """Every damage of the workspace at `path`, or its repair."""
+    return Workspace.doctor(path, mend=mend, beyond=partial(_derived, path, mend=mend))
+
+
+def _derived(path: Path, done: Treatment, *, mend: bool) -> Treatment:
+    """What was made of the database, where that can be trusted."""
+    if any(damage.file == DATABASE for damage in done.left):
+        return done
+    with closing(Workspace(path)) as workspace:
+        found = left = _damages(workspace)
+        if found and mend:
+            ward = Ward(path, done.quarantine or path / "quarantine" / str(now_us()))
+            ward.note(found)
+            errata.correct(workspace.db, path, ward, partial(_page_type, workspace))
+            for table in _tables(workspace):
+                _make_again(workspace, table, ward)
+            left = _damages(workspace)
+            done = replace(done, quarantine=ward.path)
+    return replace(done, damages=(*done.damages, *found), left=(*done.left, *left))
+
+
+def _damages(workspace: Workspace) -> tuple[Damage, ...]:
+    tables = (table.damage() for table in _tables(workspace))
+    return (*errata.examine(workspace.db, workspace.path), *tables)
+
+
+def _runs(workspace: Workspace) -> Iterator[tuple[Project, Run]]:
+    for project in runs.projects(workspace.db):
+        for run in runs.runs_of(workspace.db, project.id):
+            yield project, run
+
+
+def _tables(workspace: Workspace) -> Iterator[_Table]:
+    for project, run in _runs(workspace):
+        for file in altered(workspace.db, run.id, label_of(project.name, run.number), workspace.path):
+            yield _Table(project, run, file)
+
+
+def _make_again(workspace: Workspace, table: _Table, ward: Ward) -> None:
+    """The file anew, by the settings of its project; where these are none today it is left. The link to the
+    latest metadata stays as it is."""
+    try:
+        config = stored(table.project)
+    except ConfigError:
+        return
+    link = workspace.path / METADATA_LINK
+    target = link.readlink().name if link.is_symlink() else None
+    ward.keep(str(table.file.path))
+    wanted = Wanted(**{table.file.name: True}, raw=config.outputs.raw)
+    rebuild(subject(workspace, table.project, table.run, config), wanted, workspace.path, lambda _done, _all: None)
+    if target is not None:
+        lead(link, target)
+
+
+def _page_type(workspace: Workspace, run_id: int) -> Callable[[str], str]:
+    """The types of pages by the settings of the run's project; with settings that are none today, `page`."""
+    project = next(project for project, run in _runs(workspace) if run.id == run_id)
+    try:
+        return page_type(stored(project))
+    except ConfigError:
+        return lambda _key: "page"

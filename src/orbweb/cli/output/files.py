@@ -1,0 +1,116 @@
+"""What was done to files, of a run and of a workspace, in words; pure."""
+
+from __future__ import annotations
+
+from orbweb.cli.output.words import Report, many, size, span
+
+DAMAGED_SHOWN = 3
+
+
+def export_text(report: Report) -> str:
+    """What an export did, in a sentence or two."""
+    place = report["out"] or "standard output"
+    text = f"{many(report['pages'], 'page')} of run {report['run']} as {report['to']}: {place}"
+    changes = [f"{report[name]} {name}" for name in ("written", "unchanged", "removed") if report[name]]
+    text += f" ({size(report['bytes'])}" + (f", {', '.join(changes)})" if report["files"] > 1 else ")")
+    if report["kept"]:
+        text += f"\n{many(report['kept'], 'former file')} left there, because somebody has changed them"
+    return text
+
+
+def extract_text(report: Report) -> str:
+    """What a person reads at the end of an extraction."""
+    lines = [f"failed: {row['url']}: {row['problem']}" for row in report["failed"]]
+    if not report["pages"]:
+        return f"run {report['run']}: every page was read by extractor {report['extractor']} already"
+    lines.append(
+        f"run {report['run']}: {report['extracted']} of {many(report['pages'], 'page')} read by extractor "
+        f"{report['extractor']} in {span(report['seconds'])}"
+    )
+    if report["left"]:
+        lines.append(f"{many(report['left'], 'page')} left: orbweb extract {report['project']}")
+    return "\n".join(lines)
+
+
+def replay_text(report: Report) -> str:
+    """What a person reads at the end of a replay."""
+    lines = [f"damaged: {row['url']}: {row['problem']}" for row in report["damaged"]]
+    lines += [f"failed: {row['url']}: {row['problem']}" for row in report["failed"]]
+    run = f"project {report['project']}, run {report['run']}"
+    made = f"{run}: {many(report['visits'], 'visit')} in {span(report['seconds'])}"
+    lines.append(f"{made}, every stored body verified" if report["verified"] and not report["damaged"] else made)
+    lines += [
+        f"  {file['path']}: {many(file['lines'], 'line')}, {size(file['bytes'])}" for file in report["files"]
+    ]
+    lines.append(f"  {report['markdown']}: {many(report['pages'], 'page')}")
+    return "\n".join(lines)
+
+
+def import_text(report: Report) -> str:
+    """What a person reads at the end of an import."""
+    lines = [
+        f"project {report['project']}, run {report['run']} {report['state']}: {report['visited']} visited, "
+        f"{many(report['pages'], 'page')}, {report['failed']} failed, {report['queued']} queued, "
+        f"{report['skipped']} skipped"
+    ]
+    if report["missing"]:
+        lines.append(f"bodies that were not found: {report['missing']} (--bodies DIR)")
+    if report["repeated"]:
+        lines.append(f"{many(report['repeated'], 'line')} left out, because the URL had one already")
+    if report["queued"]:
+        lines.append(f"go on with it: orbweb resume {report['project']}")
+    return "\n".join(lines)
+
+
+def index_text(found: list[Report]) -> str:
+    """The page index, a line a URL."""
+    columns = ("url", "status", "timestamp", "etag", "last_modified", "sha256", "stored_path")
+    return "\n".join("\t".join(str(entry[name] or "-") for name in columns) for entry in found) or "no visits"
+
+
+def configured_text(report: Report) -> str:
+    settings, seeds = report["files"]
+    return f"edit {settings} and {seeds}, then: orbweb crawl --workspace {report['workspace']}"
+
+
+def reset_text(report: Report) -> str:
+    wiped = ", ".join(report["wiped"])
+    return f"{report['workspace']}: {f'wiped {wiped}' if wiped else 'nothing was there to wipe'}"
+
+
+def doctor_text(report: Report) -> str:
+    """Each damage with what it touches, then what was done."""
+    left = [_damage_key(damage) for damage in report["left"]]
+    lines = [line for damage in report["damages"] for line in _damage_lines(damage, left)]
+    lines += [
+        line
+        for damage in report["left"]
+        if damage not in report["damages"]
+        for line in _damage_lines(damage, left)
+    ]
+    if not lines:
+        return f"{report['workspace']}: healthy"
+    if report["quarantine"]:
+        lines.append(
+            f"{many(report['requeued'], 'URL')} queued again; what was taken away is in {report['quarantine']}"
+        )
+        lines.append("`orbweb resume PROJECT` fetches them" if report["requeued"] else "nothing has to be fetched")
+    if report["left"]:
+        word = "could not be repaired: restore from a copy, or crawl anew" if report["quarantine"] else "found"
+        lines.append(f"{len(report['left'])} damages {word}")
+    return "\n".join(lines)
+
+
+def _damage_key(damage: Report) -> tuple[str, str, str]:
+    return damage["file"], damage["where"], damage["problem"]
+
+
+def _damage_lines(damage: Report, left: list[tuple[str, str, str]]) -> list[str]:
+    state = "damaged" if _damage_key(damage) in left else "repaired"
+    lines = [
+        f"{state}: {damage['file']}, {damage['where']}: {damage['problem']}",
+        f"    repair: {damage['repair']}",
+    ]
+    lines += [f"    {url}" for url in damage["urls"][:DAMAGED_SHOWN]]
+    more = len(damage["urls"]) - DAMAGED_SHOWN
+    return lines if more <= 0 else [*lines, f"    and {more} more, with --json"]

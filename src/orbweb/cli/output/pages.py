@@ -1,0 +1,57 @@
+"""What runs have found, in lists: pages, those that are gone, nearly the same, found or failed; pure."""
+
+from __future__ import annotations
+
+from orbweb.cli.output.words import Report, many, size
+
+
+def pages_text(found: list[Report]) -> str:
+    lines = []
+    for page in found:
+        lines.append(_page_line(page))
+        lines.extend(f"    also {url}" for url in page["alternates"])
+    return "\n".join(lines) or "no pages"
+
+
+def _page_line(page: Report) -> str:
+    read = "" if page["tokens"] is None else f"  {many(page['words'], 'word')}, {many(page['tokens'], 'token')}"
+    return f"{page['url']}  {size(page['bytes'])}{read}  {page['title'] or ''}".rstrip()
+
+
+def gone_text(found: list[Report]) -> str:
+    """Pages that have vanished."""
+    return "\n".join(f"{page['url']}  {vanished(page)}" for page in found) or "no pages are gone"
+
+
+def vanished(gone: Report) -> str:
+    """Since when a page is gone, and why."""
+    return f"gone since run {gone['since']} ({gone['why']}), last captured by run {gone['last']}"
+
+
+def near_text(found: list[list[Report]]) -> str:
+    """Groups of pages that say nearly the same."""
+    groups = [
+        "\n".join([many(len(group), "page"), *(f"  {_page_line(page)}" for page in group)]) for group in found
+    ]
+    return "\n".join(groups) or "no near-duplicates"
+
+
+def search_text(found: list[Report]) -> str:
+    return "\n".join(f"{row['title'] or row['url']}\n  {row['url']}\n  {_marked(row)}" for row in found) or (
+        "nothing found"
+    )
+
+
+def _marked(row: Report) -> str:
+    """The snippet with its matches between stars."""
+    text, shown, end = row["snippet"], [], 0
+    for first, last in row["marks"]:
+        shown += [text[end:first], "**", text[first:last], "**"]
+        end = last
+    return "".join([*shown, text[end:]])
+
+
+def failed_text(found: list[Report]) -> str:
+    return "\n".join(f"{row['kind']}  {row['url']}  {row['reason']} (tries: {row['tries']})" for row in found) or (
+        "nothing failed"
+    )

@@ -1,0 +1,48 @@
+"""What is wrong with settings, in words.
+
+Always holds: a problem names the key and the reason; what stands where a secret may stand is never quoted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import reprlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import yaml
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 100
+
+# What stands at these keys may be a secret, rightly or by mistake: no error quotes it.
+_UNQUOTED = ("fetch.headers", "fetch.params", "fetch.auth", "proxy.urls")
+# An unknown alias, anchor or tag is quoted by the YAML reader; it may be a password that begins with * & or !.
+_QUOTED = re.compile(r"(?<=[\s(])(?!'<[a-z ]+>'|'.'|\".\")(['\"]).+\1")
+
+
+def explain(problem: Any, known: Iterable[str]) -> str:
+    """A problem that pydantic found; `known` are the keys that there are."""
+    key = ".".join(str(part) for part in problem["loc"] if part not in ("float", "literal['max']"))
+    if problem["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        return f"unknown key {key}{hint}"
+    message = problem["msg"].removeprefix("Value error, ")
+    if key.startswith(_UNQUOTED) or key in ("fetch", "proxy"):
+        return f"{key}: {message}"
+    return f"{key}: {message}, got {_SHORT.repr(problem['input'])}"
+
+
+def yaml_reason(error: yaml.YAMLError) -> str:
+    """The line and the problem, without what the reader quotes."""
+    mark = getattr(error, "problem_mark", None)
+    problem = _QUOTED.sub("...", getattr(error, "problem", None) or "unreadable")
+    return f"line {mark.line + 1}: {problem}" if mark else str(problem)
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be read as text."""
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"

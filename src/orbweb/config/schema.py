@@ -1,0 +1,132 @@
+"""All settings of a project: the parts together, checked, merged and listed.
+
+Owns which parts there are. Always holds: settings are plain enough to be stored as JSON, later layers win key by
+key, and what is wrong is refused with where it came from, the key and the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+from pydantic import Field, ValidationError, field_validator
+
+from orbweb import __version__
+from orbweb.config.choice import Policy, Resources, Scope, Sitemap, Urls
+from orbweb.config.manners import Fetch, Limits, ProxyList, Robots
+from orbweb.config.notation import read_pin
+from orbweb.config.problems import explain
+from orbweb.config.section import Section
+from orbweb.config.work import Cache, Content, Engine, Metrics, Outputs, Recrawl, Spool, Store
+from orbweb.errors import ConfigError
+
+Settings = dict[str, Any]
+
+
+class Config(Section):
+    """All settings of a project."""
+
+    user_agent: str = Field(f"orbweb/{__version__}", min_length=1, max_length=500)
+    """Sent with every request. Name a contact, e.g. `mybot/1.0 (+https://example.org/bot)`."""
+    profile: Literal["docs", "site", "github"] | None = None
+    """Settings that come with orbweb, below all others: the project keeps the name, not what it stands for."""
+    incremental: bool = True
+    """`crawl` resumes a paused run; false finishes it and starts a new one."""
+    resolve: tuple[str, ...] = ()
+    """HOST:PORT:ADDR[:PORT] pins, for tests and staging."""
+    fetch: Fetch = Fetch.model_construct()
+    proxy: ProxyList = ProxyList.model_construct()
+    limits: Limits = Limits.model_construct()
+    scope: Scope = Scope.model_construct()
+    policy: Policy = Policy.model_construct()
+    urls: Urls = Urls.model_construct()
+    robots: Robots = Robots.model_construct()
+    sitemap: Sitemap = Sitemap.model_construct()
+    resources: Resources = Resources.model_construct()
+    content: Content = Content.model_construct()
+    cache: Cache = Cache.model_construct()
+    recrawl: Recrawl = Recrawl.model_construct()
+    engine: Engine = Engine.model_construct()
+    store: Store = Store.model_construct()
+    outputs: Outputs = Outputs.model_construct()
+    metrics: Metrics = Metrics.model_construct()
+    spool: Spool = Spool.model_construct()
+
+    @field_validator("user_agent")
+    @classmethod
+    def _one_line(cls, agent: str) -> str:
+        if not (agent.isascii() and agent.isprintable()):
+            raise ValueError("must be one line of printable ASCII")
+        return agent
+
+    @field_validator("resolve")
+    @classmethod
+    def _pins(cls, pins: tuple[str, ...]) -> tuple[str, ...]:
+        for pin in pins:
+            read_pin(pin)
+        return pins
+
+
+def given(settings: Mapping[str, Any], *, source: str) -> Settings:
+    """The settings that were given, checked, as JSON can hold them."""
+    return build(settings, source=source).model_dump(mode="json", exclude_unset=True)
+
+
+def merge(*layers: Mapping[str, Any]) -> Settings:
+    """Later layers win, key by key."""
+    merged: Settings = {}
+    for layer in layers:
+        for key, value in layer.items():
+            below = merged.get(key)
+            nested = isinstance(below, dict) and isinstance(value, dict)
+            merged[key] = merge(below or {}, value) if nested else value
+    return merged
+
+
+def build(settings: Mapping[str, Any], *, source: str) -> Config:
+    """Check the settings; `source` is named in the error."""
+    try:
+        return Config.model_validate(dict(settings))
+    except ValidationError as error:
+        problems = "; ".join(explain(problem, (key for key, _, _ in keys())) for problem in error.errors())
+        raise ConfigError(f"{source}: {problems}") from None
+
+
+def keys(section: type[Section] = Config, prefix: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Every setting as (dotted key, meaning, default), for the reference."""
+    meanings = _meanings(section)
+    for name, field in section.model_fields.items():
+        default = field.get_default()
+        if isinstance(default, Section):
+            yield from keys(type(default), f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", meanings.get(name, ""), default
+
+
+@cache
+def _meanings(section: type[Section]) -> dict[str, str]:
+    """The text under each field. Read from the source, because only the reference needs it."""
+    body = cast("ast.ClassDef", ast.parse(inspect.getsource(section)).body[0]).body
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
+def values(section: Section, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every setting as (dotted key, value)."""
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield from values(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

@@ -1,0 +1,70 @@
+"""Where settings come from: a YAML file, a profile, the environment.
+
+Always holds: what is read is checked as it stands, and an error names the file, the profile or the variable.
+YAML is imported when there is something to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from orbweb.config.problems import reason, yaml_reason
+from orbweb.config.schema import Config, Settings, given, merge
+from orbweb.errors import ConfigError
+
+PROFILES = ("docs", "site", "github")
+
+
+def read_file(path: Path) -> Settings:
+    """The settings of a YAML file, checked as they stand and plain enough to be stored."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot read the configuration: {reason(error)}") from error
+    loaded = _read_yaml(text, source=str(path))
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"{path}: expected keys such as `limits:`, found {type(loaded).__name__}")
+    return given(loaded, source=str(path))
+
+
+def profile_text(name: str) -> str:
+    """A profile as it is shipped: YAML with comments."""
+    if name not in PROFILES:
+        raise ConfigError(f"profile: {name!r} is none; there are {', '.join(PROFILES)}")
+    return (files("orbweb") / "profiles" / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def read_profile(name: str | None) -> Settings:
+    """The settings that the profile stands for."""
+    if name is None:
+        return {}
+    source = f"profile {name}"
+    return given(_read_yaml(profile_text(name), source=source), source=source)
+
+
+def read_environment(environ: Mapping[str, str]) -> Settings:
+    """Settings from variables such as ORBWEB_LIMITS__RATE=5 or ORBWEB_USER_AGENT=probe/1."""
+    settings: Settings = {}
+    for name, text in sorted(environ.items()):
+        section, nested, key = name.removeprefix("ORBWEB_").lower().partition("__")
+        if not name.startswith("ORBWEB_") or not (nested or section in Config.model_fields):
+            continue
+        source = f"environment variable {name}"
+        value = _read_yaml(text, source=source)
+        settings = merge(settings, given({section: {key: value} if nested else value}, source=source))
+    return settings
+
+
+def _read_yaml(text: str, *, source: str) -> Any:
+    """Imported when there is something to read: most crawls have neither file nor variables."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{source}: not valid YAML: {yaml_reason(error)}") from None

@@ -1,0 +1,395 @@
+"""The way of a leased place to its outcome: past robots.txt, to a server and back, through a worker.
+
+Owns what is under way: requests, bodies that are read, places that are tried again later, and the tickets that
+name them. Where an earlier run captured the URL it is asked for conditionally, or not at all. Always holds: a
+place that is begun has its outcome some time, unless it is retracted; the lane of one that has is in `touched`.
+What an answer means is decided in `answers`; when places are leased and committed, in `leasing` and `engine`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from orbweb import politeness, traps, urls
+from orbweb.answers import BUSY, Again, Anew, Follow, Read, Reread, Settle, Wait, next_step, to_read
+from orbweb.books import Books
+from orbweb.digest import Job
+from orbweb.dispatch import Dispatcher
+from orbweb.errands import Errands
+from orbweb.errors import StoreError
+from orbweb.fetch import ANYTHING, PAGE, STYLE, Fetcher, Want
+from orbweb.gate import Ask, Gate, Known
+from orbweb.model import (
+    Capture,
+    Digest,
+    Failed,
+    Fetched,
+    Item,
+    Outcome,
+    Refused,
+    Resources,
+    Reuse,
+    Reused,
+    Role,
+)
+from orbweb.pool import Pool
+from orbweb.reuse import Shelf, confirmed, taken
+from orbweb.scopes import Scopes
+from orbweb.survey import Survey
+from orbweb.urls import UrlRules
+from orbweb.window import Slot, Window
+
+BACKLOG_BYTES = 16_000_000
+"""Ordinary bodies that may wait to be read: more keep nobody busier."""
+ORDINARY_BYTES = 1_000_000
+"""A larger body counts as one of this size: it takes its time, and must not keep others from being asked for."""
+WAIT_BASE_S = 1.0
+WAIT_CAP_S = 15.0
+SHOWN_WAIT_S = 1.0
+TAKEN_AT_ONCE = 32
+WANTED = {Resources.OFF: PAGE, Resources.CHECK: STYLE, Resources.STORE: ANYTHING}
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSettings:
+    """How often and how long a server is asked, and what of its answers is read."""
+
+    window_bytes: int
+    tries: int
+    backoff_s: float
+    backoff_cap_s: float
+    waits: int
+    longest_wait_s: float
+    url_rules: UrlRules
+    resources: Resources
+
+
+class Passage:
+    """What is under way in one crawl. The listener of its fetcher and its pool, and who sends its errands.
+
+    `fetching` counts requests, `digesting` has the size of each body that is read, by its ticket; `unfinished`
+    counts the places of each lane without an outcome.
+    """
+
+    def __init__(
+        self,
+        settings: PassageSettings,
+        *,
+        window: Window,
+        dispatcher: Dispatcher,
+        gate: Gate,
+        survey: Survey | None,
+        shelf: Shelf,
+        books: Books,
+        scopes: Scopes,
+        clock: Callable[[], int],
+        note: Callable[[str], None],
+        wake: Callable[[], None],
+    ) -> None:
+        self._settings = settings
+        self._window = window
+        self._dispatcher = dispatcher
+        self._gate = gate
+        self._shelf = shelf
+        self._clock = clock
+        self._note = note
+        self.wake = wake
+        self._loop = asyncio.get_running_loop()
+        self.touched: set[str] = set()
+        self.unfinished: Counter[str] = Counter()
+        self.fetching = 0
+        self.digesting: dict[int, int] = {}
+        self.fresh: deque[Slot] = deque()
+        self._slowed: set[str] = set()
+        self._next_ticket = 0
+        self._backlog = self._ordinary = 0
+        self.errands = Errands(
+            self,
+            gate=gate,
+            survey=survey,
+            books=books,
+            scopes=scopes,
+            dispatcher=dispatcher,
+            url_rules=settings.url_rules,
+        )
+
+    def attach(self, fetcher: Fetcher, pool: Pool) -> None:
+        """Fetcher and pool report to this passage, so they are made after it."""
+        self._fetcher = fetcher
+        self._pool = pool
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way that brings an outcome by itself."""
+        return not self.fetching and not self.digesting and not self.fresh
+
+    def has_backlog(self) -> bool:
+        """Whether so much waits to be read that nothing more should be asked for."""
+        return self._backlog >= self._settings.window_bytes or self._ordinary >= BACKLOG_BYTES
+
+    def waits(self, slot: Slot) -> bool:
+        """Whether the slot waits for leave to be sent."""
+        return slot.outcome is None and not slot.under_way and slot.ticket not in self.digesting
+
+    def begin(self, item: Item) -> None:
+        """Set out with a place that is leased."""
+        slot = Slot(item, self.ticket())
+        self._window.add(slot)
+        self.unfinished[item.lane] += 1
+        self._pass_gate(slot)
+
+    def ticket(self) -> int:
+        """A number no request has had."""
+        self._next_ticket += 1
+        return self._next_ticket
+
+    def send(self, ticket: int) -> None:
+        """Ask for what the ticket stands for: it is due."""
+        slot = self._window.get(ticket)
+        request = self.errands.request(ticket)
+        if slot is not None:
+            slot.under_way = True
+            request = slot.asked[-1], _wanted(slot, self._settings.resources)
+        if request is not None:
+            self.fetching += 1
+            self._fetcher.start(ticket, *request)
+
+    def retract(self, slot: Slot) -> None:
+        """Take the slot out of the window, and out of everything that would send it."""
+        if slot.timer is not None:
+            slot.timer.cancel()
+        if slot.outcome is None:
+            self.unfinished[slot.item.lane] -= 1
+        self._window.remove(slot)
+        self._dispatcher.discard(slot.ticket)
+
+    def cancel(self) -> None:
+        """Drop every request."""
+        self._fetcher.cancel_all()
+
+    # What fetcher and pool tell.
+
+    def sent(self, ticket: int) -> None:
+        """The request is about to leave."""
+        self._dispatcher.sent(ticket)
+
+    def answered(self, ticket: int, answer: Fetched | Failed) -> None:
+        """The fetcher is done with a ticket."""
+        self.fetching -= 1
+        left_at = self._dispatcher.done(ticket)
+        if isinstance(answer, Fetched):
+            self._heed(answer, left_at)
+        self.wake()
+        slot = self._window.get(ticket)
+        if slot is None:
+            self.errands.answered(ticket, answer)
+            return
+        slot.under_way = False
+        slot.fetched_at = self._clock()
+        self._advance(slot, answer)
+
+    def _heed(self, answer: Fetched, left_at: int) -> None:
+        """Slow down for a host that is busy and leave it alone as long as it asks; speed up when it is well."""
+        site = urls.site(answer.url)
+        if answer.status not in BUSY:
+            self._dispatcher.fine(site)
+            return
+        asked = politeness.retry_after(answer.retry_after, self._clock() / politeness.SECOND) or 0.0
+        wait = min(asked, self._settings.longest_wait_s)
+        longer = self._dispatcher.busy(site, left_at, round(wait * politeness.SECOND))
+        if site not in self._slowed and wait < SHOWN_WAIT_S:
+            self._note(f"{site} answers {answer.status}: it is asked half as often, until it answers well again")
+        self._slowed.add(site)
+        if longer and wait >= SHOWN_WAIT_S:
+            cut = f", cut to {wait:g} s (fetch.max_retry_after_s)" if wait < asked else ""
+            self._note(f"{site} answers {answer.status} and asks for a pause of {asked:.6g} s (Retry-After){cut}")
+
+    def digested(self, ticket: int, digest: Digest | Failed) -> None:
+        """The pool is done with a page."""
+        size = self.digesting.pop(ticket)
+        self._backlog -= size
+        self._ordinary -= min(size, ORDINARY_BYTES)
+        self.wake()
+        slot = self._window.get(ticket)
+        if slot is None:
+            return
+        if isinstance(digest, Failed):
+            proxy = slot.answer.proxy if slot.answer is not None else None
+            self._finish(slot, Settle(replace(digest, proxy=proxy)))
+        elif slot.answer is not None:
+            self._finish(slot, Settle(slot.answer), digest)
+
+    # The life of a slot.
+
+    def _advance(self, slot: Slot, answer: Fetched | Failed) -> None:
+        slot.tries += 1
+        step = next_step(
+            answer,
+            key=slot.item.key,
+            asked=slot.asked,
+            tries_left=self._settings.tries - slot.tries,
+            waits_left=self._settings.waits - slot.waits,
+            rules=self._settings.url_rules,
+            resources=self._settings.resources,
+            capture=_asked_about(slot),
+        )
+        match step:
+            case Again():
+                self._try_later(slot, slot.tries, self._settings.backoff_s, self._settings.backoff_cap_s)
+            case Wait():
+                slot.tries -= 1
+                slot.waits += 1
+                self._try_later(slot, slot.waits, WAIT_BASE_S, WAIT_CAP_S)
+            case Follow(url):
+                slot.asked = (*slot.asked, url)
+                slot.tries = 0
+                self._pass_gate(slot)
+            case Read(body, is_page) if isinstance(answer, Fetched):
+                self._digest(slot, answer, body, is_page=is_page)
+            case Reread(capture) if isinstance(answer, Fetched):
+                self._reread(slot, confirmed(answer, capture), capture, Reuse.NOT_MODIFIED)
+            case Anew():
+                self._ask_anew(slot)
+            case Settle():
+                self._finish(slot, step)
+
+    def _digest(self, slot: Slot, answer: Fetched, body: bytes, *, is_page: bool) -> None:
+        slot.answer = answer
+        slot.is_page = is_page
+        self.digesting[slot.ticket] = len(body)
+        self._backlog += len(body)
+        self._ordinary += min(len(body), ORDINARY_BYTES)
+        self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags))
+
+    def _try_later(self, slot: Slot, times: int, base_s: float, cap_s: float) -> None:
+        delay = politeness.backoff(times, base_s=base_s, cap_s=cap_s, jitter=random.random())  # noqa: S311
+        slot.timer = self._loop.call_later(delay, self._queue, slot)
+
+    def _queue(self, slot: Slot) -> None:
+        slot.timer = None
+        self._dispatcher.add(slot.ticket, urls.site(slot.asked[-1]), slot.place)
+        self.wake()
+
+    # What earlier runs captured.
+
+    def _ask(self, slot: Slot) -> None:
+        """Queue the slot, unless an earlier run has captured it so lately that nothing has to be asked."""
+        if not slot.looked:
+            slot.looked = True
+            slot.offer = self._shelf.offer(slot.item.key)
+            if slot.offer is not None and slot.offer.is_fresh:
+                slot.under_way = True
+                self.fresh.append(slot)
+                return
+        self._queue(slot)
+
+    def take_fresh(self) -> None:
+        """Take some of what is fresh; the rest has its turn when sockets and signals had theirs."""
+        for _ in range(min(TAKEN_AT_ONCE, len(self.fresh))):
+            slot = self.fresh.popleft()
+            if slot.offer is not None and self._window.get(slot.ticket) is slot:
+                capture = slot.offer.capture
+                slot.under_way, slot.fetched_at = False, capture.fetched_at
+                self._reread(slot, taken(capture), capture, Reuse.CACHED)
+
+    def _reread(self, slot: Slot, answer: Fetched, capture: Capture, how: Reuse) -> None:
+        """Settle the slot with what was read out of the captured body; where rules have changed, read it again."""
+        slot.reuse = how
+        known = answer.robots_tags == capture.robots_tags
+        try:
+            digest = self._shelf.captures.digest(capture) if known else None
+        except StoreError as error:
+            self._give_up(slot, error)
+            return
+        if capture.role is Role.ALTERNATE and traps.needs_sketch(answer.url):
+            digest = None
+        if digest is None and capture.body_sha256 is not None:
+            self._reread_body(slot, answer, capture)
+        elif known:
+            slot.is_page = capture.role is not Role.NONE
+            self._finish(slot, Settle(answer), digest)
+        else:
+            self._ask_anew(slot)
+
+    def _reread_body(self, slot: Slot, answer: Fetched, capture: Capture) -> None:
+        try:
+            body = self._shelf.captures.body(capture) or b""
+        except StoreError as error:
+            self._give_up(slot, error)
+            return
+        step = to_read(answer, body, self._settings.resources)
+        if isinstance(step, Read):
+            self._digest(slot, answer, body, is_page=step.is_page)
+        else:
+            self._finish(slot, step)
+
+    def _give_up(self, slot: Slot, error: StoreError) -> None:
+        self._note(f"{slot.item.url} is fetched again: {error}; `orbweb doctor` tells more")
+        self._ask_anew(slot)
+
+    def read_after_all(self, slot: Slot, outcome: Outcome) -> None:
+        """The place keeps its turn until its body is read."""
+        self._window.release(slot)
+        self.unfinished[slot.item.lane] += 1
+        if isinstance(outcome.answer, Fetched) and slot.offer is not None:
+            self._reread_body(slot, outcome.answer, slot.offer.capture)
+
+    def _ask_anew(self, slot: Slot) -> None:
+        """The capture is of no use after all: ask as if there were none."""
+        slot.offer = slot.reuse = None
+        slot.tries = 0
+        self._queue(slot)
+
+    # robots.txt, asked for before the first page of an origin.
+
+    def _pass_gate(self, slot: Slot) -> None:
+        """Let the slot through, settle it as refused, or let it wait for the rules of its origin."""
+        verdict = self._gate.judge(slot.ticket, slot.asked[-1])
+        if isinstance(verdict, Refused):
+            slot.fetched_at = self._clock()
+            self._finish(slot, Settle(verdict))
+        elif isinstance(verdict, Ask):
+            self.errands.act(verdict)
+        elif verdict:
+            self._ask(slot)
+
+    def rules_known(self, known: Known) -> None:
+        """The places that waited for the rules of an origin are judged, or fail with its server."""
+        for slot in filter(None, map(self._window.get, known.waiting)):
+            if known.failed is None:
+                self._pass_gate(slot)
+            else:
+                slot.tries, slot.fetched_at = known.tries, self._clock()
+                self._finish(slot, Settle(known.failed))
+
+    def _finish(self, slot: Slot, step: Settle, digest: Digest | None = None) -> None:
+        answer = step.answer
+        if isinstance(answer, Fetched) and answer.body is not None:
+            answer = answer._replace(body=None)
+        slot.answer = None
+        reused = Reused(slot.reuse, slot.offer.capture.run_id) if slot.reuse and slot.offer else None
+        slot.outcome = Outcome(
+            max(slot.tries + slot.waits, 1), slot.fetched_at, answer, digest, slot.is_page, step.redirect, reused
+        )
+        self._window.hold(slot)
+        self.unfinished[slot.item.lane] -= 1
+        self.touched.add(slot.item.lane)
+
+
+def _asked_about(slot: Slot) -> Capture | None:
+    """The capture that a request for the slot names as known: validators are for the very URL that gave them."""
+    offer = slot.offer
+    return (
+        offer.capture if offer is not None and offer.validators and offer.capture.url == slot.asked[-1] else None
+    )
+
+
+def _wanted(slot: Slot, resources: Resources) -> Want:
+    want = WANTED[resources]
+    if slot.offer is None or _asked_about(slot) is None:
+        return want
+    return want._replace(unless=slot.offer.validators)

@@ -1,0 +1,139 @@
+"""A workspace: one directory that holds everything, and what can be asked of it.
+
+Every verb that reads or changes a project without crawling is here; crawling is in `app`. This file has those that
+change something, `reports` those that ask, `directory` what both stand on. Always holds: what is kept of a project
+is changed only while no crawl works on it; a running crawl is told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orbweb import patterns
+from orbweb.control import Command
+from orbweb.errors import NothingToDo, StoreError, UsageError
+from orbweb.lifecycle import RunState
+from orbweb.model import Digest, PackedDocument
+from orbweb.store import runs
+from orbweb.store.lock import OwnerLock
+from orbweb.store.reports import Report
+from orbweb.store.runs import Run
+from orbweb.urls import DEFAULT_RULES
+from orbweb.workspace.directory import upgrade_database
+from orbweb.workspace.reports import Reports
+
+if TYPE_CHECKING:
+    from orbweb.store.repair import Treatment
+
+STOP_WAIT_S = 30.0
+
+
+def now_us() -> int:
+    """UTC microseconds."""
+    return time.time_ns() // 1000
+
+
+class Workspace(Reports):
+    """An open workspace, with every verb that does not crawl."""
+
+    def tell(self, project: str, command: Command) -> None:
+        """Pass a command to the running crawl."""
+        runs.project(self.db, project)
+        if self.owner(project) is None:
+            raise NothingToDo(f"no crawl of project {project!r} is running")
+        self.control(project).write(command)
+
+    def stop(self, project: str) -> bool:
+        """Stop the running crawl; whether it has ended."""
+        self.tell(project, Command.STOP)
+        return self._gone(project)
+
+    def _gone(self, project: str) -> bool:
+        deadline = time.monotonic() + STOP_WAIT_S
+        while self.owner(project) is not None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def finish(self, project: str) -> Report:
+        """Complete the run by hand, stopping its crawl first if one is running."""
+        if self.owner(project) is not None:
+            self.tell(project, Command.FINISH)
+            if not self._gone(project):
+                raise StoreError(f"the crawl of project {project!r} did not end within {STOP_WAIT_S:.0f} s")
+        with self._owned(project) as run:
+            if run.state is RunState.PAUSED:
+                runs.finish(self.db, run, "finished by hand", now_us())
+        return self.status(project)
+
+    def clear_queue(self, project: str) -> int:
+        """Give up what is queued; the run is completed by that. How many URLs."""
+        with self._owned(project) as run:
+            if run.state is not RunState.PAUSED:
+                raise NothingToDo(f"project {project!r} has no queued URLs to clear")
+            return runs.finish(self.db, run, "queue cleared by hand", now_us())
+
+    def release(self, project: str, pattern: str) -> int:
+        """Queue the parked URLs of the family with this pattern, or those in which it is found; how many."""
+        finds = patterns.finder("--release", pattern)
+        with self._owned(project) as run:
+            chosen = [
+                (number, rule.partition(": ")[2])
+                for number, url, rule in runs.trapped(self.db, run.id)
+                if rule.partition(": ")[2] == pattern or finds(url)
+            ]
+            if not chosen:
+                raise NothingToDo(f"project {project!r} has no parked URLs that match {pattern!r}")
+            runs.release(
+                self.db, run, [number for number, _ in chosen], {family for _, family in chosen}, now_us()
+            )
+        return len(chosen)
+
+    @contextmanager
+    def _owned(self, project: str) -> Iterator[Run]:
+        """The project's latest run, settled, while no crawl works on it."""
+        found = runs.project(self.db, project)
+        with self.own(project):
+            runs.settle_crashed(self.db, found.id, now_us())
+            yield runs.run_of(self.db, found, None)
+
+    @classmethod
+    def doctor(
+        cls, path: Path, *, mend: bool = False, beyond: Callable[[Treatment], Treatment] = lambda done: done
+    ) -> Report:
+        """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair.
+
+        `beyond` looks after what database and bodies know nothing of, while everything is owned.
+        """
+        from orbweb.store import db, doctor, repair, upgrade
+
+        if not (path / doctor.DATABASE).exists():
+            raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
+        if upgrade.is_older(path / doctor.DATABASE, db.today()):
+            upgrade_database(path / doctor.DATABASE, None)
+        with ExitStack() as owned:
+            for name in doctor.project_names(path):
+                owned.enter_context(OwnerLock(path / "locks", name))
+            done = repair.repair(path, _read_again, now_us()) if mend else repair.looked_at(doctor.examine(path))
+            done = beyond(done)
+        return {
+            "workspace": str(path),
+            "healthy": not done.left,
+            "damages": [damage.report() for damage in done.damages],
+            "left": [damage.report() for damage in done.left],
+            "requeued": done.requeued,
+            "quarantine": str(done.quarantine) if done.quarantine else None,
+        }
+
+
+def _read_again(url: str, content_type: str | None, body: bytes) -> PackedDocument | None:
+    """The document of a stored page; None if it cannot be read any more."""
+    from orbweb.digest import Digester, DigestSettings, Job
+
+    digest = Digester(DigestSettings(DEFAULT_RULES, "")).digest(Job(0, url, content_type, body))
+    return digest.document if isinstance(digest, Digest) else None
