@@ -347,6 +347,15 @@ def test_the_content_of_a_page_is_whole(name: str, stated: str, body: str) -> No
     assert document.markdown == f"# Lamps\n\n{MARKDOWN}"
 
 
+@pytest.mark.parametrize("between", ["", "<div>" * 150])
+def test_a_title_that_is_around_the_content_stays_there(between: str) -> None:
+    said = (
+        f'<h1 id="firstHeading">Lamps{between}<div id="mw-content-text" class="mw-parser-output">{BODY}</div></h1>'
+    )
+    document = extract(f"<body>{said}", "https://example.org/wiki/Lamps")
+    assert document.markdown == MARKDOWN
+
+
 def test_a_title_that_the_content_has_is_not_put_before_it() -> None:
     heading = '<h1 id="firstHeading">Lamps</h1>'
     said = '<div id="mw-content-text"><div class="mw-parser-output"><h1>Lamps</h1>'

@@ -707,9 +707,9 @@ def _within(part: Element, joined: Element) -> bool:
 
 def _put_title(body: Element, element: Element, selector: str) -> None:
     title = body.select_one(selector)
-    if title is None:
+    if title is None or title == element or title in element.ancestors:
         return
-    if _within(title, element):
+    if element in title.ancestors:
         if title.tag not in _HEADINGS:
             title.wrap(Element("h1"))
         return
