@@ -161,7 +161,8 @@ NAV = '<ul><li><a href="a">NAV</a></li><li><a href="b">NAV</a></li></ul>'
         (
             "documentation.js",
             "",
-            f'<div id="split-left">{NAV}</div><div id="split-right"><section>{PAGE}</section></div>',
+            f'</head><body class="documentation"><div id="split-left">{NAV}</div>'
+            f'<div id="split-right">{PAGE}</div>',
         ),
         (
             "dokka",
@@ -255,7 +256,7 @@ NAV = '<ul><li><a href="a">NAV</a></li><li><a href="b">NAV</a></li></ul>'
             "docco",
             "",
             f'<div id="container"><ul class="sections"><li><div class="annotation">'
-            f'<h1>Lamps</h1></div></li><li><div class="annotation"><div class="sswrap">NAV</div>'
+            f'<h1>Lamps</h1></div></li><li><div class="annotation"><div class="sswrap"><a class="ss">NAV</a></div>'
             f'</div><div class="content">{BODY}</div></li></ul></div>',
         ),
         (
@@ -300,7 +301,8 @@ NAV = '<ul><li><a href="a">NAV</a></li><li><a href="b">NAV</a></li></ul>'
             "",
             f'<div id="top"><div id="titlearea">NAV</div><div class="tabs">{NAV}</div></div><div class="header">'
             '<div class="summary">NAV</div><div class="headertitle"><div class="title">Lamps'
-            f'<div class="ingroups">NAV</div></div></div></div>{BODY}<address class="footer">NAV</address>',
+            f'<div class="ingroups">NAV</div></div></div></div>'
+            f'{BODY}<div class="memproto"></div><address class="footer">NAV</address>',
         ),
         (
             "valadoc",

@@ -228,7 +228,7 @@ TABLE = (
     ),
     Generator(
         "doxygen",
-        ("doxygen", ".memproto", ".memberdecls", ".headertitle"),
+        ("doxygen", ".memproto", ".memberdecls"),
         main=("#doc-content", "body"),
         title=".headertitle .title",
         drop="#top, #nav-path, .navpath, #titlearea, #main-nav, #side-nav, #MSearchSelectWindow, "
@@ -344,7 +344,7 @@ TABLE = (
         drop=".href-link, .signature-attributes",
     ),
     Generator("esdoc", (".layout-container",), main=(".content[data-ice=content]",), drop="span[data-ice=source]"),
-    Generator("documentation.js", ("#split-right",), main=("#split-left ~ #split-right",)),
+    Generator("documentation.js", ("#split-right",), main=(".documentation #split-right",)),
     Generator(
         "dokka",
         (".main-content",),
@@ -462,7 +462,7 @@ TABLE = (
     Generator("codox", (".namespace-docs", ".namespace-index"), main=("#content",), drop=".src-link"),
     Generator(
         "docco",
-        ("ul.sections",),
+        ("a.ss", "a.pilcrow"),
         parts="ul.sections > li > .annotation, ul.sections > li > .content",
         drop=".sswrap, .pilwrap",
     ),
