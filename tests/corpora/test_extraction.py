@@ -80,7 +80,8 @@ def test_documentation_keeps_all_of_its_content_and_nothing_of_its_navigation(kn
 
 def disguised(html: str) -> str:
     """The page with other names in the place of those that generators are known by."""
-    names = {mark[1:] for generator in TABLE for mark in generator.marks if mark[0] in ".#"}
+    marks = (re.split("[.#]", mark) for generator in TABLE for mark in generator.marks)
+    names = {mark[1] for mark in marks if len(mark) == 2}
     html = re.sub(r"<meta[^>]*generator[^>]*>", "", html, flags=re.IGNORECASE)
     return re.sub(
         r"(?<=\s)((?:class|id)=[\"'])([^\"']*)",

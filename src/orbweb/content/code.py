@@ -20,6 +20,7 @@ _NUMBERS = frozenset(
         *("linenos", "lineno", "linenodiv", "linenumbers", "linenumber", "line-number", "line-numbers-rows"),
         *("line-numbers-wrapper", "source-line-no", "sourceLineNo", "src-line-numbers", "rouge-gutter", "lnt"),
         *("hljs-ln-numbers", "blob-num", "LineNr", "CodeMirror-linenumber", "CodeMirror-gutter-wrapper"),
+        *("py-lineno", "ltx_tag_listingline", "ltx_listing_data"),
         *(
             "gutter-line",
             "cm-gutters",
@@ -37,7 +38,9 @@ _INSIDE = frozenset(
 )
 """Classes that mean line numbers or buttons inside a listing only."""
 _EDITORS = frozenset(("CodeMirror-code", "cm-content", "view-lines", "ace_text-layer"))
-_LISTINGS = _EDITORS | {"fragment", "js-file-line-container"}
+_SPACED = frozenset(("RktBlk", "ltx_lstlisting"))
+"""Listings that are no preformatted text, so that they write a blank as one that does not break."""
+_LISTINGS = _EDITORS | _SPACED | {"fragment", "js-file-line-container"}
 _LINES = frozenset(
     (
         *("line", "token-line", "code-line", "CodeMirror-line", "view-line", "cm-line", "ace_line", "ec-line"),
@@ -62,9 +65,10 @@ _MARKS_CODE = frozenset(
 )
 
 _ATTRIBUTES = ("data-lang", "data-language", "syntax", "data-enlighter-language", "data-code-language", "lang")
-_named = re.compile(r"(?:brush|lang)\s*:\s*([\w+#.-]+)", re.IGNORECASE).search
+_named = re.compile(r"(?:(?:brush|lang)\s*:\s*|\bhighlight hl-)([\w+#.-]+)", re.IGNORECASE).search
 _prefixed = re.compile(
-    r"(?:(?:language|lang|highlight-source|highlight-text|highlight|src|mw-highlight-lang|syntax|brush|user)[-_]|sh_)"
+    r"(?:(?:language|lang|highlight-source|highlight-text|highlight|src|mw-highlight-lang|ltx_lst_language|"
+    r"syntax|brush|user)[-_]|sh_)"
     r"(.+)",
     re.IGNORECASE,
 ).fullmatch
@@ -75,13 +79,16 @@ _locale = re.compile(r"[a-z]{2}(?:[-_][a-z]{2,4})?").fullmatch
 def shape(root: Element, classes: Set[str], tags: Set[str]) -> None:
     """Bring every code block below `root` into its plain form. `classes` and rare `tags`: what occurs below it."""
     if numbers := _selector(_NUMBERS & classes):
-        root.remove(numbers)
+        _numbers(root, numbers)
     if not tags.isdisjoint(_BUTTONS):
         for button in list(root.iter_elements(_BUTTONS)):
             _button(button)
     if listings := _selector(_LISTINGS & classes):
         for listing in root.select(listings):
             _as_pre(listing)
+    if spaced := _selector(_SPACED & classes):
+        for listing in root.select(spaced):
+            _space(listing)
     if not tags.isdisjoint(_UNUSUAL):
         _unusual(root)
     lines, inside = _selector(_LINES & classes), _selector(_INSIDE & classes)
@@ -104,6 +111,15 @@ def _selector(names: Set[str]) -> str:
     return ", ".join(sorted(f".{name}" for name in names))
 
 
+def _numbers(root: Element, selector: str) -> None:
+    """Take out line numbers. A block that says that it has some is none of them."""
+    for pre in root.select(f"pre:is({selector})"):
+        if not _is_number(pre.text):
+            names = (pre.attr("class") or "").split()
+            pre.attrs["class"] = " ".join(name for name in names if name not in _NUMBERS)
+    root.remove(selector)
+
+
 def _button(button: Element) -> None:
     """Buttons that copy a listing say so."""
     said = (button.attr(name) for name in ("class", "aria-label", "title", "data-clipboard-target"))
@@ -116,17 +132,32 @@ def _as_pre(listing: Element) -> None:
         listing.tag = "pre"
 
 
+def _space(listing: Element) -> None:
+    for space in listing.iter_elements("span"):
+        text = space.text
+        if text and not text.strip():
+            space.set_text(text.replace("\xa0", " "))
+
+
 def _unusual(root: Element) -> None:
     """Old and rare ways to write a code block: `<xmp>`, a form field, inline code broken into lines."""
     for found in list(root.iter_elements(("xmp", "listing", "textarea", "tt"))):
         if found.tag == "tt":
-            found.tag = "code"
+            _teletype(found)
         elif found.tag != "textarea" or "\n" in found.text.strip():
             found.tag = "pre"
     broken = {line_break.parent for line_break in root.iter_elements("br")}
     for code in broken:
         if isinstance(code, Element) and code.tag in ("code", "samp"):
             _break_out(code)
+
+
+def _teletype(found: Element) -> None:
+    """Inline code, or nothing but a wide blank."""
+    text = found.text
+    found.tag = "code" if text.strip() else "span"
+    if text.isspace():
+        found.set_text(" ")
 
 
 def _break_out(code: Element) -> None:

@@ -23,6 +23,7 @@ LEAST = 40
 MAX_DEPTH = 100
 """Elements around a part among which another part is looked for."""
 
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _FRAME = ("div", "body", "main", "article", "section", "table")
 
 
@@ -30,9 +31,10 @@ _FRAME = ("div", "body", "main", "article", "section", "table")
 class Generator:
     """How one program writes pages.
 
-    `marks` are `.class`, `#id`, or the beginning of what `<meta name=generator>` says; one is enough. The content
-    is the first of `main` that is there, or all `parts` in document order; `title` is put before it where it lies
-    outside, and `drop` is taken out of it.
+    `marks` are `.class` on what frames a page, `tag.class`, `#id`, or the beginning of what a
+    `<meta name=generator>` says; one is enough. The content is the first of `main` that is there, or all `parts`
+    in document order; `drop` is taken out of it, and `title` is put before it where it lies outside, and made a
+    heading where it is none.
     """
 
     name: str
@@ -128,7 +130,7 @@ TABLE = (
     ),
     Generator(
         "mkdocs-material",
-        (".md-content", "mkdocs", "zensical"),
+        (".md-content", "mkdocs", "zensical", "#mkdocs_search_modal", "#mkdocs_keyboard_modal"),
         main=("article.md-content__inner", ".md-content article", ".md-content", "[role=main]"),
         drop=".md-content__button, .md-source-file, .md-source-date, .md-feedback, .md-tags, form.md-feedback",
     ),
@@ -143,6 +145,7 @@ TABLE = (
             ".bodywrapper",
             ".sphinxsidebarwrapper",
             ".wy-nav-content",
+            "#documentation_options",
             "sphinx",
         ),
         main=(
@@ -154,10 +157,12 @@ TABLE = (
             "div.body[role=main]",
             "div.body",
             "[role=main]",
+            ":has(> .section > h1 > .headerlink)",
+            ":has(> h1 + .highlight)",
         ),
         drop=".rst-footer-buttons, .wy-breadcrumbs, .prev-next-area, .bd-header-article, .prev-next-footer, "
         ".wy-breadcrumbs-aside, .rst-versions, #jb-print-toc, .related-pages, .content-icon-container, "
-        ".breadcrumbs",
+        ".breadcrumbs, a:has(> .viewcode-link), .viewcode-back",
     ),
     Generator(
         "mdbook",
@@ -171,21 +176,35 @@ TABLE = (
         main=("#main-content", "main .content", "#main", "main"),
         drop="#toggle-all-docs, #copy-path, rustdoc-search, rustdoc-toolbar, .rustdoc-breadcrumbs, "
         "a.anchor, a.doc-anchor, "
-        ".out-of-band, #render-detail, .tooltip",
+        ".out-of-band, #render-detail, .tooltip, summary.hideme",
     ),
     Generator(
         "javadoc",
-        ("javadoc", ".aboutLanguage", ".legalCopy", ".classUseContainer", ".class-declaration-page"),
+        (
+            "javadoc",
+            ".aboutLanguage",
+            "p.legalCopy",
+            "ul.subNavList",
+            "li.navBarCell1Rev",
+            ".classUseContainer",
+            ".class-declaration-page",
+        ),
         main=("main", "body"),
         drop=".topNav, .bottomNav, .subNav, .fixedNav, .navPadding, .legalCopy, .skipNav, .skip-nav, .sub-nav, "
-        "header[role=banner], nav, footer",
+        ".tabEnd, header[role=banner], nav, footer",
     ),
-    Generator("gtk-doc", ("gtk-doc",), main=("body",), drop="table.navigation, .navigation, .footer, .shortcuts"),
+    Generator(
+        "gtk-doc",
+        ("gtk-doc", "libxml2 devhelp"),
+        main=("body",),
+        drop="table.navigation, .navigation, .footer, .shortcuts",
+    ),
     Generator(
         "docbook",
         ("docbook", ".navheader", ".navfooter", ".NAVHEADER", ".NAVFOOTER", ".docnav"),
         main=("#docContent", ":has(> .navfooter)", ":has(> .NAVFOOTER)", ":has(> .navheader)", "body"),
-        drop=".navheader, .navfooter, .NAVHEADER, .NAVFOOTER, .docnav, table.nav, #docComments",
+        drop=".navheader, .navfooter, .NAVHEADER, .NAVFOOTER, .docnav, table.nav, "
+        "#docComments, table:has(+ hr + .spirit-nav), hr:has(+ .spirit-nav), .spirit-nav",
     ),
     Generator(
         "antora",
@@ -201,14 +220,20 @@ TABLE = (
         drop="#footer, #toc",
     ),
     Generator("asciidoc", ("asciidoc",), main=("body",), drop="#footer, #toc"),
-    Generator("gi-docgen", ("gi-docgen",), main=("#main", "section.content"), drop=".anchor, footer, #search"),
+    Generator(
+        "gi-docgen",
+        ("gi-docgen", "#body-wrapper", "#btn-to-top"),
+        main=("#body-wrapper > #main.content",),
+        drop=".anchor, .srclink, .source-link",
+    ),
     Generator(
         "doxygen",
-        ("doxygen",),
+        ("doxygen", ".memproto", ".memberdecls"),
         main=("#doc-content", "body"),
+        title=".headertitle .title",
         drop="#top, #nav-path, .navpath, #titlearea, #main-nav, #side-nav, #MSearchSelectWindow, "
         "#MSearchResultsWindow, "
-        ".footer, address.footer, #nav-sync, .ttc, .header .summary, .permalink",
+        ".footer, address.footer, #nav-sync, .ingroups, .ttc, .header .summary, .permalink",
     ),
     Generator(
         "vitepress",
@@ -280,6 +305,12 @@ TABLE = (
         drop="footer, .pagination-links, mobile-starlight-toc, .sl-anchor-link, starlight-toc, .copy",
     ),
     Generator(
+        "fumadocs",
+        ("#nd-page",),
+        parts="#nd-page h1, #nd-page > p, #nd-page > article > p, #nd-page .prose",
+    ),
+    Generator("rspress", (".rspress-doc",), main=(".rspress-doc",), drop=".header-anchor"),
+    Generator(
         "nextra",
         (".nextra-content", ".nextra-body", ".nextra-toc"),
         main=("article main", "main article", "main", "article"),
@@ -303,12 +334,157 @@ TABLE = (
         main=(".col-content",),
         drop=".tsd-breadcrumb, .tsd-navigation, .tsd-anchor-icon, .tsd-generator, .col-menu",
     ),
-    Generator("haddock", ("#package-header",), main=("#content",), drop="#synopsis, .selflink, .link"),
+    Generator(
+        "jsdoc",
+        ("h1.page-title", "header.page-title"),
+        main=(
+            "div#main:has(> .page-title ~ section > article)",
+            "#main-content-wrapper > .content:has(> .page-title)",
+        ),
+        drop=".href-link, .signature-attributes",
+    ),
+    Generator("esdoc", (".layout-container",), main=(".content[data-ice=content]",), drop="span[data-ice=source]"),
+    Generator("documentation.js", ("#split-right",), main=(".documentation #split-right",)),
+    Generator(
+        "dokka",
+        (".main-content",),
+        main=("#main > .main-content[pageids]",),
+        drop=".breadcrumbs, .tabs-section, .filter-section, .top-right-position, .anchor-wrapper, "
+        ".copy-popup-wrapper, .anchor-icon, .floating-right",
+    ),
+    Generator(
+        "dartdoc",
+        ("made with love by dartdoc", "#dartdoc-main-content", "#dartdoc-sidebar-left"),
+        main=("#dartdoc-main-content", "main > .main-content"),
+        drop=".anchor-link, .hash-link",
+    ),
+    Generator(
+        "jazzy",
+        ("a.dashAnchor", ".task-group-section"),
+        main=("article.main-content", ".article-wrapper > article"),
+        drop="#footer, .footer, #breadcrumbs, .slightly-smaller, .language > .aside-title",
+    ),
+    Generator(
+        "documenter",
+        ("#documenter-page",),
+        main=("#documenter-page",),
+        drop=".docs-heading-anchor-permalink, .docs-sourcelink, .docstring-article-toggle-button",
+    ),
+    Generator(
+        "naturaldocs",
+        (".CTopic",),
+        main=("#Content", "body"),
+        drop="#Menu, #Footer, .CToolTip, #MSearchResultsWindow",
+    ),
+    Generator(
+        "epydoc",
+        ("h1.epydoc",),
+        main=("body",),
+        drop=".navbar, .breadcrumbs, .options, .codelink, td.footer",
+    ),
+    Generator(
+        "doctum",
+        ("#api-tree",),
+        main=("#right-column > #page-content",),
+        drop=".namespace-breadcrumbs, .location",
+    ),
+    Generator("apigen", ("#rightInner",), main=("#rightInner > #content",), drop=".anchor"),
+    Generator("pandoc", ("pandoc",), main=("body:has(> #title-block-header)",), drop="#TOC"),
+    Generator("ford", ("#tipue_search_input",), main=("#text",), title=".container > .row > h1"),
+    Generator("valadoc", (".site_content",), main=(".site_body > .site_content",), drop=".main_hr"),
+    Generator(
+        "crystal",
+        ("crystal docs",),
+        main=(".main-content",),
+        drop=".anchor, .method-permalink, .view-source, .tooltip > span",
+    ),
+    Generator(
+        "rdoc",
+        ("#project-navigation", "#class-metadata", "#validator-badges", "#home-metadata"),
+        main=("#top > main", "#metadata + #documentation"),
+        drop=".method-click-advice, .method-controls, [id^=label-] > span:has(> a)",
+    ),
+    Generator(
+        "yard",
+        (".nav_wrap", "#search_frame"),
+        main=(".nav_wrap + #main > #content", "#search_frame ~ #content"),
+        drop=".summary_toggle, .inheritanceTree, .showSource, .toggleSource, .toggleDefines, .source_code .lines",
+    ),
+    Generator(
+        "odoc",
+        ("odoc", ".odoc"),
+        main=("body",),
+        drop="nav, .odoc-nav, .odoc-toc, .odoc-tocs, .odoc-search, .anchor, .source_link",
+    ),
+    Generator(
+        "ocamldoc",
+        (".info-desc", ".indextable"),
+        main=("body:has(> .navbar + h1)",),
+        drop=".navbar",
+    ),
+    Generator(
+        "ldoc",
+        ("#product_logo", "#product_description"),
+        main=("#main > #content",),
+    ),
+    Generator(
+        "scribble",
+        (".tocset", ".maincolumn"),
+        main=(".maincolumn > .main",),
+        drop=".navsettop, .navsetbottom",
+    ),
+    Generator(
+        "gapdoc",
+        ("gapdoc2html",),
+        main=("body",),
+        drop=".ChapSects, .chlinktop, .chlinkbot, .chlinkprevnexttop, .chlinkprevnextbot, #mathjaxlink, .foot",
+    ),
+    Generator(
+        "nimdoc",
+        ("#documentId",),
+        main=("#documentId #content", "#documentId > .container"),
+        title="#documentId h1.title",
+        drop=".three.columns, .link-seesrc, .footer",
+    ),
+    Generator(
+        "scaladoc",
+        ("#mbrsel", "#content-scroll-container"),
+        main=("#content-container > #content", "body"),
+        drop="#mbrsel, #definition > a, .big-circle, .permalink, .morelinks, #inheritedMembers, #groupedMembers, "
+        "#tooltip, #footer",
+    ),
+    Generator(
+        "scaladoc",
+        ("#scaladoc-searchBar", ".documentableList"),
+        main=("main > #content", "#main #content"),
+        drop=".documentableFilter, .documentableAnchor, .breadcrumbs",
+    ),
+    Generator("codox", (".namespace-docs", ".namespace-index"), main=("#content",), drop=".src-link"),
+    Generator(
+        "docco",
+        ("a.ss", "a.pilcrow"),
+        parts="ul.sections > li > .annotation, ul.sections > li > .content",
+        drop=".sswrap, .pilwrap",
+    ),
+    Generator(
+        "qdoc",
+        ("#qtdocheader", ".alignedsummary"),
+        main=(".mainContent", ":has(> h1.title)"),
+        drop=".sidebar, .naviNextPrevious",
+    ),
+    Generator(
+        "haddock",
+        ("#package-header",),
+        main=("#content",),
+        title="#module-header > .caption",
+        drop="#synopsis, .selflink, .link",
+    ),
     Generator(
         "texinfo",
         ("texi2any", "makeinfo", "texi2html"),
         main=("body",),
-        drop=".header, .nav-panel, table.header, .element-footer",
+        drop=".header, .nav-panel, table.header, .element-footer, "
+        "table[cellpadding='1'][cellspacing='1'][border='0']",
     ),
     Generator("mandoc", (".manual-text", "mandoc"), main=(".manual-text", "main", "body")),
     Generator(
@@ -352,6 +528,14 @@ TABLE = (
         main=("#dokuwiki__content .page", ".dokuwiki .page", ".page"),
         drop="#dw__toc, .docInfo, .secedit, .editbutton_section",
     ),
+    Generator("xwiki", ("#xwikicontent",), main=("#xwikicontent",), title="#document-title h1"),
+    Generator(
+        "foswiki",
+        (".foswikiTopic", ".twikiTopic", ".patternTopic"),
+        main=(".foswikiTopic", ".twikiTopic", ".patternTopic"),
+        drop=".foswikiToc, .twikiToc",
+    ),
+    Generator("redmine", (".wiki-page",), main=(".wiki.wiki-page",), drop=".contextual, .wiki-anchor"),
     Generator(
         "pkgdown",
         (".template-reference-topic", ".template-article", ".template-home", "pkgdown"),
@@ -364,9 +548,30 @@ TABLE = (
         drop="#quarto-margin-sidebar, .quarto-title-meta, .page-navigation, #TOC, .toc-actions",
     ),
     Generator(
-        "pdoc", ("pdoc",), main=("main.pdoc", "article#content", "main"), drop=".view-source-button, .pdoc-button"
+        "pdoc",
+        ("pdoc",),
+        main=("main.pdoc", "article#content", "main"),
+        drop=".view-source-button, .pdoc-button, .source > summary",
     ),
     Generator("bikeshed", ("bikeshed", "respec"), main=("main", "body"), drop="#toc, nav, #back-to-top, .head dl"),
+    Generator(
+        "latexml",
+        (".ltx_page_main", ".ltx_document"),
+        main=("article.ltx_document", ".ltx_page_content"),
+        drop=".ltx_TOC, .ltx_page_navbar",
+    ),
+    Generator(
+        "org",
+        ("org mode", "org-mode", "#org-div-home-and-up"),
+        main=("#content", "body"),
+        title="h1.title",
+        drop="#preamble, #postamble, #table-of-contents, #org-div-home-and-up",
+    ),
+    Generator("hevea", ("hevea",), main=("body",), drop="body > .quote:last-child"),
+    Generator("groff", ("groff -thtml",), main=("body",)),
+    Generator("tex4ht", ("tex4ht",), main=("body",), drop=".crosslinks"),
+    Generator("linuxdoc", ("linuxdoc-tools", "sgml-tools"), main=("body",), drop="body > a[href], body > hr"),
+    Generator("ikiwiki", ("#pagebody",), main=("#pagebody > #content",), title=".pageheader .title"),
     Generator("latex2html", ("latex2html",), main=("body",), drop=".navigation"),
     Generator("maven", ("apache maven", "maven"), main=("#bodyColumn", "#contentBox", "main"), drop=".breadcrumb"),
     Generator(
@@ -383,7 +588,7 @@ TABLE = (
     Generator(
         "nbconvert",
         (".jp-Notebook", "#notebook-container"),
-        main=(".jp-Notebook", "#notebook-container"),
+        main=("body.jp-Notebook", ".jp-Notebook", "#notebook-container"),
         drop=".jp-InputPrompt, .jp-OutputPrompt, .prompt",
     ),
     Generator(
@@ -391,23 +596,36 @@ TABLE = (
         ("#wiki-body", "#readme"),
         main=("#wiki-body .markdown-body", "#readme article", "#readme .markdown-body"),
     ),
+    Generator(
+        "sphinx",
+        ("a.headerlink",),
+        main=(":has(> section > h1 > .headerlink)", ":has(> .section > h1 > .headerlink)"),
+        drop="a:has(> .viewcode-link), .viewcode-back",
+    ),
 )
 
 
 _NAMED = re.compile(r"([.#])([\w-]+)")
+_MARK = re.compile(r"([a-z]+\d?)?([.#])([\w-]+)")
+_BY_CLASS: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
+"""The places in the table of each class that is a mark, and the tags on which it is one."""
+_BY_ID: dict[str, int] = {}
+_BY_META: dict[str, int] = {}
 
 
-def _index(sign: str) -> dict[str, int]:
-    """The place in the table of each mark that begins with a sign."""
-    marks = ((place, mark) for place, generator in enumerate(TABLE) for mark in generator.marks)
-    return {mark[1:]: place for place, mark in marks if mark[0] == sign}
+def _put(mark: str, place: int) -> None:
+    named = _MARK.fullmatch(mark)
+    if named is None:
+        _BY_META[mark] = place
+    elif named[2] == "#":
+        _BY_ID[named[3]] = place
+    else:
+        _BY_CLASS.setdefault(named[3], []).append((place, (named[1],) if named[1] else _FRAME))
 
 
-_BY_CLASS = _index(".")
-_BY_ID = _index("#")
-_BY_META = {
-    mark: place for place, generator in enumerate(TABLE) for mark in generator.marks if mark[0] not in ".#"
-}
+for _place, _generator in enumerate(TABLE):
+    for _its in _generator.marks:
+        _put(_its, _place)
 
 
 def find(dom: Dom, used: Used) -> list[Generator]:
@@ -415,12 +633,13 @@ def find(dom: Dom, used: Used) -> list[Generator]:
     places = {place for said in _stated(dom) for mark, place in _BY_META.items() if said.startswith(mark)}
     if not places:
         places = {_BY_ID[name] for name in _BY_ID.keys() & used.ids}
-        places.update(_BY_CLASS[name] for name in _BY_CLASS.keys() & used.classes if _is_of_frame(dom, name))
+        places.update(
+            place
+            for name in _BY_CLASS.keys() & used.classes
+            for place, tags in _BY_CLASS[name]
+            if any(dom.select_one(f"{tag}.{name}") is not None for tag in tags)
+        )
     return [TABLE[place] for place in sorted(places)]
-
-
-def _is_of_frame(dom: Dom, name: str) -> bool:
-    return any(dom.select_one(f"{tag}.{name}") is not None for tag in _FRAME)
 
 
 def _stated(dom: Dom) -> list[str]:
@@ -458,10 +677,14 @@ def _needed(selector: str) -> Used:
 
 def _first(body: Element, selectors: Iterable[str]) -> Element | None:
     for selector in selectors:
-        found = body if selector == "body" else body.select_one(selector)
+        found = _of_body(body, selector) if selector.startswith("body") else body.select_one(selector)
         if found is not None and len(found.text.strip()) >= LEAST:
             return found
     return None
+
+
+def _of_body(body: Element, selector: str) -> Element | None:
+    return body if body.matches(selector) else body.select_one(selector)
 
 
 def _joined(body: Element, selector: str) -> Element | None:
@@ -483,10 +706,15 @@ def _within(part: Element, joined: Element) -> bool:
 
 
 def _put_title(body: Element, element: Element, selector: str) -> None:
-    if element.select_one("h1") is not None:
-        return
     title = body.select_one(selector)
-    if title is not None:
+    if title is None or title == element or title in element.ancestors:
+        return
+    if element in title.ancestors:
+        if title.tag not in _HEADINGS:
+            title.wrap(Element("h1"))
+        return
+    own = element.select_one("h1")
+    if own is None or own.text.split() != title.text.split():
         heading = Element("h1")
         heading.append(title)
         element.insert(0, heading)

@@ -42,11 +42,35 @@ def render(element: Element, url: str, classes: Set[str]) -> Rendered:
 
 
 _OPTIONS = Markdown(tables=Markdown.Tables(header="detect", cell_blocks="text"))
+_HARD = "&#160;"
+"""How the renderer writes a blank that does not break where a plain one would be lost."""
+_hard_blanks = re.compile(rf"{_HARD}(?:[ \xa0]|{_HARD})*+(\n++|\Z)?")
+_begins_item = re.compile(r" *(?:[-*+]|\d+[.)]) ").match
 _inner_underscores = re.compile(r"\\_(?<=[^\W_]\\_)(?=[^\W_])")
 
 
 def _tidy(markdown: str, plain: str) -> str:
-    """An underscore between letters needs no backslash; where the page has written some, all are left."""
+    """An underscore between letters needs no backslash, and a line no blank that nobody sees; where the page has
+    written some, all are left."""
+    if _HARD in markdown and _HARD not in plain:
+        markdown = _without_hard_ends(markdown)
     if "\\_" in markdown and "\\_" not in plain:
         markdown = _inner_underscores.sub("_", markdown)
     return markdown
+
+
+def _without_hard_ends(markdown: str) -> str:
+    """Without blanks at the end of lines, and lines of nothing else, but for one that keeps two lists apart."""
+    kept: list[str] = []
+    last = 0
+    for found in _hard_blanks.finditer(markdown):
+        if found[1] is None:
+            continue
+        before = markdown[last : found.start()].rstrip(" \xa0")
+        alone = not before or before[-1] == "\n"
+        if before.endswith(">") or (alone and _begins_item(markdown, found.end())):
+            kept.append(markdown[last : found.end()])
+        else:
+            kept.append(before if alone else before + found[1])
+        last = found.end()
+    return "".join((*kept, markdown[last:])).rstrip("\n")

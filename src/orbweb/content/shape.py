@@ -95,8 +95,8 @@ def shape(root: Element, url: str, classes: Set[str]) -> None:
     _headings(root)
     if notes := _NOTES & classes:
         _admonitions(root, notes)
-    if "table" in rare:
-        tables.shape(root)
+    if "table" in rare or tables.GRID in classes:
+        tables.shape(root, grids=tables.GRID in classes)
     if not rare.isdisjoint(("dl", "ol")):
         lists.shape(root)
     if not rare.isdisjoint(("summary", "hr")):

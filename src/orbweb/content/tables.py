@@ -20,6 +20,9 @@ MAX_SPAN = 1_000
 MAX_NESTING = 8
 """Levels of tables inside each other that are told apart."""
 
+GRID = "summary-table"
+"""The class of a table that Javadoc writes as the cells of a grid, row after row."""
+_LAST = "col-last"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _PARTS = ("thead", "tbody", "tfoot")
 _TAGS = ("table", *_PARTS, "tr", "td", "th", "caption")
@@ -31,8 +34,11 @@ _UNPLAIN = (*_BLOCKS, "br", "pre", "table", "hr")
 _STRIPPED = ", ".join((*_BLOCKS, *_TAGS))
 
 
-def shape(root: Element) -> None:
+def shape(root: Element, *, grids: bool) -> None:
     """Bring every table below `root` into a form that a Markdown table can hold, or take it apart."""
+    if grids:
+        for grid in root.select(f"div.{GRID}:has(> .{_LAST})"):
+            _of_grid(grid)
     waiting = list(outermost(root, "table"))
     for _ in range(MAX_NESTING):
         if not waiting:
@@ -41,6 +47,20 @@ def shape(root: Element) -> None:
     for table in waiting:
         for part in table.iter_elements(_TAGS, include_self=True):
             part.tag = "div"
+
+
+def _of_grid(grid: Element) -> None:
+    """Cells become a table; each row ends with the cell that says so."""
+    row = Element("tr")
+    for cell in [child for child in grid.children if isinstance(child, Element)]:
+        cell.tag = "th" if cell.has_class("table-header") else "td"
+        row.append(cell)
+        if cell.has_class(_LAST):
+            grid.append(row)
+            row = Element("tr")
+    if row.children:
+        grid.append(row)
+    grid.tag = "table"
 
 
 def _table(table: Element) -> bool:
@@ -55,6 +75,8 @@ def _table(table: Element) -> bool:
         return False
     if table.select_one("th") is None:
         rows = _without_empty(rows)
+    if "\xa0" in table.text:
+        _empty(rows)
     if next(table.iter_elements(_UNPLAIN), None) is not None:
         for row in rows:
             for cell in _cells(row):
@@ -120,6 +142,14 @@ def _without_empty(rows: list[Element]) -> list[Element]:
         else:
             row.decompose()
     return kept
+
+
+def _empty(rows: list[Element]) -> None:
+    """A blank that does not break is how old pages keep a cell from being empty."""
+    for row in rows:
+        for cell in _cells(row):
+            if cell.text.isspace() and cell.select_one("img") is None:
+                cell.set_text("")
 
 
 def _is_layout(table: Element, rows: list[Element]) -> bool:
