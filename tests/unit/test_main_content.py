@@ -360,6 +360,14 @@ def test_headings_that_are_links_to_themselves_are_no_dead_links() -> None:
     assert "How to sell" not in text
 
 
+def test_an_address_is_no_link() -> None:
+    named = f'<p><a name="trim">AN ANCHOR {PROSE}</a></p>'
+    linked = f'<p><a href="/trim">A LINK {PROSE}</a></p>'
+    text = words(page(f"<div><h1>Lamps</h1>{LONG}{named}{linked}{LONG}</div>", ARTICLE))
+    assert "AN ANCHOR" in text
+    assert "A LINK" not in text
+
+
 def test_a_list_of_links_may_be_longer_than_the_page_and_is_navigation_still() -> None:
     links = "".join(f'<li><a href="/{number}">Type of lamp number {number}</a></li>' for number in range(400))
     text = words(page(f'<div class="sidebar"><ul>{links}</ul></div><div><h1>Lamps</h1><p>{PROSE * 2}</p></div>'))

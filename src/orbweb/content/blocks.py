@@ -100,7 +100,7 @@ class Outline:
         self.elements = [root]
         self.numbers = {root: 0}
         self.around = [NOWHERE]
-        self.depth = [0 if root.tag == "a" else MAX_CARD + 1]
+        self.depth = [0 if _is_link(root) else MAX_CARD + 1]
 
     def number(self, element: Element) -> int:
         """The number of an element; numbers are given from the first known element around it down."""
@@ -114,7 +114,7 @@ class Outline:
             self.around.append(number)
             number = numbers[inner] = len(self.elements)
             self.elements.append(inner)
-            self.depth.append(0 if inner.tag == "a" else self.depth[self.around[number]] + 1)
+            self.depth.append(0 if _is_link(inner) else self.depth[self.around[number]] + 1)
         return number
 
 
@@ -134,7 +134,7 @@ def read(root: Element) -> tuple[Outline, list[Block]] | None:
         count += 1
         holder, linked = cast("Element", node.parent), False
         while (tag := holder.tag) in inline and holder is not root:
-            if tag == "a":
+            if tag == "a" and holder.attr("href") is not None:
                 linked = True
             holder = cast("Element", holder.parent)
         block = found.get(holder)
@@ -151,6 +151,11 @@ def read(root: Element) -> tuple[Outline, list[Block]] | None:
             own = block.size - block.linked
             block.prose = own / 2 if block.tag in _ITEMS else own
     return (outline, blocks) if sum(block.size for block in blocks) <= MAX_CHARACTERS else None
+
+
+def _is_link(element: Element) -> bool:
+    """Whether it leads somewhere; an `<a>` may be nothing but an address."""
+    return element.tag == "a" and element.attr("href") is not None
 
 
 def _new(outline: Outline, holder: Element, tag: str) -> Block:
