@@ -23,6 +23,7 @@ MAX_DEPTH = 200
 MOST = 0.5
 """Share of a heading that a part of the title is."""
 
+_LEVELS = ("h1", "h2", "h3", "h4")
 _CHROME = frozenset(("nav", "aside", "footer"))
 _no_letters = re.compile(r"[\W_]+").sub
 _parts = re.compile(r"\s+[^\w\s]{1,3}\s+|\s*[|\xbb\xab]\s*|\s+\(").split
@@ -42,7 +43,7 @@ def find(dom: Dom, body: Element) -> list[Element]:
     title = dom.find("title")
     stated = title.text[:MAX_TITLE].strip() if title is not None else ""
     parts = list(filter(None, map(letters, (stated, *_parts(stated)))))
-    for level in ("h1", "h2", "h3", "h4"):
+    for level in _LEVELS:
         headings = list(islice(body.iter_elements(level), MAX_HEADINGS))
         said = {heading: _said(letters(heading.text), parts) for heading in headings}
         found = [heading for heading, count in said.items() if count and not _is_chrome(heading)]
@@ -77,14 +78,7 @@ def _said(heading: str, parts: list[str]) -> int:
 
 
 def put(headings: Sequence[Element], element: Element) -> None:
-    """Let an element begin with the likeliest of the headings, unless one of them is in there or around it."""
-    if headings and not any(_hang_together(heading, element) for heading in headings):
+    """Let an element begin with the likeliest heading, unless one of them is in there, or it is in a heading."""
+    is_there = any(around == element for heading in headings for around in islice(heading.ancestors, MAX_DEPTH))
+    if headings and not is_there and element.closest(", ".join(_LEVELS)) is None:
         element.insert(0, headings[0].extract())
-
-
-def _hang_together(one: Element, other: Element) -> bool:
-    return one == other or _is_within(one, other) or _is_within(other, one)
-
-
-def _is_within(inner: Element, outer: Element) -> bool:
-    return any(around == outer for around in islice(inner.ancestors, MAX_DEPTH))
