@@ -181,17 +181,17 @@ class Admission:
         return "" if looked else None
 
     def _add(self, found: Found, verdict: Verdict) -> int:
-        number, allowed = self._books.next_url, verdict.reason is None
+        number, reason = self._books.next_url, verdict.reason.value if verdict.reason else None
         self._books.next_url += 1
-        rank = self._admit(found, number, verdict) if allowed else None
+        rank = self._admit(found, number, verdict) if reason is None else None
         self._books.group.urls.append(
             UrlRow(
                 self._run_id,
                 number,
                 found.key,
                 None if found.url == found.key else found.url,
-                ItemState.QUEUED.value if allowed else ItemState.SKIPPED.value,
-                verdict.reason.value if verdict.reason else None,
+                ItemState.SKIPPED.value if reason else ItemState.QUEUED.value,
+                reason,
                 verdict.rule,
                 found.source.value,
                 found.depth,
@@ -210,7 +210,6 @@ class Admission:
                 found.source is Source.SITEMAP,
             )
         )
-        reason = verdict.reason.value if verdict.reason else None
         self._frontier.remember(found.key, Known(number, found.depth, verdict.hops, reason))
         self._books.count(None, _tally(reason))
         return number

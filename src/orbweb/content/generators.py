@@ -1,8 +1,8 @@
 """Known generators of pages, by the marks they leave: where their content is, and what in it is not content.
 
-Owns the table. Always: a generator is recognised by its own name in `<meta name=generator>` or by class and id
-names that it writes on every page, never by a host or a URL; the first in the table that matches and whose content
-is there decides. Never: looks at text.
+Owns the table, which is most of this module. Always: a generator is recognised by its own name in
+`<meta name=generator>` or by class and id names that it writes on every page, never by a host or a URL; the first
+in the table that matches and whose content is there decides. Never: looks at text.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from turbohtml import Document as Dom
 from turbohtml import Element
 
 from orbweb.content.names import Used
+from orbweb.content.titles import HEADINGS
 
 LEAST = 40
 """Characters that the content has at least; with less the marks are taken for chance."""
 MAX_DEPTH = 100
 """Elements around a part among which another part is looked for."""
 
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _FRAME = ("div", "body", "main", "article", "section", "table")
 
 
@@ -710,7 +710,7 @@ def _put_title(body: Element, element: Element, selector: str) -> None:
     if title is None or title == element or title in element.ancestors:
         return
     if element in title.ancestors:
-        if title.tag not in _HEADINGS:
+        if title.tag not in HEADINGS:
             title.wrap(Element("h1"))
         return
     own = element.select_one("h1")

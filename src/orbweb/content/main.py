@@ -1,8 +1,9 @@
 """Which part of a page is its content.
 
-Owns the order of the questions: what is shown, which generator made the page, what is chrome, where the text is,
-whether it is an article. Always: the answer depends on the page alone and takes time linear in it; a page with any
-text that is shown has content. Never: drops more than labels where it is not sure what the page is.
+Owns the order of the questions: what is shown, which generator made the page, whether it is a manual, what is
+chrome, where the text is, whether it is an article. Always: the answer depends on the page alone and takes time
+linear in it; a page with any text that is shown has content. Never: drops more than labels where it is not sure
+what the page is.
 """
 
 from __future__ import annotations
@@ -84,13 +85,21 @@ def _root(body: Element, *, stated: bool) -> Element:
     return body
 
 
-def _manual(root: Element, headings: Sequence[Element]) -> tuple[Element, float]:
-    """The content of a manual: all of it, but for what its names call chrome."""
+def _weighed(root: Element, *, stated: bool, manual: bool) -> Tree | None:
+    """The text of an element without what its names call chrome; None where there is too much to be weighed."""
     found = blocks.read(root)
     if found is None:
-        return root, 0.2
+        return None
     tree = Tree(*found)
-    chrome.drop_named(names.read(root), tree, article=False, manual=True)
+    chrome.drop_named(names.read(root), tree, article=stated, manual=manual)
+    return tree
+
+
+def _manual(root: Element, headings: Sequence[Element]) -> tuple[Element, float]:
+    """The content of a manual: all of it, but for what its names call chrome."""
+    tree = _weighed(root, stated=False, manual=True)
+    if tree is None:
+        return root, 0.2
     title = next((number for heading in headings if (number := tree.numbers.get(heading))), None)
     top = tree.enclose(title)
     for block in takewhile(lambda block: block.number != title, tree.inside(top) if title else ()):
@@ -101,11 +110,9 @@ def _manual(root: Element, headings: Sequence[Element]) -> tuple[Element, float]
 
 def _general(root: Element, *, stated: bool) -> tuple[Element, float]:
     """The content of a page of unknown make without its chrome, and how sure that is."""
-    found = blocks.read(root)
-    if found is None:
+    tree = _weighed(root, stated=stated, manual=False)
+    if tree is None:
         return root, 0.2
-    tree = Tree(*found)
-    chrome.drop_named(names.read(root), tree, article=stated, manual=False)
     if tree.text[0] < LITTLE:
         return root, 0.3
     top = tree.descend(0, listing=tree.prose[0] < LISTING * tree.text[0])

@@ -9,7 +9,7 @@ from itertools import islice
 
 from turbohtml import Element
 
-from orbweb.content.titles import letters
+from orbweb.content.titles import HEADINGS, letters
 
 SECTIONS = 3
 """Sections with an address of their own that make a manual."""
@@ -19,8 +19,6 @@ MAX_HEADINGS = 50
 MAX_LINKS = 5
 """Headings, and links in each, that are looked at for an address."""
 
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_BELOW_TITLE = ("h2", "h3", "h4", "h5", "h6")
 _SECTIONS = frozenset(("section", "div"))
 _BEGINNING = 100
 """Characters, blanks and all, in which an element says what it is about."""
@@ -34,7 +32,7 @@ def is_manual(root: Element, *, declared: bool) -> bool:
     listings = sum(1 for _ in islice(root.iter_elements("pre"), LISTINGS))
     if listings:
         return not declared or listings == LISTINGS
-    headings = () if declared else islice(root.iter_elements(_BELOW_TITLE), MAX_HEADINGS)
+    headings = () if declared else islice(root.iter_elements(HEADINGS[1:]), MAX_HEADINGS)
     return sum(1 for _ in islice(filter(_has_address, headings), SECTIONS)) == SECTIONS
 
 
@@ -53,7 +51,7 @@ def _is_anchor(link: Element) -> bool:
 
 def is_linked_to_itself(element: Element) -> bool:
     """Whether an element is a heading that is the link to its own section."""
-    if element.tag not in _HEADINGS:
+    if element.tag not in HEADINGS:
         return False
     return all((link.attr("href") or "#").startswith("#") for link in element.iter_elements("a"))
 

@@ -14,6 +14,7 @@ from turbohtml import Element, Markdown
 
 from orbweb.content import signs, text
 from orbweb.content.shape import shape
+from orbweb.content.titles import HEADINGS
 from orbweb.model import Heading
 
 
@@ -34,7 +35,7 @@ def render(element: Element, url: str, classes: Set[str]) -> Rendered:
     shape(element, url, classes)
     headings = tuple(
         Heading(int(found.tag[1]), " ".join(signs.speak(found.text).split()))
-        for found in element.iter_elements(("h1", "h2", "h3", "h4", "h5", "h6"))
+        for found in element.iter_elements(HEADINGS)
     )
     markdown = signs.write(element.to_markdown(_OPTIONS))
     plain = text.plain(element)

@@ -16,12 +16,12 @@ from turbohtml import Element, Text
 
 from orbweb.content import code, lists, signs, tables
 from orbweb.content.code import outermost
+from orbweb.content.titles import HEADINGS
 
 MAX_RESOLVED = 32_000_000
 """Characters that the base URL may add to all references of a page together; beyond that they stay relative."""
 MAX_BASE = 4_000
 
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _DROPPED_TAGS = ("script", "style", "template", "link", "meta", "rp", "svg")
 _DROPPED = frozenset(
     (
@@ -45,7 +45,7 @@ _TITLES = frozenset(
 )
 _TITLE_WITHIN = 8
 """Elements of a note among which its title is."""
-_NOT_BOLD = (*_HEADINGS, "strong", "pre", "table", "summary", "details", "dl")
+_NOT_BOLD = (*HEADINGS, "strong", "pre", "table", "summary", "details", "dl")
 _MATH_CLASSES = frozenset(("math", "katex-display", "katex", "mwe-math-element"))
 _MATH_TAGS = ("math", "mjx-container", "script", "img")
 _FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
@@ -204,7 +204,7 @@ def _out_of_code(link: Element) -> None:
 
 
 def _headings(root: Element) -> None:
-    for heading in outermost(root, _HEADINGS):
+    for heading in outermost(root, HEADINGS):
         _out_of_link(heading)
         links = list(heading.iter_elements("a"))
         for link in links:
@@ -227,8 +227,8 @@ def _out_of_link(heading: Element) -> None:
         link = link.parent
     if not isinstance(link, Element) or link.tag != "a" or (href := link.attr("href")) is None:
         return
-    for block in list(link.iter_elements((*_HEADINGS, "p"))):
-        if block.text.strip(_BLANK) and next(block.iter_elements(_HEADINGS), None) is None:
+    for block in list(link.iter_elements((*HEADINGS, "p"))):
+        if block.text.strip(_BLANK) and next(block.iter_elements(HEADINGS), None) is None:
             block.wrap_children(Element("a", {"href": href}))
     link.unwrap()
 
@@ -261,7 +261,7 @@ def _admonitions(root: Element, notes: Set[str]) -> None:
 
 def _is_title(inner: Element) -> bool:
     words = inner.attr("class")
-    if not words or inner.tag in _HEADINGS:
+    if not words or inner.tag in HEADINGS:
         return False
     return not _TITLES.isdisjoint(words.split()) or "admonitionHeading" in words
 

@@ -11,6 +11,7 @@ from turbohtml import Element, Text
 
 from orbweb.content.code import outermost
 from orbweb.content.signs import BREAK, gap
+from orbweb.content.titles import HEADINGS
 
 GROWTH = 4
 SMALL = 10_000
@@ -23,12 +24,11 @@ MAX_NESTING = 8
 GRID = "summary-table"
 """The class of a table that Javadoc writes as the cells of a grid, row after row."""
 _LAST = "col-last"
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _PARTS = ("thead", "tbody", "tfoot")
 _TAGS = ("table", *_PARTS, "tr", "td", "th", "caption")
 _BLOCKS = (
     *("ul", "ol", "dl", "li", "dt", "dd", "p", "div", "blockquote", "section", "figure", "details", "summary"),
-    *("center", "address", "article", "aside", "header", "footer", *_HEADINGS),
+    *("center", "address", "article", "aside", "header", "footer", *HEADINGS),
 )
 _UNPLAIN = (*_BLOCKS, "br", "pre", "table", "hr")
 _STRIPPED = ", ".join((*_BLOCKS, *_TAGS))
@@ -125,7 +125,7 @@ def _split(table: Element, rows: list[Element]) -> list[Element]:
     """The rows without those at the top that are headings: these stand before the table."""
     for index, row in enumerate(rows):
         cells = _cells(row)
-        heading = next(row.iter_elements(_HEADINGS), None) if len(cells) == 1 else None
+        heading = next(row.iter_elements(HEADINGS), None) if len(cells) == 1 else None
         if heading is None or heading.text.strip() != row.text.strip():
             return rows[index:]
         table.insert_before(heading)
@@ -156,7 +156,7 @@ def _is_layout(table: Element, rows: list[Element]) -> bool:
     widths = [len(_cells(row)) for row in rows]
     if len(rows) < 2 or max(widths) < 2 or table.attr("role") in ("presentation", "none"):
         return True
-    if next(table.iter_elements(_HEADINGS), None) is not None:
+    if next(table.iter_elements(HEADINGS), None) is not None:
         return True
     if next(table.iter_elements("table"), None) is not None and table.select_one("th") is None:
         return True

@@ -23,7 +23,8 @@ MAX_DEPTH = 200
 MOST = 0.5
 """Share of a heading that a part of the title is."""
 
-_LEVELS = ("h1", "h2", "h3", "h4")
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_LEVELS = HEADINGS[:4]
 _CHROME = frozenset(("nav", "aside", "footer"))
 _no_letters = re.compile(r"[\W_]+").sub
 _parts = re.compile(r"\s+[^\w\s]{1,3}\s+|\s*[|\xbb\xab]\s*|\s+\(").split

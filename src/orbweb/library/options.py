@@ -52,8 +52,8 @@ class ResumeOptions(TypedDict, total=False):
     metrics_port: int | None
 
 
-class RuleOptions(TypedDict, total=False):
-    """The rules that `orbweb rules` can be given. None takes a stored limit back."""
+class _Rules(TypedDict, total=False):
+    """What decides which URLs are visited."""
 
     page_limit: int | None
     max_depth: int | None
@@ -62,6 +62,11 @@ class RuleOptions(TypedDict, total=False):
     include: Sequence[str]
     exclude: Sequence[str]
     sitemap: Literal["auto", "only", "off"]
+
+
+class RuleOptions(_Rules, total=False):
+    """The rules that `orbweb rules` can be given. None takes a stored limit back."""
+
     config: str | PathLike[str]
 
 
@@ -71,24 +76,17 @@ class RecrawlOptions(ResumeOptions, total=False):
     due: bool
 
 
-class CrawlOptions(ResumeOptions, total=False):
+class CrawlOptions(ResumeOptions, _Rules, total=False):
     """What `orbweb crawl` can be given. Settings stick to the project; `config`, `seeds`, `new_run`, `refresh` and
     `metrics_port` do not."""
 
     profile: Literal["docs", "site", "github"] | None
     seeds: str | PathLike[str]
-    page_limit: int | None
-    max_depth: int | None
-    external_hops: int
-    strict_path: bool
-    include: Sequence[str]
-    exclude: Sequence[str]
     user_agent: str
     resolve: Sequence[str]
     allow_private: bool
     headers: Mapping[str, str | None]
     resources: Literal["off", "check", "store"]
-    sitemap: Literal["auto", "only", "off"]
     order: Literal["strict", "relaxed"]
     store: Literal["segments", "files"]
     new_run: bool
