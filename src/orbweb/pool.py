@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from orbweb import wire
 from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
@@ -25,6 +25,8 @@ ATTEMPTS = 3
 FRUITLESS = 30
 JOBS_AHEAD = 32
 BYTES_AHEAD = 8_000_000
+SOCKET_BYTES = 1 << 20
+"""What is on its way to or from a worker while the main process digests; the kernel may allow less."""
 SMALL_BYTES = 65_536
 """A larger body is not copied to save a system call."""
 LIGHT_BYTES = 300_000
@@ -51,47 +53,48 @@ class Pool(Protocol):
 
 
 class InlinePool:
-    """Digests at once, in this process; heavy pages in another."""
+    """Digests at once, in this process; what may take long, or too much memory, is for a worker."""
 
-    def __init__(self, settings: DigestSettings, done: Done, heavy: Pool) -> None:
+    def __init__(self, settings: DigestSettings, done: Done, workers: ProcessPool) -> None:
         self._digester = Digester(settings)
         self._done = done
-        self._heavy = heavy
+        self._workers = workers
 
     def submit(self, job: Job) -> None:
         digest = None if is_heavy(job.body) else self._digester.attempt(job)
         if digest is None:
-            self._heavy.submit(job)
+            self._workers.submit(job, heavy=True)
         else:
             self._done(job.ticket, digest)
 
     def close(self) -> None:
-        self._heavy.close()
+        self._workers.close()
 
 
 class SharedPool:
     """Worker processes and this one do the work together.
 
-    Without workers it is all done here; they are started when there is much to do in little time. From then on
-    this process takes what no worker has room for, one job in each turn of its loop, so that nothing waits for it
-    long: where cores are few, another worker would only take turns with it.
+    Without workers all but heavy pages is done here; they are started when there is much to do in little time.
+    From then on this process takes what no worker has room for, one job in each turn of its loop, so that nothing
+    waits for it long: where cores are few, another worker would only take turns with it.
     """
 
     def __init__(self, inline: InlinePool, workers: ProcessPool, processes: int) -> None:
         self._inline = inline
         self._workers = workers
         self._processes = processes
+        self._is_busy = workers.is_ready
         self._helping: asyncio.Handle | None = None
         self._count = 0
         self._since = 0.0
 
     def submit(self, job: Job) -> None:
-        if not self._workers.is_ready or is_heavy(job.body):
+        if self._is_busy and self._workers.is_ready and not is_heavy(job.body):
+            self._workers.submit(job)
+            self._help_soon()
+        else:
             self._watch()
             self._inline.submit(job)
-            return
-        self._workers.submit(job)
-        self._help_soon()
 
     def _help_soon(self) -> None:
         if self._helping is None and self._workers.has_too_much:
@@ -112,13 +115,13 @@ class SharedPool:
             return
         self._count = 0
         if now - self._since < BUSY_S:
+            self._is_busy = True
             self._workers.grow(self._processes)
 
     def close(self) -> None:
         if self._helping is not None:
             self._helping.cancel()
         self._inline.close()
-        self._workers.close()
 
 
 def is_heavy(body: bytes) -> bool:
@@ -127,6 +130,14 @@ def is_heavy(body: bytes) -> bool:
     if not LIGHT_BYTES < size <= HEAVY_BYTES:
         return size > HEAVY_BYTES
     return body.count(b"<") * HEAVY_DENSITY > size or body.count(b"=") > HEAVY_ATTRIBUTES
+
+
+class _Task(NamedTuple):
+    """A job, which attempt this is, and whether only a worker may make it, with nothing behind it meanwhile."""
+
+    job: Job
+    attempt: int = 1
+    is_heavy: bool = False
 
 
 class ProcessPool:
@@ -138,7 +149,7 @@ class ProcessPool:
         self._broken = broken
         self._fruitless = 0
         self._workers: list[_Worker] = []
-        self._waiting: deque[tuple[Job, int]] = deque()
+        self._waiting: deque[_Task] = deque()
         self._starting: set[asyncio.Task[None]] = set()
 
     @classmethod
@@ -159,29 +170,32 @@ class ProcessPool:
         return bool(self._waiting)
 
     def give_up(self) -> Job | None:
-        """The job that waits longest for a worker, unless a worker has died on it: then only a worker may try."""
-        if not self._waiting or self._waiting[0][1] > 1:
-            return None
-        return self._waiting.popleft()[0]
+        """The job that waits longest for a worker, of those that are not heavy and on which none has died."""
+        for place, task in enumerate(self._waiting):
+            if task.attempt == 1 and not task.is_heavy:
+                del self._waiting[place]
+                return task.job
+        return None
 
     def grow(self, processes: int) -> None:
         """Start workers until there are so many."""
         for _ in range(processes - len(self._workers) - len(self._starting)):
             self._start_one()
 
-    def submit(self, job: Job) -> None:
-        self._waiting.append((job, 1))
+    def submit(self, job: Job, *, heavy: bool = False) -> None:
+        self._waiting.append(_Task(job, is_heavy=heavy))
         if not self._workers and not self._starting:
             self._start_one()
         self.feed()
 
     def feed(self) -> None:
         """Give waiting jobs to the workers with the least to do."""
-        while self._waiting and self._workers:
-            worker = min(self._workers, key=lambda each: each.ahead)
-            if not worker.has_room(self._waiting[0][0]):
+        while self._waiting:
+            job = self._waiting[0].job
+            roomy = [worker for worker in self._workers if worker.has_room(job)]
+            if not roomy:
                 return
-            worker.give(*self._waiting.popleft())
+            min(roomy, key=lambda worker: worker.ahead).give(self._waiting.popleft())
 
     def finished(self, ticket: int, digest: Digest | Failed) -> None:
         self._done(ticket, digest)
@@ -197,13 +211,13 @@ class ProcessPool:
             hint = "with --processes 0 only very large pages need one"
             self._broken(OrbwebError(f"worker processes die before they do anything; {hint}"))
             return
-        for number, (job, attempts) in enumerate(reversed(worker.jobs.values())):
-            if worker.has_retired or number < len(worker.jobs) - 1:
-                self._waiting.appendleft((job, attempts))
-            elif (failed := worker.verdict(job, attempts)) is not None:
-                self._done(job.ticket, failed)
+        for number, task in enumerate(reversed(worker.tasks.values())):
+            if worker.has_retired or number < len(worker.tasks) - 1:
+                self._waiting.appendleft(task)
+            elif (failed := worker.verdict(task)) is not None:
+                self._done(task.job.ticket, failed)
             else:
-                self._waiting.appendleft((job, attempts + 1))
+                self._waiting.appendleft(task._replace(attempt=task.attempt + 1))
         self._start_one()
 
     def _start_one(self) -> None:
@@ -235,13 +249,16 @@ class _Worker(asyncio.Protocol):
         self._buffer = bytearray()
         self._closing = False
         self._transport: asyncio.Transport
-        self.jobs: dict[int, tuple[Job, int]] = {}
+        self._is_held_up = False
+        self.tasks: dict[int, _Task] = {}
         self.ahead = 0
         self.finished = 0
 
     @classmethod
     async def start(cls, pool: ProcessPool, settings: DigestSettings) -> _Worker:
         ours, theirs = socket.socketpair()
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "orbweb.worker", str(theirs.fileno()), wire.encode_settings(settings)],
             pass_fds=[theirs.fileno()],
@@ -261,13 +278,16 @@ class _Worker(asyncio.Protocol):
         return worker
 
     def has_room(self, job: Job) -> bool:
-        """A large job waits until it is the only one: what is on its way is in memory twice."""
-        fits = len(self.jobs) < JOBS_AHEAD and self.ahead + len(job.body) <= BYTES_AHEAD
-        return fits or not self.jobs
+        """Nothing waits behind a heavy job. A large one waits until it is the only one: what is on its way is in
+        memory twice."""
+        fits = len(self.tasks) < JOBS_AHEAD and self.ahead + len(job.body) <= BYTES_AHEAD
+        return (fits and not self._is_held_up) or not self.tasks
 
-    def give(self, job: Job, attempts: int) -> None:
-        self.jobs[job.ticket] = (job, attempts)
+    def give(self, task: _Task) -> None:
+        job = task.job
+        self.tasks[job.ticket] = task
         self.ahead += len(job.body)
+        self._is_held_up = task.is_heavy
         *head, body = wire.encode_job(job)
         if len(body) <= SMALL_BYTES:
             self._transport.write(b"".join((*head, body)))
@@ -285,8 +305,7 @@ class _Worker(asyncio.Protocol):
 
     def _take(self, record: bytes) -> None:
         ticket, digest = wire.decode_digest(record)
-        job, _ = self.jobs.pop(ticket)
-        self.ahead -= len(job.body)
+        self.ahead -= len(self.tasks.pop(ticket).job.body)
         self.finished += 1
         self._pool.finished(ticket, digest)
 
@@ -300,13 +319,13 @@ class _Worker(asyncio.Protocol):
         """Whether it ended by itself, between two jobs, because its memory had grown."""
         return self._process.returncode == 0
 
-    def verdict(self, job: Job, attempts: int) -> Failed | None:
+    def verdict(self, task: _Task) -> Failed | None:
         """What the job on which this worker died comes to; None if it may be tried again."""
         if self.out_of_time:
-            limit = cpu_limit_s(len(job.body))
+            limit = cpu_limit_s(len(task.job.body))
             return Failed(FailKind.UNPARSABLE, f"needs more than {limit:g} s of processor time to be parsed")
-        if attempts >= ATTEMPTS:
-            return Failed(FailKind.UNPARSABLE, f"a worker died {attempts} times on this page")
+        if task.attempt >= ATTEMPTS:
+            return Failed(FailKind.UNPARSABLE, f"a worker died {task.attempt} times on this page")
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002

@@ -278,16 +278,15 @@ DECEPTIVE = Job(
 
 
 @pytest.mark.parametrize("processes", [0, 1])
-def test_heavy_pages_have_a_worker_of_their_own_when_the_first_comes(processes: int) -> None:
+def test_heavy_pages_are_for_a_worker_which_is_started_when_the_first_comes(processes: int) -> None:
     async def digest() -> tuple[int, int, Results]:
         results: Results = {}
         broken: list[OrbwebError] = []
         report = results.__setitem__
-        heavy = ProcessPool(SETTINGS, report, broken.append)
-        both: Pool = InlinePool(SETTINGS, report, heavy)
+        workers = await ProcessPool.start(processes, SETTINGS, report, broken.append)
+        both: Pool = InlinePool(SETTINGS, report, workers)
         if processes:
-            workers = await ProcessPool.start(processes, SETTINGS, report, broken.append)
-            both = SharedPool(InlinePool(SETTINGS, report, heavy), workers, processes)
+            both = SharedPool(InlinePool(SETTINGS, report, workers), workers, processes)
         both.submit(html(4))
         before = len(children())
         for job in (*HEAVY, DECEPTIVE, html(5)):
@@ -299,7 +298,7 @@ def test_heavy_pages_have_a_worker_of_their_own_when_the_first_comes(processes: 
         return before, started, results
 
     before, started, results = asyncio.run(digest())
-    assert (before, started) == (processes, processes + 1)
+    assert (before, started) == (processes, 1)
     assert results == inline([*HEAVY, DECEPTIVE, html(4), html(5)])
     assert isinstance(results[3], Failed)
     assert not children()
@@ -440,14 +439,14 @@ def test_a_pool_grows_when_it_is_busy_and_the_results_are_the_same(
 
     async def go() -> bool:
         broken: list[OrbwebError] = []
-        heavy, light = (ProcessPool(SETTINGS, results.__setitem__, broken.append) for _ in range(2))
-        growing = SharedPool(InlinePool(SETTINGS, results.__setitem__, heavy), light, 2)
+        workers = ProcessPool(SETTINGS, results.__setitem__, broken.append)
+        growing = SharedPool(InlinePool(SETTINGS, results.__setitem__, workers), workers, 2)
         for job in jobs:
             growing.submit(job)
             if busy_s and job.ticket == 2 * pool.BUSY_PAGES:
-                await until(lambda: light.is_ready)
+                await until(lambda: workers.is_ready)
         await until(lambda: len(results) == len(jobs))
-        grown = light.is_ready
+        grown = workers.is_ready
         growing.close()
         assert broken == []
         return grown
@@ -501,7 +500,7 @@ async def shared(results: Results) -> AsyncIterator[tuple[SharedPool, ProcessPoo
     report = results.__setitem__
     worker = await ProcessPool.start(1, SETTINGS, report, broken.append)
     os.kill(pid_of(worker), signal.SIGSTOP)
-    pool = SharedPool(InlinePool(SETTINGS, report, ProcessPool(SETTINGS, report, broken.append)), worker, 1)
+    pool = SharedPool(InlinePool(SETTINGS, report, worker), worker, 1)
     try:
         yield pool, worker
     finally:
@@ -536,19 +535,76 @@ def test_the_main_process_does_not_touch_what_a_worker_has_died_on() -> None:
     jobs = [html(ticket) for ticket in range(JOBS_AHEAD)]
     results: Results = {}
 
-    async def go() -> tuple[int, Job | None]:
+    async def go() -> tuple[int, set[int]]:
         async with shared(results) as (_pool, worker):
             for job in jobs:
                 worker.submit(job)
             suspended = worker._workers[0]
             worker.died(suspended)
-            first, given_up = worker._waiting[0][0].ticket, worker.give_up()
+            first, given_up = worker._waiting[0].job.ticket, given_up_by(worker)
             suspended.close()
-            await arrived(results, len(jobs))
+            await arrived(results, 1)
             return first, given_up
 
-    assert asyncio.run(go()) == (0, None)
-    assert results == inline(jobs)
+    assert asyncio.run(go()) == (0, set(range(1, JOBS_AHEAD)))
+    assert results == inline(jobs[:1])
+
+
+def given_up_by(workers: ProcessPool) -> set[int]:
+    return {job.ticket for job in iter(workers.give_up, None)}
+
+
+def test_nothing_waits_behind_a_heavy_page_and_only_a_worker_takes_it() -> None:
+    light = [html(ticket) for ticket in range(10, 13)]
+    results: Results = {}
+
+    async def go() -> tuple[list[int], set[int]]:
+        async with shared(results) as (pool, worker):
+            for job in (light[0], HEAVY[0], HEAVY[1]):
+                pool.submit(job)
+            given = list(worker._workers[0].tasks)
+            for job in light[1:]:
+                pool.submit(job)
+            await arrived(results, 2)
+            done_here = set(results)
+            os.kill(pid_of(worker), signal.SIGCONT)
+            await arrived(results, 5)
+            return given, done_here
+
+    assert asyncio.run(go()) == ([10, 1], {11, 12})
+    assert results == inline([*light, *HEAVY])
+
+
+def test_the_worker_of_a_heavy_page_leaves_ordinary_ones_alone_until_there_is_much_to_do() -> None:
+    results: Results = {}
+
+    async def go() -> set[int]:
+        broken: list[OrbwebError] = []
+        workers = ProcessPool(SETTINGS, results.__setitem__, broken.append)
+        quiet = SharedPool(InlinePool(SETTINGS, results.__setitem__, workers), workers, 1)
+        quiet.submit(HEAVY[0])
+        await until(lambda: workers.is_ready)
+        os.kill(pid_of(workers), signal.SIGSTOP)
+        quiet.submit(html(10))
+        done_here = set(results) - {HEAVY[0].ticket}
+        quiet.close()
+        assert broken == []
+        return done_here
+
+    assert asyncio.run(go()) == {10}
+
+
+def test_a_worker_has_work_while_the_main_process_is_busy() -> None:
+    """What was given to it is on its way, though the loop has had no turn since."""
+    jobs = [Job(ticket, "https://h/", "text/html", b"x" * 60_000) for ticket in range(5)]
+
+    async def go() -> int:
+        async with shared({}) as (_pool, worker):
+            for job in jobs:
+                worker.submit(job)
+            return worker._workers[0]._transport.get_write_buffer_size()
+
+    assert asyncio.run(go()) == 0
 
 
 def test_a_closed_pool_helps_no_more() -> None:

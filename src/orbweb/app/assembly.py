@@ -213,12 +213,11 @@ def default_processes(cores: int) -> int:
 
 
 async def pool(config: Config, settings: DigestSettings, digested: Done, broke: Broken) -> Pool:
-    inline = InlinePool(settings, digested, ProcessPool(settings, digested, broke))
-    if (processes := config.engine.processes) is not None:
-        workers = await ProcessPool.start(processes, settings, digested, broke)
-    else:
-        processes, workers = default_processes(os.cpu_count() or 1), ProcessPool(settings, digested, broke)
-    return SharedPool(inline, workers, processes) if processes else inline
+    processes = config.engine.processes
+    workers = await ProcessPool.start(processes or 0, settings, digested, broke)
+    inline = InlinePool(settings, digested, workers)
+    wanted = default_processes(os.cpu_count() or 1) if processes is None else processes
+    return SharedPool(inline, workers, wanted) if wanted else inline
 
 
 def bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:

@@ -46,7 +46,7 @@ class Engine(Section):
     processes: int | None = Field(None, ge=0, le=64)
     """Worker processes that parse, read, hash and compress; the main process takes what they have no room for.
     Unset: none, until a hundred pages come in four seconds; then cores - 1, at most 4. 0: the main process does it
-    all. Very large pages have a process of their own, started when the first comes."""
+    all. Very large pages are for a worker in any case; one is started when the first comes."""
     defer_s: float = Field(120.0, gt=0, le=86_400)
     """In strict order: a host that keeps everyone waiting so long (Retry-After, no robots.txt) has its URLs
     put back, and the order moves on."""
