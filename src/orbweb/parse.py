@@ -9,6 +9,7 @@ contents, or raises for bad markup. What a page may take of memory and time is t
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -96,7 +97,7 @@ def dom(body: bytes | str, content_type: str | None = None) -> Dom:
     encoding = encoding_of(body, content_type)
     if encoding == UTF_8:
         try:
-            return _document(body.decode("utf-8-sig"), None)
+            return _document(body.removeprefix(BOM_UTF8).decode(), None)
         except UnicodeDecodeError:
             pass
     return _document(body, encoding)

@@ -32,8 +32,8 @@ SMALL_BYTES = 65_536
 LIGHT_BYTES = 300_000
 HEAVY_BYTES = 4_000_000
 HEAVY_DENSITY = 8
-BUSY_PAGES = 100
-BUSY_S = 4.0
+BUSY_PAGES = 30
+BUSY_S = 1.2
 """So many pages in less time are worth worker processes."""
 HEAVY_ATTRIBUTES = 30_000
 """Each link has at least one."""

@@ -45,7 +45,7 @@ class Engine(Section):
     """`strict`: one order for the whole run. `relaxed`: one order per host, results as they come."""
     processes: int | None = Field(None, ge=0, le=64)
     """Worker processes that parse, read, hash and compress; the main process takes what they have no room for.
-    Unset: none, until a hundred pages come in four seconds; then cores - 1, at most 4. 0: the main process does it
+    Unset: none, until thirty pages come in 1.2 seconds; then cores - 1, at most 4. 0: the main process does it
     all. Very large pages are for a worker in any case; one is started when the first comes."""
     defer_s: float = Field(120.0, gt=0, le=86_400)
     """In strict order: a host that keeps everyone waiting so long (Retry-After, no robots.txt) has its URLs
