@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -307,3 +308,63 @@ def test_a_title_cannot_speak_to_the_terminal(cli: Cli) -> None:
     assert "owned" in shown
     assert "\x1b" not in shown
     assert "\x07" not in shown
+
+
+@pytest.fixture
+def kept(cli: Cli) -> Cli:
+    """A workspace with a run whose lines are more than a pipe holds."""
+    with serve(StaticSite(chain(500))) as server:
+        orbweb.crawl(server.url, workspace=cli.workspace, project="site", rate="max", processes=0)
+    return cli
+
+
+@pytest.mark.parametrize(
+    "command", [("manifest", "site"), ("index", "site"), ("export", "site", "--to", "jsonl", "--out", "-")]
+)
+def test_a_reader_that_has_read_enough_is_no_error(kept: Cli, command: tuple[str, ...]) -> None:
+    with subprocess.Popen(kept.command(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(1)
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(60) == 0, said
+    assert b"Traceback" not in said
+
+
+def test_the_exit_code_of_a_crawl_does_not_depend_on_its_reader(cli: Cli) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with serve(StaticSite({"/": page("Start", "/gone")})) as server:
+        done = subprocess.run(
+            cli.command("crawl", server.url, *FAST), stdout=write, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    os.close(write)
+    refused(Result(done.returncode, "", done.stderr), 3)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [("status",), ("manifest", "site"), ("show", "site", "%s", "--as", "html")])
+def test_a_full_disk_behind_standard_output_is_told(cli: Cli, command: tuple[str, ...]) -> None:
+    with serve(StaticSite(chain(1))) as server:
+        cli.crawl(server.url, *FAST).ok(0)
+        words = [word.replace("%s", server.url) for word in command]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(cli.command(*words), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    refused(Result(done.returncode, "", done.stderr), 1, "standard output cannot be written: No space left")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_not_matter(cli: Cli, closed: str) -> None:
+    with serve(StaticSite(chain(2))) as server:
+        words = shlex.join(cli.command("crawl", server.url, *FAST))
+        assert subprocess.run(["sh", "-c", f"{words} {closed}"], timeout=60).returncode == 0
+    assert len(cli("pages", "site", "--json").ok().json) == 3
+    words = shlex.join(cli.command("export", "site", "--to", "jsonl", "--out", "-"))
+    assert subprocess.run(["sh", "-c", f"{words} {closed}"], timeout=60).returncode == 0
+
+
+def test_the_index_is_separated_by_tabs(cli: Cli) -> None:
+    with serve(StaticSite(chain(1))) as server:
+        cli.crawl(server.url, *FAST).ok(0)
+    assert [len(line.split("\t")) for line in cli("index", "site").ok().out.splitlines()] == [7, 7]

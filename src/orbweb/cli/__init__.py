@@ -22,6 +22,15 @@ def settle_memory() -> None:
     gc.enable()
 
 
+def open_streams() -> None:
+    """A standard stream that the caller has closed leads nowhere, so that no file of ours gets its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(nowhere, True)
+            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
+
+
 def main() -> None:
     """Run a command and exit with the code that tells the truth.
 
@@ -29,6 +38,7 @@ def main() -> None:
     Pydantic would look through every installed package for plugins; this process has no use for any.
     """
     gc.disable()
+    open_streams()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from orbweb.cli.commands import only
 

@@ -324,7 +324,7 @@ def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORK
         request = Request((url,), "demo", None, settings, new_run=True)
         code = _run("crawl", request, workspace, create=True, as_json=False, quiet=no_progress)
     done = Workspace(workspace).export("demo", to="markdown", out=workspace / "demo-markdown")
-    typer.echo(f"Markdown of {done.pages} pages: {done.out}")
+    output.say(f"Markdown of {done.pages} pages: {done.out}")
     raise typer.Exit(code)
 
 

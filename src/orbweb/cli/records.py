@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -74,7 +75,7 @@ def export(
     if standard and as_json:
         raise UsageError("--json and --out - both write to standard output; leave one of them out")
     settle_memory()
-    with Display(quiet=no_progress) as display:
+    with Display(quiet=no_progress) as display, output.to_reader() if standard else nullcontext():
         done = Workspace(workspace).export(
             project,
             to=to.value,
@@ -83,6 +84,8 @@ def export(
             raw=raw,
             on_progress=display.count,
         )
+        if standard:
+            sys.stdout.flush()
         if standard and not no_progress:
             display.note(export_text(asdict(done)))
     if not standard:

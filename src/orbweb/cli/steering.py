@@ -34,14 +34,14 @@ def status(
 def pause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
     """Hold the running crawl: no new request until `unpause`."""
     _tell("pause", project, workspace)
-    typer.echo(f"{project}: held; `orbweb unpause {project}` goes on")
+    output.say(f"{project}: held; `orbweb unpause {project}` goes on")
 
 
 @app.command()
 def unpause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
     """Let a held crawl go on."""
     _tell("unpause", project, workspace)
-    typer.echo(f"{project}: going on")
+    output.say(f"{project}: going on")
 
 
 @app.command()
@@ -49,7 +49,7 @@ def stop(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> N
     """Stop the running crawl; what is under way is finished, the rest stays queued."""
     with open_workspace(workspace) as opened:
         ended = opened.stop(project)
-    typer.echo(f"{project}: {'stopped' if ended else 'asked to stop, still finishing what is under way'}")
+    output.say(f"{project}: {'stopped' if ended else 'asked to stop, still finishing what is under way'}")
 
 
 @app.command()

@@ -65,7 +65,8 @@ def import_text(report: Report) -> str:
 def index_text(found: list[Report]) -> str:
     """The page index, a line a URL."""
     columns = ("url", "status", "timestamp", "etag", "last_modified", "sha256", "stored_path")
-    return "\n".join("\t".join(str(entry[name] or "-") for name in columns) for entry in found) or "no visits"
+    lines = ["\t".join(str(entry[name] or "-").replace("\t", " ") for name in columns) for entry in found]
+    return "\n".join(lines) or "no visits"
 
 
 def configured_text(report: Report) -> str:
