@@ -44,6 +44,33 @@ def test_wrong_url(cli: Cli, url: str, word: str) -> None:
     assert "secret" not in result.err
 
 
+@pytest.mark.parametrize("command", ["crawl", "discover", "run"])
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--budget", "0"), "limits.budget"),
+        (("--include", "("), "scope.include[0]"),
+        (("--project", "a/b"), "--project 'a/b'"),
+        (("--config", "none.yaml"), "none.yaml"),
+        (("--header", "Authorization: $NOT_THERE"), "NOT_THERE"),
+    ],
+)
+def test_what_is_refused_leaves_nothing_behind(
+    cli: Cli, command: str, options: tuple[str, ...], word: str
+) -> None:
+    refused(cli(command, "http://127.0.0.1:9/", "--no-progress", *options), 2, word)
+    assert list(cli.workspace.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [("nonsense",), ("mailto:me@127.0.0.1",), (), ("--project", "unknown")])
+def test_nothing_to_begin_with_leaves_nothing_behind(cli: Cli, words: tuple[str, ...]) -> None:
+    for command in ("crawl", "discover", "run"):
+        refused(cli(command, *words), 2)
+    with pytest.raises(orbweb.UsageError):
+        orbweb.crawl("nonsense", workspace=cli.workspace)
+    assert list(cli.workspace.parent.iterdir()) == []
+
+
 @pytest.fixture
 def two_projects(cli: Cli) -> Iterator[str]:
     """The URL of a site that was crawled as two projects."""

@@ -9,7 +9,7 @@ works; whatever happens, the run is left in a state from which `resume` goes on.
 
 from __future__ import annotations
 
-from orbweb.app.crawls import crawl, recrawl, resume
+from orbweb.app.crawls import check_new, crawl, recrawl, resume
 from orbweb.app.health import doctor
 from orbweb.app.judging import rules
 from orbweb.app.offline import adopt, extract, extract_code, replay, replay_code, retry
@@ -21,6 +21,7 @@ __all__ = [
     "Plan",
     "Request",
     "adopt",
+    "check_new",
     "crawl",
     "doctor",
     "exit_code",

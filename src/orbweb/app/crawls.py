@@ -7,11 +7,15 @@ Always holds: the project is owned by this process while it works.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from orbweb import pipeline, seeds
 from orbweb.app.assembly import catch_up
 from orbweb.app.judging import nothing_to_resume, take_up
+from orbweb.app.manners import Secrets
 from orbweb.app.request import Note, Request, Watch, completed, configure, discreet, name_of
 from orbweb.app.session import Replays, Session, left_in, paused_run, ready
 from orbweb.app.settings import policy_rules, url_rules
@@ -21,9 +25,21 @@ from orbweb.errors import UsageError
 from orbweb.policy import Policy
 from orbweb.store import runs
 from orbweb.store.reports import Report
-from orbweb.store.runs import Run
+from orbweb.store.runs import Project, Run
 from orbweb.urls import Target
 from orbweb.workspace import Workspace, now_us
+from orbweb.workspace.directory import DATABASE
+
+
+def check_new(path: Path, request: Request) -> None:
+    """Refuse what `crawl` would refuse, before it makes the workspace at `path`; nothing, if there is one."""
+    if (path / DATABASE).exists():
+        return
+    with closing(Workspace(path, blank=True)) as workspace:
+        request = completed(workspace, request, lambda _text: None)
+        name = name_of(workspace, request)
+        pipeline.check_role(workspace, name)
+        _asked(name, None, request)
 
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -34,14 +50,9 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
     pipeline.check_role(workspace, name)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
-        config, settings, secrets = ready(known, request)
-        rules = url_rules(config)
-        bases = seeds.base_urls(request.urls or (known.bases if known else ()), rules)
-        if not bases:
-            raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
+        config, settings, secrets, bases = _asked(name, known, request)
         if known is None and request.project is None and name != (taken := seeds.project_name(bases[0].key)):
             note(f"project {taken} has other base URLs, so this one is {name}; --project gives it another name")
-        _check_bases(config, bases)
         catch_up(workspace, known, config)
         paused = paused_run(workspace, known, note)
         if paused is not None and config.incremental and not request.new_run:
@@ -101,6 +112,18 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
         if request.replay:
             session = replace(session, replays=Replays(latest, url_rules(configure(known, Request())[0])))
         return hold(session, None, bases, latest, due_only=request.due)
+
+
+def _asked(
+    name: str, known: Project | None, request: Request
+) -> tuple[Config, dict[str, Any], Secrets, list[Target]]:
+    """The settings of a crawl, what they ask of this machine, and where it begins."""
+    config, settings, secrets = ready(known, request)
+    bases = seeds.base_urls(request.urls or (known.bases if known else ()), url_rules(config))
+    if not bases:
+        raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
+    _check_bases(config, bases)
+    return config, settings, secrets, bases
 
 
 def _check_bases(config: Config, bases: Sequence[Target]) -> None:

@@ -336,6 +336,8 @@ def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, qu
 
     settle_memory()
     verbs = {"crawl": application.crawl, "resume": application.resume, "recrawl": application.recrawl}
+    if create:
+        application.check_new(path, request)
     with open_workspace(path, create=create) as workspace, Display(quiet=quiet) as display:
         report = verbs[verb](workspace, request, watch=display.watch, note=display.note)
     output.emit(report, crawl_text, as_json=as_json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,10 @@ from orbweb.cli.options import (
     pace,
 )
 
+if TYPE_CHECKING:
+    from orbweb.cli.progress import Display
+    from orbweb.companion import Companion
+
 app = typer.Typer()
 
 SEVERITY = (1, 2, 5, 4, 3, 0)
@@ -41,13 +45,13 @@ def _with_options_of_crawl(command: Callable[..., None]) -> Callable[..., None]:
 
 def _name(options: dict[str, Any]) -> str:
     """The project that is scraped: as given, made from the first URL, or the one that the workspace has."""
-    from orbweb import pipeline, seeds
+    from orbweb import seeds
     from orbweb.errors import UsageError
     from orbweb.urls import DEFAULT_RULES
 
     given: str | None = options["project"]
     if given is not None:
-        return given.removesuffix(".discovery")
+        return seeds.check_project_name(given.removesuffix(".discovery"))
     urls = options["urls"] or _configured(Path(options["workspace"]), options["seeds"])
     if isinstance(urls, str):
         return urls
@@ -58,23 +62,32 @@ def _name(options: dict[str, Any]) -> str:
         )
     first = seeds.base_urls(urls[:1], DEFAULT_RULES)[0].key
     former = seeds.former_name(first)
-    with open_workspace(Path(options["workspace"]), create=True) as there:
-        return former if former in pipeline.pipelines(there) else seeds.project_name(first)
+    return former if former in _pipelines(Path(options["workspace"])) else seeds.project_name(first)
 
 
 def _configured(path: Path, file: Path | None) -> Sequence[str] | str:
     """The name of the pipeline that a workspace has, else the URLs of its file of seeds."""
-    from orbweb import pipeline, seeds
+    from orbweb import seeds
     from orbweb.urls import DEFAULT_RULES
     from orbweb.workspace.directory import SEEDS_FILE
 
-    with open_workspace(path, create=True) as there:
-        known = pipeline.pipelines(there)
+    known = _pipelines(path)
     if file is None and len(known) == 1:
         return known[0]
     if file is None and not (path / SEEDS_FILE).is_file():
         return ()
     return seeds.read_seeds(file or path / SEEDS_FILE, DEFAULT_RULES)
+
+
+def _pipelines(path: Path) -> list[str]:
+    """Those of the workspace; none if it is not there yet, and it is not made."""
+    from orbweb import pipeline
+    from orbweb.workspace.directory import DATABASE
+
+    if not (path / DATABASE).exists():
+        return []
+    with open_workspace(path) as there:
+        return pipeline.pipelines(there)
 
 
 @app.command()
@@ -142,33 +155,45 @@ def run(**options: Any) -> None:
     from orbweb.cli.output.crawls import scrape_text
     from orbweb.cli.progress import Display
     from orbweb.companion import Companion
+    from orbweb.workspace.directory import DATABASE
 
     settle_memory()
     name = _name(options)
-    words = [word for word in sys.argv[2:] if word not in ("--json", "--no-progress")]
-    quiet, path = bool(options["no_progress"]), Path(options["workspace"])
+    words = [word for word in sys.argv[2:] if word != "--json"]
     report: dict[str, Any] | None = None
-    with Display(quiet=quiet) as display:
+    with Display(quiet=bool(options["no_progress"])) as display:
         discovery = Companion(
             [sys.executable, "-m", "orbweb", "discover", *words, "--json"],
-            lambda line: None if quiet else display.note(f"discovery: {line}"),
+            lambda line: display.note(f"discovery: {line}"),
         )
-        with discovery, open_workspace(path, create=True) as there:
-            if discovery.begins(lambda: application.has_work(there, name)) and application.has_work(there, name):
-                port = options["metrics_port"]
-                request = application.Request(
-                    (), name, options["config"], refresh=options["refresh"], metrics_port=port and port + 1
-                )
-                report = application.scrape(
-                    there,
-                    request,
-                    follows=discovery.is_running,
-                    watch=display.watch,
-                    note=display.note,
-                    relay=discovery.tell,
-                )
+        with discovery:
+            if discovery.begins((Path(options["workspace"]) / DATABASE).exists):
+                report = _scraped(name, options, discovery, display)
     codes = [discovery.exit_code, *([application.exit_code(report)] if report else [])]
     if report is not None:
         report = {**report, "discovery": discovery.report}
         output.emit(report, scrape_text, as_json=bool(options["as_json"]))
     raise typer.Exit(min(codes, key=SEVERITY.index))
+
+
+def _scraped(name: str, options: dict[str, Any], discovery: Companion, display: Display) -> dict[str, Any] | None:
+    """Scrape what the discovery beside this finds, as long as it does; None if it finds nothing."""
+    from orbweb import app as application
+
+    with open_workspace(Path(options["workspace"])) as there:
+        if not discovery.begins(lambda: application.has_work(there, name)) or not application.has_work(
+            there, name
+        ):
+            return None
+        port = options["metrics_port"]
+        request = application.Request(
+            (), name, options["config"], refresh=options["refresh"], metrics_port=port and port + 1
+        )
+        return application.scrape(
+            there,
+            request,
+            follows=discovery.is_running,
+            watch=display.watch,
+            note=display.note,
+            relay=discovery.tell,
+        )

@@ -63,6 +63,7 @@ class Crawls(Handle):
             seeds=file_of(given, "seeds"),
             metrics_port=options.get("metrics_port"),
         )
+        app.check_new(self.path, request)
         with self._opened(create=True) as opened:
             return result_of(app.crawl(opened, request, watch=on_progress or unwatched, note=_log.info))
 

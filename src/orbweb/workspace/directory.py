@@ -29,6 +29,7 @@ from orbweb.store.segments import SegmentStore
 if TYPE_CHECKING:
     from orbweb.store.upgrade import Plan
 
+DATABASE = "orbweb.db"
 CONFIG_FILE = "orbweb.yaml"
 SEEDS_FILE = "seeds.txt"
 
@@ -64,16 +65,21 @@ class Directory:
         path: Path,
         *,
         create: bool = False,
+        blank: bool = False,
         limits_of: Path | None = None,
         bodies_of: Path | None = None,
         plan: Plan | None = None,
     ) -> None:
-        """`limits_of`: another workspace, if it exists, whose rate limiter counts. `bodies_of`: another one which
-        has the captured bodies. `plan`: how an earlier version becomes today's."""
+        """`blank`: as if it were made and empty; nothing is. `limits_of`: another workspace, if it exists, whose
+        rate limiter counts. `bodies_of`: another one which has the captured bodies. `plan`: how an earlier version
+        becomes today's."""
         self.path = path
         self._captured = (bodies_of or path) / "store"
         self._limits = limits_of if limits_of is not None and (limits_of / "limiter.db").exists() else path
-        database = path / "orbweb.db"
+        if blank:
+            self.db = Database(Path(":memory:"))
+            return
+        database = path / DATABASE
         if not create and not database.exists():
             raise UsageError(
                 f"{path} is not an orbweb workspace. Crawl something into it, or name one: --workspace DIR"
