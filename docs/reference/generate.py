@@ -26,6 +26,7 @@ from orbweb import errors, failpoints, lifecycle
 from orbweb.cli import commands, output
 from orbweb.config import Config
 from orbweb.config import keys as settings_keys
+from orbweb.config.section import LARGEST
 from orbweb.export import bodies, jsonl
 from orbweb.export.state import FIELDS as STATE_FIELDS
 from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
@@ -158,6 +159,8 @@ def _range(least: float | None, most: float | None) -> str:
 
 
 def _shown_default(default: object) -> str:
+    if default is inspect.Parameter.empty:
+        return "needed"
     return "" if default in (None, False) else code(default)
 
 
@@ -286,7 +289,7 @@ def _allowed_values(schema: Mapping[str, Any]) -> str:
 def _bounds(schema: Mapping[str, Any]) -> str:
     least, above, most = (schema.get(name) for name in ("minimum", "exclusiveMinimum", "maximum"))
     words = [f"from {least}" if least is not None else f"above {above}" if above is not None else ""]
-    words.append(f"to {most}" if most is not None else "")
+    words.append(f"to {most}" if most not in (None, LARGEST) else "")
     return "".join(f" {word}" for word in words if word)
 
 

@@ -96,6 +96,40 @@ def test_a_value_out_of_range_is_refused(section: str, key: str, values: list[fl
         assert message.endswith(f"got {value!r}")
 
 
+def test_a_switch_is_no_number_and_a_number_no_switch() -> None:
+    for section, values in build({}, source="x").model_dump().items():
+        for key, default in values.items() if isinstance(values, dict) else ():
+            if isinstance(default, int | float):
+                wrong = 3 if isinstance(default, bool) else True
+                assert problem({section: {key: wrong}}).startswith(f"{section}.{key}: "), (section, key)
+    for key in ("budget", "page_limit", "max_depth", "per_host"):
+        assert problem({"limits": {key: True}}) == f"limits.{key}: Input should be a number, got True"
+
+
+def test_what_is_counted_fits_into_the_database() -> None:
+    for section, key in (("limits", "budget"), ("limits", "page_limit"), ("sitemap", "max_urls")):
+        assert problem({section: {key: 10**15 + 1}}).startswith(f"{section}.{key}: ")
+        assert build({section: {key: 10**15}}, source="x").model_dump()[section][key] == 10**15
+
+
+def test_what_must_be_a_list_or_keys_is_said_in_the_words_of_yaml() -> None:
+    assert problem({"scope": {"include": "/docs/"}}) == "scope.include: Input should be a list, got '/docs/'"
+    assert problem({"fetch": {"headers": 5}}) == "fetch.headers: Input should be keys with values"
+    assert problem({"policy": {"scores": [5]}}) == "policy.scores.0: Input should be keys with values, got 5"
+    assert "such as example.org" in problem({"policy": {"hosts": ["https://example.org/"]}})
+
+
+@pytest.mark.parametrize(("text", "mode"), [(0o640, 0o640), ("0640", 0o640), ("640", 0o640), ("0o400", 0o400)])
+def test_permissions_are_octal_however_they_are_written(text: object, mode: int) -> None:
+    assert build({"store": {"file_mode": text}}, source="x").store.file_mode == mode
+
+
+@pytest.mark.parametrize("text", ["0999", "rw", "", 600, -1, "01777"])
+def test_permissions_that_are_none(text: object) -> None:
+    message = problem({"store": {"file_mode": text}})
+    assert message == f"store.file_mode: permissions are octal, 0 to 0777, such as 0640, got {text!r}"
+
+
 @pytest.mark.parametrize("hops", range(6))
 def test_external_hops_from_0_to_5_are_allowed(hops: int) -> None:
     assert build({"scope": {"external_hops": hops}}, source="x").scope.external_hops == hops

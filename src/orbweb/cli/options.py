@@ -78,6 +78,7 @@ RunNumber = Annotated[int | None, typer.Option("--run", min=1, help="Which run; 
 
 
 DEFAULT_WORKSPACE = Path("orbweb-data")
+MOST_DIGITS = 30
 
 
 Budget = Annotated[
@@ -252,8 +253,8 @@ def limit_of(option: str, text: str | None) -> int | str | None:
     """A number, or `none`, which takes back the limit a project has stored."""
     if text is None or text == "none":
         return text
-    if not text.isdigit():
-        raise UsageError(f"{option} {text!r}: give a whole number, or none for no limit")
+    if not text.isdecimal() or len(text) > MOST_DIGITS:
+        raise UsageError(f"{option} {text[:MOST_DIGITS]!r}: give a whole number, or none for no limit")
     return int(text)
 
 

@@ -6,16 +6,26 @@ for its length here and compiled by `patterns`.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
-from orbweb.config.section import Section, YamlOff
+from orbweb.config.section import LARGEST, Section, YamlOff
 
 PATTERN_BYTES = 1000
 
+_HOST = re.compile(r"(\*\.)?[^*/?#@\s]+")
+
+
+def _host_name(text: str) -> str:
+    if not _HOST.fullmatch(text):
+        raise ValueError("a host is its name alone, such as example.org, or *.example.org for all below it")
+    return text
+
+
 Pattern = Annotated[str, Field(min_length=1, max_length=PATTERN_BYTES)]
-HostName = Annotated[str, Field(pattern=r"^(\*\.)?[^*/?#@\s]+$", max_length=260)]
+HostName = Annotated[str, Field(max_length=260), AfterValidator(_host_name)]
 _NAME = r"^[a-z][a-z0-9_]{0,49}$"
 
 
@@ -112,7 +122,7 @@ class Sitemap(Section):
     """`auto`: those that robots.txt lists and /sitemap.xml. `only`: no links are followed besides. `off`: none."""
     max_files: int = Field(1000, ge=1, le=100_000)
     """Files that are read in a run, those of an index included."""
-    max_urls: int = Field(500_000, ge=1)
+    max_urls: int = Field(500_000, ge=1, le=LARGEST)
     """URLs that are taken from sitemaps in a run."""
 
 

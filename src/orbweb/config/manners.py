@@ -17,7 +17,7 @@ from orbweb.config.notation import (
     is_variable,
     read_proxy,
 )
-from orbweb.config.section import Section, YamlOff
+from orbweb.config.section import LARGEST, Section, YamlOff
 
 MAX_WORKERS = 1024
 
@@ -127,11 +127,11 @@ class Limits(Section):
     `discover` and `scrape` take half of it each, and one at least."""
     slowest_s: float = Field(10.0, ge=0, le=3600)
     """Each 429 or 503 halves the rate of a host, down to one request in so many seconds."""
-    budget: int | None = Field(None, ge=1)
+    budget: int | None = Field(None, ge=1, le=LARGEST)
     """URLs one crawl may visit. The rest stays queued for the next crawl."""
-    page_limit: int | None = Field(None, ge=1)
+    page_limit: int | None = Field(None, ge=1, le=LARGEST)
     """Unique pages per base URL."""
-    max_depth: int | None = Field(None, ge=0)
+    max_depth: int | None = Field(None, ge=0, le=LARGEST)
     """Links from a base URL (depth 0)."""
 
     @field_validator("rate")

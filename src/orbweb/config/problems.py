@@ -30,10 +30,16 @@ def explain(problem: Any, known: Iterable[str]) -> str:
         close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"unknown key {key}{hint}"
-    message = problem["msg"].removeprefix("Value error, ")
+    message = _in_yaml(problem["msg"].removeprefix("Value error, "))
     if key.startswith(_UNQUOTED) or key in ("fetch", "proxy"):
         return f"{key}: {message}"
     return f"{key}: {message}, got {_SHORT.repr(problem['input'])}"
+
+
+def _in_yaml(message: str) -> str:
+    """What pydantic says of Python's types, said of YAML's."""
+    message = re.sub(" or instance of [A-Za-z]+$", "", message)
+    return message.replace("a valid tuple", "a list").replace("a valid dictionary", "keys with values")
 
 
 def yaml_reason(error: yaml.YAMLError) -> str:

@@ -5,7 +5,12 @@ Always holds: a part cannot be changed, and a key it does not know is an error. 
 
 from __future__ import annotations
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from typing import Any, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
+
+LARGEST = 10**15
+"""More than anything that is counted, and still a number to the database and to readers of JSON."""
 
 YamlOff = BeforeValidator(lambda value: "off" if value is False else value)
 """YAML reads a bare `off` as false."""
@@ -19,3 +24,13 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_switch(cls, value: Any, info: ValidationInfo) -> Any:
+        """A switch is no number, though Python counts with it."""
+        if isinstance(value, bool) and info.field_name is not None:
+            kind = cls.model_fields[info.field_name].annotation
+            if {int, float} & {kind, *get_args(kind)}:
+                raise ValueError("Input should be a number")
+        return value

@@ -5,11 +5,12 @@ Owns their limits and their meaning: the text under each is what the reference s
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from orbweb.config.section import Section
+from orbweb.config.section import LARGEST, Section
 
 
 class Cache(Section):
@@ -52,12 +53,21 @@ class Engine(Section):
     put back, and the order moves on."""
     window: int = Field(1024, ge=8, le=65536)
     """Places that may be leased and not yet committed; a crash costs at most so many refetches."""
-    window_bytes: int = Field(64_000_000, ge=1_000_000)
+    window_bytes: int = Field(64_000_000, ge=1_000_000, le=LARGEST)
     """Bytes of finished results that may wait for their turn."""
     group_pages: int = Field(512, ge=1, le=8192)
     """Commits per database transaction at most."""
     group_ms: int = Field(500, ge=1, le=10_000)
     """Longest time a commit waits for its transaction."""
+
+
+def _octal(mode: Any) -> Any:
+    """YAML reads 0600 as octal, and '0600' and 0o600 as texts, which are no decimal numbers either."""
+    if isinstance(mode, str) and re.fullmatch("(0o)?[0-7]+", mode):
+        mode = int(mode.removeprefix("0o"), 8)
+    if isinstance(mode, str) or (isinstance(mode, int) and not 0 <= mode <= 0o777):
+        raise ValueError("permissions are octal, 0 to 0777, such as 0640")
+    return mode
 
 
 class Store(Section):
@@ -67,9 +77,9 @@ class Store(Section):
     """`segments`: few append-only files. `files`: one file a body under store/html/aa/bb."""
     compress: bool = True
     """With `files`: write .html.zst rather than .html."""
-    file_mode: int = Field(0o600, ge=0, le=0o777)
+    file_mode: Annotated[int, BeforeValidator(_octal)] = Field(0o600, ge=0, le=0o777)
     """Permissions of the files of the `files` layout."""
-    reserve_mb: int = Field(64, ge=0)
+    reserve_mb: int = Field(64, ge=0, le=1_000_000_000)
     """While less disk space is free nothing is asked for; a crawl goes on when there is a quarter more."""
 
 
