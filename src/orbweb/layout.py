@@ -18,16 +18,16 @@ from orbweb.config import sources
 from orbweb.errors import StoreError, UsageError
 from orbweb.store.lock import OwnerLock
 from orbweb.workspace import Workspace
-from orbweb.workspace.directory import CONFIG_FILE, SEEDS_FILE
+from orbweb.workspace.directory import CONFIG_FILE, DATABASE, SEEDS_FILE
 
 Report = dict[str, Any]
 
 FOLDERS = ("logs", "metadata", "spool", "spool/discoveries", "state", "store")
-DATABASE = "orbweb.db"
 _FILES_OF = ("-wal", "-shm", "-journal", "")
 _ORDERS = tuple(f"{order}{role}" for order in ("pause", "stop") for role in ("", ".crawler", ".scraper"))
 _LEFT = ("spool", "store", "logs", "metadata", "state", "control", "quarantine", "backups")
 WIPED = (*_LEFT, *_ORDERS, *(f"{name}{end}" for name in ("search.db", DATABASE) for end in _FILES_OF))
+_OWN = {*WIPED, "locks", CONFIG_FILE, SEEDS_FILE, *(f"limiter.db{end}" for end in _FILES_OF)}
 
 _HEAD = """\
 # Settings of this workspace, a copy of the profile `{profile}` of orbweb {version}. Change them as you like:
@@ -40,6 +40,13 @@ _SEEDS = """\
 """
 _FIRST = {"github": "https://github.com/topics\nhttps://github.com/trending"}
 _EXAMPLE = "# https://example.org/docs/"
+
+
+def keep_off(path: Path, place: Path) -> None:
+    """UsageError if `place` is where the workspace at `path` keeps its own."""
+    root, wanted = path.resolve(), place.resolve()
+    if wanted.is_relative_to(root) and not _OWN.isdisjoint(wanted.relative_to(root).parts[:1]):
+        raise UsageError(f"--out {place}: there the workspace keeps its own files; choose another place")
 
 
 def configure(path: Path, profile: str, *, force: bool = False) -> Report:

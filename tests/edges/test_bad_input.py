@@ -398,3 +398,21 @@ def test_the_index_is_separated_by_tabs(cli: Cli) -> None:
     with serve(StaticSite(chain(1))) as server:
         cli.crawl(server.url, *FAST).ok(0)
     assert [len(line.split("\t")) for line in cli("index", "site").ok().out.splitlines()] == [7, 7]
+
+
+def test_an_export_does_not_replace_what_the_workspace_lives_by(cli: Cli) -> None:
+    with serve(StaticSite(chain(1))) as server:
+        cli.crawl(server.url, *FAST).ok(0)
+    before = (cli.workspace / "orbweb.db").read_bytes()
+    for name in ("orbweb.db", "orbweb.db-wal", "limiter.db", "logs/pages-site-1.csv", "store/x"):
+        refused(cli("export", "site", "--to", "jsonl", "--out", cli.workspace / name), 2, "keeps its own files")
+    refused(cli("export", "site", "--to", "markdown", "--out", cli.workspace / "store"), 2, "keeps its own files")
+    assert (cli.workspace / "orbweb.db").read_bytes() == before
+    cli("export", "site", "--to", "jsonl", "--out", cli.workspace / "site.jsonl").ok()
+
+
+def test_a_run_that_cannot_be(cli: Cli) -> None:
+    with serve(StaticSite(chain(1))) as server:
+        cli.crawl(server.url, *FAST).ok(0)
+    refused(cli("pages", "site", "--run", "9" * 20), 2, "has no run 99999999999999999999")
+    refused(cli("diff", "site", "9" * 20, "1"), 2, "has no run 99999999999999999999")

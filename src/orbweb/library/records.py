@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Literal
 
-from orbweb import app
+from orbweb import app, layout
 from orbweb.app import Request
 from orbweb.app.request import configure
 from orbweb.app.session import subject
@@ -47,6 +47,8 @@ class Records(Handle):
         if to not in list(Format):
             raise UsageError(f"to: {to!r} is no format; use one of {', '.join(Format)}")
         place = Path(out) if isinstance(out, str | PathLike) else out
+        if isinstance(place, Path):
+            layout.keep_off(self.path, place)
         with self._opened() as opened:
             owner = runs.project(opened.db, project)
             config, _ = configure(owner, Request())

@@ -172,7 +172,10 @@ def run_of(db: Database, owner: Project, number: int | None) -> Run:
     if number is None:
         found = latest_run(db, owner.id)
     else:
-        row = db.one("run_by_number", project_id=owner.id, number=number)
+        try:
+            row = db.one("run_by_number", project_id=owner.id, number=number)
+        except OverflowError:
+            row = None
         found = _run(row) if row else None
     if found is None:
         which = "run yet" if number is None else f"run {number}"
