@@ -16,6 +16,7 @@ BARE_HOST = re.compile(
     r"(localhost|\[[0-9a-f:.]+\]|\d+(\.\d+){3}|[^\s:]+\.([^\W\d_]{2,}|xn--[a-z0-9-]+)\.?)(:\d+)?", re.IGNORECASE
 )
 """What may stand without a scheme: localhost, an IP address, a name that ends as a top-level domain could."""
+NO_PAGE = re.compile(r"(mailto|javascript|tel):", re.IGNORECASE)
 FILE_NAME = re.compile(r".+\.(html?|txt|pdf)(:\d+)?", re.IGNORECASE)
 """What ends as files do and no host does: these are no top-level domains. `.md` is one."""
 INDEX_FILE = re.compile(r"/(index|default)\.[a-z0-9]+$", re.IGNORECASE)
@@ -64,6 +65,8 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 def _base_url(text: str, rules: UrlRules) -> Target:
     url = text.strip()
     scheme = HAS_SCHEME.match(url)
+    if NO_PAGE.match(url):
+        raise UsageError(f"{text!r}: only http and https URLs can be crawled")
     if scheme is None:
         url = f"https://{url}"
     if "@" in _authority(url):
@@ -99,6 +102,12 @@ def names_host(text: str) -> bool:
 
 
 def not_a_url(text: str) -> UsageError:
+    if len(text) > urls.MAX_URL:
+        return UsageError(f"{text[:60]!r}... is not a URL: it has more than {urls.MAX_URL} characters")
+    if HAS_SCHEME.match(text.strip()):
+        return UsageError(
+            f"{text!r} is not a URL: look at its host and port; https://example.org:8443/docs/ is one"
+        )
     return UsageError(f"{text!r} is not a URL; write it with http:// or https://, like https://example.org/docs/")
 
 

@@ -34,7 +34,9 @@ def refused(result: Result, code: int, *words: str) -> None:
         ("http://", "not a URL"),
         ("http://exa mple.org/", "not a URL"),
         ("http://user:secret@127.0.0.1/", "user name"),
-        ("http://127.0.0.1:99999/", "not a URL"),
+        ("http://127.0.0.1:99999/", "look at its host and port"),
+        ("http://127.0.0.1/" + "x" * 9_000, "more than 8192 characters"),
+        ("mailto:someone@127.0.0.1", "only http and https"),
         ("file:///etc/passwd", "http"),
     ],
 )

@@ -101,3 +101,12 @@ def test_user_agent_and_resolve(cli: Cli) -> None:
         cli.crawl("http://docs.example.org/", *options).ok(0)
         assert {hit.user_agent for hit in server.log} == {agent}
         assert {hit.host for hit in server.log} == {"docs.example.org"}
+
+
+@pytest.mark.parametrize(("base", "pinned"), [("docs.test.", "docs.test"), ("docs.test", "docs.test.")])
+def test_a_dot_at_the_end_of_a_host_is_the_same_host_to_resolve(cli: Cli, base: str, pinned: str) -> None:
+    with serve(StaticSite(chain(1))) as server:
+        pin = f"{pinned}:80:127.0.0.1:{server.port}"
+        nobody = {"ORBWEB_FETCH__DNS_SERVERS": "['127.0.0.1:9']", "ORBWEB_FETCH__RETRIES": "0"}
+        done = cli.crawl(f"http://{base}/", "--rate", "max", "--project", "site", "--resolve", pin, env=nobody)
+    assert done.ok(0).json["visited"] == 2

@@ -114,7 +114,7 @@ def routes(config: Config) -> dict[str, tuple[str, str]]:
         asked = urls.target(f"http://{pin.address}:{pin.target_port}/")
         if site is None or asked is None:
             raise UsageError(f"--resolve {text!r}: {pin.host if site is None else pin.address} is not a host")
-        found[urls.site(site.url)] = (urls.split(asked.url).host, pin.target_port)
+        found[urls.site(site.key)] = (urls.split(asked.url).host, pin.target_port)
     return found
 
 

@@ -81,7 +81,8 @@ class Guard:
     def find(self, site: str, told: Callable[[str, Pin | Failed], None]) -> None:
         """Look the site up; `told` is called later with it and its pin, or with why it has none."""
         host, _, port = site.rpartition(":")
-        host, port = self._routes.get(site, (host, port))
+        host = host.removesuffix(".")
+        host, port = self._routes.get(f"{host}:{port}", (host, port))
         address = normal(host.strip("[]"))
         if address is not None:
             self._names.later(partial(self._found, site, port, told), Found((address,), FOREVER))
