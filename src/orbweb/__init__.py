@@ -74,3 +74,6 @@ if not TYPE_CHECKING:
 
         home = next((home for home, names in _HOMES.items() if name in names), "errors")
         return getattr(import_module(f"orbweb.{home}"), name)
+
+    def __dir__():
+        return __all__

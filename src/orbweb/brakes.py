@@ -49,8 +49,8 @@ class Limit:
 def backlog_reason(unread: float, limit: float) -> str:
     """For a producer whose consumer is behind."""
     return (
-        f"{unread / 1e6:.1f} MB of the spool are not scraped yet, more than {LETS_GO:.0%} of the "
-        f"{limit / 1e6:.1f} MB allowed (spool.max_backlog_gb); it goes on below that"
+        f"{unread / 1e6:.4g} MB of the spool are not scraped yet, more than {LETS_GO:.0%} of the "
+        f"{limit / 1e6:.4g} MB allowed (spool.max_backlog_gb); it goes on below that"
     )
 
 

@@ -230,3 +230,7 @@ def test_the_examples_of_the_documentation_run(tmp_path: Path, monkeypatch: pyte
         results = runner.run(test, out=told.append)
     assert results.attempted > 10
     assert not results.failed, "".join(told)
+
+
+def test_the_names_of_the_library_are_listed() -> None:
+    assert set(dir(orbweb)) == set(orbweb.__all__)

@@ -470,6 +470,14 @@ def test_a_scraper_that_leaves_urls_says_how_to_go_on(cli: Cli) -> None:
         assert "URLs are left: orbweb scrape --project site" in told.out
 
 
+def test_a_scraper_that_has_overtaken_discovery_does_not_call_that_completed(cli: Cli) -> None:
+    with serve(StaticSite(chain(4))) as server:
+        cli("discover", server.url, "--project", "site", *OPTIONS, "--budget", 2, "--no-progress").ok(4)
+        told = cli("scrape", "--no-progress").ok(4).out
+    assert told.startswith("all scraped so far: 2 visited")
+    assert told.endswith("discovery is not completed: orbweb discover --project site, then scrape again\n")
+
+
 def test_a_reload_changes_compression(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text("store: {layout: files, compress: true}\nlimits: {rate: 50}\nengine: {group_ms: 50}\n")

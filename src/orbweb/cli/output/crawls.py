@@ -7,7 +7,8 @@ from orbweb.cli.output.words import Report, many, size, span
 
 def crawl_text(report: Report, *, again: str = "resume") -> str:
     """What a person reads at the end of a crawl."""
-    word: str = {"cancelled": "stopped", "budget": "budget used"}.get(report["ended_by"]) or report["shown"]
+    words = {"cancelled": "stopped", "budget": "budget used", "drained": "all scraped so far"}
+    word: str = words.get(report["ended_by"]) or report["shown"]
     if word == "completed" and report["failed"]:
         word = "completed, with failures of earlier crawls"
     settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
@@ -34,7 +35,11 @@ def crawl_text(report: Report, *, again: str = "resume") -> str:
 
 
 def scrape_text(report: Report) -> str:
-    return crawl_text(report, again="scrape --project")
+    """The same of a scraper, which may have done all there is while discovery has not."""
+    text = crawl_text(report, again="scrape --project")
+    if report["ended_by"] != "drained":
+        return text
+    return f"{text}\ndiscovery is not completed: orbweb discover --project {report['project']}, then scrape again"
 
 
 def _base_figures(base: Report) -> str:
