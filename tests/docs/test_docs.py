@@ -272,3 +272,28 @@ def test_no_path_of_a_developers_machine_is_in_the_repository() -> None:
             continue
         told += [f"{relative(path)}: {line.strip()[:100]}" for line in text.splitlines() if machine.search(line)]
     assert not told
+
+
+def test_what_the_demo_is_shown_to_print_is_what_it_prints(cli: Cli) -> None:
+    """Every line of the examples with the bundled site, but for its port, durations and where the workspace is."""
+    done = cli("demo", "--no-progress").ok(3)
+    start = cli("pages", "demo", "--json").ok().json[0]["url"]
+    printed = done.err + done.out.replace(str(cli.workspace), "orbweb-data")
+    for words in (
+        *(["pages", "demo"], ["failed", "demo"], ["search", "demo", "oldest", "first", "--limit", "2"]),
+        ["explain", "demo", start.replace("docs/", "blog/larder-1-4.html")],
+        ["explain", "demo", f"{start}secret.html"],
+    ):
+        printed += cli(*words).ok(0, 3).out
+    known = set(_without_chance(printed).splitlines())
+    for page in ("README.md", "docs/how-to/search.md", "docs/how-to/explain.md", "docs/tutorial.md"):
+        tokens = MarkdownIt().parse((ROOT / page).read_text(encoding="utf-8"))
+        examples = [token.content for token in tokens if token.type == "fence" and token.info in ("", "console")]
+        shown = "\n".join(each for each in examples if "demo " in each or "19 visited" in each)
+        lines = [line for line in _without_chance(shown).splitlines() if line and line[0] not in "$."]
+        assert lines, page
+        assert [line for line in lines if line not in known and "on purpose" not in line] == [], page
+
+
+def _without_chance(text: str) -> str:
+    return re.sub(r"in \d+\.\d s", "in N s", re.sub(r"127\.0\.0\.1:\d+", "HOST", text))
