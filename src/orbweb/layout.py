@@ -43,7 +43,7 @@ _EXAMPLE = "# https://example.org/docs/"
 
 
 def keep_off(path: Path, place: Path) -> None:
-    """UsageError if `place` is where the workspace at `path` keeps its own."""
+    """UsageError if a file that is written to `place` could be in the place of one of the workspace's own."""
     root, wanted = path.resolve(), place.resolve()
     if wanted.is_relative_to(root) and not _OWN.isdisjoint(wanted.relative_to(root).parts[:1]):
         raise UsageError(f"--out {place}: there the workspace keeps its own files; choose another place")

@@ -47,7 +47,7 @@ class Records(Handle):
         if to not in list(Format):
             raise UsageError(f"to: {to!r} is no format; use one of {', '.join(Format)}")
         place = Path(out) if isinstance(out, str | PathLike) else out
-        if isinstance(place, Path):
+        if isinstance(place, Path) and to in (Format.JSONL, Format.CSV, Format.ZIP):
             layout.keep_off(self.path, place)
         with self._opened() as opened:
             owner = runs.project(opened.db, project)
