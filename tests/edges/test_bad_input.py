@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import signal
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -418,3 +419,15 @@ def test_a_run_that_cannot_be(cli: Cli) -> None:
         cli.crawl(server.url, *FAST).ok(0)
     refused(cli("pages", "site", "--run", "9" * 20), 2, "has no run 99999999999999999999")
     refused(cli("diff", "site", "9" * 20, "1"), 2, "has no run 99999999999999999999")
+
+
+def test_a_report_that_is_interrupted_was_stopped(cli: Cli) -> None:
+    with serve(StaticSite(chain(1))) as server:
+        cli.crawl(server.url, *FAST).ok(0)
+    with subprocess.Popen(cli.command("reset"), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert process.stderr.read(4) == b"This"
+        process.send_signal(signal.SIGINT)
+        assert b"orbweb: interrupted" in process.stderr.read()
+        assert process.wait(60) == 4
+    assert cli("status", "site", "--json").ok().json["pages"] == 2

@@ -13,6 +13,8 @@ import sys
 from orbweb.errors import OrbwebError
 
 COLLECT_AFTER = 50_000
+TYPER_INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
 
 
 def settle_memory() -> None:
@@ -54,6 +56,8 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != TYPER_INTERRUPTED:
+            raise
         sys.stderr.write("orbweb: interrupted\n")
         sys.exit(4)

@@ -65,6 +65,28 @@ def _read_yaml(text: str, *, source: str) -> Any:
     import yaml
 
     try:
+        _refuse_repeated(yaml.compose(text, Loader=yaml.SafeLoader), source)
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"{source}: not valid YAML: {yaml_reason(error)}") from None
+    except RecursionError:
+        raise ConfigError(f"{source}: nested too deeply") from None
+
+
+def _refuse_repeated(root: Any, source: str) -> None:
+    """A mapping has each key once; the reader would take the last one and say nothing of the others."""
+    left: list[Any] = [root]
+    met: set[int] = set()
+    while left:
+        node = left.pop()
+        if node is None or node.id == "scalar" or id(node) in met:
+            continue
+        met.add(id(node))
+        if node.id == "sequence":
+            left += node.value
+            continue
+        keys = [key for key, _ in node.value if key.id == "scalar"]
+        for number, key in enumerate(keys):
+            if key.value in [other.value for other in keys[:number]]:
+                raise ConfigError(f"{source}: line {key.start_mark.line + 1}: the key {key.value} is there twice")
+        left += [value for _, value in node.value]
