@@ -79,7 +79,7 @@ class Store(Section):
     """With `files`: write .html.zst rather than .html."""
     file_mode: Annotated[int, BeforeValidator(_octal)] = Field(0o600, ge=0, le=0o777)
     """Permissions of the files of the `files` layout."""
-    reserve_mb: int = Field(64, ge=0, le=1_000_000_000)
+    reserve_mb: int = Field(64, ge=0, le=LARGEST)
     """While less disk space is free nothing is asked for; a crawl goes on when there is a quarter more."""
 
 
