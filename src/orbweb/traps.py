@@ -329,7 +329,8 @@ class Traps:
             if found.kind is Kind.VARIANT:
                 stem = self._row(found.stem, Kind.VARIANT)
                 same = repeats or (summary != b"" and stem.sketch == summary)
-                barren = row.barren + 1 + kin if same else 0
+                is_first = stem.sketch == b""
+                barren = row.barren + 1 + kin if same else row.barren if is_first else 0
                 self._save(stem._replace(sketch=summary))
             elif kin:
                 same = repeats or alike(row.sketch, summary)

@@ -119,6 +119,21 @@ def test_one_url_for_each_stem_is_enough_once_sessions_show_the_same_pages() -> 
     assert traps.judge(f"{H}/c?sid=ffff1111", f"{H}/")[0] is None
 
 
+def test_the_first_page_of_a_stem_is_no_sign_that_sessions_lead_somewhere() -> None:
+    traps = _traps()
+    home, parent = "/s/0123456789abcdef0{}/home", f"{H}/"
+    for number in range(2):
+        key = H + home.format(number)
+        traps.admitted(key, parent)
+        traps.settled(key, kin=number > 0, repeats=False, elsewhere=False, summary=CALENDAR)
+        parent = key
+    about = f"{H}/s/0123456789abcdef02/about"
+    assert traps.judge(about, parent)[0] is None
+    traps.admitted(about, parent)
+    traps.settled(about, kin=False, repeats=False, elsewhere=False, summary=sketch("about these people"))
+    assert traps.judge(H + home.format(3), about)[0] == f"{H}/s/*"
+
+
 def test_pages_with_a_hash_in_their_url_and_content_of_their_own_go_on() -> None:
     traps = _traps()
     for number in range(10, 40):
