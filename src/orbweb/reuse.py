@@ -33,7 +33,8 @@ class Offer(NamedTuple):
 
 
 class Shelf:
-    """The captures that a run may reuse. Fresh are those made at `fresh_since` or later, and what is not due."""
+    """The captures that a run may reuse. Fresh are those made at `fresh_since` or later, and what is not due,
+    unless the server has answered otherwise since."""
 
     def __init__(
         self, captures: Captures, *, fresh_since: int | None, is_due: Callable[[str], bool] | None = None
@@ -47,11 +48,14 @@ class Shelf:
         capture = self.captures.find(key)
         if capture is None:
             return None
-        is_fresh = self._fresh_since is not None and capture.fetched_at >= self._fresh_since
-        if not is_fresh and self._is_due is not None:
-            is_fresh = not self._is_due(key)
+        is_fresh = self._is_fresh(key, capture) and self.captures.is_latest(key, capture)
         asked = validators(capture)
         return Offer(capture, asked, is_fresh) if is_fresh or asked is not None else None
+
+    def _is_fresh(self, key: str, capture: Capture) -> bool:
+        if self._fresh_since is not None and capture.fetched_at >= self._fresh_since:
+            return True
+        return self._is_due is not None and not self._is_due(key)
 
 
 def validators(capture: Capture) -> Validators | None:

@@ -416,3 +416,24 @@ def test_a_run_of_what_is_due_goes_on_with_what_is_due(
     assert orbweb.open(copy).resume("site", budget=None).queued == 0
     assert manifest(copy) == manifest(whole)
     assert {"cached", "304"} <= {line[2] for line in manifest(copy)}
+
+
+def test_what_was_answered_otherwise_since_it_was_captured_is_asked_for(
+    pages: dict[str, Answer], server: Server, tmp_path: Path
+) -> None:
+    crawl(tmp_path, server.url)
+    pages["/a"] = redirect("/c")
+    pages["/d"] = Answer(404, (), b"")
+    pages["/e"] = Answer(410, (), b"")
+    pages["/c"] = html("<meta name=robots content=noindex><p>Not to be kept.</p>")
+    recrawl(tmp_path)
+    answers = {"/": "cached", "/a": "301", "/b": "cached", "/d": "404", "/e": "410"}
+    server.reset()
+    recrawl(tmp_path, due=True)
+    assert {hit.path for hit in server.log} == {"/a", "/c", "/d", "/e"}
+    assert statuses(tmp_path) == answers
+    assert orbweb.open(tmp_path).diff("site")["added"] == []
+    config = tmp_path / "fresh.yaml"
+    config.write_text("cache: {max_age_s: 3600}")
+    assert recrawl(tmp_path, config=config).failed == 2
+    assert statuses(tmp_path) == answers

@@ -89,10 +89,12 @@ class Captures:
         asked_as: str | None,
         read_with: str | None,
         extractor: int,
+        project_id: int,
         only: int | None = None,
     ) -> None:
         """`only`: the one run whose captures are looked at, whoever it asked as."""
         self._db = db
+        self._project_id = project_id
         self._horizon = horizon
         self._asked_as = asked_as
         self._read_with = read_with
@@ -121,6 +123,16 @@ class Captures:
                 if capture.body_sha256 is not None or self._is_known_without_body(capture):
                     return capture
         return None
+
+    def is_latest(self, key: str, capture: Capture) -> bool:
+        """Whether no later run was answered otherwise: by a redirect, a failure, or a page not to be kept."""
+        for run_id in self._runs_that_know(key[: key.index("/", 8) + 1]):
+            if run_id == capture.run_id:
+                break
+            row = self._db.one("answered_by", run_id=run_id, key=key, project_id=self._project_id)
+            if row is not None and (row[0] is None or row[0] in self._crawls):
+                return False
+        return True
 
     def _row(self, run_id: int, key: str) -> Row | None:
         """What a run has of a key, whether it can be reused or not; None if it never visited it."""

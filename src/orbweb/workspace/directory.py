@@ -147,6 +147,7 @@ class Directory:
             asked_as=manner.asked_as,
             read_with=manner.read_with,
             extractor=extractor,
+            project_id=run.project_id,
             only=only,
         )
 

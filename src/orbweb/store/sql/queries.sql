@@ -386,6 +386,13 @@ WHERE visits.run_id = :run_id AND visits.number >= (
     WHERE asked.run_id = :run_id AND asked.key = :key)
 ORDER BY visits.number LIMIT :count;
 
+-- name: answered_by
+-- The crawl in which a run was answered for a key, so that an older capture is not taken unasked.
+-- A page not to be kept has none, and counts in the runs of the project alone, where no other process can add it meanwhile.
+SELECT visits.crawl_id FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE urls.run_id = :run_id AND urls.key = :key AND (visits.number IS NOT NULL OR urls.reason = 'noindex'
+    AND (SELECT project_id FROM runs WHERE id = :run_id) = :project_id);
+
 -- name: answer_of
 -- What a run was answered when it asked for a URL; no status and no kind where it never did.
 SELECT urls.id, urls.reason, urls.rule, visits.final_url, visits.status, visits.kind, visits.error,
