@@ -7,7 +7,7 @@ gives the same answer with any number of workers. Never: judges a base URL, what
 released, and never stops at one sign alone where real pages look alike.
 
 Signs, by the kind of family:
-- repeated: the same part of a path three times in a row needs no other sign.
+- repeated: the same part of a path three times in a row needs no other sign, unless it is numbered.
 - variant: a value that looks made up (a session, a time). When such URLs showed again what others with the same
   stem have shown, one URL for each stem is enough.
 - calendar: nothing but a date after the stem. One page that was found on another page of the family, says the same
@@ -33,15 +33,18 @@ REPEATS = 3
 LONGEST_REPEAT = 4
 MAX_SEGMENTS = 40
 MAX_PARAMETERS = 20
-GROWN_FROM = 3
-"""Segments of a path from which on a link that adds one is growth."""
+GROWN_FROM = 4
+"""Segments of a path from which on a link that adds one is growth. Real trees of thin pages are seldom deeper."""
+GROWN_STEM = 2
+"""Segments by which such paths are one family."""
 SKETCH_CHARACTERS = 2_000
 SKETCH_SIZE = 32
 ALIKE_WORDS = 2
 ALIKE_SHARE = 0.8
 
 _INTERESTING = re.compile(r"[?;(]|/(?:19|20|21)\d\d|/(?=[^/]*\d)[0-9A-Za-z-]{10,}(?:/|$)").search
-_REPEATED = re.compile(rf"((?:/[^/?]+){{1,{LONGEST_REPEAT}}})\1{{{REPEATS - 1}}}(?=/|$)").search
+_REPEATED = re.compile(rf"((?:/[^/?]+){{1,{LONGEST_REPEAT}}})\1{{{REPEATS - 1}}}(?=/|$)").finditer
+_NUMBERED = re.compile(r"(?:/[^/\d]*\d[^/]*)+").fullmatch
 _YEAR = r"(?:19|20|21)\d\d"
 _MONTH = r"(?:0?[1-9]|1[0-2])"
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
@@ -141,11 +144,16 @@ def _repeats(path: str) -> bool:
         return False
     parts = path.split("/")
     again = len(parts) - len(set(parts))
-    return len(parts) > MAX_SEGMENTS or (again >= REPEATS - 1 and _REPEATED(path) is not None)
+    return len(parts) > MAX_SEGMENTS or (again >= REPEATS - 1 and _repetition(path) is not None)
+
+
+def _repetition(path: str) -> re.Match[str] | None:
+    """Where parts of a path come again and again. Numbered ones may: /1/1/1 and /s1/s1/s1 are pages of a tree."""
+    return next((match for match in _REPEATED(path) if not _NUMBERED(match[1])), None)
 
 
 def _repeated(site: str, path: str) -> Family:
-    match = _REPEATED(path)
+    match = _repetition(path)
     if match:
         return Family(Kind.REPEATED, f"{site}{path[: match.start()]}{match[1] * REPEATS}...")
     if path.count("/") >= MAX_SEGMENTS:
@@ -224,7 +232,7 @@ def _adds(query: str, parent_query: str) -> bool:
 
 
 def _deeper(site: str, path: str) -> Family:
-    return Family(Kind.GROWTH, f"{site}{'/'.join(path.split('/')[:GROWN_FROM])}/...")
+    return Family(Kind.GROWTH, f"{site}{'/'.join(path.split('/')[: GROWN_STEM + 1])}/...")
 
 
 def _wider(site: str, path: str) -> Family:

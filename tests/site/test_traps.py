@@ -51,3 +51,17 @@ def test_real_pages_are_captured_and_traps_are_parked(tmp_path: Path, workers: i
     assert done["ended_by"] == "exhausted"
     assert done["skipped"]["trap"] > 0
     cli.check("p")
+
+
+@pytest.mark.parametrize("name", ["{}", "part-{}"])
+def test_a_tree_of_thin_pages_is_no_trap(tmp_path: Path, name: str) -> None:
+    cli = Cli(tmp_path)
+    site, level = {}, [""]
+    for depth in range(6):
+        links = {path: [f"{path}/{name.format(each)}" for each in range(2) if depth < 5] for path in level}
+        site |= {path or "/": page("A page of the tree", *below) for path, below in links.items()}
+        level = [deeper for below in links.values() for deeper in below]
+    with serve(StaticSite(site)) as server:
+        done = cli.crawl(server.url, "--project", "p", "--rate", "max", "--sitemap", "off").ok(0).json
+        assert sorted(hit.path for hit in server.log if hit.path != "/robots.txt") == sorted(site)
+    assert done["skipped"] == {}

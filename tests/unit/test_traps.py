@@ -13,6 +13,8 @@ H = "http://h.example"
 FAMILIES = [
     ("/a/b/a/b/a/b", Kind.REPEATED, "/a/b/a/b/a/b..."),
     ("/en/x/x/x/y", Kind.REPEATED, "/en/x/x/x..."),
+    ("/1/1/1/x/x/x/y", Kind.REPEATED, "/1/1/1/x/x/x..."),
+    ("/a/1/a/1/a/1", Kind.REPEATED, "/a/1/a/1/a/1..."),
     ("/calendar/2031/05", Kind.CALENDAR, "/calendar/<date>"),
     ("/calendar/2031-05-17", Kind.CALENDAR, "/calendar/<date>"),
     ("/events?month=5&year=2031", Kind.CALENDAR, "/events?<date>"),
@@ -30,6 +32,9 @@ PLAIN = [
     "/docs/library/xml.etree.elementtree.html",
     "/blog/2024/05/17/how-to-configure-2-servers",
     "/release/3.11.2",
+    "/tree/1/1/1",
+    "/1/2/1/2/1/2",
+    "/part-2/part-2/part-2",
     "/2024",
     "/en/latest/en/guide",
     "/docs/api/docs/api",
@@ -56,13 +61,14 @@ def test_a_variant_is_known_by_what_is_left_without_its_made_up_part() -> None:
 
 
 def test_a_link_that_adds_to_the_page_it_is_on_grows() -> None:
-    deeper = family_of(f"{H}/a/b/c/d", f"{H}/a/b/c")
+    deeper = family_of(f"{H}/a/b/c/d/e", f"{H}/a/b/c/d")
     wider = family_of(f"{H}/shop?colour=red&size=xl", f"{H}/shop?size=xl")
     assert deeper is not None
     assert wider is not None
     assert (deeper.kind, deeper.pattern) == (Kind.GROWTH, f"{H}/a/b/...")
     assert (wider.kind, wider.pattern) == (Kind.GROWTH, f"{H}/shop?...")
-    assert family_of(f"{H}/a/b/c/d/e", f"{H}/a/b/c") is None
+    assert family_of(f"{H}/a/b/c/d", f"{H}/a/b/c") is None
+    assert family_of(f"{H}/a/b/c/d/e/f", f"{H}/a/b/c/d") is None
 
 
 def test_texts_that_differ_in_numbers_are_alike() -> None:
