@@ -1,8 +1,9 @@
 """What a recrawl visits first: the URLs that the run before asked for, in the order in which it did.
 
 Pure: rows of the earlier run and the rules of now become rows of the new run. Always holds: a URL keeps the depth,
-the source and the referrer it had, and is judged as if it were found there now; ranks rise in the old order; a key
-has one row, also where today's URL rules make one key of two. Never asks the network, and never looks at links.
+the source and, if that is still known, the referrer it had, and is judged as if it were found there now; ranks
+rise in the old order; a key has one row, also where today's URL rules make one key of two. Never asks the network,
+and never looks at links.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from orbweb.store.db import Row
 from orbweb.urls import Resolver, UrlRules
 
 _SOURCES = {source.value: source for source in Source}
+_STEPS = {Source.SPIDER: 1, Source.REDIRECT: 0}
+"""How much deeper a URL is than what led to it."""
 _QUEUED, _SKIPPED, _KNOWN = ItemState.QUEUED.value, ItemState.SKIPPED.value, Carried.KNOWN.value
 
 
@@ -52,6 +55,7 @@ class Recall:
         self._resolver = Resolver(rules)
         self._lane_of = lane_of
         self._ids = {row.key: row.id for row in bases}
+        self._depths = [0] * (len(self._ids) + 1)
         policy.recount(self._ids)
         self._now = {old + 1: new + 1 for old, new in moved.items()}
         self._next_rank = len(self._ids)
@@ -71,6 +75,7 @@ class Recall:
 
     def _row(self, known: Recalled, key: str, url: str) -> UrlRow:
         number = self._ids[key] = len(self._ids) + 1
+        self._depths.append(known.depth)
         base, source = self._base(known), _SOURCES[known.source]
         verdict = self._policy.judge(Candidate(key, known.depth, known.found_hops, base, source))
         rank = None
@@ -93,12 +98,18 @@ class Recall:
             hops=verdict.hops,
             redirects=known.redirects,
             base=verdict.base,
-            referrer=self._now.get(known.referrer or 0, base + 1),
+            referrer=self._referrer(known, source, base + 1),
             kin=bool(known.kin),
             carried=_KNOWN,
             found_hops=known.found_hops,
             found_base=base,
         )
+
+    def _referrer(self, known: Recalled, source: Source, base: int) -> int | None:
+        """The URL that led to it; None if that has vanished or was not kept, and so is not among what is known."""
+        found = self._now.get(known.referrer or 0, base)
+        steps = _STEPS.get(source)
+        return found if steps is None or known.depth == self._depths[found] + steps else None
 
     def _base(self, known: Recalled) -> int:
         """The base URL of the page that led to it; the first one where that is no base URL any more."""

@@ -190,6 +190,20 @@ def test_a_run_that_is_reopened_is_marked_anew(pages: dict[str, Answer], server:
     assert gone(tmp_path) == {}
 
 
+def test_what_was_found_on_a_page_that_is_not_known_any_more_has_no_referrer(
+    pages: dict[str, Answer], server: Server, tmp_path: Path
+) -> None:
+    pages["/a"] = html('<meta name=robots content=noindex><a href="/c">c</a>')
+    pages["/c"] = page("c", "/d", "/e")
+    crawl(tmp_path, server.url)
+    pages["/b"] = Answer(410, (), b"")
+    for _ in range(2):
+        recrawl(tmp_path)
+    chains = {path: orbweb.open(tmp_path).explain("site", server.url + path)["chain"] for path in ("c", "d", "e")}
+    assert {path: len(chain) for path, chain in chains.items()} == {"c": 1, "d": 1, "e": 1}
+    assert Cli(tmp_path)("doctor", "--json").ok().json["healthy"]
+
+
 def test_what_a_sitemap_lists_is_not_gone(pages: dict[str, Answer], server: Server, tmp_path: Path) -> None:
     def listing(*paths: str) -> Answer:
         entries = "".join(f"<url><loc>{server.url.rstrip('/')}{path}</loc></url>" for path in paths)
