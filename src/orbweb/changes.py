@@ -29,24 +29,33 @@ _CLOCK = (
 )
 _COUNTED = (
     r"(?:views?|reads?|visits?|visitors?|hits?|downloads?|likes?|shares?|comments?|replies|votes?|followers?|stars?"
-    r"|(?:users? )?online)"
+    r"|counter|(?:users? )?online)"
+)
+_CALLED = (
+    r"(?:(?:csrf|xsrf|access|session)[ _-]?token|(?:session|request|trace)[ _-]?id|csrf|xsrf|nonce|token|session)"
 )
 _KINDS = {
     "date": (
         rf"\b\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:[t ]{_CLOCK})?",
         rf"\b\d{{1,2}}[./-]\d{{1,2}}[./-]\d{{4}}\b(?:,? {_CLOCK})?",
         rf"\b{_WEEKDAY}(?:{_NTH} {_MONTH}\.?,? \d{{4}}|{_MONTH}\.? {_NTH},? \d{{4}})\b(?:,?(?: at)? {_CLOCK})?",
+        rf"\b{_WEEKDAY}{_MONTH} \d{{1,2}} {_CLOCK} \d{{4}}\b",
+        r"\b20\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d\b",
         rf"\b{_CLOCK}",
     ),
     "age": (
         r"\b(?:an?|one|\d{1,4}) (?:second|minute|hour|day|week|month|year)s? ago\b",
         r"\b(?:just now|yesterday)\b",
     ),
-    "counter": (rf"\b\d[\d,.]{{0,14}}[km]?\+? {_COUNTED}\b", rf"\b{_COUNTED}:? \d[\d,.]{{0,14}}\b"),
+    "counter": (
+        rf"\b\d[\d,.]{{0,14}}[km]?\+? {_COUNTED}\b",
+        rf"\b{_COUNTED}(?: number)?:? [#(]?\d[\d,.]{{0,14}}\b",
+    ),
     "token": (
         r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
-        r"\b(?=[a-z]{0,40}\d)(?=\d{0,40}[a-z])[0-9a-z]{20,}\b",
-        r"\b(?:1[5-9]|2\d)\d{8}(?:\d{3})?\b",
+        r"\b(?=[a-z]{0,40}\d)(?=\d{0,40}[a-z])(?:[0-9a-z]{20,}|[0-9a-f]{16,})\b",
+        rf"\b{_CALLED}[:=] ?(?=[a-z_-]{{0,40}}\d)[0-9a-z_-]{{8,80}}(?![0-9a-z_-])",
+        r"\b(?:1[5-9]|2\d)\d{8}(?:\d{3}){0,3}(?:\.\d{1,9})?\b",
     ),
     "timing": (
         r"\b(?:generated|rendered|loaded|served|built|processed) in \d{1,6}(?:\.\d{1,9})? ?"
@@ -54,6 +63,8 @@ _KINDS = {
     ),
 }
 _NOISE = re.compile("|".join(f"(?P<{kind}>{'|'.join(looks)})" for kind, looks in _KINDS.items()), re.IGNORECASE)
+
+_ESCAPED = re.compile(r"\\([._#-])")
 
 
 class Change(NamedTuple):
@@ -90,8 +101,12 @@ def compare(old: str, new: str, *, old_name: str, new_name: str, keep_noise: boo
 
 
 def quiet(line: str) -> str:
-    """A line with the kind of each noise in its place."""
-    return _NOISE.sub(lambda found: f"<{found.lastgroup}>", line)
+    """A line with the kind of each noise in its place. What Markdown escapes is read as it is shown."""
+    return _NOISE.sub(lambda found: f"<{found.lastgroup}>", _shown(line))
+
+
+def _shown(line: str) -> str:
+    return _ESCAPED.sub(r"\1", line)
 
 
 def _noise(before: list[str], after: list[str], plain_before: list[str], plain_after: list[str]) -> Counter[str]:
@@ -100,7 +115,7 @@ def _noise(before: list[str], after: list[str], plain_before: list[str], plain_a
     found: Counter[str] = Counter()
     for plain, line in zip(plain_after, after, strict=True):
         if plain != line and plain in old and line != old[plain]:
-            found.update(str(match.lastgroup) for match in _NOISE.finditer(line))
+            found.update(str(match.lastgroup) for match in _NOISE.finditer(_shown(line)))
     return found
 
 
