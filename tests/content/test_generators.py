@@ -335,6 +335,40 @@ NAV = '<ul><li><a href="a">NAV</a></li><li><a href="b">NAV</a></li></ul>'
             '</head><body class="jp-Notebook"><main><div class="jp-InputPrompt">NAV</div>' + PAGE + "</main>",
         ),
         (
+            "just-the-docs",
+            "Jekyll v4.3.2",
+            f'<div class="main-content-wrap"><nav class="breadcrumb-nav">{NAV}</nav><div id="main-content" '
+            f'class="main-content"><main>{PAGE}</main><hr><footer><p><a href="#top" id="back-to-top">NAV</a></p>'
+            "</footer></div></div>",
+        ),
+        (
+            "exdoc",
+            "ExDoc v0.31.1",
+            f'<main><div id="content">{PAGE}<footer class="footer">NAV</footer></div></main>',
+        ),
+        (
+            "readme",
+            "",
+            '<article class="rm-Article"><header id="content-head"><h1>Lamps</h1><a class="suggestEdits">NAV</a>'
+            f'</header><div class="rm-Markdown">{BODY}</div></article>',
+        ),
+        (
+            "gitbook",
+            "GitBook (1)",
+            f"<main><header><nav><ol><li>NAV</li></ol></nav><h1>Lamps</h1></header><div>{BODY}</div></main>",
+        ),
+        (
+            "nextra",
+            "",
+            f'<article class="nextra-content"><main>{PAGE}<div class="mt-12">NAV <time>NAV</time></div>'
+            '<div class="mb-8 print:hidden"><a href="n">NAV</a></div></main></article>',
+        ),
+        (
+            "confluence",
+            "",
+            f'<h1 id="title-text"><span>Lamps</span></h1><div id="main-content" class="wiki-content">{BODY}</div>',
+        ),
+        (
             "pdoc",
             "pdoc3 0.11",
             f'<main><article id="content">{PAGE}<details class="source"><summary>NAV</summary></details></article>'
@@ -347,6 +381,51 @@ def test_the_content_of_a_page_is_whole(name: str, stated: str, body: str) -> No
     document = extract(f"<!doctype html><html><head><title>Lamps</title>{meta}{body}", "https://example.org/docs/")
     assert document.generator == name
     assert document.markdown == f"# Lamps\n\n{MARKDOWN}"
+
+
+def test_footnotes_that_stand_behind_the_content_belong_to_it() -> None:
+    page = (
+        '<head><meta name="generator" content="Asciidoctor 2.0.20"></head><body><div id="header"><h1>Lamps</h1>'
+        f'<div id="toc">{NAV}</div></div><div id="content">{BODY}</div><div id="footnotes"><hr>'
+        '<div class="footnote" id="f"><a href="#r">1</a>. Of tin.</div></div><div id="footer">NAV</div>'
+    )
+    document = extract(page, "https://example.org/docs/")
+    assert document.markdown == f"# Lamps\n\n{MARKDOWN}\n\n---\n\n[1](https://example.org/docs/#r). Of tin."
+
+
+SHOWN = {
+    "a ticked and an open task": (
+        '<p>x</p><ul><li><input type="checkbox" disabled checked> Trim<ul><li><label>'
+        '<input type="checkbox" disabled><span></span></label> Light</li></ul></li></ul>',
+        "x\n\n- [x] Trim\n  - [ ] Light",
+    ),
+    "kramdown: a formula in a script": (
+        '<p>x <script type="math/tex">a_1 < b</script></p>',
+        "x $a_1 < b$",
+    ),
+    "mediawiki: a formula behind a picture": (
+        '<p>x <span class="mwe-math-element"><span style="display: none;"><math alttext="{\\displaystyle y^{2}}">'
+        '<mi>y</mi></math></span><img aria-hidden="true" src="y.svg" alt="{\\displaystyle y^{2}}"></span></p>',
+        "x $y^{2}$",
+    ),
+    "pkgsite: code in a field": (
+        "<p>x</p><textarea>package main\n\nfunc main() {}\n</textarea>",
+        "x\n\n```\npackage main\n\nfunc main() {}\n```",
+    ),
+    "starlight: the title of a note that listeners are told otherwise": (
+        '<aside aria-label="Tip"><p aria-hidden="true"><svg></svg>Tip</p><p>Trim it.</p></aside>',
+        "Tip\n\nTrim it.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("markup", "written"), SHOWN.values(), ids=SHOWN.keys())
+def test_what_a_reader_sees_is_content_though_its_tag_hides_it(markup: str, written: str) -> None:
+    page = f'<body><div id="content"><main class="pdoc"><h1>Lamps</h1>{BODY}{markup}</main></div>'
+    document = extract(
+        f'<head><meta name="generator" content="pdoc 14"></head>{page}', "https://example.org/docs/"
+    )
+    assert document.markdown == f"# Lamps\n\n{MARKDOWN}\n\n{written}"
 
 
 @pytest.mark.parametrize("between", ["", "<div>" * 150])

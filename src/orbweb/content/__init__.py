@@ -15,7 +15,7 @@ from orbweb.content import main, markdown, meta, simhash, text
 from orbweb.content.tokens import ESTIMATOR, Tokenizer
 from orbweb.model import Document
 
-VERSION = 3
+VERSION = 4
 """Stored with each document. A change that makes other documents of the same pages raises it."""
 
 NOTHING = Document("", "", "", "", "", "", "", (), 0, 0, 0, 0.0, "", 0)

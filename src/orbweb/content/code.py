@@ -64,7 +64,15 @@ _MARKS_CODE = frozenset(
     )
 )
 
-_ATTRIBUTES = ("data-lang", "data-language", "syntax", "data-enlighter-language", "data-code-language", "lang")
+_ATTRIBUTES = (
+    "data-lang",
+    "data-language",
+    "syntax",
+    "data-enlighter-language",
+    "data-code-language",
+    "language",
+    "lang",
+)
 _named = re.compile(r"(?:(?:brush|lang)\s*:\s*|\bhighlight hl-)([\w+#.-]+)", re.IGNORECASE).search
 _prefixed = re.compile(
     r"(?:(?:language|lang|highlight-source|highlight-text|highlight|src|mw-highlight-lang|ltx_lst_language|"
@@ -255,7 +263,8 @@ def _following(line: Element) -> Node | None:
 
 
 def _leave_table(pre: Element) -> bool:
-    """A table of one row with nothing but line numbers beside the code is a code block: whether it was one."""
+    """A table with nothing but line numbers beside the code is a code block, also below the name of its file:
+    whether it was one."""
     inside, cell = pre, pre.parent
     while isinstance(cell, Element) and cell.tag in ("div", "code", "figure") and _is_alone(inside):
         inside, cell = cell, cell.parent
@@ -264,12 +273,22 @@ def _leave_table(pre: Element) -> bool:
     row = cell.parent
     part = row.parent if isinstance(row, Element) else None
     table = part.parent if isinstance(part, Element) else None
-    if not isinstance(table, Element) or not isinstance(row, Element) or table.tag != "table":
+    if not isinstance(table, Element) or not isinstance(part, Element) or table.tag != "table":
         return False
-    if not _is_alone(row) or not all(child == cell or _is_number(child.text) for child in row.children):
+    if not isinstance(row, Element) or not all(child == cell or _is_number(child.text) for child in row.children):
         return False
+    labels = [child for child in part.children if child != row and child.text.strip()]
+    if not all(isinstance(label, Element) and _is_label(label) for label in labels):
+        return False
+    for label in labels:
+        table.insert_before(Element("div", children=(Text(label.text.strip()),)))
     table.replace_with(pre)
     return True
+
+
+def _is_label(row: Element) -> bool:
+    """Whether a row of a listing is nothing but the name of its file."""
+    return [cell.tag for cell in row.iter_elements(("td", "th", "pre"))] == ["th"]
 
 
 def _is_number(text: str) -> bool:

@@ -32,9 +32,9 @@ class Generator:
     """How one program writes pages.
 
     `marks` are `.class` on what frames a page, `tag.class`, `#id`, or the beginning of what a
-    `<meta name=generator>` says; one is enough. The content is the first of `main` that is there, or all `parts`
-    in document order; `drop` is taken out of it, and `title` is put before it where it lies outside, and made a
-    heading where it is none.
+    `<meta name=generator>` says; one is enough. The content is all `parts` in document order or, where there are
+    none, the first of `main` that is there; `drop` is taken out of it, and `title` is put before it where it lies
+    outside, and made a heading where it is none.
     """
 
     name: str
@@ -191,7 +191,7 @@ TABLE = (
         ),
         main=("main", "body"),
         drop=".topNav, .bottomNav, .subNav, .fixedNav, .navPadding, .legalCopy, .skipNav, .skip-nav, .sub-nav, "
-        ".tabEnd, header[role=banner], nav, footer",
+        "header[role=banner], nav, footer",
     ),
     Generator(
         "gtk-doc",
@@ -216,6 +216,7 @@ TABLE = (
         "asciidoctor",
         ("asciidoctor",),
         main=("article.doc", "#content", "body"),
+        parts="#content:has(+ #footnotes), #content + #footnotes",
         title="#header > h1",
         drop="#footer, #toc",
     ),
@@ -253,14 +254,14 @@ TABLE = (
         ("gitbook", "honkit", "bookdown", ".markdown-section"),
         main=(".markdown-section", ".page-inner section.normal", "main"),
         title="main header h1",
-        drop=".navigation, .page-footer, .page-toc",
+        drop="nav, .navigation, .page-footer, .page-toc",
     ),
     Generator(
         "readme",
         (".rm-Markdown", ".rm-Article", ".rm-Guides"),
         main=("article.rm-Article", ".rm-Article", ".rm-Markdown"),
         drop=".rm-Pagination, .UpdatedAt, .rm-ThumbsFooter, .PageThumbs, .rm-Sidebar, .rm-ContentToc, "
-        ".content-toc, .content-body-footer",
+        ".content-toc, .content-body-footer, .suggestEdits",
     ),
     Generator(
         "docsy",
@@ -290,7 +291,7 @@ TABLE = (
         "just-the-docs",
         ("#main-content-wrap", ".main-content-wrap"),
         main=("#main-content-wrap main", ".main-content-wrap .main-content", "#main-content.main-content"),
-        drop=".anchor-heading, .breadcrumb-nav",
+        drop=".anchor-heading, .breadcrumb-nav, .main-content > footer, .main-content > hr:has(+ footer)",
     ),
     Generator(
         "minimal-mistakes",
@@ -314,7 +315,8 @@ TABLE = (
         "nextra",
         (".nextra-content", ".nextra-body", ".nextra-toc"),
         main=("article main", "main article", "main", "article"),
-        drop=".nextra-breadcrumb, .nextra-toc, .subheading-anchor",
+        drop=".nextra-breadcrumb, .nextra-toc, .subheading-anchor, main > div:has(> time), "
+        "main > div[class*='print:']",
     ),
     Generator(
         "mintlify",
@@ -326,7 +328,8 @@ TABLE = (
         "exdoc",
         ("exdoc",),
         main=("#content", ".content-inner", "main"),
-        drop=".bottom-actions, .hover-link, .icon-action, .detail-link, .settings, .top-search, .view-source",
+        drop=".bottom-actions, .hover-link, .icon-action, .detail-link, .settings, .top-search, .view-source, "
+        "footer.footer",
     ),
     Generator(
         "typedoc",
@@ -510,6 +513,7 @@ TABLE = (
         "confluence",
         (".wiki-content", "#main-content.wiki-content"),
         main=("#main-content", ".wiki-content"),
+        title="#title-text",
         drop=".page-metadata, #likes-and-labels-container",
     ),
     Generator(
@@ -653,7 +657,9 @@ def _stated(dom: Dom) -> list[str]:
 def content(generator: Generator, body: Element, used: Used) -> Element | None:
     """The content of a page of this generator, which uses these names; None where it is not there."""
     parts = _possible(generator.parts.split(", "), used)
-    element = _joined(body, ", ".join(parts)) if parts else _first(body, _possible(generator.main, used))
+    element = _joined(body, ", ".join(parts)) if parts else None
+    if element is None:
+        element = _first(body, _possible(generator.main, used))
     if element is None:
         return None
     if drop := _possible(generator.drop.split(", "), used):

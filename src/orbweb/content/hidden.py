@@ -11,8 +11,9 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from turbohtml import Element
+from turbohtml import Element, Text
 
+from orbweb.content import signs
 from orbweb.content.names import Used
 
 MAX_WEIGHED = 50
@@ -22,6 +23,9 @@ MOST = 0.9
 """Share of the text of a page that an element holds which is not hidden for long,"""
 PAGEFUL = 500
 """if it has as many characters as this."""
+
+TASK_DEPTH = 3
+"""How far above its box an item of a list may be."""
 
 _NO_TEXT = (
     *("script", "style", "template", "iframe", "object", "embed", "canvas", "svg", "noscript", "video", "audio"),
@@ -44,6 +48,10 @@ def drop(body: Element, used: Used) -> int:
         tag = element.tag
         if tag == "noscript":
             spare.append(element)
+        elif _is_shown(element):
+            continue
+        elif tag == "input" and _is_of_task(element):
+            element.replace_with(Text(signs.TASK[element.attr("checked") is not None]))
         elif tag == "button" and isinstance(element.parent, Element) and element.parent.tag in _TITLES:
             element.tag = "span"
         else:
@@ -61,14 +69,44 @@ def drop(body: Element, used: Used) -> int:
     return sum(len(element.extract().text) for element in reversed(found))
 
 
+def _is_shown(element: Element) -> bool:
+    """What a reader sees in a tag that has no text else: a formula for a script, a field filled with lines."""
+    if element.tag == "script":
+        return (element.attr("type") or "").startswith("math/")
+    return element.tag == "textarea" and "\n" in element.text.strip()
+
+
+def _is_of_task(element: Element) -> bool:
+    """Whether a box that nobody can tick begins an item of a list."""
+    if element.attr("type") != "checkbox" or element.attr("disabled") is None:
+        return False
+    return any(isinstance(node, Element) and node.tag == "li" for node in islice(element.ancestors, TASK_DEPTH))
+
+
 def _is_hidden(element: Element) -> bool:
-    if element.attr("role") == "tabpanel":
+    if element.attr("role") == "tabpanel" or _is_formula(element):
+        return False
+    if element.attr("aria-hidden") == "true" and _is_spoken_above(element):
         return False
     if element.attr("aria-hidden") == "true" or element.attr("hidden", "until-found") != "until-found":
         return True
     if _hides(element.attr("style") or "") is not None:
         return True
     return not _FOR_LISTENERS.isdisjoint((element.attr("class") or "").split())
+
+
+def _is_formula(element: Element) -> bool:
+    """A formula that is hidden is shown as a picture, which is hidden from listeners in turn."""
+    formula = next(element.iter_elements("math"), None)
+    if formula is None or len(formula.text.strip()) != len(element.text.strip()):
+        return False
+    return formula.attr("alttext") is not None or next(formula.iter_elements("annotation"), None) is not None
+
+
+def _is_spoken_above(element: Element) -> bool:
+    """Whether listeners are told the text by the label of what is around it, so that only readers need it."""
+    label = element.parent.attr("aria-label") if isinstance(element.parent, Element) else None
+    return label is not None and label.strip() == element.text.strip()
 
 
 def _settle(spare: Sequence[Element], body: Element) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from turbohtml import Element, Text
 
-from orbweb.content import code, lists, signs, tables
+from orbweb.content import code, lists, mathml, signs, tables
 from orbweb.content.code import outermost
 from orbweb.content.titles import HEADINGS
 
@@ -23,12 +23,16 @@ MAX_RESOLVED = 32_000_000
 MAX_BASE = 4_000
 
 _DROPPED_TAGS = ("script", "style", "template", "link", "meta", "rp", "svg")
+_TYPESET = frozenset(("MathJax", "MathJax_Display"))
 _DROPPED = frozenset(
     (
-        *("headerlink", "mw-editsection", "anchorjs-link", "permalink", "MathJax_Preview", "katex-html"),
-        *("MathJax", "MathJax_Display", "MJX-TEX"),
+        *("headerlink", "mw-editsection", "anchorjs-link", "MathJax_Preview", "katex-html"),
+        *_TYPESET,
+        "MJX-TEX",
     )
 )
+_PERMALINK = "permalink"
+"""The class of a sign that links to its section, or of the very words that it would stand behind."""
 _NOTES = frozenset(
     (
         *("admonition", "theme-admonition", "markdown-alert", "custom-block", "notecard", "admonitionblock"),
@@ -47,6 +51,8 @@ _TITLE_WITHIN = 8
 """Elements of a note among which its title is."""
 _NOT_BOLD = (*HEADINGS, "strong", "pre", "table", "summary", "details", "dl")
 _MATH_CLASSES = frozenset(("math", "katex-display", "katex", "mwe-math-element"))
+_MATH_DEPTH = 4
+"""How far above a formula that which MathJax made of it may begin."""
 _MATH_TAGS = ("math", "mjx-container", "script", "img")
 _FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
 _LAZY = ("data-src", "data-original", "data-lazy-src", "data-srcset", "srcset")
@@ -63,7 +69,7 @@ _CODE_DEPTH = 3
 _INLINE = frozenset((*_CODE, "span", "em", "i", "b", "strong", "var", "font", "u", "sup", "sub"))
 _RARE = (
     *(*_DROPPED_TAGS, *_MATH_TAGS, *_FILMS, "table", "dl", "ol", "summary"),
-    *("hr", "sup", "sub", "button", "clipboard-copy", "xmp", "listing", "textarea", "tt", "br"),
+    *("hr", "sup", "sub", "label", "button", "clipboard-copy", "xmp", "listing", "textarea", "tt", "br"),
 )
 """What is looked for if it occurs at all."""
 _SEEN = ("img", "picture", "video", "iframe")
@@ -90,12 +96,14 @@ def shape(root: Element, url: str, classes: Set[str]) -> None:
     _drop(root, classes, rare)
     if "br" in rare:
         _paragraphs(root)
+    if "label" in rare:
+        _labels(root)
     code.shape(root, classes, rare)
     references = _links(root)
     _headings(root)
     if notes := _NOTES & classes:
         _admonitions(root, notes)
-    if "table" in rare or tables.GRID in classes:
+    if tables.of_roles(root) or "table" in rare or tables.GRID in classes:
         tables.shape(root, grids=tables.GRID in classes)
     if not rare.isdisjoint(("dl", "ol")):
         lists.shape(root)
@@ -117,6 +125,10 @@ def _drop(root: Element, classes: Set[str], rare: Set[str]) -> None:
             found.decompose()
     if dropped := _DROPPED & classes:
         root.remove(", ".join(sorted(f".{name}" for name in dropped)))
+    if _PERMALINK in classes:
+        for found in root.select(f".{_PERMALINK}"):
+            if not any(map(str.isalnum, said := found.text.strip())) or _is_permalink(said):
+                found.decompose()
 
 
 def _resolve(root: Element, url: str, references: int) -> None:
@@ -148,6 +160,14 @@ def _paragraphs(root: Element) -> None:
                 second.decompose()
                 second = _next_break(first)
             first.replace_with(Element("div"))
+
+
+def _labels(root: Element) -> None:
+    """The names of tabs stand beside each other, each a box of its own."""
+    for label in list(root.iter_elements("label")):
+        following = label.next_sibling
+        if isinstance(following, Element) and following.tag == "label":
+            label.insert_after(Text(" "))
 
 
 def _next_break(first: Element) -> Element | None:
@@ -251,6 +271,7 @@ def _admonitions(root: Element, notes: Set[str]) -> None:
                 child.attrs["role"] = "presentation"
         for inner in islice(found.iter_elements(), _TITLE_WITHIN):
             if _is_title(inner):
+                _name_icon(inner)
                 _embolden(inner)
                 break
         if found.tag == "dl":
@@ -264,6 +285,13 @@ def _is_title(inner: Element) -> bool:
     if not words or inner.tag in HEADINGS:
         return False
     return not _TITLES.isdisjoint(words.split()) or "admonitionHeading" in words
+
+
+def _name_icon(title: Element) -> None:
+    """A sign out of a font shows what its title says."""
+    icon = next(title.iter_elements("i"), None)
+    if icon is not None and not title.text.strip() and (said := icon.attr("title")):
+        icon.replace_with(Text(said))
 
 
 def _embolden(title: Element) -> None:
@@ -310,11 +338,23 @@ def _formulas(root: Element, classes: Set[str]) -> None:
             continue
         done.update(found.iter_elements(include_self=True))
         tex, display = _tex(found)
-        if not tex:
+        if not tex or (tool := _typeset(found)) is None:
             continue
         formula = Element("code")
         formula.set_text(signs.formula(tex, display=display))
-        found.replace_with(Element("div", children=(formula,)) if display else formula)
+        tool.replace_with(Element("div", children=(formula,)) if display else formula)
+
+
+def _typeset(found: Element) -> Element | None:
+    """What a formula is written in place of: all that MathJax made of it. None where its source follows."""
+    around = [node for node in islice(found.ancestors, _MATH_DEPTH) if isinstance(node, Element)]
+    tool = next((node for node in reversed(around) if _is_typeset(node)), found)
+    source = tool.next_sibling
+    return None if tool != found and isinstance(source, Element) and _is_formula(source) else tool
+
+
+def _is_typeset(element: Element) -> bool:
+    return not _TYPESET.isdisjoint((element.attr("class") or "").split())
 
 
 def _is_formula(found: Element) -> bool:
@@ -343,7 +383,10 @@ def _tex(found: Element) -> tuple[str, bool]:
     if picture is not None:
         return _bare(picture.attr("alt") or "")[0], found.tag == "div"
     text = found.text.strip()
-    return _bare(text) if text.startswith(("\\(", "\\[", "$")) else ("", False)
+    if text.startswith(("\\(", "\\[", "$")):
+        return _bare(text)
+    math = found if found.tag == "math" else found.select_one("math")
+    return (mathml.tex(math), display) if math is not None else ("", False)
 
 
 def _bare(tex: str) -> tuple[str, bool]:

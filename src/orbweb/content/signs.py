@@ -17,12 +17,16 @@ BREAK = f"{_SIGN}\ufdd1"
 RAISED = {"sup": (f"{_SIGN}\ufdd2", f"{_SIGN}\ufdd3"), "sub": (f"{_SIGN}\ufdd4", f"{_SIGN}\ufdd5")}
 GAP = f"{_SIGN}\ufdd9"
 """A paragraph of its own that keeps the blocks around it apart and is not written."""
+TASK = (f"{_SIGN}\ufdda", f"{_SIGN}\ufddb")
+"""The box of an item of a list: open, ticked."""
 _INLINE, _DISPLAY, _END = f"{_SIGN}\ufdd6", f"{_SIGN}\ufdd7", f"{_SIGN}\ufdd8"
 
 _formulas = re.compile(rf"(`+) ?({_INLINE}|{_DISPLAY})([^{_SIGN}]*){_END} ?\1")
 _WRITTEN = {
     **{opening[1]: f"<{tag}>" for tag, (opening, _) in RAISED.items()},
     **{closing[1]: f"</{tag}>" for tag, (_, closing) in RAISED.items()},
+    TASK[False][1]: "[ ]",
+    TASK[True][1]: "[x]",
     **dict.fromkeys((_INLINE[1], _DISPLAY[1], _END[1], GAP[1]), ""),
 }
 _SPOKEN = {**dict.fromkeys(_WRITTEN, ""), BREAK[1]: " "}

@@ -24,6 +24,7 @@ MAX_NESTING = 8
 GRID = "summary-table"
 """The class of a table that Javadoc writes as the cells of a grid, row after row."""
 _LAST = "col-last"
+_CELLS = {"cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th"}
 _PARTS = ("thead", "tbody", "tfoot")
 _TAGS = ("table", *_PARTS, "tr", "td", "th", "caption")
 _BLOCKS = (
@@ -61,6 +62,29 @@ def _of_grid(grid: Element) -> None:
     if row.children:
         grid.append(row)
     grid.tag = "table"
+
+
+def of_roles(root: Element) -> bool:
+    """What is a table to listeners only becomes one: whether there was any."""
+    found = root.select("[role=table]:not(table)")
+    for spoken in found:
+        _of_roles(spoken)
+    return bool(found)
+
+
+def _of_roles(spoken: Element) -> None:
+    rows = spoken.select("[role=row]")
+    cells = {row: [cell for cell in row.children if isinstance(cell, Element)] for row in rows}
+    if not rows or any(cell.attr("role") not in _CELLS for found in cells.values() for cell in found):
+        return
+    spoken.clear()
+    for row, found in cells.items():
+        row.tag = "tr"
+        for cell in found:
+            cell.tag = _CELLS[cell.attr("role") or ""]
+        spoken.append(row)
+    spoken.tag = "table"
+    del spoken.attrs["role"]
 
 
 def _table(table: Element) -> bool:
@@ -154,7 +178,9 @@ def _empty(rows: list[Element]) -> None:
 
 def _is_layout(table: Element, rows: list[Element]) -> bool:
     widths = [len(_cells(row)) for row in rows]
-    if len(rows) < 2 or max(widths) < 2 or table.attr("role") in ("presentation", "none"):
+    if len(rows) < 2 or table.attr("role") in ("presentation", "none"):
+        return True
+    if max(widths) < 2 and table.select_one("thead th") is None:
         return True
     if next(table.iter_elements(HEADINGS), None) is not None:
         return True
