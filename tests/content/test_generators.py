@@ -364,6 +364,12 @@ NAV = '<ul><li><a href="a">NAV</a></li><li><a href="b">NAV</a></li></ul>'
             '<div class="mb-8 print:hidden"><a href="n">NAV</a></div></main></article>',
         ),
         (
+            "notion",
+            "",
+            f'<article class="page"><header><h1 class="page-title">Lamps</h1></header><div class="page-body">{BODY}'
+            "</div></article>",
+        ),
+        (
             "confluence",
             "",
             f'<h1 id="title-text"><span>Lamps</span></h1><div id="main-content" class="wiki-content">{BODY}</div>',
@@ -398,6 +404,10 @@ SHOWN = {
         '<p>x</p><ul><li><input type="checkbox" disabled checked> Trim<ul><li><label>'
         '<input type="checkbox" disabled><span></span></label> Light</li></ul></li></ul>',
         "x\n\n- [x] Trim\n  - [ ] Light",
+    ),
+    "pandoc: a task": (
+        '<p>x</p><ul class="task-list"><li><label><input type="checkbox" checked="">Trim</label></li></ul>',
+        "x\n\n- [x] Trim",
     ),
     "kramdown: a formula in a script": (
         '<p>x <script type="math/tex">a_1 < b</script></p>',

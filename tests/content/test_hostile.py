@@ -38,6 +38,13 @@ PAGES = {
     "spans": "<table>" + "<tr><td colspan=1000000000 rowspan=1000000000>x<td>y" * SIZE,
     "spans in one row": "<table><tr>" + "<td colspan=1000000000 rowspan=1000000000>x" * SIZE,
     "one wide row": "<table><tr>" + "<td>x" * 1_000 + "<tr><td>x" * SIZE,
+    "listings in rows": "<table>" + "<tr><td><pre>x\ny</pre>" * SIZE,
+    "rows that name files": "<table>" + "<tr><th>x" * SIZE + "<tr><td><pre>x\ny</pre>",
+    "nested blanks that are kept": "<div style='white-space:pre'>x\ny" * SIZE,
+    "formulas": "<math><mi>x</mi></math>" * SIZE,
+    "nested formulas": "<math>" + "<msup><mi>x</mi>" * SIZE,
+    "nested typesetting": "<span class=MathJax><math><mi>x</mi></math>" * SIZE,
+    "nested roles": "<div role=table><div role=row><div role=cell>x" * SIZE,
     "classes": "".join(f"<i class=c{number}>x</i>" for number in range(SIZE)),
     "a long base": f"<base href='/{'x' * 3_000}/'>" + "<a href=y>z</a>" * SIZE,
 }

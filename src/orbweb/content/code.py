@@ -273,22 +273,27 @@ def _leave_table(pre: Element) -> bool:
     row = cell.parent
     part = row.parent if isinstance(row, Element) else None
     table = part.parent if isinstance(part, Element) else None
-    if not isinstance(table, Element) or not isinstance(part, Element) or table.tag != "table":
+    if not isinstance(table, Element) or not isinstance(row, Element) or table.tag != "table":
         return False
-    if not isinstance(row, Element) or not all(child == cell or _is_number(child.text) for child in row.children):
+    if not all(child == cell or _is_number(child.text) for child in row.children):
         return False
-    labels = [child for child in part.children if child != row and child.text.strip()]
-    if not all(isinstance(label, Element) and _is_label(label) for label in labels):
-        return False
-    for label in labels:
-        table.insert_before(Element("div", children=(Text(label.text.strip()),)))
+    labels = []
+    for siblings in (row.previous_siblings, row.next_siblings):
+        for sibling in siblings:
+            if not _is_label(sibling):
+                return False
+            labels.append(sibling.text.strip())
+    for label in filter(None, labels):
+        table.insert_before(Element("div", children=(Text(label),)))
     table.replace_with(pre)
     return True
 
 
-def _is_label(row: Element) -> bool:
-    """Whether a row of a listing is nothing but the name of its file."""
-    return [cell.tag for cell in row.iter_elements(("td", "th", "pre"))] == ["th"]
+def _is_label(sibling: Node) -> bool:
+    """Whether what is beside the row of a listing is nothing, or a row with the name of its file."""
+    if not isinstance(sibling, Element):
+        return not sibling.text.strip()
+    return [cell.tag for cell in sibling.iter_elements(("td", "th", "pre"))] == ["th"]
 
 
 def _is_number(text: str) -> bool:

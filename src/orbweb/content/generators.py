@@ -588,6 +588,7 @@ TABLE = (
         "notion",
         (".page-body", ".notion-page-content"),
         main=("article.page > .page-body", ".notion-page-content"),
+        title="h1.page-title",
     ),
     Generator(
         "nbconvert",

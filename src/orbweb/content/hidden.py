@@ -51,7 +51,7 @@ def drop(body: Element, used: Used) -> int:
         elif _is_shown(element):
             continue
         elif tag == "input" and _is_of_task(element):
-            element.replace_with(Text(signs.TASK[element.attr("checked") is not None]))
+            element.replace_with(Text(f"{signs.TASK[element.attr('checked') is not None]} "))
         elif tag == "button" and isinstance(element.parent, Element) and element.parent.tag in _TITLES:
             element.tag = "span"
         else:
@@ -77,10 +77,14 @@ def _is_shown(element: Element) -> bool:
 
 
 def _is_of_task(element: Element) -> bool:
-    """Whether a box that nobody can tick begins an item of a list."""
-    if element.attr("type") != "checkbox" or element.attr("disabled") is None:
+    """Whether a box begins an item of a list that nobody can tick, or that says what it is."""
+    if element.attr("type") != "checkbox":
         return False
-    return any(isinstance(node, Element) and node.tag == "li" for node in islice(element.ancestors, TASK_DEPTH))
+    around = [node for node in islice(element.ancestors, TASK_DEPTH + 1) if isinstance(node, Element)]
+    item = next((node for node in around[:TASK_DEPTH] if node.tag == "li"), None)
+    return item is not None and (
+        element.attr("disabled") is not None or any(node.has_class("task-list") for node in around)
+    )
 
 
 def _is_hidden(element: Element) -> bool:

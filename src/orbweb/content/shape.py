@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
-from itertools import islice
+from itertools import islice, takewhile
 from urllib.parse import urlsplit
 
 from turbohtml import Element, Text
@@ -57,6 +57,7 @@ _MATH_TAGS = ("math", "mjx-container", "script", "img")
 _FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
 _LAZY = ("data-src", "data-original", "data-lazy-src", "data-srcset", "srcset")
 _CODE = ("code", "samp", "kbd")
+_KEEPS_BLANKS = ", ".join(f"[style*='white-space{between}pre']" for between in (":", ": "))
 _LINKS_IN_CODE = ", ".join(f"{tag} a[href]" for tag in _CODE)
 _PARAGRAPHS = frozenset(("p", "div", "body", "li", "dd", "blockquote", "center", "article", "section", "main"))
 _CARD_DEPTH = 4
@@ -82,6 +83,7 @@ _is_permalink = re.compile(
     r"(?:permalink|permanent link|direct link|anchor|link|copy link|heading self-link)(?: (?:to|for) .*)?",
     re.IGNORECASE,
 ).fullmatch
+_is_monospaced = re.compile(r"mono|courier|consolas|menlo", re.IGNORECASE).search
 _is_spacer = re.compile(
     r"(?:spacer|blank|pixel|transparent|1x1|clear)\.(?:gif|png)(?:\?.*)?$", re.IGNORECASE
 ).search
@@ -92,6 +94,7 @@ def shape(root: Element, url: str, classes: Set[str]) -> None:
 
     Classes that are not among `classes` are not looked for.
     """
+    _styled(root)
     rare = {found.tag for found in root.iter_elements(_RARE)}
     _drop(root, classes, rare)
     if "br" in rare:
@@ -160,6 +163,33 @@ def _paragraphs(root: Element) -> None:
                 second.decompose()
                 second = _next_break(first)
             first.replace_with(Element("div"))
+
+
+def _styled(root: Element) -> None:
+    """Text that is told to keep its blanks is no code for that; its lines are lines."""
+    for found in root.select(_KEEPS_BLANKS):
+        text = found.text
+        if (found.tag in _CODE and "\n" in text) or _is_monospaced(found.attr("style") or ""):
+            continue
+        if found.closest("pre") is not None:
+            continue
+        del found.attrs["style"]
+        if "\n" in text:
+            for node in [node for node in found.descendants if isinstance(node, Text) and "\n" in node.data]:
+                _part_lines(node)
+
+
+def _part_lines(text: Text) -> None:
+    """Lines end in breaks, except where a block does."""
+    said = text.data
+    if text.previous_sibling is None:
+        said = said.lstrip()
+    if text.next_sibling is None:
+        said = said.rstrip()
+    around = text.parent
+    if said.strip() and isinstance(around, Element) and around.closest("pre") is None:
+        first, *others = said.split("\n")
+        text.replace_with(Text(first), *(node for line in others for node in (Element("br"), Text(line))))
 
 
 def _labels(root: Element) -> None:
@@ -338,23 +368,25 @@ def _formulas(root: Element, classes: Set[str]) -> None:
             continue
         done.update(found.iter_elements(include_self=True))
         tex, display = _tex(found)
-        if not tex or (tool := _typeset(found)) is None:
+        if not tex or (tool := _typeset(found, root)) is None:
             continue
         formula = Element("code")
         formula.set_text(signs.formula(tex, display=display))
         tool.replace_with(Element("div", children=(formula,)) if display else formula)
 
 
-def _typeset(found: Element) -> Element | None:
+def _typeset(found: Element, root: Element) -> Element | None:
     """What a formula is written in place of: all that MathJax made of it. None where its source follows."""
-    around = [node for node in islice(found.ancestors, _MATH_DEPTH) if isinstance(node, Element)]
-    tool = next((node for node in reversed(around) if _is_typeset(node)), found)
+    around = list(takewhile(lambda node: node != root, islice(found.ancestors, _MATH_DEPTH)))
+    tool = next((node for node in reversed(around) if isinstance(node, Element) and _is_typeset(node)), found)
     source = tool.next_sibling
     return None if tool != found and isinstance(source, Element) and _is_formula(source) else tool
 
 
 def _is_typeset(element: Element) -> bool:
-    return not _TYPESET.isdisjoint((element.attr("class") or "").split())
+    """Whether it is what MathJax made of one formula."""
+    made = not _TYPESET.isdisjoint((element.attr("class") or "").split())
+    return made and len(element.find_all("math", limit=2)) == 1
 
 
 def _is_formula(found: Element) -> bool:
