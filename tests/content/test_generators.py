@@ -366,8 +366,8 @@ NAV = '<ul><li><a href="a">NAV</a></li><li><a href="b">NAV</a></li></ul>'
         (
             "notion",
             "",
-            f'<article class="page"><header><h1 class="page-title">Lamps</h1></header><div class="page-body">{BODY}'
-            "</div></article>",
+            '<article class="page"><header><h1 class="page-title">Lamps</h1></header><div class="page-body">'
+            f"{BODY}</div></article>",
         ),
         (
             "confluence",
