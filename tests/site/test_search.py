@@ -32,7 +32,10 @@ TEXTS = {
     "/pipes": ("Pipes", "<p>A pipe carries water. Copper pipes last long, and a pipe may burst.</p>"),
     "/taps": ("Taps", f"<p>{'A tap closes a valve. ' * 40}Behind every tap is a pipe.</p>"),
     "/code": ("Code", "<p>Call os.path.join or snake_case_name() in C++; pass --dry-run to see.</p>"),
-    "/cafe": ("Café", "<p>Ein Straßenkaffee für Élodie. 日本語 текст.</p>"),
+    "/cafe": (
+        "Café",
+        "<p>Ein Straßenkaffee für Élodie. 日本語 текст. これは全文検索の試験です。검색은 D言語.</p>",
+    ),
     "/quotes": ("Quotes", '<p>He said "never mind" AND left NOT OR NEAR(x).</p>'),
     "/blank": ("Unlabelled", ""),
 }
@@ -91,6 +94,11 @@ def names(found: list[dict[str, Any]]) -> list[str]:
         ("elodie", ["cafe"]),
         ("\u0422\u0415\u041a\u0421\u0422", ["cafe"]),
         ("日本語", ["cafe"]),
+        ("検索", ["cafe"]),
+        ("全文検*", ["cafe"]),
+        ("索検", []),
+        ("검색", ["cafe"]),
+        ("言語 D", ["cafe"]),
         ("unlabelled", ["blank"]),
         ("never AND mind", ["quotes"]),
         ("NEAR(x)", ["quotes"]),
@@ -114,6 +122,9 @@ def test_a_result_has_what_was_found_and_where(searched: orbweb.Workspace) -> No
     assert {second["snippet"][first:last] for first, last in second["marks"]} == {"pipe"}
     assert second["snippet"].startswith("…")
     assert "\n" not in second["snippet"]
+    (inside,) = searched.search("site", "検索")
+    assert "これは全文検索の" in inside["snippet"]
+    assert [inside["snippet"][first:last] for first, last in inside["marks"]] == ["検索"]
     (title_only,) = searched.search("site", "unlabelled")
     assert (title_only["snippet"], title_only["marks"]) == ("", [])
 

@@ -24,7 +24,7 @@ from orbweb.store.documents import unpack
 Report = dict[str, Any]
 Watch = Callable[[int, int], None]
 
-VERSION = 1
+VERSION = 2
 """Raised when the index would be made otherwise; an index of another version is made again."""
 BATCH = 200
 """Documents that are indexed in one transaction."""
@@ -32,6 +32,14 @@ MAX_TERMS = 64
 """Words and phrases of a query that are looked at."""
 MAX_TERM = 200
 
+_BETWEEN = "\u200b"
+"""A blank without width, which parts words."""
+_WORDLESS = (
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+"""Characters of scripts that write no blanks between words, or join endings to them: Han, Kana, Hangul."""
+_edges = re.compile(f"(?<=[{_WORDLESS}])|(?=[{_WORDLESS}])")
 _BEGIN, _END = "\x02", "\x03"
 _TERM = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
 
@@ -63,7 +71,7 @@ def _quoted(text: str, *, prefix: bool) -> str:
     clean = text[:MAX_TERM].encode("utf-8", "replace").decode("utf-8").replace('"', " ")
     if not any(character.isalnum() for character in clean):
         return ""
-    return f'"{clean.rstrip("*")}"*' if prefix else f'"{clean}"'
+    return f'"{_parted(clean.rstrip("*"))}"*' if prefix else f'"{_parted(clean)}"'
 
 
 # The index.
@@ -143,7 +151,12 @@ def _document(db: Database, sha256: bytes) -> Document:
 
 
 def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ")
+    return _parted(text.encode("utf-8", "replace").decode("utf-8").replace("\0", " "))
+
+
+def _parted(text: str) -> str:
+    """Text in which each character of a script without words is one, so that words of it are phrases."""
+    return text if text.isascii() else _edges.sub(_BETWEEN, text)
 
 
 # Searching.
@@ -223,7 +236,7 @@ def _snippets(asked: str, documents: Sequence[Document]) -> list[tuple[str, list
 def _unmarked(marked: str) -> tuple[str, list[list[int]]]:
     """A snippet on one line without its marks, and where they were."""
     plain, marks, at = [], [], 0
-    for number, part in enumerate(re.split(f"[{_BEGIN}{_END}]", re.sub(r"\s", " ", marked))):
+    for number, part in enumerate(re.split(f"[{_BEGIN}{_END}]", re.sub(r"\s", " ", marked.replace(_BETWEEN, "")))):
         if number % 2:
             marks.append([at, at + len(part)])
         plain.append(part)
