@@ -324,6 +324,7 @@ def test_two_reports_on_one_output_are_refused(command: Cli) -> None:
         ("pair", {"to": "jsonl", "out": "missing/out"}, "no directory .*missing"),
         ("pair", {"to": "jsonl", "out": "."}, "is not a file"),
         ("pair", {"to": "markdown", "out": "."}, "is not empty"),
+        ("pair", {"to": "markdown", "out": "mine.txt"}, "is a file"),
         ("pair", {"to": "zip", "out": "out", "raw": True}, "--raw is for --to csv"),
         ("pair", {"to": "pdf", "out": "out"}, "'pdf' is no format; use one of markdown, jsonl"),
     ],

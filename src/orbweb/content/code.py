@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from turbohtml import Element, Node, Text
 
-from orbweb.content.languages import KNOWN, NO_LANGUAGE
+from orbweb.content.languages import KNOWN, NO_LANGUAGE, TONGUES
 
 _NUMBERS = frozenset(
     (
@@ -81,7 +81,7 @@ _prefixed = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _writable = re.compile(r"[a-z0-9][a-z0-9+#._/-]{0,39}").fullmatch
-_locale = re.compile(r"[a-z]{2}(?:[-_][a-z]{2,4})?").fullmatch
+_locale = re.compile(r"([a-z]{2})(?:[-_][a-z]{2,4})?").fullmatch
 
 
 def shape(root: Element, classes: Set[str], tags: Set[str]) -> None:
@@ -351,4 +351,7 @@ def _plain_name(value: str) -> str:
         name = name.partition("-")[2]
     if name in KNOWN:
         return name
-    return name if _writable(name) and name not in NO_LANGUAGE and not _locale(name) else ""
+    spoken = _locale(name)
+    if spoken is not None and (name != spoken[1] or name in TONGUES):
+        return ""
+    return name if _writable(name) and name not in NO_LANGUAGE else ""

@@ -25,6 +25,12 @@ auto basic-html block box code console-output container copy default example gue
 highlighter-rouge line-numbers lines listing literal-block no-highlight nohighlight none notranslate null
 numbers output plain plaintext raw selector source switch switcher undefined unknown wrapper x-none
 """
+_TONGUES = """
+af am ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk km kn
+ko ky la lt lv mk mn mr ms my nb ne nl nn no pa pl pt ro ru si sk sl so sq sr sw ta te th tl tr uk ur uz vi zh zu
+"""
 KNOWN = frozenset(_KNOWN.split())
 NO_LANGUAGE = frozenset(_NO_LANGUAGE.split())
 """What stands where a language would stand and names none."""
+TONGUES = frozenset(_TONGUES.split())
+"""What people speak, by the two letters that pages write for it; `md` and `tf` are others."""

@@ -62,6 +62,8 @@ class Folder:
         self._header = {"orbweb_export": VERSION, **header}
         self._current: dict[str, bytes] = {}
         self._directories: dict[str, int] = {}
+        if path.exists() and not path.is_dir():
+            raise UsageError(f"--out {path} is a file, and this export writes a folder. Choose another path.")
         with contextlib.ExitStack() as opened:
             with self._named(path):
                 path.mkdir(parents=True, exist_ok=True)
