@@ -45,6 +45,8 @@ KEPT_BYTES = 4 * 1024 * 1024
 """Blocks of memory above this are given back as soon as they are free, for an ordinary body the latter. By itself
 glibc keeps more after each large page, tens of megabytes; to keep nothing makes ordinary pages slower."""
 _M_MMAP_THRESHOLD = -3
+_SILENT = "without setting an exception"
+"""What Python says of a library that got no memory and told nobody."""
 CPU_S = 10.0
 CPU_S_PER_MB = 0.25
 """Processor time of one digest in a worker process."""
@@ -211,6 +213,8 @@ class Digester:
         except MemoryError:
             return None
         except Exception as error:  # noqa: BLE001
+            if isinstance(error, SystemError) and _SILENT in str(error):
+                return None
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 
     def _is_loaded(self, job: Job) -> bool:

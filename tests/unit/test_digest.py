@@ -310,3 +310,19 @@ def test_header_and_page_speak_to_the_agent_of_the_project() -> None:
     said = Digester(DigestSettings(DEFAULT_RULES, "Probe")).digest(job).parsed.directives
     assert (said.noindex, said.nofollow) == ("X-Robots-Tag: probe: noindex", "meta probe: nofollow")
     assert Digester(SETTINGS).digest(job).parsed.directives == Directives()
+
+
+def test_a_page_is_never_blamed_for_want_of_memory_whichever_library_wants_it() -> None:
+    """In a process of its own, whose memory is not yet in pieces. Some libraries get none and do not say so."""
+    script = (
+        "from orbweb.digest import Digester, DigestSettings, Job\n"
+        "from orbweb.model import Digest\n"
+        "from orbweb.urls import DEFAULT_RULES\n"
+        "digester = Digester(DigestSettings(DEFAULT_RULES, 'orbweb'))\n"
+        "body = b''.join(b'<a href=/%d%s>x</a>' % (number, b'y' * 200) for number in range(30_000))\n"
+        "job = Job(1, 'https://h/', 'text/html', body)\n"
+        "for megabytes in range(46, 58, 2):\n"
+        "    found = digester._within(1 << 30, megabytes << 20, job)\n"
+        "    assert found is None or isinstance(found, Digest), (megabytes, found)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
