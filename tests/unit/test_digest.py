@@ -321,7 +321,7 @@ def test_a_page_is_never_blamed_for_want_of_memory_whichever_library_wants_it() 
         "digester = Digester(DigestSettings(DEFAULT_RULES, 'orbweb'))\n"
         "body = b''.join(b'<a href=/%d%s>x</a>' % (number, b'y' * 200) for number in range(30_000))\n"
         "job = Job(1, 'https://h/', 'text/html', body)\n"
-        "for megabytes in range(46, 58, 2):\n"
+        "for megabytes in (46, 50, 54):\n"
         "    found = digester._within(1 << 30, megabytes << 20, job)\n"
         "    assert found is None or isinstance(found, Digest), (megabytes, found)\n"
     )
