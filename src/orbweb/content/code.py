@@ -20,7 +20,7 @@ _NUMBERS = frozenset(
         *("linenos", "lineno", "linenodiv", "linenumbers", "linenumber", "line-number", "line-numbers-rows"),
         *("line-numbers-wrapper", "source-line-no", "sourceLineNo", "src-line-numbers", "rouge-gutter", "lnt"),
         *("hljs-ln-numbers", "blob-num", "LineNr", "CodeMirror-linenumber", "CodeMirror-gutter-wrapper"),
-        *("py-lineno", "ltx_tag_listingline", "ltx_listing_data"),
+        *("py-lineno", "ltx_tag_listingline", "ltx_listing_data", "linenr"),
         *(
             "gutter-line",
             "cm-gutters",
@@ -185,8 +185,21 @@ def _is_alone(element: Element) -> bool:
     )
 
 
+def _number_cells(pre: Element) -> None:
+    """Take out the first cells of rows that count from the first to the last."""
+    rows = [[cell for cell in row.children if isinstance(cell, Element)] for row in pre.iter_elements("tr")]
+    numbers = [row[0].text.strip() if len(row) > 1 else "" for row in rows]
+    if all(map(str.isdecimal, numbers)) and [int(number[:9]) for number in numbers] == [
+        int(numbers[0][:9]) + place for place in range(len(numbers))
+    ]:
+        for row in rows:
+            row[0].decompose()
+
+
 def _block(pre: Element, lines: str) -> None:
     language = _language(pre)
+    if next(pre.iter_elements("table"), None) is not None:
+        _number_cells(pre)
     text = _text(pre, lines)
     if not text:
         pre.decompose()

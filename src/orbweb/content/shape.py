@@ -12,7 +12,7 @@ from collections.abc import Set
 from itertools import islice, takewhile
 from urllib.parse import urlsplit
 
-from turbohtml import Element, Text
+from turbohtml import Element, Node, Text
 
 from orbweb.content import code, lists, mathml, signs, tables
 from orbweb.content.code import outermost
@@ -130,7 +130,7 @@ def _drop(root: Element, classes: Set[str], rare: Set[str]) -> None:
         root.remove(", ".join(sorted(f".{name}" for name in dropped)))
     if _PERMALINK in classes:
         for found in root.select(f".{_PERMALINK}"):
-            if not any(map(str.isalnum, said := found.text.strip())) or _is_permalink(said):
+            if not any(map(str.isalnum, found.text)) or _names_itself(found, found.parent):
                 found.decompose()
 
 
@@ -259,13 +259,19 @@ def _headings(root: Element) -> None:
         links = list(heading.iter_elements("a"))
         for link in links:
             text = link.text.strip(_BLANK)
-            if text in _SIGNS or _is_permalink(text):
+            if text in _SIGNS or ("#" in (link.attr("href") or "#") and _names_itself(link, heading)):
                 link.decompose()
         said = heading.text.strip(_BLANK)
         if not said and next(heading.iter_elements(_SEEN), None) is None:
             heading.decompose()
         elif links and links[-1].text.strip(_BLANK) == said and _is_own(links[-1], heading):
             links[-1].unwrap()
+
+
+def _names_itself(link: Element, around: Node | None) -> bool:
+    """Whether a link says that it is a permalink, beside what it is one to."""
+    said = link.text.strip(_BLANK)
+    return _is_permalink(said) is not None and around is not None and around.text.strip(_BLANK) != said
 
 
 def _out_of_link(heading: Element) -> None:
