@@ -287,6 +287,13 @@ def test_chrome_is_dropped_wherever_it_stands(chrome: str) -> None:
         assert "Mind the glass." in text
 
 
+@pytest.mark.parametrize("said", ['class="note"', 'class="my admonition"', 'role="note"'])
+def test_a_note_that_stands_aside_is_content(said: str) -> None:
+    assert "Mind the oil." in words(
+        page(f"<div><h1>Lamps</h1>{LONG}<aside {said}>Mind the oil.</aside>{LONG}</div>")
+    )
+
+
 def test_a_name_that_would_take_most_of_the_page_is_no_chrome() -> None:
     assert "Mind the glass." in words(page(f'<div class="modal-page subscription"><h1>Lamps</h1>{LONG}</div>'))
 

@@ -39,6 +39,12 @@ _ROLES = frozenset(
         *("menu", "menubar", "toolbar"),
     )
 )
+_NOTES = frozenset(
+    (
+        *("admonition", "callout", "note", "tip", "warning", "important", "caution", "danger", "hint"),
+        *("starlight-aside", "notecard"),
+    )
+)
 _LISTS = frozenset(("nav", "aside", "header"))
 _FRAME = frozenset(("html", "body", "main", "article"))
 
@@ -49,7 +55,7 @@ def drop_places(body: Element, *, shell: bool) -> None:
     A page that has nothing else keeps its lists of links, unless it may be a shell: a shell's content is not there
     yet, and its chrome is that of every other page.
     """
-    found = list(body.iter_elements(_TAGS))
+    found = [element for element in body.iter_elements(_TAGS) if element.tag != "aside" or not _is_note(element)]
     found += [header for header in islice(body.iter_elements("header"), MAX_HEADERS) if _is_of_page(header)]
     found += [element for element in body.select("[role]") if element.attr("role") in _ROLES]
     for element in found:
@@ -58,6 +64,11 @@ def drop_places(body: Element, *, shell: bool) -> None:
         for element in found:
             if element.tag in _LISTS:
                 body.append(element)
+
+
+def _is_note(aside: Element) -> bool:
+    """Whether what stands aside is a note to the text, by its role or its class."""
+    return aside.attr("role") == "note" or not _NOTES.isdisjoint((aside.attr("class") or "").split())
 
 
 def _words(body: Element) -> Iterator[str]:

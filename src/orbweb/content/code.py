@@ -40,6 +40,8 @@ _INSIDE = frozenset(
 _EDITORS = frozenset(("CodeMirror-code", "cm-content", "view-lines", "ace_text-layer"))
 _SPACED = frozenset(("RktBlk", "ltx_lstlisting"))
 """Listings that are no preformatted text, so that they write a blank as one that does not break."""
+_TABULAR = "syntaxhighlighter"
+"""A listing as a table, with the code in one cell and the numbers of the lines in another."""
 _LISTINGS = _EDITORS | _SPACED | {"fragment", "js-file-line-container"}
 _LINES = frozenset(
     (
@@ -60,7 +62,7 @@ _SECTIONS = frozenset(("body", "main", "article", "section", "html", "td", "li")
 _MARKS_CODE = frozenset(
     (
         *("sourcecode", "hljs", "makeup", "code", "highlight", "playground", "prettyprint", "src", "codehilite"),
-        *("programlisting", "example", "listing"),
+        *("programlisting", "example", "listing", _TABULAR),
     )
 )
 
@@ -91,12 +93,7 @@ def shape(root: Element, classes: Set[str], tags: Set[str]) -> None:
     if not tags.isdisjoint(_BUTTONS):
         for button in list(root.iter_elements(_BUTTONS)):
             _button(button)
-    if listings := _selector(_LISTINGS & classes):
-        for listing in root.select(listings):
-            _as_pre(listing)
-    if spaced := _selector(_SPACED & classes):
-        for listing in root.select(spaced):
-            _space(listing)
+    _listings(root, classes)
     if not tags.isdisjoint(_UNUSUAL):
         _unusual(root)
     lines, inside = _selector(_LINES & classes), _selector(_INSIDE & classes)
@@ -104,6 +101,21 @@ def shape(root: Element, classes: Set[str], tags: Set[str]) -> None:
         if inside:
             pre.remove(inside)
         _block(pre, lines)
+
+
+def _listings(root: Element, classes: Set[str]) -> None:
+    """What is a code block by its class becomes one."""
+    if listings := _selector(_LISTINGS & classes):
+        for listing in root.select(listings):
+            _as_pre(listing)
+    if _TABULAR in classes:
+        root.remove(f".{_TABULAR} .gutter")
+        for listing in root.select(f".{_TABULAR} td.code > .container"):
+            _as_pre(listing)
+            _space(listing)
+    if spaced := _selector(_SPACED & classes):
+        for listing in root.select(spaced):
+            _space(listing)
 
 
 def outermost(root: Element, tags: str | tuple[str, ...]) -> Iterator[Element]:
@@ -141,7 +153,7 @@ def _as_pre(listing: Element) -> None:
 
 
 def _space(listing: Element) -> None:
-    for space in listing.iter_elements("span"):
+    for space in listing.iter_elements(("span", "code")):
         text = space.text
         if text and not text.strip():
             space.set_text(text.replace("\xa0", " "))
@@ -319,6 +331,9 @@ def _language(pre: Element) -> str:
         if found := _stated(inner, own=True, known=False):
             return found
     if found := _stated(pre, own=True, known=False):
+        return found
+    first = next(iter(pre.children), None)
+    if isinstance(first, Element) and first.tag == "div" and (found := _stated(first, own=False, known=False)):
         return found
     around = pre.parent
     for distance in range(1, _ANCESTORS + 1):
