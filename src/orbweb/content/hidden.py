@@ -31,6 +31,7 @@ _NO_TEXT = (
     *("script", "style", "template", "iframe", "object", "embed", "canvas", "svg", "noscript", "video", "audio"),
     *("map", "link", "meta", "button", "select", "input", "textarea", "datalist", "progress", "meter", "dialog"),
 )
+_FORMULA = "math"
 _TITLES = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary"))
 _FOR_LISTENERS = frozenset(("sr-only", "visually-hidden", "screen-reader-text"))
 _MARKED = ("[hidden]", "[aria-hidden=true]", "[style*=none i]", "[style*=hidden i]")
@@ -43,10 +44,12 @@ def drop(body: Element, used: Used) -> int:
     """Take out what is not shown on a page with these names. Returns the characters of the hidden text."""
     if body.find("template") is not None:
         _place_streamed(body)
-    spare = []
-    for element in list(body.iter_elements(_NO_TEXT)):
+    spare, has_formulas = [], False
+    for element in list(body.iter_elements((*_NO_TEXT, _FORMULA))):
         tag = element.tag
-        if tag == "noscript":
+        if tag == _FORMULA:
+            has_formulas = True
+        elif tag == "noscript":
             spare.append(element)
         elif _is_shown(element):
             continue
@@ -59,6 +62,8 @@ def drop(body: Element, used: Used) -> int:
     _settle(spare, body)
     marked = (*_MARKED, *(f".{name}" for name in sorted(_FOR_LISTENERS & used.classes)))
     found = [element for element in body.select(", ".join(marked)) if _is_hidden(element)]
+    if has_formulas:
+        found = [element for element in found if not _is_formula(element)]
     if not found:
         return 0
     sizes = [len(element.text) for element in islice(found, MAX_WEIGHED)]
@@ -88,7 +93,7 @@ def _is_of_task(element: Element) -> bool:
 
 
 def _is_hidden(element: Element) -> bool:
-    if element.attr("role") == "tabpanel" or _is_formula(element):
+    if element.attr("role") == "tabpanel":
         return False
     if element.attr("aria-hidden") == "true" and _is_spoken_above(element):
         return False
@@ -101,7 +106,7 @@ def _is_hidden(element: Element) -> bool:
 
 def _is_formula(element: Element) -> bool:
     """A formula that is hidden is shown as a picture, which is hidden from listeners in turn."""
-    formula = next(element.iter_elements("math"), None)
+    formula = next(element.iter_elements(_FORMULA), None)
     if formula is None or len(formula.text.strip()) != len(element.text.strip()):
         return False
     return formula.attr("alttext") is not None or next(formula.iter_elements("annotation"), None) is not None

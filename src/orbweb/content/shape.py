@@ -57,7 +57,7 @@ _MATH_TAGS = ("math", "mjx-container", "script", "img")
 _FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
 _LAZY = ("data-src", "data-original", "data-lazy-src", "data-srcset", "srcset")
 _CODE = ("code", "samp", "kbd")
-_KEEPS_BLANKS = ", ".join(f"[style*='white-space{between}pre']" for between in (":", ": "))
+_TELLING = "[style*=white-space], [role=table]"
 _LINKS_IN_CODE = ", ".join(f"{tag} a[href]" for tag in _CODE)
 _PARAGRAPHS = frozenset(("p", "div", "body", "li", "dd", "blockquote", "center", "article", "section", "main"))
 _CARD_DEPTH = 4
@@ -83,6 +83,7 @@ _is_permalink = re.compile(
     r"(?:permalink|permanent link|direct link|anchor|link|copy link|heading self-link)(?: (?:to|for) .*)?",
     re.IGNORECASE,
 ).fullmatch
+_keeps_blanks = re.compile(r"white-space\s*:\s*pre", re.IGNORECASE).search
 _is_monospaced = re.compile(r"mono|courier|consolas|menlo", re.IGNORECASE).search
 _is_spacer = re.compile(
     r"(?:spacer|blank|pixel|transparent|1x1|clear)\.(?:gif|png)(?:\?.*)?$", re.IGNORECASE
@@ -94,7 +95,7 @@ def shape(root: Element, url: str, classes: Set[str]) -> None:
 
     Classes that are not among `classes` are not looked for.
     """
-    _styled(root)
+    _read_attributes(root)
     rare = {found.tag for found in root.iter_elements(_RARE)}
     _drop(root, classes, rare)
     if "br" in rare:
@@ -106,7 +107,7 @@ def shape(root: Element, url: str, classes: Set[str]) -> None:
     _headings(root)
     if notes := _NOTES & classes:
         _admonitions(root, notes)
-    if tables.of_roles(root) or "table" in rare or tables.GRID in classes:
+    if "table" in rare or tables.GRID in classes:
         tables.shape(root, grids=tables.GRID in classes)
     if not rare.isdisjoint(("dl", "ol")):
         lists.shape(root)
@@ -165,18 +166,26 @@ def _paragraphs(root: Element) -> None:
             first.replace_with(Element("div"))
 
 
-def _styled(root: Element) -> None:
+def _read_attributes(root: Element) -> None:
+    """What a role or a style says of elements that are something else by their tags."""
+    for found in root.select(_TELLING):
+        if found.attr("role") == "table":
+            tables.from_roles(found)
+        if _keeps_blanks(found.attr("style") or ""):
+            _unstyle(found)
+
+
+def _unstyle(found: Element) -> None:
     """Text that is told to keep its blanks is no code for that; its lines are lines."""
-    for found in root.select(_KEEPS_BLANKS):
-        text = found.text
-        if (found.tag in _CODE and "\n" in text) or _is_monospaced(found.attr("style") or ""):
-            continue
-        if found.closest("pre") is not None:
-            continue
-        del found.attrs["style"]
-        if "\n" in text:
-            for node in [node for node in found.descendants if isinstance(node, Text) and "\n" in node.data]:
-                _part_lines(node)
+    text = found.text
+    if (found.tag in _CODE and "\n" in text) or _is_monospaced(found.attr("style") or ""):
+        return
+    if found.closest("pre") is not None:
+        return
+    del found.attrs["style"]
+    if "\n" in text:
+        for node in [node for node in found.descendants if isinstance(node, Text) and "\n" in node.data]:
+            _part_lines(node)
 
 
 def _part_lines(text: Text) -> None:

@@ -64,15 +64,10 @@ def _of_grid(grid: Element) -> None:
     grid.tag = "table"
 
 
-def of_roles(root: Element) -> bool:
-    """What is a table to listeners only becomes one: whether there was any."""
-    found = root.select("[role=table]:not(table)")
-    for spoken in found:
-        _of_roles(spoken)
-    return bool(found)
-
-
-def _of_roles(spoken: Element) -> None:
+def from_roles(spoken: Element) -> None:
+    """Make a table of what is one to listeners only."""
+    if spoken.tag == "table":
+        return
     rows = spoken.select("[role=row]")
     cells = {row: [cell for cell in row.children if isinstance(cell, Element)] for row in rows}
     if not rows or any(cell.attr("role") not in _CELLS for found in cells.values() for cell in found):
