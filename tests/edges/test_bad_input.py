@@ -8,6 +8,7 @@ import shlex
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -431,3 +432,22 @@ def test_a_report_that_is_interrupted_was_stopped(cli: Cli) -> None:
         assert b"orbweb: interrupted" in process.stderr.read()
         assert process.wait(60) == 4
     assert cli("status", "site", "--json").ok().json["pages"] == 2
+
+
+INTERRUPTED = """
+import os, signal, sys
+from orbweb.cli import main
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "orbweb.cli.commands":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+def test_a_command_that_is_interrupted_while_it_loads_was_stopped() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, "status"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (4, "orbweb: interrupted\n")

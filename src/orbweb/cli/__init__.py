@@ -42,9 +42,9 @@ def main() -> None:
     gc.disable()
     open_streams()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    from orbweb.cli.commands import only
-
     try:
+        from orbweb.cli.commands import only
+
         with only(sys.argv[1:2]) as app:
             app(prog_name="orbweb")
     except OrbwebError as error:
