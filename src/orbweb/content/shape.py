@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
-from itertools import islice, takewhile
 from urllib.parse import urlsplit
 
 from turbohtml import Element, Node, Text
 
-from orbweb.content import code, lists, mathml, signs, tables
+from orbweb.content import code, formulas, lists, notes, pictures, signs, tables
 from orbweb.content.code import outermost
 from orbweb.content.titles import HEADINGS
 
@@ -23,39 +22,15 @@ MAX_RESOLVED = 32_000_000
 MAX_BASE = 4_000
 
 _DROPPED_TAGS = ("script", "style", "template", "link", "meta", "rp", "svg")
-_TYPESET = frozenset(("MathJax", "MathJax_Display"))
 _DROPPED = frozenset(
     (
         *("headerlink", "mw-editsection", "anchorjs-link", "MathJax_Preview", "katex-html"),
-        *_TYPESET,
+        *formulas.TYPESET,
         "MJX-TEX",
     )
 )
 _PERMALINK = "permalink"
 """The class of a sign that links to its section, or of the very words that it would stand behind."""
-_NOTES = frozenset(
-    (
-        *("admonition", "theme-admonition", "markdown-alert", "custom-block", "notecard", "admonitionblock"),
-        *("callout", "alert", "note", "tip", "warning", "important", "caution", "danger", "hint", "attention"),
-        *("remark", "todo", "deprecated"),
-    )
-)
-_NOTE_TAGS = frozenset(("div", "section", "aside", "dl", "details", "blockquote"))
-_TITLES = frozenset(
-    (
-        *("admonition-title", "admonition-heading", "markdown-alert-title", "custom-block-title", "alert-title"),
-        *("callout-title", "alert-heading", "icon", "title"),
-    )
-)
-_TITLE_WITHIN = 8
-"""Elements of a note among which its title is."""
-_NOT_BOLD = (*HEADINGS, "strong", "pre", "table", "summary", "details", "dl")
-_MATH_CLASSES = frozenset(("math", "katex-display", "katex", "mwe-math-element"))
-_MATH_DEPTH = 4
-"""How far above a formula that which MathJax made of it may begin."""
-_MATH_TAGS = ("math", "mjx-container", "script", "img")
-_FILMS = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}
-_LAZY = ("data-src", "data-original", "data-lazy-src", "data-srcset", "srcset")
 _CODE = ("code", "samp", "kbd")
 _TELLING = "[style*=white-space], [role=table]"
 _LINKS_IN_CODE = ", ".join(f"{tag} a[href]" for tag in _CODE)
@@ -69,7 +44,7 @@ _CODE_DEPTH = 3
 """How far above a link its code span may begin."""
 _INLINE = frozenset((*_CODE, "span", "em", "i", "b", "strong", "var", "font", "u", "sup", "sub"))
 _RARE = (
-    *(*_DROPPED_TAGS, *_MATH_TAGS, *_FILMS, "table", "dl", "ol", "summary"),
+    *(*_DROPPED_TAGS, *formulas.TAGS, *pictures.FILMS, "table", "dl", "ol", "summary"),
     *("hr", "sup", "sub", "label", "button", "clipboard-copy", "xmp", "listing", "textarea", "tt", "br"),
 )
 """What is looked for if it occurs at all."""
@@ -77,17 +52,12 @@ _SEEN = ("img", "picture", "video", "iframe")
 """What a reader sees though it is no text."""
 _SIGNS = frozenset(("¶", "#", "§", "\uf0c1", "🔗", "⚓", "◆", "◊", "∞", "†", "[#]", "[¶]", "★"))
 _BLANK = " \t\r\n\f\v\xa0\u200b\u200c\u2060\ufeff\u00ad\ufe0e\ufe0f"
-_TEX_SIGNS = (("\\[", "\\]", True), ("\\(", "\\)", False), ("$$", "$$", True), ("$", "$", False))
-_no_target = re.compile(r"\s*(?:javascript|vbscript|data|about|file|blob):", re.IGNORECASE).match
 _is_permalink = re.compile(
     r"(?:permalink|permanent link|direct link|anchor|link|copy link|heading self-link)(?: (?:to|for) .*)?",
     re.IGNORECASE,
 ).fullmatch
 _keeps_blanks = re.compile(r"white-space\s*:\s*pre", re.IGNORECASE).search
 _is_monospaced = re.compile(r"mono|courier|consolas|menlo", re.IGNORECASE).search
-_is_spacer = re.compile(
-    r"(?:spacer|blank|pixel|transparent|1x1|clear)\.(?:gif|png)(?:\?.*)?$", re.IGNORECASE
-).search
 
 
 def shape(root: Element, url: str, classes: Set[str]) -> None:
@@ -105,8 +75,8 @@ def shape(root: Element, url: str, classes: Set[str]) -> None:
     code.shape(root, classes, rare)
     references = _links(root)
     _headings(root)
-    if notes := _NOTES & classes:
-        _admonitions(root, notes)
+    if marked := notes.MARKS & classes:
+        notes.shape(root, marked)
     if "table" in rare or tables.GRID in classes:
         tables.shape(root, grids=tables.GRID in classes)
     if not rare.isdisjoint(("dl", "ol")):
@@ -115,15 +85,15 @@ def shape(root: Element, url: str, classes: Set[str]) -> None:
         _details(root)
     if not rare.isdisjoint(signs.RAISED):
         _raised(root)
-    if not rare.isdisjoint(("img", *_FILMS)):
-        references += _pictures(root) + _films(root)
+    if not rare.isdisjoint(("img", *pictures.FILMS)):
+        references += pictures.shape(root) + pictures.films(root)
     _resolve(root, url, references)
 
 
 def _drop(root: Element, classes: Set[str], rare: Set[str]) -> None:
     """Take out what no reader sees. Formulas first: some hide in what is taken out."""
-    if not rare.isdisjoint(_MATH_TAGS) or not classes.isdisjoint(_MATH_CLASSES):
-        _formulas(root, classes)
+    if not rare.isdisjoint(formulas.TAGS) or not classes.isdisjoint(formulas.CLASSES):
+        formulas.shape(root, classes)
     if not rare.isdisjoint(_DROPPED_TAGS):
         for found in list(root.iter_elements(_DROPPED_TAGS)):
             found.decompose()
@@ -226,7 +196,7 @@ def _links(root: Element) -> int:
         text = link.text
         if (len(text) < _SHORT or text.isspace()) and _says_nothing(link, href, text):
             link.decompose()
-        elif not href or (":" in href[:_SCHEME] and _no_target(href)):
+        elif not href or (":" in href[:_SCHEME] and pictures.no_target(href)):
             link.unwrap()
         else:
             if href[0] in _BLANK or href[-1] in _BLANK:
@@ -306,59 +276,12 @@ def _is_own(link: Element, heading: Element) -> bool:
     return target.startswith("#") and target[1:] in names
 
 
-def _admonitions(root: Element, notes: Set[str]) -> None:
-    """A note is a quotation with a bold title."""
-    for found in root.select(", ".join(sorted(f".{name}" for name in notes))):
-        if found.tag not in _NOTE_TAGS:
-            continue
-        for child in found.children:
-            if isinstance(child, Element) and child.tag == "table":
-                child.attrs["role"] = "presentation"
-        for inner in islice(found.iter_elements(), _TITLE_WITHIN):
-            if _is_title(inner):
-                _name_icon(inner)
-                _embolden(inner)
-                break
-        if found.tag == "dl":
-            _note_of_terms(found)
-        if found.tag != "details":
-            found.tag = "blockquote"
-
-
-def _is_title(inner: Element) -> bool:
-    words = inner.attr("class")
-    if not words or inner.tag in HEADINGS:
-        return False
-    return not _TITLES.isdisjoint(words.split()) or "admonitionHeading" in words
-
-
-def _name_icon(title: Element) -> None:
-    """A sign out of a font shows what its title says."""
-    icon = next(title.iter_elements("i"), None)
-    if icon is not None and not title.text.strip() and (said := icon.attr("title")):
-        icon.replace_with(Text(said))
-
-
-def _embolden(title: Element) -> None:
-    if next(title.iter_elements(_NOT_BOLD), None) is None and title.text.strip():
-        title.strip_tags("p, div, b")
-        title.wrap_children(Element("strong"))
-
-
-def _note_of_terms(found: Element) -> None:
-    for child in found.children:
-        if isinstance(child, Element) and child.tag in ("dt", "dd"):
-            if child.tag == "dt":
-                _embolden(child)
-            child.tag = "div"
-
-
 def _details(root: Element) -> None:
     for found in list(root.iter_elements(("summary", "hr"))):
         if found.tag == "hr":
             found.insert_before(signs.gap())
         else:
-            _embolden(found)
+            notes.embolden(found)
 
 
 def _raised(root: Element) -> None:
@@ -373,122 +296,3 @@ def _raised(root: Element) -> None:
             opening, closing = signs.RAISED[found.tag]
             found.insert(0, Text(opening))
             found.append(Text(closing))
-
-
-def _formulas(root: Element, classes: Set[str]) -> None:
-    named = ", ".join(sorted(f".{name}" for name in _MATH_CLASSES & classes))
-    done: set[Element] = set()
-    for found in [*(root.select(named) if named else ()), *root.iter_elements(_MATH_TAGS)]:
-        if found in done or (found.tag in ("img", "script") and not _is_formula(found)):
-            continue
-        done.update(found.iter_elements(include_self=True))
-        tex, display = _tex(found)
-        if not tex or (tool := _typeset(found, root)) is None:
-            continue
-        formula = Element("code")
-        formula.set_text(signs.formula(tex, display=display))
-        tool.replace_with(Element("div", children=(formula,)) if display else formula)
-
-
-def _typeset(found: Element, root: Element) -> Element | None:
-    """What a formula is written in place of: all that MathJax made of it. None where its source follows."""
-    around = list(takewhile(lambda node: node != root, islice(found.ancestors, _MATH_DEPTH)))
-    tool = next((node for node in reversed(around) if isinstance(node, Element) and _is_typeset(node)), found)
-    source = tool.next_sibling
-    return None if tool != found and isinstance(source, Element) and _is_formula(source) else tool
-
-
-def _is_typeset(element: Element) -> bool:
-    """Whether it is what MathJax made of one formula."""
-    made = not _TYPESET.isdisjoint((element.attr("class") or "").split())
-    return made and len(element.find_all("math", limit=2)) == 1
-
-
-def _is_formula(found: Element) -> bool:
-    if found.tag == "script":
-        return (found.attr("type") or "").startswith("math/")
-    return found.has_class("math") or "mwe-math-fallback" in (found.attr("class") or "")
-
-
-def _tex(found: Element) -> tuple[str, bool]:
-    """The formula in TeX, and whether it stands by itself; empty where the page has no TeX of it."""
-    if found.tag == "img":
-        return _bare(found.attr("alt") or "")
-    if found.tag == "script":
-        return found.text.strip(), "display" in (found.attr("type") or "")
-    stated = found.select_one('annotation[encoding="application/x-tex"], annotation[encoding="TeX"]')
-    display = (
-        found.has_class("katex-display") or found.select_one('math[display="block"], .katex-display') is not None
-    )
-    display = display or found.attr("display") in ("block", "true")
-    if stated is not None:
-        return _bare(stated.text)[0], display
-    math = found if found.tag == "math" else found.select_one("math[alttext]")
-    if math is not None and (alt := math.attr("alttext")):
-        return _bare(alt)[0], display
-    picture = found.select_one("img[alt]")
-    if picture is not None:
-        return _bare(picture.attr("alt") or "")[0], found.tag == "div"
-    text = found.text.strip()
-    if text.startswith(("\\(", "\\[", "$")):
-        return _bare(text)
-    math = found if found.tag == "math" else found.select_one("math")
-    return (mathml.tex(math), display) if math is not None else ("", False)
-
-
-def _bare(tex: str) -> tuple[str, bool]:
-    """A formula without the signs around it."""
-    tex = tex.strip()
-    for opening, closing, display in (
-        ("\\[", "\\]", True),
-        ("\\(", "\\)", False),
-        ("$$", "$$", True),
-        ("$", "$", False),
-    ):
-        if tex.startswith(opening) and tex.endswith(closing) and len(tex) >= len(opening) + len(closing):
-            return tex[len(opening) : -len(closing)].strip(), display
-    if tex.startswith("{\\displaystyle") and tex.endswith("}"):
-        return tex[len("{\\displaystyle") : -1].strip(), False
-    return tex, False
-
-
-def _pictures(root: Element) -> int:
-    pictures = list(root.iter_elements("img"))
-    for picture in pictures:
-        source = picture.attr("src") or ""
-        if not source or source.startswith("data:"):
-            source = next((found for name in _LAZY if (found := _first_source(picture.attr(name)))), "")
-            if source:
-                picture.attrs["src"] = source
-        if picture.has_class("emoji") and (sign := picture.attr("alt")):
-            picture.replace_with(Text(sign))
-        elif not source or source.startswith("data:") or _is_spacer(source) or _is_dot(picture):
-            picture.decompose()
-    return len(pictures)
-
-
-def _first_source(value: str | None) -> str:
-    words = value.split(None, 1) if value else []
-    return words[0].rstrip(",") if words and not words[0].startswith("data:") else ""
-
-
-def _is_dot(picture: Element) -> bool:
-    return any(
-        (picture.attr(name) or "").strip().removesuffix("px") in ("0", "1", "2") for name in ("width", "height")
-    )
-
-
-def _films(root: Element) -> int:
-    """What plays or embeds becomes a link to it."""
-    films = list(root.iter_elements(tuple(_FILMS)))
-    for film in films:
-        source = film.attr("src")
-        if source is None and (inner := film.select_one("source[src]")) is not None:
-            source = inner.attr("src")
-        if not source or _no_target(source):
-            film.decompose()
-            continue
-        link = Element("a", {"href": source})
-        link.set_text(film.attr("title") or film.attr("aria-label") or _FILMS[film.tag])
-        film.replace_with(Element("div", children=(link,)))
-    return len(films)
