@@ -390,6 +390,8 @@ def _asked_about(slot: Slot) -> Capture | None:
 
 def _wanted(slot: Slot, resources: Resources) -> Want:
     want = WANTED[resources]
+    if slot.tries:
+        want = want._replace(anew=True)
     if slot.offer is None or _asked_about(slot) is None:
         return want
     return want._replace(unless=slot.offer.validators)

@@ -33,11 +33,24 @@ def test_links_are_resolved_against_the_base_of_the_page() -> None:
     assert rendered(main).markdown == "[y](https://docs.example/other/x.html)"
 
 
-@pytest.mark.parametrize("base", ["javascript:x", "data:,", "/" + "x" * 5_000], ids=["script", "data", "too long"])
+@pytest.mark.parametrize(
+    "base",
+    ["javascript:x", "data:,", "/" + "x" * 5_000, "http://[x", "//["],
+    ids=["script", "data", "too long", "no host", "half a host"],
+)
 def test_a_base_that_is_no_place_does_not_count(base: str) -> None:
     main = parse.dom(f"<base href='{base}'><main><a href='x.html'>y</a></main>".encode()).select_one("main")
     assert main is not None
     assert rendered(main).markdown == "[y](https://docs.example/guide/x.html)"
+
+
+@pytest.mark.parametrize("bad", ["//[", "//a[b/"])
+def test_a_reference_that_is_no_url_stays_and_spoils_no_other(bad: str) -> None:
+    written = markdown_of(
+        f"<p><a href='a'>1</a> <a href='{bad}'>2</a> <img src='{bad}' alt=3> <a href='b'>4</a></p>"
+    )
+    assert "[1](https://docs.example/guide/a)" in written
+    assert "[4](https://docs.example/guide/b)" in written
 
 
 def test_headings_are_listed_with_their_level_and_without_signs() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import signal
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness import Cli, deaf_port, kill, wait_until
 from servers.pages import Unending, chain, page
-from servers.site import Answer, Ending, StaticSite, html, redirect, serve, text
+from servers.site import Answer, Ending, Request, StaticSite, html, redirect, serve, text
 
 FAST = ("--rate", "max", "--project", "site")
 QUICK = {"ORBWEB_FETCH__BACKOFF_S": "0.01", "ORBWEB_FETCH__TIMEOUT_S": "0.5"}
@@ -82,6 +83,44 @@ def test_compressed_answers_are_decoded_and_capped_by_what_they_decode_to(cli: C
         cli.crawl(server.url, *FAST, env={"ORBWEB_FETCH__MAX_BYTES": "1000000"}).ok(3)
     assert statuses(cli) == {"/": "200", "/bomb": "too_large"}
     assert cli.ask("pages", "site", "--json").ok().json[0]["bytes"] == len(small)
+
+
+@pytest.mark.parametrize("more", [b"\0" * 20, gzip.compress(b"more")], ids=["padding", "another member"])
+def test_what_follows_the_end_of_a_compressed_body_makes_it_a_bad_encoding(cli: Cli, more: bytes) -> None:
+    packed = _packed(b"<title>packed</title>")
+    with serve(StaticSite({"/": replace(packed, body=packed.body + more)})) as server:
+        cli.crawl(server.url, *FAST).ok(3)
+    (failed,) = cli.ask("failed", "site", "--json").ok().json
+    assert failed["kind"] == "bad_encoding"
+    assert "curl" not in failed["reason"]
+
+
+def test_an_interim_answer_alone_is_a_failure(cli: Cli) -> None:
+    """A server that switches protocols without being asked."""
+    switched = Answer(101, (("Upgrade", "echo"),), b"hello", ending=Ending.CLOSE)
+    with serve(StaticSite({"/": page("start", "/switched"), "/switched": switched})) as server:
+        cli.crawl(server.url, *FAST).ok(3)
+    assert statuses(cli) == {"/": "200", "/switched": "protocol"}
+    cli.check("site")
+
+
+def test_connections_that_the_server_has_closed_cost_one_try(cli: Cli) -> None:
+    """The server answers once on a connection and closes it at the second request; eight are kept open."""
+    names = [f"/{number}" for number in range(8)]
+    pages = {"/": page("start", *names), **{name: page(name, "/last", delay_s=0.2) for name in names}}
+    site = StaticSite(pages | {"/last": page("last")})
+    seen: set[int] = set()
+
+    class OnceAConnection:
+        def answer(self, request: Request) -> Answer:
+            if request.connection in seen:
+                return Answer(ending=Ending.DROP)
+            seen.add(request.connection)
+            return site.answer(request)
+
+    with serve(OnceAConnection()) as server:
+        cli.crawl(server.url, *FAST, "--workers", 8, env=QUICK).ok(0)
+        assert [hit.status for hit in server.log if hit.path == "/last"] == [0, 200]
 
 
 def test_a_thousand_requests_at_once(cli: Cli) -> None:

@@ -109,16 +109,31 @@ def _resolve(root: Element, url: str, references: int) -> None:
     base = url
     stated = root.xpath_one("/html/head/base/@href | /html/body/base/@href")
     if isinstance(stated, str) and len(stated) <= MAX_BASE:
-        base = _joined(stated, url)
-    if len(base) * references <= MAX_RESOLVED:
+        joined = _joined(stated, url)
+        base = joined if _is_web(joined) else url
+    if len(base) * references > MAX_RESOLVED:
+        return
+    try:
         root.resolve_links(base)
+    except ValueError:
+        root.rewrite_links(lambda reference: _joined(reference, base))
 
 
-def _joined(stated: str, url: str) -> str:
-    probe = Element("a", {"href": stated})
-    probe.resolve_links(url)
-    joined = probe.attr("href") or url
-    return joined if urlsplit(joined).scheme in ("http", "https") else url
+def _joined(reference: str, base: str) -> str:
+    """The reference made absolute. One whose host is none, such as `//[`, stays as it is."""
+    probe = Element("a", {"href": reference})
+    try:
+        probe.resolve_links(base)
+    except ValueError:
+        return reference
+    return probe.attr("href") or base
+
+
+def _is_web(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme in ("http", "https")
+    except ValueError:
+        return False
 
 
 def _paragraphs(root: Element) -> None:

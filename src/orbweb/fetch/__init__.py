@@ -20,7 +20,8 @@ class Validators(NamedTuple):
 
 class Want(NamedTuple):
     """What of a body is read: only what may be a page, styles too, or any; how much of it; and whether more is cut
-    or fails. Without `most`, the fetcher's own limit counts. With `unless`, nothing if it is still that one.
+    or fails. Without `most`, the fetcher's own limit counts. With `unless`, nothing if it is still that one. With
+    `anew`, it is asked for by a new connection: one that was kept open may have been closed by the server.
     """
 
     any_type: bool = False
@@ -28,6 +29,7 @@ class Want(NamedTuple):
     most: int | None = None
     cut: bool = False
     unless: Validators | None = None
+    anew: bool = False
 
 
 PAGE = Want()

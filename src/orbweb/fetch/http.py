@@ -262,6 +262,8 @@ class HttpFetcher:
         unread = code == pycurl.E_WRITE_ERROR and (transfer.is_cut or not transfer.wanted)
         if code and not unread:
             return self._not_answered(transfer, code, message)
+        if transfer.curl.getinfo(pycurl.RESPONSE_CODE) < 200:
+            return Failed(FailKind.PROTOCOL, "no answer but an interim one (1xx)", proxy=proxy and proxy.id)
         wire_bytes = transfer.curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
         if transfer.coded and transfer.size > max(BOMB_BYTES, self._settings.max_ratio * wire_bytes):
             bomb = _bomb(transfer.size, wire_bytes, self._settings.max_ratio)
@@ -323,6 +325,8 @@ def _failed(transfer: Transfer, code: int, message: str) -> Failed:
     kind = _KINDS.get(code, FailKind.PROTOCOL)
     if code == pycurl.E_RECV_ERROR and transfer.head_is_too_large():
         kind = FailKind.PROTOCOL
+    if code == pycurl.E_WRITE_ERROR and transfer.coded:
+        kind, message = FailKind.BAD_ENCODING, message or "more follows the end of what was compressed"
     if code == pycurl.E_ABORTED_BY_CALLBACK:
         message = "the connection broke before an answer came"
     return Failed(kind, message or f"curl error {code}", retriable=kind in _RETRIABLE)

@@ -84,6 +84,7 @@ class Transfer:
         "_guard",
         "_has_head",
         "_interim",
+        "_is_anew",
         "_is_secure",
         "_lines",
         "_listener",
@@ -116,6 +117,7 @@ class Transfer:
         self._egress = egress
         self._listener = listener
         self._connect_to = ""
+        self._is_anew = False
         self._is_secure = False
         self._said: Lines = ()
         self._via: tuple[Proxy, str] | None = None
@@ -150,6 +152,9 @@ class Transfer:
         if is_secure is not self._is_secure:
             self.curl.setopt(pycurl.PIPEWAIT, is_secure)
             self._is_secure = is_secure
+        if want.anew is not self._is_anew:
+            self.curl.setopt(pycurl.FRESH_CONNECT, want.anew)
+            self._is_anew = want.anew
         said = self._egress.identity.lines(url)
         if want.unless is not None:
             said = (*said, *_conditions(want.unless))
