@@ -263,7 +263,9 @@ class HttpFetcher:
         if code and not unread:
             return self._not_answered(transfer, code, message)
         if transfer.curl.getinfo(pycurl.RESPONSE_CODE) < 200:
-            return Failed(FailKind.PROTOCOL, "no answer but an interim one (1xx)", proxy=proxy and proxy.id)
+            return Failed(
+                FailKind.PROTOCOL, "no answer but an interim one (1xx)", proxy=proxy.id if proxy else None
+            )
         wire_bytes = transfer.curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
         if transfer.coded and transfer.size > max(BOMB_BYTES, self._settings.max_ratio * wire_bytes):
             bomb = _bomb(transfer.size, wire_bytes, self._settings.max_ratio)
