@@ -165,14 +165,14 @@ def path(key: str) -> str:
 
 
 def site(key: str) -> str:
-    """The `host:port` whose server answers for this key: the unit of politeness."""
+    """The `host:port` whose server answers for this key or target's URL: the unit of politeness."""
     return _site(key[: key.index("/", _AUTHORITY)])
 
 
 @lru_cache(maxsize=4096)
 def _site(origin: str) -> str:
     scheme, _, authority = origin.partition("://")
-    host, port = _host_port(authority)
+    host, port = _host_port(_undotted(authority))
     return f"{host}:{port or _PORTS[scheme]}"
 
 

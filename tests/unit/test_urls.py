@@ -307,6 +307,12 @@ def test_sites(key: str, site: str, scope: str) -> None:
     assert urls.scope_site(key) == scope
 
 
+@pytest.mark.parametrize("url", ["http://h.test./a", "http://h.test.:80/a", "http://h.test/a"])
+def test_a_dot_at_the_end_of_a_host_makes_no_other_site(url: str) -> None:
+    """What a request uses is spelled as it was found; the limits of a host count for every spelling."""
+    assert urls.site(url) == "h.test:80"
+
+
 @pytest.mark.parametrize(
     ("left", "right", "same"),
     [
