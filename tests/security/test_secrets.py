@@ -167,7 +167,7 @@ def test_urls_with_passwords(cli: Cli) -> None:
             "/elsewhere.xml",
         }
         urls = [f"{server.url}{path}" for path in ("", "linked", "moved", "nowhere", "listed", "gone", "image")]
-        urls.append(f"http://{secret}127.0.0.1:{server.port}/linked")
+        urls += [f"http://{secret}127.0.0.1:{server.port}/{path}" for path in ("linked", "never-found")]
         said = done.out + done.err + everything_said(cli, urls)
         refused = cli.crawl(f"http://{secret}127.0.0.1:{server.port}/", "--project", "other")
         said += refused.out + refused.err

@@ -101,7 +101,7 @@ def show(
     opened = Workspace(workspace)
     report = opened.show(project, url, run=run)
     if report is None:
-        typer.echo(f"orbweb: {url} is not known in this run of {project}", err=True)
+        typer.echo(f"orbweb: {_told(url)} is not known in this run of {project}", err=True)
         raise typer.Exit(3)
     if show_as is ShowAs.META:
         output.emit(report, url_text, as_json=as_json)
@@ -109,6 +109,13 @@ def show(
         output.write(opened.body(report["body_sha256"]), report["encoding"] or "utf-8")
     else:
         _write_document(opened.document(project, url, run=run), report, show_as)
+
+
+def _told(url: str) -> str:
+    """A URL that the user typed, as it may be repeated: without a password."""
+    from orbweb import urls
+
+    return urls.shown(url)
 
 
 def _write_document(document: Document | None, report: dict[str, Any], show_as: ShowAs) -> None:
@@ -197,7 +204,7 @@ def explain(
     report = Workspace(workspace).explain(project, url, run=run)
     output.emit(report, explain_text, as_json=as_json)
     if report["state"] == "unknown":
-        typer.echo(f"orbweb: {url} is not known in run {report['run']} of {project}", err=True)
+        typer.echo(f"orbweb: {_told(url)} is not known in run {report['run']} of {project}", err=True)
         raise typer.Exit(3)
 
 
