@@ -422,10 +422,20 @@ def test_a_run_that_cannot_be(cli: Cli) -> None:
     refused(cli("diff", "site", "9" * 20, "1"), 2, "has no run 99999999999999999999")
 
 
+HEARS_INTERRUPTS = """
+import os, signal, sys
+from orbweb.cli import main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+"""Those who start tests in the background have them ignored."""
+
+
 def test_a_report_that_is_interrupted_was_stopped(cli: Cli) -> None:
     with serve(StaticSite(chain(1))) as server:
         cli.crawl(server.url, *FAST).ok(0)
-    with subprocess.Popen(cli.command("reset"), stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command = [sys.executable, "-c", f"{HEARS_INTERRUPTS}main()", *cli.command("reset")[3:]]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         assert process.stderr.read(4) == b"This"
         process.send_signal(signal.SIGINT)
@@ -434,10 +444,8 @@ def test_a_report_that_is_interrupted_was_stopped(cli: Cli) -> None:
     assert cli("status", "site", "--json").ok().json["pages"] == 2
 
 
-INTERRUPTED = """
-import os, signal, sys
-from orbweb.cli import main
-
+INTERRUPTED = f"""
+{HEARS_INTERRUPTS}
 class Finder:
     def find_spec(self, name, path, target=None):
         if name == "orbweb.cli.commands":
