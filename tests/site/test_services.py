@@ -369,6 +369,37 @@ def _completed(cli: Cli, number: int) -> bool:
     return asked.code == 0 and (asked.json["run"], asked.json.get("state")) == (number, "completed")
 
 
+def _catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
+def test_a_follower_that_is_stopped_with_nothing_to_do_has_done_nothing_wrong(cli: Cli) -> None:
+    def stopped(number: signal.Signals) -> dict[str, Any]:
+        waiting = cli.start("scrape", "--project", "site", "--follow", "--json")
+        wait_until(lambda: _catches(waiting, signal.SIGTERM))
+        waiting.send_signal(number)
+        out, err = waiting.communicate(timeout=60)
+        assert waiting.returncode == 0, err
+        told: dict[str, Any] = json.loads(out)
+        return told
+
+    assert stopped(signal.SIGTERM)["why"] == "nothing was discovered yet"
+    refused = cli("scrape", "--project", "site").ok(2)
+    assert "nothing was discovered yet" in refused.err
+    with serve(StaticSite(chain(2))) as server:
+        cli("discover", server.url, "--project", "site", *OPTIONS).ok()
+        cli("scrape", "--project", "site").ok()
+    told = stopped(signal.SIGINT)
+    assert (told["why"], told["ended_by"], told["run"]) == (
+        "all that was discovered is scraped",
+        "cancelled",
+        None,
+    )
+    assert "all that was discovered is scraped" in cli("scrape", "--project", "site").ok(2).err
+
+
 def test_run_does_both(cli: Cli) -> None:
     site = GraphSite(3, 120)
     with serve(site) as server:

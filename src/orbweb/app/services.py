@@ -18,7 +18,7 @@ from orbweb.app.work import hold
 from orbweb.config import schema
 from orbweb.control import Kind
 from orbweb.errors import NothingToDo
-from orbweb.lifecycle import RunState
+from orbweb.lifecycle import EndedBy, RunState
 from orbweb.store import runs
 from orbweb.store.reports import Report
 from orbweb.store.runs import DISCOVERY, Run
@@ -36,7 +36,8 @@ def scrape(
 ) -> Report:
     """Visit what discovery has spooled, run after run, until there is no more and it `follows` no longer.
 
-    What it is told by signals goes to `relay` too.
+    What it is told by signals goes to `relay` too. A follower that is stopped before it had anything to do reports
+    no run.
     """
     note = discreet(note)
     name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project))
@@ -52,8 +53,10 @@ def scrape(
                 )
                 if report["run_state"] != RunState.COMPLETED:
                     return report
-            elif not follows() or not _waited(workspace, name, follows):
-                return report or _nothing_spooled(name)
+            elif not follows():
+                return report or _nothing_spooled(workspace, name)
+            elif not _waited(workspace, name, follows):
+                return report or _idle(workspace, name)
 
 
 def has_work(workspace: Workspace, name: str) -> bool:
@@ -61,11 +64,41 @@ def has_work(workspace: Workspace, name: str) -> bool:
     return pipeline.due_run(workspace, name) is not None
 
 
-def _nothing_spooled(name: str) -> Report:
-    raise NothingToDo(
-        f"there is nothing to scrape for project {name!r}: all that was discovered is scraped. "
+def _nothing_spooled(workspace: Workspace, name: str) -> Report:
+    again = (
         f"`orbweb discover --project {name} --new-run` looks again."
+        if _is_discovered(workspace, name)
+        else f"`orbweb discover URL --project {name}` begins."
     )
+    raise NothingToDo(f"there is nothing to scrape for project {name!r}: {_why_none(workspace, name)}. {again}")
+
+
+def _idle(workspace: Workspace, name: str) -> Report:
+    """What there is to tell of a follower that was stopped while it waited for a run of discovery."""
+    left = has_work(workspace, name)
+    return {
+        "project": name,
+        "run": None,
+        "run_state": RunState.PAUSED if left else None,
+        "ended_by": EndedBy.CANCELLED,
+        "why": "discovery has begun a run that is not scraped" if left else _why_none(workspace, name),
+        "visited": 0,
+        "failed": 0,
+        "queued": 0,
+        "skipped": {},
+        "workspace": str(workspace.path),
+    }
+
+
+def _why_none(workspace: Workspace, name: str) -> str:
+    return (
+        "all that was discovered is scraped" if _is_discovered(workspace, name) else "nothing was discovered yet"
+    )
+
+
+def _is_discovered(workspace: Workspace, name: str) -> bool:
+    discovery = workspace.discovery_of(name)
+    return discovery is not None and runs.latest_run(workspace.db, discovery.id) is not None
 
 
 def _waited(workspace: Workspace, name: str, follows: Callable[[], bool]) -> bool:

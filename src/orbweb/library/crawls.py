@@ -15,6 +15,7 @@ from typing import Unpack
 from orbweb import app
 from orbweb import plan as planning
 from orbweb.app import Request
+from orbweb.errors import NothingToDo
 from orbweb.events import Snapshot
 from orbweb.library.handle import Handle, check_thread, unwatched
 from orbweb.library.options import (
@@ -87,7 +88,10 @@ class Crawls(Handle):
         on_progress: Progress | None = None,
         **options: Unpack[ResumeOptions],
     ) -> CrawlResult:
-        """Visit what was spooled; returns when all of it is scraped, or with `follow` when it is stopped."""
+        """Visit what was spooled; returns when all of it is scraped, or with `follow` when it is stopped.
+
+        NothingToDo if there is nothing to scrape, or was not when it was stopped.
+        """
         check_thread()
         given = dict(options)
         check_names(given, ResumeOptions.__optional_keys__)
@@ -95,7 +99,10 @@ class Crawls(Handle):
         request = Request((), project, config_file(given), settings_of(given), refresh=refresh)
         with self._opened() as opened:
             watch = on_progress or unwatched
-            return result_of(app.scrape(opened, request, follows=lambda: follow, watch=watch, note=_log.info))
+            report = app.scrape(opened, request, follows=lambda: follow, watch=watch, note=_log.info)
+        if report["run"] is None:
+            raise NothingToDo(f"the scraper of project {report['project']!r} was stopped: {report['why']}")
+        return result_of(report)
 
     def start(
         self,

@@ -35,7 +35,12 @@ def crawl_text(report: Report, *, again: str = "resume") -> str:
 
 
 def scrape_text(report: Report) -> str:
-    """The same of a scraper, which may have done all there is while discovery has not."""
+    """The same of a scraper, which may have done all there is while discovery has not, or had nothing to do."""
+    if report["run"] is None:
+        return (
+            f"stopped, {report['why']}: nothing was visited\nworkspace {report['workspace']}, "
+            f"project {report['project']}"
+        )
     text = crawl_text(report, again="scrape --project")
     if report["ended_by"] != "drained":
         return text
