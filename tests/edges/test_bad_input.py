@@ -103,6 +103,20 @@ def test_a_host_is_no_project_to_plan(cli: Cli, two_projects: str) -> None:
     assert "hunter2" not in result.err
 
 
+def test_a_url_in_the_place_of_a_project(cli: Cli, two_projects: str) -> None:
+    for verb in ("resume", "recrawl"):
+        for url in (two_projects, two_projects.rstrip("/")):
+            refused(cli(verb, url), 2, f"{verb} takes a project, not a URL", f"`orbweb {verb} archive`", "python`")
+        refused(cli(verb, "http://127.0.0.1:9/docs"), 2, "takes a project", "(there are: archive, python)")
+        refused(cli(verb, "127.0.0.1:9"), 2, "takes a project", "(there are: archive, python)")
+
+
+def test_two_lists_of_pages_at_once(cli: Cli, two_projects: str) -> None:
+    refused(
+        cli("pages", "archive", "--gone", "--near-duplicates"), 2, "--gone", "--near-duplicates", "one of them"
+    )
+
+
 def test_a_project_in_the_place_of_a_url(cli: Cli, two_projects: str) -> None:
     refused(cli.crawl("archive"), 2, "'archive' is a project", "--project archive", "orbweb resume archive")
     refused(cli.crawl("archive", "--project", "archive"), 2, "'archive' is not a URL")

@@ -16,7 +16,7 @@ from orbweb import pipeline, seeds
 from orbweb.app.assembly import catch_up
 from orbweb.app.judging import nothing_to_resume, take_up
 from orbweb.app.manners import Secrets
-from orbweb.app.request import Note, Request, Watch, completed, configure, discreet, name_of
+from orbweb.app.request import Note, Request, Watch, completed, configure, discreet, name_of, named
 from orbweb.app.session import Replays, Session, left_in, paused_run, ready
 from orbweb.app.settings import policy_rules, url_rules
 from orbweb.app.work import go_on, hold
@@ -71,7 +71,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
 def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Go on with the paused run; an error if there is none."""
     note = discreet(note)
-    name = name_of(workspace, request)
+    name = named(workspace, request, "resume")
     known = runs.project(workspace.db, name)
     pipeline.check_role(workspace, name)
     with workspace.own(name):
@@ -89,7 +89,7 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
 def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
     """Start a run that visits what the latest one knew first, in its order; an error if that one is paused."""
     note = discreet(note)
-    name = name_of(workspace, request)
+    name = named(workspace, request, "recrawl")
     known = runs.project(workspace.db, name)
     pipeline.check_role(workspace, name)
     with workspace.own(name):

@@ -22,7 +22,7 @@ from orbweb.errors import UnknownProject, UsageError
 from orbweb.events import Snapshot
 from orbweb.store import runs
 from orbweb.store.runs import Project
-from orbweb.urls import UrlRules
+from orbweb.urls import DEFAULT_RULES, UrlRules
 from orbweb.workspace import Workspace
 from orbweb.workspace.directory import CONFIG_FILE, SEEDS_FILE
 
@@ -93,6 +93,23 @@ def name_of(workspace: Workspace, request: Request) -> str:
     wanted = tuple(base.url for base in bases)
     former, is_known = _place(workspace, seeds.former_name(bases[0].key), wanted)
     return former if is_known else _place(workspace, seeds.project_name(bases[0].key), wanted)[0]
+
+
+def named(workspace: Workspace, request: Request, verb: str) -> str:
+    """The name given to a verb that takes a project; UnknownProject for a URL, with the projects that have it."""
+    word = request.project or ""
+    if seeds.HAS_SCHEME.match(word) is None and (seeds.could_name_project(word) or not seeds.names_host(word)):
+        return name_of(workspace, request)
+    base = seeds.base_urls([word], DEFAULT_RULES)[0].key
+    there = [
+        each.name
+        for each in runs.projects(workspace.db)
+        if base in (target.key for target in seeds.base_urls(each.bases, DEFAULT_RULES))
+    ]
+    if not there:
+        raise UnknownProject(f"{verb} takes a project, not a URL: {runs.unknown(workspace.db, word)}")
+    hints = " or ".join(f"`orbweb {verb} {name}`" for name in there)
+    raise UnknownProject(f"{verb} takes a project, not a URL; {word!r} is a base URL of: {hints}")
 
 
 def _place(workspace: Workspace, stem: str, wanted: tuple[str, ...]) -> tuple[str, bool]:

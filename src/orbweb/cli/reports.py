@@ -64,6 +64,8 @@ def pages(
     """List the unique pages of a run, with their alternates, words and tokens."""
     from orbweb.cli.output.pages import gone_text, near_text, pages_text
 
+    if gone and near:
+        raise UsageError("--gone lists what has vanished, --near-duplicates what is there: use one of them")
     with open_workspace(workspace) as opened:
         if gone:
             output.emit(opened.gone(project, run), gone_text, as_json=as_json)
