@@ -537,9 +537,10 @@ def test_the_command(segments: Sound, tmp_path: Path) -> None:
     told = cli("doctor").ok(3).out
     assert "0001.seg" in told
     assert segments.known.pages[3]["url"] in told
+    assert told.endswith("\n1 damage found\n")
     report = cli("doctor", "--json").ok(3).json
     assert (report["healthy"], len(report["damages"]), report["left"]) == (False, 1, report["damages"])
-    assert "queued again" in cli("doctor", "--repair").ok(0).out
+    assert "repair: 1 URL queued again\n" in cli("doctor", "--repair").ok(0).out
     assert cli.ask("status", "site", "--json").ok().json["queued"] == 1
     assert "healthy" in cli("doctor").ok(0).out
     assert cli("doctor", "--json").ok(0).json["damages"] == []

@@ -35,7 +35,7 @@ def test_no_index_of_sitemaps_leads_to_a_private_address(cli: Cli) -> None:
         with serve(StaticSite({"/": page("start"), "/sitemap.xml": index})) as server:
             done = cli.crawl(server.url, *FAST, env={**QUICK, **names.env}).ok(0)
         assert watch.hits() == 0
-    assert "which is not public" in done.err
+    assert "127.0.0.1 is not public (loopback)" in done.err
 
 
 def test_nothing_that_a_page_loads_is_at_a_private_address(cli: Cli) -> None:

@@ -155,6 +155,8 @@ def test_consent_is_for_a_host_and_port(cli: Cli) -> None:
             assert watch.hits() == 0
             reason = failed[f"http://localhost:{other.port}/name"]["reason"]
             assert f"localhost:{other.port} is at 127.0.0.1, which is not public (loopback)" in reason
+            reason = failed[f"http://127.0.0.1:{watch.port}/port"]["reason"]
+            assert reason.startswith("127.0.0.1 is not public (loopback)")
 
 
 def test_a_scope_moved_by_a_redirect_gives_no_consent(cli: Cli) -> None:

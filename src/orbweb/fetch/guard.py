@@ -130,9 +130,9 @@ class Guard:
 
 
 def _blocked(site: str, address: str, why: str) -> Failed:
-    whose = "" if site.rpartition(":")[0].strip("[]") == address else f"{site} is at "
+    is_named = site.rpartition(":")[0].strip("[]") != address
+    what = f"{site} is at {address}, which is" if is_named else f"{address} is"
     return Failed(
         FailKind.BLOCKED_ADDRESS,
-        f"{whose}{address}, which is not public ({why}); only a base URL or --resolve that names {site}, or "
-        "--allow-private, opens it",
+        f"{what} not public ({why}); only a base URL or --resolve that names {site}, or --allow-private, opens it",
     )

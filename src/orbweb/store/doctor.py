@@ -319,7 +319,8 @@ def _reopen(found: Findings, file: str, problem: str, touched: list[Touched], wh
     """A damage whose URLs go back to the queue."""
     for each in touched:
         found.reopened[each.run_id, each.url_id] = each.url
-    repair = f"{len(touched)} URLs queued again" if touched else "forgotten; no URL needs it"
+    number = "1 URL" if len(touched) == 1 else f"{len(touched)} URLs"
+    repair = f"{number} queued again" if touched else "forgotten; no URL needs it"
     urls = tuple(dict.fromkeys(each.url for each in touched))
     found.damages.append(Damage(file, where, problem, urls, repair))
 

@@ -98,7 +98,7 @@ def doctor_text(report: Report) -> str:
         lines.append("`orbweb resume PROJECT` fetches them" if report["requeued"] else "nothing has to be fetched")
     if report["left"]:
         word = "could not be repaired: restore from a copy, or crawl anew" if report["quarantine"] else "found"
-        lines.append(f"{len(report['left'])} damages {word}")
+        lines.append(f"{many(len(report['left']), 'damage')} {word}")
     return "\n".join(lines)
 
 
