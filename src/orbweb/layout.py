@@ -16,9 +16,10 @@ from typing import Any
 from orbweb import __version__
 from orbweb.config import sources
 from orbweb.errors import StoreError, UsageError
+from orbweb.store.db import DATABASE
 from orbweb.store.lock import OwnerLock
 from orbweb.workspace import Workspace
-from orbweb.workspace.directory import CONFIG_FILE, DATABASE, SEEDS_FILE
+from orbweb.workspace.directory import CONFIG_FILE, SEEDS_FILE
 
 Report = dict[str, Any]
 

@@ -28,14 +28,14 @@ from orbweb.lifecycle import ItemState
 from orbweb.model import Document, SkipReason
 from orbweb.robots import Robots, product_token
 from orbweb.store import reports, runs
-from orbweb.store.db import Database
+from orbweb.store.db import DATABASE, Database
 from orbweb.store.runs import Run
 from orbweb.urls import DEFAULT_RULES
 from orbweb.workspace import Workspace
+from orbweb.workspace.directory import exists
 
 Report = dict[str, Any]
 
-DATABASE = "orbweb.db"
 NAME = "plan"
 UNHURRIED: Report = {
     "incremental": False,
@@ -103,7 +103,7 @@ def names_project(beside: Path, given: Sequence[str]) -> bool:
     if not seeds.could_name_project(word):
         seeds.base_urls([word], DEFAULT_RULES)
         raise seeds.not_a_url(word)
-    if not (beside / DATABASE).exists():
+    if not exists(beside):
         raise UnknownProject(f"no project {word!r}: {beside} is not an orbweb workspace; {URL_FORM}")
     with _opened(Workspace(beside)) as workspace:
         if runs.find_project(workspace.db, word) is None:

@@ -28,12 +28,12 @@ from orbweb.store.reports import Report
 from orbweb.store.runs import Project, Run
 from orbweb.urls import Target
 from orbweb.workspace import Workspace, now_us
-from orbweb.workspace.directory import DATABASE
+from orbweb.workspace.directory import exists
 
 
 def check_new(path: Path, request: Request) -> None:
     """Refuse what `crawl` would refuse, before it makes the workspace at `path`; nothing, if there is one."""
-    if (path / DATABASE).exists():
+    if exists(path):
         return
     with closing(Workspace(path, blank=True)) as workspace:
         request = completed(workspace, request, lambda _text: None)

@@ -22,7 +22,8 @@ from orbweb.outputs.forms import METADATA_LINK, Wanted, label_of, lead
 from orbweb.outputs.replay import rebuild
 from orbweb.outputs.witness import Altered, altered
 from orbweb.store import runs
-from orbweb.store.doctor import DATABASE, Damage
+from orbweb.store.db import DATABASE
+from orbweb.store.doctor import Damage
 from orbweb.store.repair import Treatment, Ward
 from orbweb.store.reports import Report
 from orbweb.store.runs import Project, Run

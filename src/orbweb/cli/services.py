@@ -82,9 +82,9 @@ def _configured(path: Path, file: Path | None) -> Sequence[str] | str:
 def _pipelines(path: Path) -> list[str]:
     """Those of the workspace; none if it is not there yet, and it is not made."""
     from orbweb import pipeline
-    from orbweb.workspace.directory import DATABASE
+    from orbweb.workspace.directory import exists
 
-    if not (path / DATABASE).exists():
+    if not exists(path):
         return []
     with open_workspace(path) as there:
         return pipeline.pipelines(there)
@@ -155,7 +155,7 @@ def run(**options: Any) -> None:
     from orbweb.cli.output.crawls import scrape_text
     from orbweb.cli.progress import Display
     from orbweb.companion import Companion
-    from orbweb.workspace.directory import DATABASE
+    from orbweb.workspace.directory import exists
 
     settle_memory()
     name = _name(options)
@@ -167,7 +167,7 @@ def run(**options: Any) -> None:
             lambda line: display.note(f"discovery: {line}"),
         )
         with discovery:
-            if discovery.begins((Path(options["workspace"]) / DATABASE).exists):
+            if discovery.begins(lambda: exists(Path(options["workspace"]))):
                 report = _scraped(name, options, discovery, display)
     codes = [discovery.exit_code, *([application.exit_code(report)] if report else [])]
     if report is not None:

@@ -50,9 +50,14 @@ def _is_typeset(element: Element) -> bool:
     return made and len(element.find_all("math", limit=2)) == 1
 
 
+def is_source(script: Element) -> bool:
+    """Whether a script is the TeX or MathML of a formula."""
+    return (script.attr("type") or "").startswith("math/")
+
+
 def _is_formula(found: Element) -> bool:
     if found.tag == "script":
-        return (found.attr("type") or "").startswith("math/")
+        return is_source(found)
     return found.has_class("math") or "mwe-math-fallback" in (found.attr("class") or "")
 
 

@@ -13,7 +13,7 @@ from itertools import islice
 
 from turbohtml import Element, Text
 
-from orbweb.content import signs
+from orbweb.content import formulas, signs
 from orbweb.content.names import Used
 
 MAX_WEIGHED = 50
@@ -77,7 +77,7 @@ def drop(body: Element, used: Used) -> int:
 def _is_shown(element: Element) -> bool:
     """What a reader sees in a tag that has no text else: a formula for a script, a field filled with lines."""
     if element.tag == "script":
-        return (element.attr("type") or "").startswith("math/")
+        return formulas.is_source(element)
     return element.tag == "textarea" and "\n" in element.text.strip()
 
 

@@ -24,6 +24,8 @@ from orbweb.errors import DiskFull, NewerWorkspace, OlderWorkspace, StoreError, 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import Carried, Reuse
 
+DATABASE = "orbweb.db"
+"""The file in a workspace."""
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_S = 60.0
 CACHE_KIB = 16_384

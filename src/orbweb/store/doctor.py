@@ -19,12 +19,12 @@ from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import Carried, FailKind, PackedDocument, Reuse, Role, SkipReason, Source
 from orbweb.store import documents, outlinks, salvage
 from orbweb.store.blobs import BodyStore, Location
-from orbweb.store.db import Database, load_queries
+from orbweb.store.db import DATABASE, Database, load_queries
 from orbweb.store.files import FileStore
 from orbweb.store.segments import SEGMENT_HEADER, SegmentStore
 from orbweb.urls import UrlRules, canonicalize
 
-DATABASE, LIMITER = "orbweb.db", "limiter.db"
+LIMITER = "limiter.db"
 _LOCK = ".crawl.lock"
 CLOCK_SLACK = 86_400_000_000
 

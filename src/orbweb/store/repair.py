@@ -19,9 +19,8 @@ from orbweb.errors import StoreError
 from orbweb.model import PackedDocument
 from orbweb.store import runs, salvage
 from orbweb.store.blobs import Location
-from orbweb.store.db import Database
+from orbweb.store.db import DATABASE, Database
 from orbweb.store.doctor import (
-    DATABASE,
     LIMITER,
     Body,
     Books,

@@ -23,7 +23,7 @@ from orbweb.store.lock import OwnerLock
 from orbweb.store.reports import Report
 from orbweb.store.runs import Run
 from orbweb.urls import DEFAULT_RULES
-from orbweb.workspace.directory import upgrade_database
+from orbweb.workspace.directory import exists, upgrade_database
 from orbweb.workspace.reports import Reports
 
 if TYPE_CHECKING:
@@ -112,10 +112,10 @@ class Workspace(Reports):
         """
         from orbweb.store import db, doctor, repair, upgrade
 
-        if not (path / doctor.DATABASE).exists():
+        if not exists(path):
             raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
-        if upgrade.is_older(path / doctor.DATABASE, db.today()):
-            upgrade_database(path / doctor.DATABASE, None)
+        if upgrade.is_older(path / db.DATABASE, db.today()):
+            upgrade_database(path / db.DATABASE, None)
         with ExitStack() as owned:
             for name in doctor.project_names(path):
                 owned.enter_context(OwnerLock(path / "locks", name))

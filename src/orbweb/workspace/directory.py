@@ -19,7 +19,7 @@ from orbweb.errors import OlderWorkspace, StoreError, UsageError
 from orbweb.store import runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.captures import Captures
-from orbweb.store.db import Database
+from orbweb.store.db import DATABASE, Database
 from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
@@ -29,11 +29,15 @@ from orbweb.store.segments import SegmentStore
 if TYPE_CHECKING:
     from orbweb.store.upgrade import Plan
 
-DATABASE = "orbweb.db"
 CONFIG_FILE = "orbweb.yaml"
 SEEDS_FILE = "seeds.txt"
 
 _log = logging.getLogger("orbweb")
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a workspace."""
+    return (path / DATABASE).exists()
 
 
 def make_private(path: Path) -> None:
