@@ -51,13 +51,26 @@ def _hint(pattern: str) -> str:
 def compiled(name: str, pattern: str, *, captures: bool = False) -> Pattern:
     """The pattern, ready to be searched for; `name` says where it stands."""
     try:
-        made: Any = re2.compile(pattern, _CAPTURE if captures else _SEARCH)
+        return _made(pattern, _CAPTURE if captures else _SEARCH)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def checked(pattern: str) -> str:
+    """The pattern itself; ValueError says what is wrong with one that cannot be searched for."""
+    _made(pattern, _SEARCH)
+    return pattern
+
+
+def _made(pattern: str, options: re2.Options) -> Pattern:
+    try:
+        made: Any = re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
-        raise ConfigError(f"{name}: {pattern!r} is not an RE2 pattern: {reason}. {_hint(pattern)}") from None
+        raise ValueError(f"{pattern!r} is not an RE2 pattern: {reason}. {_hint(pattern)}") from None
     if made.programsize > PATTERN_STEPS:
-        raise ConfigError(
-            f"{name}: {pattern!r} is too complex: {made.programsize} steps, at most {PATTERN_STEPS}. "
+        raise ValueError(
+            f"{pattern!r} is too complex: {made.programsize} steps, at most {PATTERN_STEPS}. "
             "Use smaller counts in its repetitions."
         )
     found: Pattern = made

@@ -213,11 +213,11 @@ def test_a_long_rule_is_shown_by_its_ends(tmp_path: Path) -> None:
 def test_bad_rules_and_bad_urls_are_named(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     for text, told in (
-        ("policy: {deny: [a, b, c, '(']}", "policy.deny[3]: '(' is not an RE2 pattern"),
+        ("policy: {deny: [a, b, c, '(']}", "bad.yaml: policy.deny[3]: '(' is not an RE2 pattern"),
         ("policy: {groups: [{name: g, pattern: a, caps: {issue: 1}}]}", "policy.groups[0].caps.issue: no rule"),
-        ("policy: {hosts: ['a b']}", "policy.hosts.0: "),
-        ("policy: {page_types: [{type: pages, pattern: a}]}", "policy.page_types.0.type: pages is the cap"),
-        ("policy: {scores: [{pattern: a, score: 5000}]}", "policy.scores.0.score: "),
+        ("policy: {hosts: ['a b']}", "policy.hosts[0]: "),
+        ("policy: {page_types: [{type: pages, pattern: a}]}", "policy.page_types[0].type: pages is the cap"),
+        ("policy: {scores: [{pattern: a, score: 5000}]}", "policy.scores[0].score: "),
         ("profile: none-such", "profile: "),
     ):
         bad.write_text(text)

@@ -60,10 +60,10 @@ def test_an_unknown_key_is_refused_and_the_nearest_one_named(settings: dict[str,
         ({"limits": [1]}, ("limits: ", "got [1]")),
         ({"scope": {"strict_path": "perhaps"}}, ("scope.strict_path: ", "got 'perhaps'")),
         ({"scope": {"include": "^https"}}, ("scope.include: ", "got '^https'")),
-        ({"scope": {"include": ["a", 5]}}, ("scope.include.1: ", "got 5")),
+        ({"scope": {"include": ["a", 5]}}, ("scope.include[1]: ", "got 5")),
         ({"engine": {"order": "loose"}}, ("engine.order: ", "'strict' or 'relaxed'", "got 'loose'")),
-        ({1: 2}, ("1: ", "strings")),
-        ({"limits": {2: 3}}, ("limits.2: ", "strings")),
+        ({1: 2}, ("[1]: ", "strings")),
+        ({"limits": {2: 3}}, ("limits[2]: ", "strings")),
     ],
 )
 def test_a_wrong_type_names_key_reason_and_value(settings: dict[Any, Any], parts: tuple[str, ...]) -> None:
@@ -115,7 +115,7 @@ def test_what_is_counted_fits_into_the_database() -> None:
 def test_what_must_be_a_list_or_keys_is_said_in_the_words_of_yaml() -> None:
     assert problem({"scope": {"include": "/docs/"}}) == "scope.include: Input should be a list, got '/docs/'"
     assert problem({"fetch": {"headers": 5}}) == "fetch.headers: Input should be keys with values"
-    assert problem({"policy": {"scores": [5]}}) == "policy.scores.0: Input should be keys with values, got 5"
+    assert problem({"policy": {"scores": [5]}}) == "policy.scores[0]: Input should be keys with values, got 5"
     assert "such as example.org" in problem({"policy": {"hosts": ["https://example.org/"]}})
 
 
@@ -150,10 +150,26 @@ def test_patterns_have_a_length_and_a_long_one_is_not_echoed_whole() -> None:
     longest = "x" * PATTERN_BYTES
     assert build({"scope": {"exclude": [longest]}}, source="x").scope.exclude == (longest,)
     message = problem({"scope": {"exclude": [longest + "x"]}})
-    assert message.startswith("scope.exclude.0: ")
+    assert message.startswith("scope.exclude[0]: ")
     assert "at most 1000" in message
     assert len(message) < 300
-    assert problem({"scope": {"include": [""]}}).startswith("scope.include.0: ")
+    assert problem({"scope": {"include": [""]}}).startswith("scope.include[0]: ")
+
+
+@pytest.mark.parametrize(
+    ("section", "value", "key"),
+    [
+        ("scope", {"exclude": ["fine", "("]}, "scope.exclude[1]"),
+        ("policy", {"deny": ["("]}, "policy.deny[0]"),
+        ("policy", {"page_types": [{"type": "doc", "pattern": "("}]}, "policy.page_types[0].pattern"),
+        ("policy", {"scores": [{"pattern": "(", "score": 1}]}, "policy.scores[0].pattern"),
+        ("policy", {"groups": [{"name": "g", "pattern": "(", "caps": {"pages": 1}}]}, "policy.groups[0].pattern"),
+    ],
+)
+def test_a_pattern_that_is_none_is_refused_with_where_it_stands(section: str, value: object, key: str) -> None:
+    message = problem({section: value})
+    assert message.startswith(f"{key}: '(' is not an RE2 pattern: missing )")
+    assert message.count("'('") == 1
 
 
 @pytest.mark.parametrize("agent", ["", "two\nlines", "tab\there", "b\u00f6t/1.0", "x" * 501])
@@ -286,9 +302,11 @@ def test_the_environment_sets_keys_of_sections() -> None:
     [
         ("ORBWEB_LIMITS__RATES", "5", "unknown key limits.rates (did you mean limits.rate?)"),
         ("ORBWEB_LIMIT__RATE", "5", "unknown key limit"),
+        ("ORBWEB_USERAGENT", "probe/1", "unknown key useragent (did you mean user_agent?)"),
         ("ORBWEB_LIMITS__WORKERS", "0", "limits.workers: "),
         ("ORBWEB_LIMITS__RATE", "", "limits.rate: "),
         ("ORBWEB_SCOPE__INCLUDE", "[a", "not valid YAML: line 1: "),
+        ("ORBWEB_SCOPE__INCLUDE", "[a, b(]", "scope.include[1]: 'b(' is not an RE2 pattern: "),
     ],
 )
 def test_a_bad_variable_is_named_with_its_reason(name: str, text: str, reason: str) -> None:

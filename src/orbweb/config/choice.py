@@ -1,7 +1,7 @@
 """Settings of which URLs are visited: scope, policy, what makes two URLs one, sitemaps, resources.
 
-Owns their limits and their meaning: the text under each is what the reference says of it. A pattern is checked
-for its length here and compiled by `patterns`.
+Owns their limits and their meaning: the text under each is what the reference says of it. A pattern that cannot be
+searched for is refused here, where it is known in which file it stands.
 """
 
 from __future__ import annotations
@@ -24,7 +24,14 @@ def _host_name(text: str) -> str:
     return text
 
 
-Pattern = Annotated[str, Field(min_length=1, max_length=PATTERN_BYTES)]
+def _searchable(pattern: str) -> str:
+    """RE2 is imported when there is a pattern: most projects have none."""
+    from orbweb import patterns
+
+    return patterns.checked(pattern)
+
+
+Pattern = Annotated[str, Field(min_length=1, max_length=PATTERN_BYTES), AfterValidator(_searchable)]
 HostName = Annotated[str, Field(max_length=260), AfterValidator(_host_name)]
 _NAME = r"^[a-z][a-z0-9_]{0,49}$"
 

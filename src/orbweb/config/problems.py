@@ -20,20 +20,28 @@ _SHORT.maxstring = _SHORT.maxother = 100
 # What stands at these keys may be a secret, rightly or by mistake: no error quotes it.
 _UNQUOTED = ("fetch.headers", "fetch.params", "fetch.auth", "proxy.urls")
 # An unknown alias, anchor or tag is quoted by the YAML reader; it may be a password that begins with * & or !.
+_TRIED = ("float", "literal['max']")
 _QUOTED = re.compile(r"(?<=[\s(])(?!'<[a-z ]+>'|'.'|\".\")(['\"]).+\1")
 
 
 def explain(problem: Any, known: Iterable[str]) -> str:
     """A problem that pydantic found; `known` are the keys that there are."""
-    key = ".".join(str(part) for part in problem["loc"] if part not in ("float", "literal['max']"))
+    key = _key(problem["loc"])
     if problem["type"] == "extra_forbidden":
         close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"unknown key {key}{hint}"
     message = _in_yaml(problem["msg"].removeprefix("Value error, "))
-    if key.startswith(_UNQUOTED) or key in ("fetch", "proxy"):
+    shown = _SHORT.repr(problem["input"])
+    if key.startswith(_UNQUOTED) or key in ("fetch", "proxy") or message.startswith(shown):
         return f"{key}: {message}"
-    return f"{key}: {message}, got {_SHORT.repr(problem['input'])}"
+    return f"{key}: {message}, got {shown}"
+
+
+def _key(places: Iterable[str | int]) -> str:
+    """Keys with dots, places in lists in brackets, without the types that were tried in turn."""
+    parts = (f"[{place}]" if isinstance(place, int) else f".{place}" for place in places if place not in _TRIED)
+    return "".join(parts).removeprefix(".")
 
 
 def _in_yaml(message: str) -> str:

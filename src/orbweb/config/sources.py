@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from orbweb.config.problems import reason, yaml_reason
-from orbweb.config.schema import Config, Settings, given, merge
+from orbweb.config.schema import Settings, given, merge
 from orbweb.errors import ConfigError
 
 PROFILES = ("docs", "site", "github")
+_NO_SETTINGS = ("ORBWEB_WORKSPACE", "ORBWEB_FAULT", "ORBWEB_LIFELINE")
 
 
 def read_file(path: Path) -> Settings:
@@ -51,9 +52,9 @@ def read_environment(environ: Mapping[str, str]) -> Settings:
     """Settings from variables such as ORBWEB_LIMITS__RATE=5 or ORBWEB_USER_AGENT=probe/1."""
     settings: Settings = {}
     for name, text in sorted(environ.items()):
-        section, nested, key = name.removeprefix("ORBWEB_").lower().partition("__")
-        if not name.startswith("ORBWEB_") or not (nested or section in Config.model_fields):
+        if not name.startswith("ORBWEB_") or name in _NO_SETTINGS:
             continue
+        section, nested, key = name.removeprefix("ORBWEB_").lower().partition("__")
         source = f"environment variable {name}"
         value = _read_yaml(text, source=source)
         settings = merge(settings, given({section: {key: value} if nested else value}, source=source))
