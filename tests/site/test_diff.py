@@ -67,3 +67,24 @@ def test_what_changed_is_named_and_noise_is_not(tmp_path: Path) -> None:
     assert "~ changed" in text
     assert "Someone wrote it anew" not in text
     assert cli("diff", "p", "1", "9").code == 2
+
+
+def test_what_the_earlier_run_did_not_visit_is_not_added(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    names = [f"/{name}" for name in ("one", "two", "three", "moves")]
+    pages = {name: _page(name, f"The words of {name} alone.", "2026-11-16") for name in names}
+    pages["/"] = _page("start", "Where it begins.", "2026-11-16", *names)
+    with serve(StaticSite(pages)) as server:
+        options = ("--project", "p", "--rate", "max", "--sitemap", "off")
+        cli.crawl(server.url, *options, "--budget", 2).ok(4)
+        cli("finish", "p").ok(0)
+        pages["/new"] = _page("new", "Written since.", "2026-11-16")
+        pages["/moves"], pages["/one"] = pages["/one"], html("gone", status=404)
+        pages["/"] = _page("start", "Where it begins.", "2026-11-16", *names, "/new")
+        cli.crawl(server.url, *options, "--budget", "none").ok(3)
+        base = server.url.rstrip("/")
+    report = cli("diff", "p", "--json").ok(0).json
+    assert report["added"] == [{"url": f"{base}/new"}]
+    assert report["moved"] == [{"url": f"{base}/moves", "from": f"{base}/one"}]
+    assert report["unvisited"] == 2
+    assert "; 2 that run 1 knew and did not visit" in cli("diff", "p").ok(0).out

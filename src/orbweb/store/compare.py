@@ -2,7 +2,7 @@
 
 Reads both runs side by side in the order of their keys, so memory holds what differs and not what there is. Always
 holds: each URL that was captured in either run is counted once: unchanged, changed, noise, added, removed, moved,
-redirected, failing, pending or left out. Never changes anything, and never asks the network.
+redirected, failing, unvisited, pending or left out. Never changes anything, and never asks the network.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ Report = dict[str, Any]
 GONE = (404, 410)
 NO_LONGER_LINKED = "no longer linked"
 NO_LONGER_A_PAGE = "no longer a page"
+_NOT_VISITED = (ItemState.QUEUED, ItemState.SKIPPED)
 
 
 class Seen(NamedTuple):
@@ -60,6 +61,7 @@ class Comparison:
         self._keep_noise = keep_noise
         self._ended = new.ended_at is not None
         self._added: dict[str, Seen] = {}
+        self._unvisited: dict[str, Seen] = {}
         self._removed: dict[str, tuple[Seen, str]] = {}
         self._redirected: dict[str, tuple[Seen, str]] = {}
         self._changed: list[Report] = []
@@ -83,6 +85,7 @@ class Comparison:
             "failing": self._failing,
             "noise": self._noise,
             "unchanged": self._unchanged,
+            "unvisited": len(self._unvisited),
             "pending": self._pending,
             "left_out": dict(self._left_out),
         }
@@ -94,7 +97,8 @@ class Comparison:
             else:
                 self._lost(before, after)
         elif after is not None and after.captured:
-            self._added[after.key] = after
+            arrived = self._unvisited if before is not None and before.state in _NOT_VISITED else self._added
+            arrived[after.key] = after
         elif after is not None and after.state == ItemState.FAILED and not _failed(before):
             self._fails(after)
 
@@ -149,20 +153,28 @@ class Comparison:
     def _moves(self) -> list[Report]:
         """The same content at a new URL: neither added nor removed."""
         arrived: dict[bytes, Seen] = {}
-        for seen in self._added.values():
+        for seen in (*self._added.values(), *self._unvisited.values()):
             if seen.content_sha256 is not None:
                 arrived.setdefault(seen.content_sha256, seen)
         for seen, to in self._redirected.values():
-            target = self._added.get(to)
+            target = self._arrived(to)
             if target is not None and target.content_sha256 == seen.content_sha256:
-                del self._added[to]
+                self._forget(to)
         moved = []
         for key, (seen, _) in list(self._removed.items()):
             target = arrived.pop(seen.content_sha256, None) if seen.content_sha256 else None
-            if target is not None and target.key in self._added:
-                del self._added[target.key], self._removed[key]
+            if target is not None and self._arrived(target.key) is not None:
+                self._forget(target.key)
+                del self._removed[key]
                 moved.append({"url": target.url, "from": seen.url})
         return moved
+
+    def _arrived(self, key: str) -> Seen | None:
+        return self._added.get(key) or self._unvisited.get(key)
+
+    def _forget(self, key: str) -> None:
+        self._added.pop(key, None)
+        self._unvisited.pop(key, None)
 
 
 _NO_DOCUMENT = Document("", "", "", "", "", "", "", (), 0, 0, 0, 0.0, "", 0)

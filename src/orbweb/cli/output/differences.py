@@ -41,6 +41,8 @@ def _diff_summary(report: Report) -> str:
     parts = [f"run {report['old']} to run {report['new']}: {counted}; {report['unchanged']} unchanged"]
     if report["noise"]:
         parts.append(f"{many(len(report['noise']), 'page')} with nothing but noise ({volatile}; --noise shows it)")
+    if report["unvisited"]:
+        parts.append(f"{report['unvisited']} that run {report['old']} knew and did not visit")
     if report["pending"]:
         parts.append(f"{report['pending']} not visited yet")
     if report["left_out"]:
