@@ -503,8 +503,10 @@ def test_a_scraper_that_leaves_urls_says_how_to_go_on(cli: Cli) -> None:
 
 def test_a_scraper_that_has_overtaken_discovery_does_not_call_that_completed(cli: Cli) -> None:
     with serve(StaticSite(chain(4))) as server:
-        cli("discover", server.url, "--project", "site", *OPTIONS, "--budget", 2, "--no-progress").ok(4)
+        found = cli("discover", server.url, "--project", "site", *OPTIONS, "--budget", 2, "--no-progress").ok(4)
         told = cli("scrape", "--no-progress").ok(4).out
+    assert "tokens" not in found.out
+    assert "tokens of Markdown" in told
     assert told.startswith("all scraped so far: 2 visited")
     assert told.endswith("discovery is not completed: orbweb discover --project site, then scrape again\n")
 

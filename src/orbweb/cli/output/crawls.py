@@ -16,7 +16,7 @@ def crawl_text(report: Report, *, again: str = "resume") -> str:
         f"{word.replace('_', ' ')}: {_figures(report)}",
         f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
     ]
-    if report["tokenizer"]:
+    if report["tokens"]:
         lines.append(_tokens(report))
     for base in report["bases"]:
         moved = (
@@ -65,7 +65,7 @@ def status_text(report: Report) -> str:
         activity += f", held: {report['held_by']}"
     last = report["crawls"][-1]
     lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
-    if report["tokenizer"]:
+    if report["tokens"]:
         lines.append(f"  {_tokens(report)}")
     ended = f" ({last['ended_by']})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
