@@ -91,12 +91,8 @@ def certain_encoding(body: bytes, content_type: str | None = None) -> str | None
 
 
 def decoded(body: bytes, encoding: str) -> str:
-    """The text of a body without its byte-order mark. An encoding that Python does not know is taken for UTF-8."""
-    try:
-        text = body.decode(encoding, "replace")
-    except LookupError:
-        text = body.decode(UTF_8, "replace")
-    return text.removeprefix("\ufeff")
+    """The text of a body without its byte-order mark, as browsers decode it."""
+    return body.decode(f"whatwg-{encoding}").removeprefix("\ufeff")
 
 
 @lru_cache(maxsize=CACHED)

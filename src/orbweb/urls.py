@@ -9,12 +9,13 @@ only makes it faster), or raises for a bad URL: that is `None`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import ada_url
+
+from orbweb.dom.hrefs import MAX_LENGTH, Directory, Memo
 
 # Names that mark a click, a campaign or a visitor, never content. A trailing * matches a prefix.
 # fmt: off
@@ -38,9 +39,12 @@ _AUTHORITY = 8
 _PORTS = {"http": 80, "https": 443}
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-# What a path or a query may hold as it is (RFC 3986: pchar, slash, question mark); the rest is escaped.
-_SETTLED = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?]*").fullmatch
-_UNSETTLED = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]")
+# What a path or a query may hold as it is (RFC 3986: pchar, slash, question mark, and escapes in capitals of what
+# is reserved); the rest is escaped or written plain.
+_CHARACTERS = r"A-Za-z0-9\-._~!$&'()*+,;=:@/?"
+_ESCAPE = r"%(?!2[DE]|3\d|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])[0-9A-F]{2}"
+_SETTLED = re.compile(rf"(?:[{_CHARACTERS}]++|{_ESCAPE})*+", re.ASCII).fullmatch
+_UNSETTLED = re.compile(rf"(?!{_ESCAPE})(?:%[0-9A-Fa-f]{{2}}|[^{_CHARACTERS}])", re.ASCII)
 _USERINFO = re.compile(r"(?<=[/\\][/\\])[^/\\?#]*@")
 _SECRET_VALUE = re.compile(
     r"([?&;](?:[^=&;?#\s]*(?:token|secret|passw|credential|signature|api[-_]?key|access[-_]?key|session)[^=&;?#\s]*"
@@ -52,18 +56,10 @@ _PAGE_FILE = re.compile(
     r"\.(?:html?|xhtml|shtml|php\d?|phtml|aspx?|jspx?|cgi|cfm|md|txt|xml|rst|pdf|json)$", re.IGNORECASE
 )
 
-# A relative reference that means base directory + itself, and whose key needs no work but the last slash.
-_NAME = r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
-_PLAIN = re.compile(rf"{_NAME}(?:/{_NAME})*/?").fullmatch
-_PLAIN_URL = re.compile(
-    rf"https?://(?:(?!xn--)[a-z0-9][a-z0-9-]*\.)*(?!xn--)[a-z][a-z0-9-]*/(?:{_NAME}(?:/{_NAME})*/?)?"
-).fullmatch
-_PLAIN_FILE = re.compile(_NAME).fullmatch
+_PLAIN_FILE = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*").fullmatch
 
 # A reference whose meaning depends on the base's directory only, not on its last segment or its query.
 _BY_DIRECTORY = re.compile(r"(?!https?:(?!//))[A-Za-z0-9_~./%-][^\t\r\n]*", re.IGNORECASE).fullmatch
-_FAR_UP = "../" * 9
-_MEMO_LENGTH = 256
 _MEMO_ENTRIES = 32_768
 
 
@@ -96,8 +92,10 @@ class UrlRules:
 
     def public(self, href: str) -> str:
         """The href without the parameters that are secrets."""
+        if not self.secret_params:
+            return href
         front, mark, query = href.partition("?")
-        if not mark or not self.secret_params:
+        if not mark:
             return href
         pieces = query.split("&")
         kept = [piece for piece in pieces if _settled(piece.partition("=")[0]).lower() not in self.secret_params]
@@ -145,7 +143,12 @@ def target(url: str, base: str | None = None, *, rules: UrlRules = DEFAULT_RULES
     href = resolve(url, base) if len(url) <= MAX_URL else None
     if href is None or len(href) > MAX_URL or not href.startswith(_HTTP):
         return None
-    request = rules.public(_without_secrets(href))
+    return _judged(_without_secrets(href), rules)
+
+
+def _judged(href: str, rules: UrlRules) -> Target:
+    """The target of an http(s) href that has no fragment and no userinfo."""
+    request = rules.public(href)
     key = _key(request, rules)
     return Target(request if key == request else key, request)
 
@@ -207,76 +210,39 @@ class Resolver:
     links. The memo is emptied when it holds `entries` answers; a directory with a long name is not in it.
     """
 
-    __slots__ = ("_directories", "_entries", "_used", "rules")
+    __slots__ = ("_directories", "_memo", "rules")
 
     def __init__(self, rules: UrlRules = DEFAULT_RULES, *, entries: int = _MEMO_ENTRIES) -> None:
         self.rules = rules
-        self._entries = entries
-        self._used = 0
-        self._directories: dict[str, _Directory] = {}
+        self._memo = Memo(Target, partial(_judged, rules=rules), entries)
+        self._directories = self._memo.directories
 
     def page(self, url: str) -> Page | None:
         """The page at an absolute http(s) `url`, to resolve its hrefs; None if the URL is not one."""
         file = url.rfind("/") + 1
         directory = self._directories.get(url[:file])
         if directory is not None and _PLAIN_FILE(url, file):
-            return Page(self, directory, Target(directory.prefix + url[file:], url))
+            return Page(self.rules, directory, Target(directory.prefix + url[file:], url))
         found = target(url, rules=self.rules)
-        return None if found is None else Page(self, self._directory(_directory_of(found.url)), found)
+        return None if found is None else Page(self.rules, self._directory(_directory_of(found.url)), found)
 
-    def learn(self, directory: _Directory, href: str) -> Target | None:
-        """Resolve an href that depends on nothing but the directory, and remember the answer."""
-        found = self._plain(directory, href) or target(href, directory.own.url, rules=self.rules)
-        if self._is_full():
-            directory.known.clear()
-        directory.known[href] = found
-        return found
-
-    def _plain(self, directory: _Directory, href: str) -> Target | None:
-        """The target of a plain href, without parsing; None where the parser must decide."""
-        if href.startswith(_HTTP):
-            return _plain_url(href)
-        if len(directory.own.url) > _MEMO_LENGTH or href.startswith(_FAR_UP):
-            return None
-        if href.startswith("/"):
-            directory, href = self._directory(_root(directory.own.url)), href[1:]
-        while href.startswith("../"):
-            directory, href = self._directory(_parent(directory.own.url)), href[3:]
-        if not _PLAIN(href):
-            return None
-        url = directory.own.url + href
-        key = directory.prefix + href.removesuffix("/")
-        return Target(url if key == url else key, url)
-
-    def _directory(self, url: str) -> _Directory:
+    def _directory(self, url: str) -> Directory:
         known = self._directories.get(url)
         if known is None:
             own = Target(_key(url, self.rules), url)
-            known = _Directory(own, own.key.rstrip("/") + "/", {})
-            if len(url) <= _MEMO_LENGTH:
-                self._is_full()
-                self._directories[url] = known
+            known = self._memo.enter(own, own.key.rstrip("/") + "/")
         return known
-
-    def _is_full(self) -> bool:
-        """Count one more entry; if that is one too many, forget all others first."""
-        self._used += 1
-        if self._used <= self._entries:
-            return False
-        self._directories.clear()
-        self._used = 1
-        return True
 
 
 class Page:
     """One page's view of the links on it: the page's own target, and the targets of its hrefs."""
 
-    __slots__ = ("_directory", "_known", "_resolver", "own")
+    __slots__ = ("_known", "_rules", "directory", "own")
 
-    def __init__(self, resolver: Resolver, directory: _Directory, own: Target) -> None:
-        self._resolver = resolver
-        self._directory = directory
+    def __init__(self, rules: UrlRules, directory: Directory, own: Target) -> None:
+        self._rules = rules
         self._known = directory.known
+        self.directory = directory
         self.own = own
 
     def target(self, href: str) -> Target | None:
@@ -290,49 +256,23 @@ class Page:
         try:
             return self._known[href]
         except KeyError:
-            return self._resolve(href)
+            return self.resolve(href)
 
-    def targets(self, hrefs: Iterable[str]) -> Iterator[Target | None]:
-        """Where each of many hrefs leads; none of them has a fragment."""
-        known, resolve = self._known, self._resolve
-        return (known[href] if href in known else resolve(href) for href in hrefs)
-
-    def _resolve(self, href: str) -> Target | None:
+    def resolve(self, href: str) -> Target | None:
+        """Where an href leads that was not seen in this directory; it has no fragment that means nothing."""
         if not href:
             return self.own
-        if len(href) <= _MEMO_LENGTH and _BY_DIRECTORY(href):
-            return self._resolver.learn(self._directory, href)
-        return target(href, self.own.url, rules=self._resolver.rules)
-
-
-class _Directory(NamedTuple):
-    """A directory's own target, the key of its entries up to their name, and the hrefs seen there."""
-
-    own: Target
-    prefix: str
-    known: dict[str, Target | None]
-
-
-def _plain_url(href: str) -> Target | None:
-    if not _PLAIN_URL(href):
-        return None
-    bare = href.removesuffix("/")
-    return Target(href if bare == href or bare.count("/") == 2 else bare, href)
+        if self.directory.is_plain(href):
+            return self._known[href]
+        if len(href) > MAX_LENGTH or not _BY_DIRECTORY(href):
+            return target(href, self.own.url, rules=self._rules)
+        found = target(href, self.directory.own.url, rules=self._rules)
+        return self.directory.learn(href, found)
 
 
 def _directory_of(url: str) -> str:
     path = url.partition("?")[0]
     return path[: path.rindex("/") + 1]
-
-
-def _root(url: str) -> str:
-    return url[: url.index("/", url.index("//") + 2) + 1]
-
-
-def _parent(directory: str) -> str:
-    """The directory one above; the root is its own."""
-    root = _root(directory)
-    return root if directory == root else directory[: directory.rindex("/", 0, -1) + 1]
 
 
 def shown(text: str) -> str:
@@ -358,7 +298,10 @@ def _key(url: str, rules: UrlRules) -> str:
     path, _, query = rest.partition("?")
     if authority.endswith(".") or ".:" in authority:
         authority = _undotted(authority)
-    path = _SLASHES.sub("/", _settled(path)).strip("/")
+    path = _settled(path)
+    if "//" in path:
+        path = _SLASHES.sub("/", path)
+    path = path.strip("/")
     if query:
         query = _query(query, rules)
     return f"{scheme}://{authority}/{path}?{query}" if query else f"{scheme}://{authority}/{path}"

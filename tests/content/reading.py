@@ -9,11 +9,11 @@ from itertools import zip_longest
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from turbohtml import Element
 
 from orbweb import parse
-from orbweb.content import markdown, names, text
+from orbweb.content import markdown, names
 from orbweb.content.markdown import Rendered
+from orbweb.dom.tree import Tree
 
 URL = "https://docs.example/guide/page.html"
 READER = MarkdownIt("commonmark", {"maxNesting": 60}).enable("table")
@@ -86,21 +86,18 @@ def links(token: Token) -> list[tuple[str, str]]:
     return found
 
 
-def body_of(markup: str) -> Element:
-    body = parse.dom(f"<!DOCTYPE html><body>{markup}".encode("utf-8", "surrogatepass")).select_one("body")
-    assert body is not None
-    return body
+def page_of(markup: str) -> Tree:
+    return parse.dom(f"<!DOCTYPE html><body>{markup}".encode("utf-8", "surrogatepass"))
 
 
-def rendered(element: Element, url: str = URL) -> Rendered:
-    return markdown.render(element, url, names.used(element).classes)
+def rendered(tree: Tree, url: str = URL) -> Rendered:
+    body = tree.find("body")
+    return markdown.render(tree, body, url, names.used(tree, body).classes)
 
 
 def markdown_of(markup: str) -> str:
-    return rendered(body_of(markup)).markdown
+    return rendered(page_of(markup)).markdown
 
 
 def text_of(markup: str) -> str:
-    body = body_of(markup)
-    rendered(body)
-    return text.plain(body)
+    return rendered(page_of(markup)).text

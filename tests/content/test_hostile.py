@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from content.reading import body_of, rendered
-from orbweb.content import text
+from content.reading import page_of, rendered
 
 SIZE = 20_000
 PAGES = {
@@ -56,9 +55,8 @@ GROWTH = 160
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES.keys())
 def test_hostile_pages_take_time_and_room_in_proportion(page: str) -> None:
-    body = body_of(page)
+    tree = page_of(page)
     start = time.process_time()
-    written = rendered(body).markdown
-    said = text.plain(body)
+    found = rendered(tree)
     assert time.process_time() - start < SECONDS
-    assert len(written) + len(said) < GROWTH * len(page)
+    assert len(found.markdown) + len(found.text) < GROWTH * len(page)

@@ -8,9 +8,8 @@ from typing import NamedTuple
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from content.reading import body_of, markdown_of, read, rendered, text_of, visible
+from content.reading import markdown_of, page_of, read, rendered, text_of, visible
 from orbweb import content
-from orbweb.content import text
 
 NASTY = "*_`~#+-=|<>[](){}!\\&;:.\"'$^/ 1a\u00e9\u4e2d\U0001f600"
 words = (
@@ -144,9 +143,8 @@ soup = st.lists(st.one_of(opened, opened, closed, words.map(escape), odd), max_s
 @settings(deadline=None, derandomize=True, database=None)
 @given(soup.map("".join))
 def test_any_markup_is_written_and_has_the_same_words_as_text(page: str) -> None:
-    body = body_of(page)
-    written = rendered(body, "https://docs.example/a/").markdown
-    assert letters(text.plain(body)) == letters(" ".join(visible(written)))
+    found = rendered(page_of(page), "https://docs.example/a/")
+    assert letters(found.text) == letters(" ".join(visible(found.markdown)))
 
 
 @settings(deadline=None, derandomize=True, database=None)

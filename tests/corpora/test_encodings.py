@@ -31,7 +31,7 @@ def body_of(case: dict[str, Any]) -> bytes:
 
 
 def has_its_text(case: dict[str, Any]) -> bool:
-    text = parse.dom(body_of(case), case.get("http_content_type")).serialize()
+    text = parse.dom(body_of(case), case.get("http_content_type")).markup()
     shown = html.unescape(text)
     return all(html.unescape(part) in shown for part in case.get("text_contains", ())) and not any(
         part in shown for part in case.get("text_not_contains", ())

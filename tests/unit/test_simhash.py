@@ -58,10 +58,17 @@ def _turned(value: int) -> int:
     return (value << simhash.TURN | value >> 64 - simhash.TURN) & (1 << 64) - 1
 
 
-@given(st.lists(st.binary(min_size=1, max_size=3), min_size=1, max_size=70))
-def test_bits_are_those_of_most_runs_of_words(words: list[bytes]) -> None:
-    number = max(len(words) - simhash.WIDTH + 1, 1)
-    assert simhash._majority(simhash._runs(words), number) == by_hand(words)
+WORDS = st.text(st.sampled_from("abz09\xe9\u4e2d-"), min_size=1, max_size=3)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=70) | st.lists(WORDS, min_size=600, max_size=1_000))
+def test_bits_are_those_of_most_runs_of_words(words: list[str]) -> None:
+    assert fingerprint(words) == by_hand([word.encode() for word in words])
+
+
+def test_characters_are_words_where_there_are_no_spaces() -> None:
+    text = "\u4e2d\u6587\u6587\u672c" * 40
+    assert simhash.of(text) == by_hand([sign.encode() for sign in text])
 
 
 def test_case_and_spaces_do_not_count_but_order_does() -> None:

@@ -7,21 +7,18 @@ up. Never: raises for bad markup, reads hidden text, or trusts a length or a dep
 
 from __future__ import annotations
 
-from turbohtml import Document as Dom
-from turbohtml import Element
-
 from orbweb import parse
 from orbweb.content import main, markdown, meta, simhash, text
+from orbweb.content.shape import base_of
 from orbweb.content.tokens import ESTIMATOR, Tokenizer
+from orbweb.dom.tree import Tree
 from orbweb.model import Document
 
-VERSION = 4
+VERSION = 5
 """Stored with each document. A change that makes other documents of the same pages raises it."""
 
 NOTHING = Document("", "", "", "", "", "", "", (), 0, 0, 0, 0.0, "", 0)
 """The document of a page that was looked at for its links alone."""
-
-_HOLDERS = frozenset(("body", "div", "main", "article", "section", "td"))
 
 
 def extract(html: str | bytes, url: str) -> Document:
@@ -29,12 +26,12 @@ def extract(html: str | bytes, url: str) -> Document:
     return read(parse.dom(html), url)
 
 
-def read(dom: Dom, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
+def read(tree: Tree, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
     """The document of a DOM, which is changed on the way: nothing else may use it afterwards."""
-    about = meta.read(dom, url)
-    chosen = main.choose(dom)
-    element = chosen.element if chosen.element.tag in _HOLDERS else chosen.element.wrap(Element("div"))
-    rendered = markdown.render(element, url, chosen.classes)
+    about = meta.read(tree, url)
+    base = base_of(tree, url)
+    chosen = main.choose(tree)
+    rendered = markdown.render(tree, chosen.element, base, chosen.classes)
     return Document(
         markdown=rendered.markdown,
         text=rendered.text,
@@ -54,7 +51,7 @@ def read(dom: Dom, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
     )
 
 
-def words(dom: Dom) -> str:
+def words(tree: Tree) -> str:
     """The text of the main content, at a third of the cost of the whole document. It tells pages apart as `text`
     of the document does, but may differ from it in signs that only Markdown puts right."""
-    return text.plain(main.choose(dom).element)
+    return text.plain(tree, main.choose(tree).element)

@@ -1,30 +1,13 @@
 """Known generators of pages, by the marks they leave: where their content is, and what in it is not content.
 
-Owns the table, which is most of this module. Always: a generator is recognised by its own name in
-`<meta name=generator>` or by class and id names that it writes on every page, never by a host or a URL; the first
-in the table that matches and whose content is there decides. Never: looks at text.
+Owns the table. Always: a generator is recognised by its own name in `<meta name=generator>` or by class and id
+names that it writes on every page, never by a host or a URL; the first in the table that matches and whose content
+is there decides. Never: looks at a page, which `recognise` does.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from itertools import islice
-
-from turbohtml import Document as Dom
-from turbohtml import Element
-
-from orbweb.content.names import Used
-from orbweb.content.titles import HEADINGS
-
-LEAST = 40
-"""Characters that the content has at least; with less the marks are taken for chance."""
-MAX_DEPTH = 100
-"""Elements around a part among which another part is looked for."""
-
-_FRAME = ("div", "body", "main", "article", "section", "table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -608,120 +591,3 @@ TABLE = (
         drop="a:has(> .viewcode-link), .viewcode-back",
     ),
 )
-
-
-_NAMED = re.compile(r"([.#])([\w-]+)")
-_MARK = re.compile(r"([a-z]+\d?)?([.#])([\w-]+)")
-_BY_CLASS: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
-"""The places in the table of each class that is a mark, and the tags on which it is one."""
-_BY_ID: dict[str, int] = {}
-_BY_META: dict[str, int] = {}
-
-
-def _put(mark: str, place: int) -> None:
-    named = _MARK.fullmatch(mark)
-    if named is None:
-        _BY_META[mark] = place
-    elif named[2] == "#":
-        _BY_ID[named[3]] = place
-    else:
-        _BY_CLASS.setdefault(named[3], []).append((place, (named[1],) if named[1] else _FRAME))
-
-
-for _place, _generator in enumerate(TABLE):
-    for _its in _generator.marks:
-        _put(_its, _place)
-
-
-def find(dom: Dom, used: Used) -> list[Generator]:
-    """The generators of a page, in the order of the table. Marks are looked for where none names itself."""
-    places = {place for said in _stated(dom) for mark, place in _BY_META.items() if said.startswith(mark)}
-    if not places:
-        places = {_BY_ID[name] for name in _BY_ID.keys() & used.ids}
-        places.update(
-            place
-            for name in _BY_CLASS.keys() & used.classes
-            for place, tags in _BY_CLASS[name]
-            if any(dom.select_one(f"{tag}.{name}") is not None for tag in tags)
-        )
-    return [TABLE[place] for place in sorted(places)]
-
-
-def _stated(dom: Dom) -> list[str]:
-    head = dom.find("head")
-    metas = head.iter_elements("meta") if head else ()
-    return [
-        (meta.attr("content") or "").lower() for meta in metas if (meta.attr("name") or "").lower() == "generator"
-    ]
-
-
-def content(generator: Generator, body: Element, used: Used) -> Element | None:
-    """The content of a page of this generator, which uses these names; None where it is not there."""
-    parts = _possible(generator.parts.split(", "), used)
-    element = _joined(body, ", ".join(parts)) if parts else None
-    if element is None:
-        element = _first(body, _possible(generator.main, used))
-    if element is None:
-        return None
-    if drop := _possible(generator.drop.split(", "), used):
-        element.remove(", ".join(drop))
-    if title := _possible(generator.title.split(", "), used):
-        _put_title(body, element, ", ".join(title))
-    return element
-
-
-def _possible(selectors: Iterable[str], used: Used) -> list[str]:
-    """The selectors that may match on a page with these names; to look for others takes long."""
-    return [selector for selector in selectors if selector and _needed(selector).are_among(used)]
-
-
-@cache
-def _needed(selector: str) -> Used:
-    """The names without which a selector matches nothing."""
-    named = _NAMED.findall(selector)
-    return Used(*(frozenset(name for sign, name in named if sign == kind) for kind in ".#"))
-
-
-def _first(body: Element, selectors: Iterable[str]) -> Element | None:
-    for selector in selectors:
-        found = _of_body(body, selector) if selector.startswith("body") else body.select_one(selector)
-        if found is not None and len(found.text.strip()) >= LEAST:
-            return found
-    return None
-
-
-def _of_body(body: Element, selector: str) -> Element | None:
-    return body if body.matches(selector) else body.select_one(selector)
-
-
-def _joined(body: Element, selector: str) -> Element | None:
-    """One element that holds the parts, which are moved into it; a part within a part comes with it."""
-    parts = body.select(selector)
-    if not any(part.text.strip() for part in parts):
-        return None
-    joined = Element("div")
-    for part in parts:
-        if not _within(part, joined):
-            holder = Element("div")
-            joined.append(holder)
-            holder.append(part)
-    return joined
-
-
-def _within(part: Element, joined: Element) -> bool:
-    return any(ancestor is joined for ancestor in islice(part.ancestors, MAX_DEPTH))
-
-
-def _put_title(body: Element, element: Element, selector: str) -> None:
-    title = body.select_one(selector)
-    if title is None or title == element or title in element.ancestors:
-        return
-    if element in title.ancestors:
-        if title.tag not in HEADINGS:
-            title.wrap(Element("h1"))
-        return
-    own = element.select_one("h1")
-    if own is None or own.text.split() != title.text.split():
-        heading = Element("h1")
-        heading.append(title)
-        element.insert(0, heading)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from turbohtml import Element, Text
-
 _SIGN = "\ufdd0"
 BREAK = f"{_SIGN}\ufdd1"
 """A line break inside a cell."""
@@ -35,11 +33,6 @@ _SPOKEN = {**dict.fromkeys(_WRITTEN, ""), BREAK[1]: " "}
 def formula(tex: str, *, display: bool) -> str:
     """What a code span says so that it becomes a formula."""
     return f"{_DISPLAY if display else _INLINE}{' '.join(tex.replace(_SIGN, '').split())}{_END}"
-
-
-def gap() -> Element:
-    """What keeps two blocks apart that the renderer would join."""
-    return Element("p", children=(Text(GAP),))
 
 
 def write(markdown: str) -> str:

@@ -4,9 +4,8 @@ Owns the fingerprint and the search for neighbours. Always: a fingerprint depend
 machine and in every process; groups are exact, and in the order of their first members. Never: uses `hash`, or
 compares every pair of a large number.
 
-Each run of `WIDTH` words has a hash; a bit of the fingerprint is set if it is set in more than half of them. All
-hashes of a text lie side by side, each in its lane of one large integer, so that a few operations make and count
-them.
+Each two words that follow each other have a hash; a bit of the fingerprint is set if it is set in more than half
+of them.
 """
 
 from __future__ import annotations
@@ -14,12 +13,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
-from struct import pack
-from zlib import crc32
+
+from orbweb.content.tally import fingerprint
 
 BITS = 64
-WIDTH = 2
-"""Words that are hashed together."""
 WITHIN = 6
 """Bits in which near-duplicates differ at most; docs/decisions/0033-near-duplicates.md has the measurement."""
 MAX_WORDS = 1 << 10
@@ -34,73 +31,13 @@ TURN = 23
 SPREAD = 0x9E3779B1
 """An odd number of as many bits as a CRC has, with ones and zeros all over it."""
 
-_LOW_HALVES = int.from_bytes(((1 << BITS // 2) - 1).to_bytes(BITS // 8, "little") * MAX_WORDS, "little")
-_TURNED_OUT = int.from_bytes(((1 << TURN) - 1).to_bytes(BITS // 8, "little") * MAX_WORDS, "little")
-_TURNED_UP = _TURNED_OUT ^ ((1 << BITS * MAX_WORDS) - 1)
-
 
 def of(text: str) -> int:
-    """The fingerprint of a text; 0 if there is no word in it."""
-    words = _words(text)
-    return _majority(_runs(words), max(len(words) - WIDTH + 1, 1)) if words else 0
-
-
-def _words(text: str) -> list[bytes]:
-    """The words in UTF-8; the case of ASCII letters does not count."""
+    """The fingerprint of a text; 0 if there is no word in it. The case of ASCII letters does not count."""
     text = text[: LONG_WORD * MAX_WORDS]
-    words = text.encode("utf-8", "replace").lower().split(None, MAX_WORDS)
-    if len(text) > LONG_WORD * (len(words) + 1):
-        words = [character.encode("utf-8", "replace") for character in "".join(text.split())[:MAX_WORDS]]
-    return words[:MAX_WORDS]
-
-
-def _hashes(words: Sequence[bytes]) -> int:
-    """The hash of each word in a lane: its CRC, which has half as many bits, spread over the whole."""
-    checks = int.from_bytes(pack(f"<{len(words)}Q", *map(crc32, words)), "little")
-    spread = checks * SPREAD
-    return spread ^ spread >> BITS // 2 & _LOW_HALVES
-
-
-def _runs(words: Sequence[bytes]) -> int:
-    """The hash of each run of words, in the lane of its first word."""
-    found = lanes = _hashes(words)
-    for step in range(1, min(WIDTH, len(words))):
-        turned = (found << TURN & _TURNED_UP) | (found >> BITS - TURN & _TURNED_OUT)
-        found = turned ^ lanes >> BITS * step
-    return found
-
-
-def _majority(lanes: int, number: int) -> int:
-    """The bits that are set in more than half of the lanes.
-
-    The bits of a column are counted by folding: one half of the lanes is added to the other. A count is kept as
-    one integer for each of its binary digits, all columns and lanes at once.
-    """
-    half_of_all, digits = number // 2, [lanes & (1 << BITS * number) - 1]
-    while number > 1:
-        half = number // 2
-        mask, carry, added = (1 << BITS * half) - 1, 0, []
-        for digit in digits:
-            one, other = digit & mask, digit >> BITS * half
-            either = one ^ other
-            added.append(either ^ carry)
-            carry = one & other | either & carry
-        digits = [*added, carry]
-        number -= half
-    return _above(digits, half_of_all)
-
-
-def _above(digits: Sequence[int], limit: int) -> int:
-    """The columns whose count is above the limit."""
-    above, equal = 0, (1 << BITS) - 1
-    for place in range(len(digits) - 1, -1, -1):
-        digit = digits[place]
-        if limit >> place & 1:
-            equal &= digit
-        else:
-            above |= equal & digit
-            equal &= ~digit
-    return above
+    words = text.count(" ") + text.count("\n") + 1
+    has_long_words = len(text) > LONG_WORD * (words + 1)
+    return fingerprint(text.encode("utf-8", "replace"), has_long_words, MAX_WORDS, TURN, SPREAD)
 
 
 def distance(one: int, other: int) -> int:

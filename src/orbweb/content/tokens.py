@@ -5,8 +5,8 @@ function of the text and the tokenizer's name alone. Never: downloads anything; 
 machine is an error, not another tokenizer.
 
 The estimate is two sums over the UTF-8 bytes: what each byte weighs, and how much begins with it that the byte
-before it did not have (a word, a capital, a number, a script). Both are numbers of set bits, so that a text takes
-a few passes in C. The figures were fitted to o200k_base; docs/decisions/0028-tokens.md says how well.
+before it did not have (a word, a capital, a number, a script). The figures were fitted to o200k_base;
+docs/decisions/0028-tokens.md says how well.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from orbweb.content.tally import KINDS, Scale
 from orbweb.errors import ConfigError
 
 ESTIMATE = "estimate"
 """The name of the estimator among the tokenizers."""
-BLOCK = 1 << 16
-"""Bytes that are summed at once."""
 PIECE = 1 << 14
 """Characters that are given to tiktoken at once: it takes long for a long text without any space."""
 
@@ -55,28 +54,30 @@ _BYTES = (
 )
 
 
-def _table(column: int) -> bytes:
-    table = bytearray(256)
-    for row in _BYTES:
-        for byte in range(row[0], row[1] + 1):
-            table[byte] = (1 << row[2]) - 1 if column == 2 else row[3]
-    return bytes(table)
+_STARTS = 32
+"""Bits of a sum that are for weights; above them are the starts."""
 
 
-_WEIGHTS = _table(2)
-_KINDS = _table(3)
+def _scale() -> Scale:
+    """Both sums as one. A byte is of the kind of the last row that names it; what is in no row adds nothing."""
+    kinds = [0] * 256
+    for number, (first, last, _, _) in enumerate(_BYTES, 1):
+        kinds[first : last + 1] = [number] * (last + 1 - first)
+    spare = [(0, 0)] * (KINDS - len(_BYTES) - 1)
+    rows = [(0, 0), *((weight, what) for _, _, weight, what in _BYTES), *spare]
+    return Scale(
+        kinds, [[weight + ((what & ~had).bit_count() << _STARTS) for weight, what in rows] for _, had in rows]
+    )
+
+
+_SCALE = _scale()
 
 
 def estimate(text: str) -> int:
     """About as many tokens as o200k_base makes; of any text that is not empty at least one."""
-    data = text.encode("utf-8", "replace")
-    weight = starts = 0
-    for first in range(0, len(data), BLOCK):
-        block = data[first : first + BLOCK]
-        weight += int.from_bytes(block.translate(_WEIGHTS), "little").bit_count()
-        kinds = int.from_bytes(block.translate(_KINDS), "little")
-        starts += (kinds & ~(kinds << 8)).bit_count()
-    return max(round(_PER_WEIGHT * weight + _PER_START * starts), 1 if data else 0)
+    both = _SCALE.sum(text.encode("utf-8", "replace"))
+    tokens = _PER_WEIGHT * (both & (1 << _STARTS) - 1) + _PER_START * (both >> _STARTS)
+    return max(round(tokens), 1 if text else 0)
 
 
 class Tokenizer(NamedTuple):

@@ -1,0 +1,70 @@
+"""Bytes that are written one after the other and become a text at the end.
+
+Owns the memory. Always: there is room for what is put in, or MemoryError is raised.
+"""
+
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+
+MAX_SPARE = 1 << 20
+"""Bytes that a buffer may keep when it is not used."""
+cdef Buffer _spare = None
+
+
+cdef Buffer borrowed():
+    global _spare
+    cdef Buffer buffer = _spare
+    if buffer is None:
+        return Buffer()
+    _spare = None
+    buffer.size = 0
+    return buffer
+
+
+cdef int give_back(Buffer buffer) except -1:
+    global _spare
+    if buffer.room <= <Py_ssize_t> MAX_SPARE:
+        _spare = buffer
+    return 0
+
+
+cdef class Buffer:
+    """Bytes of UTF-8 that grow at their end."""
+
+    def __dealloc__(self):
+        free(self.data)
+
+    cdef int grow(self, Py_ssize_t more) except -1:
+        cdef Py_ssize_t room = self.size + more
+        cdef char* data
+        if room < 2 * self.room:
+            room = 2 * self.room
+        data = <char*> realloc(self.data, room + 64)
+        if data == NULL:
+            raise MemoryError()
+        self.data, self.room = data, room + 64
+        return 0
+
+    cdef int times(self, char one, Py_ssize_t count) except -1:
+        if count > self.room - self.size:
+            self.grow(count)
+        if count > 0:
+            memset(self.data + self.size, one, count)
+            self.size += count
+        return 0
+
+    cdef int number(self, Py_ssize_t number) except -1:
+        cdef char digits[24]
+        cdef int place = 24
+        while True:
+            place -= 1
+            digits[place] = <char> (48 + number % 10)
+            number //= 10
+            if number <= 0:
+                break
+        self.put(digits + place, 24 - place)
+        return 24 - place
+
+    cdef str decoded(self):
+        return PyUnicode_DecodeUTF8(self.data, self.size, "surrogatepass") if self.size else ""

@@ -1,0 +1,79 @@
+"""The main element becomes Markdown and text.
+
+Always: what is written reads back, by a CommonMark reader with tables, as the same headings, code, tables and
+words; text that looks like Markdown is escaped. The element is used up: it has then the shape for text.
+"""
+
+import re
+
+from orbweb.content import signs
+from orbweb.model import Heading
+
+from orbweb.content.shape cimport shape
+from orbweb.content.text cimport said
+from orbweb.content.titles cimport HEADINGS
+from orbweb.content.walk cimport next_tagged
+from orbweb.content.writing cimport finished
+from orbweb.dom.tree cimport NONE, TAG_H1, Tree
+
+
+cdef class Rendered:
+    """The Markdown and the plain text of an element, and the headings in it."""
+
+
+cpdef Rendered render(Tree tree, int element, str base, frozenset classes):
+    """What people read of an element; its links are made absolute against `base`.
+
+    `classes` are all class names that may occur in it.
+    """
+    shape(tree, element, base, classes)
+    return rendered(tree, element)
+
+
+cpdef Rendered rendered(Tree tree, int element):
+    """What people read of an element that has its shape."""
+    cdef Rendered found = Rendered()
+    cdef bint escaped = False, signed = False, hard = False
+    found.headings = _headings(tree, element)
+    found.text = said(tree, element, &escaped)
+    found.markdown = finished(tree, element, not escaped, &signed, &hard)
+    if signed:
+        found.markdown = signs.write(found.markdown)
+    if hard and _HARD not in found.text:
+        found.markdown = _without_hard_ends(found.markdown)
+    return found
+
+
+cdef tuple _headings(Tree tree, int element):
+    cdef list found = []
+    cdef int node = element
+    tree.at(element)
+    while True:
+        node = next_tagged(tree.nodes, node, element, &HEADINGS)
+        if node == NONE:
+            return tuple(found)
+        found.append(Heading(tree.tag(node) - TAG_H1 + 1, " ".join(signs.speak(tree.text(node)).split())))
+
+
+_HARD = "&#160;"
+"""How a blank that does not break is written where a plain one would be lost."""
+_hard_blanks = re.compile(rf"{_HARD}(?:[ \xa0]|{_HARD})*+(\n++|\Z)?")
+_begins_item = re.compile(r" *(?:[-*+]|\d+[.)]) ").match
+
+
+cdef str _without_hard_ends(str markdown):
+    """Without blanks that nobody sees at the end of lines, and lines of nothing else, but for one that keeps two
+    lists apart. Where the page has written such a number itself, all are left."""
+    cdef list kept = []
+    last = 0
+    for found in _hard_blanks.finditer(markdown):
+        if found[1] is None:
+            continue
+        before = markdown[last : found.start()].rstrip(" \xa0")
+        alone = not before or before.endswith("\n")
+        if before.endswith(">") or (alone and _begins_item(markdown, found.end())):
+            kept.append(markdown[last : found.end()])
+        else:
+            kept.append(before if alone else before + found[1])
+        last = found.end()
+    return "".join((*kept, markdown[last:])).rstrip("\n")

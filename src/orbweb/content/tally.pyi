@@ -1,0 +1,9 @@
+from collections.abc import Sequence
+
+KINDS: int
+
+def fingerprint(text: bytes, by_character: bool, most: int, turn: int, spread: int) -> int: ...
+
+class Scale:
+    def __init__(self, kinds: Sequence[int], added: Sequence[Sequence[int]]) -> None: ...
+    def sum(self, text: bytes) -> int: ...

@@ -1,0 +1,491 @@
+"""HTML becomes a tree, as browsers do it: markup is read as tokens, which the modes put into the tree.
+
+Owns how tags, attributes, texts and comments are told apart, in a whole document without scripts. Always: any bytes
+are a tree, by the rules of the HTML standard; time is linear in the bytes for any page a person wrote, and what a
+hostile one can multiply is limited. Never: runs scripts, reports errors, or keeps comments; a comment only parts the
+texts around it.
+"""
+
+from libc.stdint cimport uint64_t
+from libc.string cimport memchr, memcmp, memcpy
+
+from orbweb.dom.doctype import is_quirky
+
+from orbweb.dom.entities cimport character
+from orbweb.dom.modes cimport AFTER_BODY, BEFORE_HTML, INITIAL, IN_TEXT, Modes
+from orbweb.dom.signs cimport is_letter, is_space, lower
+from orbweb.dom.stack cimport MAX_DEPTH as DEEPEST
+from orbweb.dom.tree cimport (
+    ATTR_END, Attribute, HTML, NONE, SVG, TAG_IFRAME, TAG_NOEMBED, TAG_NOFRAMES, TAG_PLAINTEXT, TAG_SCRIPT,
+    TAG_STYLE, TAG_TEXTAREA, TAG_TITLE, TAG_UNKNOWN, TEXT, Tree, known_attribute, known_tag,
+)
+
+MAX_DEPTH = DEEPEST
+"""Elements around an element. Those that are deeper stand beside each other: nobody has designed that."""
+
+cdef enum:
+    # Attributes of a tag among which one of the same name is looked for one by one.
+    FEW_ATTRIBUTES = 32
+    MAX_LOWERED = 64
+
+
+cpdef bint is_utf8(bytes text):
+    cdef const unsigned char* at = text
+    cdef const unsigned char* end = at + len(text)
+    cdef unsigned char one
+    cdef uint64_t eight
+    while at < end:
+        if at[0] < 0x80:
+            if end - at >= 8:
+                memcpy(&eight, at, 8)
+                if not eight & 0x8080808080808080U:
+                    at += 8
+                    continue
+            at += 1
+            continue
+        one = at[0]
+        if 0xC2 <= one <= 0xDF:
+            if end - at < 2 or not _is_inner(at[1]):
+                return False
+            at += 2
+        elif one & 0xF0 == 0xE0:
+            if end - at < 3 or not _is_inner(at[1]) or not _is_inner(at[2]):
+                return False
+            if (one == 0xE0 and at[1] < 0xA0) or (one == 0xED and at[1] > 0x9F):
+                return False
+            at += 3
+        elif 0xF0 <= one <= 0xF4:
+            if end - at < 4 or not _is_inner(at[1]) or not _is_inner(at[2]) or not _is_inner(at[3]):
+                return False
+            if (one == 0xF0 and at[1] < 0x90) or (one == 0xF4 and at[1] > 0x8F):
+                return False
+            at += 4
+        else:
+            return False
+    return True
+
+
+cdef inline bint _is_inner(unsigned char sign) noexcept:
+    """Whether a byte stands inside a character."""
+    return sign & 0xC0 == 0x80
+
+
+cpdef Tree parsed(bytes markup, str encoding):
+    cdef Parser parser = Parser.__new__(Parser)
+    if b"\r" in markup:
+        markup = markup.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    parser.tree = Tree.__new__(Tree, b"", encoding)
+    parser.tree.reserve(len(markup) + len(markup) // 8)
+    parser.read(markup, <const char*> markup + len(markup))
+    return parser.tree
+
+
+cdef class Parser(Modes):
+    """One page on its way: tokens are read and go where the mode has them."""
+
+    # The names of the attributes of a tag that has many, and where these begin.
+    cdef set many
+    cdef int many_of
+    # The text that is read and not yet in the tree: where on the heap it begins; NONE where there is none.
+    cdef int run
+
+    def __cinit__(self):
+        self.run = self.many_of = NONE
+
+    cdef int read(self, const char* at, const char* end) except -1:
+        """Read all tokens."""
+        cdef const char* sign
+        if end - at >= 3 and memcmp(at, b"\xef\xbb\xbf", 3) == 0:
+            at += 3
+        while at < end:
+            sign = <const char*> memchr(at, c"<", end - at)
+            if sign == NULL:
+                sign = end
+            if sign > at:
+                self._text(at, sign)
+                at = sign
+            if end - at < 2:
+                if at < end:
+                    self._text(at, end)
+                break
+            if is_letter(at[1]):
+                at = self._start_tag(at + 1, end)
+            elif at[1] == c"/":
+                at = self._end_tag(at, end)
+            elif at[1] == c"!":
+                at = self._declaration(at + 2, end)
+            elif at[1] == c"?":
+                at = self._comment_until(at + 2, end)
+            else:
+                self._text(at, at + 1)
+                at += 1
+        self._flush()
+        return self.finish()
+
+    cdef int _text(self, const char* at, const char* end) except -1:
+        """Text in which characters may be named."""
+        cdef int begin
+        if self.skips_newline and at[0] == c"\n":
+            at += 1
+        self.skips_newline = False
+        if at < end:
+            begin = self._decoded(at, end, False)
+            if self.run == NONE:
+                self.run = begin
+        return 0
+
+    cdef int _decoded(self, const char* at, const char* end, bint in_attribute) except -1:
+        """Copy text to the heap with its named characters as characters. Returns where it begins there."""
+        cdef Tree tree = self.tree
+        cdef int begin = <int> tree.heap_size
+        cdef const char* sign
+        cdef char* to
+        cdef int size
+        tree.reserve(2 * (end - at) + 16)
+        to = tree.heap + begin
+        while at < end:
+            sign = <const char*> memchr(at, c"&", end - at)
+            if sign == NULL:
+                sign = end
+            memcpy(to, at, sign - at)
+            to += sign - at
+            at = sign
+            if at == end:
+                break
+            size = 0
+            if end - at >= 3:
+                at = character(at, end, in_attribute, to, &size)
+            if not size:
+                to[0] = c"&"
+                size = 1
+                at += 1
+            to += size
+        tree.heap_size = to - tree.heap
+        return begin
+
+    cdef const char* _start_tag(self, const char* at, const char* end) except NULL:
+        """A start tag from its name on. Returns what is behind it; one that does not end is none."""
+        at = self._tag(at, end)
+        if at == NULL:
+            self._flush()
+            return end
+        self._flush()
+        self.start()
+        if self.mode == IN_TEXT:
+            return self._raw(at, end)
+        return at
+
+    cdef const char* _end_tag(self, const char* at, const char* end) except NULL:
+        if end - at < 3:
+            self._text(at, end)
+            return end
+        if not is_letter(at[2]):
+            return at + 3 if at[2] == c">" else self._comment_until(at + 2, end)
+        at = self._tag(at + 2, end)
+        self._flush()
+        if at == NULL:
+            return end
+        self.end()
+        return at
+
+    cdef const char* _tag(self, const char* at, const char* end) except? NULL:
+        """Name and attributes of a tag. Returns what is behind it; NULL where it does not end.
+
+        Text that was read before is complete then, and goes into the tree before the heap is used for values.
+        """
+        cdef const char* start = at
+        cdef char[MAX_LOWERED] lowered
+        cdef int size
+        self._flush()
+        while at < end and not is_space(at[0]) and at[0] != c">" and at[0] != c"/":
+            at += 1
+        self.name = NONE
+        self.tag = TAG_UNKNOWN
+        if at - start < MAX_LOWERED:
+            for size in range(<int> (at - start)):
+                lowered[size] = lower(start[size])
+            self.tag = known_tag(lowered, at - start)
+        if not self.tag:
+            self.name = self.tree.page_name(_name(start, at))
+        self.closes_itself = False
+        self.attributes = self.tree.attribute_count
+        while True:
+            while at < end and (is_space(at[0]) or at[0] == c"/"):
+                if at[0] == c"/" and at + 1 < end and at[1] == c">":
+                    self.closes_itself = True
+                at += 1
+            if at == end:
+                return NULL
+            if at[0] == c">":
+                break
+            self.closes_itself = False
+            at = self._attribute(at, end)
+            if at == NULL:
+                return NULL
+        self.attribute_count = self.tree.attribute_count - self.attributes
+        return at + 1
+
+    cdef const char* _attribute(self, const char* at, const char* end) except? NULL:
+        """An attribute. Returns what is behind it; NULL where the page ends in it."""
+        cdef const char* start = at
+        cdef char[MAX_LOWERED] lowered
+        cdef int number = 0, value, size
+        cdef char quote
+        at += 1
+        while at < end and not is_space(at[0]) and at[0] != c">" and at[0] != c"/" and at[0] != c"=":
+            at += 1
+        if at - start < MAX_LOWERED:
+            for size in range(<int> (at - start)):
+                lowered[size] = lower(start[size])
+            number = known_attribute(lowered, at - start)
+        if not number:
+            number = ATTR_END + self.tree.page_name(_name(start, at))
+        value = <int> self.tree.heap_size
+        while at < end and is_space(at[0]):
+            at += 1
+        if at < end and at[0] == c"=":
+            at += 1
+            while at < end and is_space(at[0]):
+                at += 1
+            if at == end:
+                return NULL
+            quote = at[0]
+            start = at
+            if quote == c'"' or quote == c"'":
+                start = at + 1
+                at = <const char*> memchr(start, quote, end - start)
+                if at == NULL:
+                    return NULL
+                self._value(start, at)
+                at += 1
+            else:
+                while at < end and not is_space(at[0]) and at[0] != c">":
+                    at += 1
+                self._value(start, at)
+        if at == end:
+            return NULL
+        if not self._has_attribute(number):
+            self.tree.add_attribute(number, value, <int> (self.tree.heap_size - value))
+        return at
+
+    cdef int _value(self, const char* start, const char* end) except -1:
+        cdef int begin = self._decoded(start, end, True)
+        if memchr(start, 0, end - start) != NULL:
+            self.replace_nuls(begin)
+        return 0
+
+    cdef bint _has_attribute(self, int number) except -1:
+        """Whether the tag has it already."""
+        cdef int place, count = self.tree.attribute_count
+        cdef Attribute* all = self.tree.attributes
+        if count - self.attributes <= FEW_ATTRIBUTES:
+            for place in range(self.attributes, count):
+                if all[place].name == number:
+                    return True
+            return False
+        if self.many_of != self.attributes:
+            self.many_of = self.attributes
+            self.many = {all[place].name for place in range(self.attributes, count)}
+        if number in self.many:
+            return True
+        self.many.add(number)
+        return False
+
+    cdef const char* _declaration(self, const char* at, const char* end) except NULL:
+        """What begins with `<!`."""
+        if end - at >= 2 and at[0] == c"-" and at[1] == c"-":
+            return self._comment(at + 2, end)
+        if end - at >= 7 and _is_word(at, b"doctype"):
+            return self._doctype(at + 7, end)
+        if end - at >= 7 and memcmp(at, b"[CDATA[", 7) == 0 and self.open.count and self.current().space != HTML:
+            return self._cdata(at + 7, end)
+        return self._comment_until(at, end)
+
+    cdef const char* _comment(self, const char* at, const char* end) except NULL:
+        """A comment from behind its opening. It ends with `-->` or `--!>`, or at once with `>` or `->`."""
+        cdef const char* start = at
+        self._break()
+        if at < end and at[0] == c">":
+            return at + 1
+        if end - at >= 2 and at[0] == c"-" and at[1] == c">":
+            return at + 2
+        while True:
+            at = <const char*> memchr(at, c"-", end - at)
+            if at == NULL or end - at < 3:
+                return end
+            if at[1] == c"-":
+                if at[2] == c">":
+                    return at + 3
+                if at[2] == c"!" and end - at >= 4 and at[3] == c">":
+                    return at + 4
+            at += 1
+
+    cdef const char* _comment_until(self, const char* at, const char* end) except NULL:
+        """What is taken for a comment, up to the next `>`."""
+        self._break()
+        at = <const char*> memchr(at, c">", end - at)
+        return end if at == NULL else at + 1
+
+    cdef const char* _cdata(self, const char* at, const char* end) except NULL:
+        cdef const char* start = at
+        cdef int begin
+        while True:
+            at = <const char*> memchr(at, c"]", end - at)
+            if at == NULL or end - at < 3:
+                at = end
+                break
+            if at[1] == c"]" and at[2] == c">":
+                break
+            at += 1
+        if at > start:
+            begin = self.tree.put(start, at - start)
+            if self.run == NONE:
+                self.run = begin
+        return at + 3 if at < end else end
+
+    cdef int _break(self) except -1:
+        """A comment stands here: what is behind it is a text of its own."""
+        cdef int last
+        self._flush()
+        self.skips_newline = False
+        if self.open.count:
+            last = self.current().last
+            if self.mode == AFTER_BODY:
+                last = self.tree.last(self.open.all[0])
+            if last != NONE and self.tree.nodes[last].kind == TEXT:
+                self.tree.nodes[last].space = SVG
+        return 0
+
+    cdef const char* _doctype(self, const char* at, const char* end) except NULL:
+        """Only whether it makes the page quirky is of interest."""
+        cdef const char* behind = _behind_doctype(at, end)
+        self._flush()
+        self.skips_newline = False
+        if self.mode == INITIAL:
+            self.is_quirky = is_quirky(at[:behind - at].decode("utf-8", "replace"), is_closed=behind > at and behind[-1] == c">")
+            self.mode = BEFORE_HTML
+        return behind
+
+    cdef const char* _raw(self, const char* at, const char* end) except NULL:
+        """The text of an element up to its end tag."""
+        cdef int tag = self.tag
+        cdef const char* start = at
+        cdef const char* stop = _behind_raw(at, end, tag)
+        cdef int begin
+        self.skips_newline = False
+        if tag == TAG_TEXTAREA and start < stop and start[0] == c"\n":
+            start += 1
+        if stop > start:
+            if tag == TAG_TEXTAREA or tag == TAG_TITLE:
+                begin = self._decoded(start, stop, False)
+            else:
+                begin = self.tree.put(start, stop - start)
+            if memchr(start, 0, stop - start) != NULL:
+                self.replace_nuls(begin)
+            self.put_text(begin, <int> (self.tree.heap_size - begin))
+        if tag == TAG_PLAINTEXT:
+            return end
+        self.pop()
+        self.mode = self.mode_before_text
+        if stop == end:
+            return end
+        stop = <const char*> memchr(stop, c">", end - stop)
+        return stop + 1 if stop != NULL else end
+
+    cdef int _flush(self) except -1:
+        """Put the text that was read into the tree."""
+        cdef int begin = self.run
+        if begin != NONE:
+            self.run = NONE
+            self.characters(begin, <int> self.tree.heap_size)
+        return 0
+
+
+# Pieces of markup.
+
+
+cdef str _name(const char* start, const char* end):
+    """A name in lower case."""
+    cdef bytes name = start[:end - start]
+    return name.replace(b"\0", b"\xef\xbf\xbd").lower().decode("utf-8", "surrogatepass")
+
+
+cdef bint _is_word(const char* at, const char* word) noexcept:
+    """Whether a word in lower case stands here, whatever its case."""
+    while word[0]:
+        if lower(at[0]) != word[0]:
+            return False
+        at += 1
+        word += 1
+    return True
+
+
+cdef const char* _behind_doctype(const char* at, const char* end) noexcept:
+    """What is behind a doctype. A `>` within quotes ends it too."""
+    at = <const char*> memchr(at, c">", end - at)
+    return end if at == NULL else at + 1
+
+
+cdef const char* _behind_raw(const char* at, const char* end, int tag) noexcept:
+    """Where the end tag of an element with raw text begins; the end where there is none."""
+    cdef const char* name = NULL
+    cdef Py_ssize_t size
+    cdef int escaped = 0
+    if tag == TAG_PLAINTEXT:
+        return end
+    name = _raw_name(tag)
+    size = 0
+    while name[size]:
+        size += 1
+    while True:
+        at = <const char*> memchr(at, c"<", end - at)
+        if at == NULL or end - at < 2:
+            return end
+        if tag == TAG_SCRIPT and escaped == 0 and end - at >= 4 and memcmp(at, b"<!--", 4) == 0:
+            escaped = 1
+            if _ends_escape(at + 2, end):
+                escaped = 0
+        if at[1] == c"/" and end - at > size + 2 and _is_word(at + 2, name):
+            if is_space(at[size + 2]) or at[size + 2] == c">" or at[size + 2] == c"/":
+                if escaped != 2:
+                    return at
+                escaped = 1
+        elif escaped == 1 and end - at > 7 and _is_word(at + 1, b"script"):
+            if is_space(at[7]) or at[7] == c">" or at[7] == c"/":
+                escaped = 2
+        if escaped and _ends_escape(at + 1, end):
+            escaped = 0
+        at += 1
+
+
+cdef bint _ends_escape(const char* at, const char* end) noexcept:
+    """Whether `-->` comes before the next `<`."""
+    cdef const char* next = <const char*> memchr(at, c"<", end - at)
+    if next == NULL:
+        next = end
+    while next - at >= 3:
+        at = <const char*> memchr(at, c"-", next - at)
+        if at == NULL or next - at < 3:
+            return False
+        if at[1] == c"-" and at[2] == c">":
+            return True
+        at += 1
+    return False
+
+
+cdef const char* _raw_name(int tag) noexcept:
+    if tag == TAG_SCRIPT:
+        return b"script"
+    if tag == TAG_STYLE:
+        return b"style"
+    if tag == TAG_TITLE:
+        return b"title"
+    if tag == TAG_TEXTAREA:
+        return b"textarea"
+    if tag == TAG_IFRAME:
+        return b"iframe"
+    if tag == TAG_NOEMBED:
+        return b"noembed"
+    if tag == TAG_NOFRAMES:
+        return b"noframes"
+    return b"xmp"
