@@ -10,6 +10,8 @@ PAGES ?= 2000
 PORT ?= 8000
 JOBS ?= $(shell expr 2 '*' $$(nproc))
 
+COMPILED := $(wildcard src/orbweb/*/*.pyx src/orbweb/*/*.pxd) hatch_build.py
+
 .DEFAULT_GOAL := help
 .PHONY: help dev demo check test crash bench site docs clean
 
@@ -19,11 +21,11 @@ help: ## list the targets
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.package: pyproject.toml | $(BIN)/python
+$(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
 	$(PIP) -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml $(COMPILED) | $(BIN)/python
 	$(PIP) -e '.[dev]'
 	@touch $(VENV)/.package $@
 

@@ -194,7 +194,8 @@ def test_every_module_is_in_the_table_of_the_architecture() -> None:
             name = package if "`" not in package else ""
             rows[name] = rows.get(name, "") + (rest if name else first)
     source = ROOT / "src/orbweb"
-    modules = [path.relative_to(source) for path in source.rglob("*.py") if path.name != "__init__.py"]
+    sources = (path for ending in ("*.py", "*.pyx") for path in source.rglob(ending))
+    modules = [path.relative_to(source) for path in sources if path.name != "__init__.py"]
     told = {path: rows.get(path.parts[0] if len(path.parts) > 1 else "", "") for path in modules}
     assert [str(path) for path, text in told.items() if f"`{path.name}`" not in text] == []
 

@@ -339,10 +339,12 @@ cdef bint _has_head(Tree tree, int table) except -1:
 
 cdef int _take_apart(Tree tree, int table, list rows) except -1:
     cdef int row, cell, part
+    cdef bint plain
     for row in rows:
         cell = _cell_at(tree, tree.first(row))
         while cell != NONE:
-            if tree.tag(cell) == TAG_TH and tree.next_tagged(cell, cell, &_UNPLAIN) == NONE and tree.has_text(cell):
+            plain = tree.next_tagged(cell, cell, &_UNPLAIN) == NONE
+            if plain and tree.tag(cell) == TAG_TH and tree.has_text(cell):
                 tree.wrap_children(cell, TAG_STRONG)
             tree.set_tag(cell, TAG_DIV)
             cell = _cell_at(tree, tree.next(cell))

@@ -34,7 +34,7 @@ cdef TagSet _BLOCKS = tags(
     "html body p div section article header footer nav aside main figure figcaption address blockquote pre hr"
     " h1 h2 h3 h4 h5 h6 ul ol li dl dt dd menu details summary table"
 )
-cdef TagSet _SKIPPED = tags("script style head title")
+cdef TagSet _SKIPPED = tags("script style head title rp template")
 cdef TagSet _PARTS = tags("thead tbody tfoot")
 cdef TagSet _CELLS = tags("td th")
 
@@ -115,10 +115,10 @@ cdef class _Text:
                 self.odd = True
         return 0
 
-    cdef int block(self, int top) except -1:
-        """Write what is in an element, be it a block or a cell."""
+    cdef int block(self, int top, bint cell) except -1:
+        """Write what is in a block or a cell."""
         cdef int node = self.nodes[top].first, tag, around
-        cdef bint fresh = not _CELLS.has[self.nodes[top].tag]
+        cdef bint fresh = not cell
         cdef Node* found
         while node != NONE:
             found = &self.nodes[node]
@@ -158,10 +158,8 @@ cdef class _Text:
                     continue
             while True:
                 around = self.nodes[node].parent
-                if _BLOCKS.has[self.nodes[node].tag] and not _BLOCKS.has[self.nodes[around].tag]:
-                    fresh = False
-                elif _BLOCKS.has[self.nodes[node].tag]:
-                    fresh = True
+                if _BLOCKS.has[self.nodes[node].tag]:
+                    fresh = not cell if around == top else _BLOCKS.has[self.nodes[around].tag]
                 if self.nodes[node].next != NONE:
                     node = self.nodes[node].next
                     break
@@ -200,7 +198,7 @@ cdef class _Text:
         while node != NONE:
             if self.nodes[node].tag == TAG_LI:
                 self.end_line()
-                self.block(node)
+                self.block(node, False)
             elif self.nodes[node].tag == TAG_MENU:
                 self.menu(node)
             node = self.nodes[node].next
@@ -232,7 +230,7 @@ cdef class _Text:
                 self.space = False
                 self.odd = True
                 self.cells += 1
-                self.block(cell)
+                self.block(cell, True)
                 self.cells -= 1
                 self.space = False
             cell = self.nodes[cell].next
@@ -248,7 +246,7 @@ cdef bint _all_blank(const char* at, Py_ssize_t size) noexcept:
 
 
 cdef Py_ssize_t _cleaned(char* line, Py_ssize_t size) noexcept:
-    """Let a line be words with one blank between them, without the signs that stand for markup. Returns its size."""
+    """Let a line be words with one blank between them, without signs that stand for markup. Returns its size."""
     cdef char* at = line
     cdef char* end = line + size
     cdef char* to = line
@@ -329,7 +327,7 @@ cdef str said(Tree tree, int element, bint* escaped):
     cdef str found
     tree.at(element)
     text.tree, text.nodes, text.heap, text.out = tree, tree.nodes, tree.heap, borrowed()
-    text.block(element)
+    text.block(element, False)
     text.end_line()
     if text.out.size:
         text.out.size -= 1

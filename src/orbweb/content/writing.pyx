@@ -1,9 +1,9 @@
 """An element that has its shape is written as Markdown.
 
-Owns how each element is written and what of a text is escaped. Always: what is written reads back, by a CommonMark
-reader with tables, as the same blocks and words: emphasis that its signs cannot mark there is written as HTML; a row
-of a table is one line; time is linear. Never: writes a blank, a line break or a sign of emphasis before it is known
-what follows it.
+Owns how each element is written and what of a text is escaped. Always: what is written reads back, by a
+CommonMark reader with tables, as the same blocks and words: emphasis that its signs cannot mark there is written
+as HTML; a row of a table is one line; time is linear. Never: writes a blank, a line break or a sign of emphasis
+before it is known what follows it.
 """
 
 from libc.stdlib cimport free, realloc
@@ -35,7 +35,8 @@ cdef struct Mark:
     # The element that it stands for.
     const char* opening
     const char* closing
-    bint written
+    bint written, kept
+    # Whether its opening has been written, and whether it is HTML in all blocks after the one where it became so.
     int lined
     # Whether breaks in it are written as HTML; NONE as long as that is not known.
 
@@ -81,7 +82,7 @@ cdef TagSet _FRAMED = tags("blockquote pre hr ul ol menu table h1 h2 h3 h4 h5 h6
 cdef TagSet _LAZY = tags("blockquote table ul ol menu")
 """Blocks that a paragraph right after them would belong to."""
 cdef TagSet _LISTS = tags("ul ol menu")
-cdef TagSet _SKIPPED = tags("script style head title")
+cdef TagSet _SKIPPED = tags("script style head title rp template")
 cdef TagSet _CODE = tags("code kbd samp")
 cdef TagSet _EMPHASIS = tags("strong b em i del s strike")
 cdef TagSet _STRUCK = tags("del s strike")
@@ -190,14 +191,33 @@ cdef class Writer:
     cdef Node* nodes
     cdef const char* heap
     cdef Buffer out, prefix, spare
+    # What is written; what each line begins with; what a code span says.
     cdef Mark* marks
     cdef int mark_count, mark_room
-    cdef bint started, filled, space, at_start, loose_before, attached, tight, in_cell, in_heading, numbered, bare, emptied, broken, after_list, unquoted, hard, alike
+    # The emphasis and the links around, from the outside in.
     cdef const char* at
-    # The visible sign that is about to be written, in the text `here`.
-    cdef int here, followed, owed, breaks, inline_only, levels, top, foreign
-    cdef Py_ssize_t begin, prefix_begin, list_end_prefix
+    cdef int here, top
+    # The visible sign that is about to be written, in the node `here`; all is inside `top`.
+    cdef bint started, filled, numbered, at_start
+    # Whether there is a line; what is on the last: anything, only digits, or nothing that a blank may follow.
+    cdef bint space
+    cdef int owed, breaks
+    # What is owed before the next visible sign: a blank, a line (one of Owed), and line breaks.
+    cdef bint loose_before, tight, attached, bare, emptied, unquoted
+    # Whether the last block wants a blank line behind it; whether none is written at all; whether the next block
+    # goes on with the line, as at the beginning of an item; whether there is but the sign of an item, or lines
+    # that are empty; whether there is but the sign of a quote.
+    cdef bint in_cell, in_heading, after_list, broken, hard, alike
+    # Where this is; whether nothing visible has been written since a list, and a break in an item; whether a blank
+    # was written as a number; whether emphasis ends where the same emphasis inside it does.
+    cdef int inline_only, levels, foreign, followed
+    # How many elements are around in which blocks are words only; how deep lines are indented; whether all
+    # emphasis is HTML, and whether something follows on the line: NONE as long as that is not known.
+    cdef Py_ssize_t begin, prefix_begin
+    # Where the output and the prefix of a cell begin.
+    cdef Py_ssize_t list_end_prefix
     cdef char list_end_sign
+    # The indentation and the sign of the last list.
 
     def __cinit__(self):
         self.prefix, self.spare = Buffer(), Buffer()
@@ -330,7 +350,7 @@ cdef class Writer:
             if marks == NULL:
                 raise MemoryError()
             self.marks, self.mark_room = marks, room
-        self.marks[self.mark_count] = Mark(node, sign, sign, False, NONE)
+        self.marks[self.mark_count] = Mark(node, sign, sign, False, False, NONE)
         self.mark_count += 1
         return 0
 
@@ -341,7 +361,8 @@ cdef class Writer:
             if self.marks[index].written:
                 self.put(self.marks[index].closing)
                 self.marks[index].written = False
-                if self.marks[index].opening[0] != b"<":
+                self.marks[index].kept = self.marks[index].opening[0] == b"<"
+                if not self.marks[index].kept:
                     self.marks[index].opening = self.marks[index].closing = _sign_of(
                         self.nodes[self.marks[index].node].tag
                     )
@@ -355,7 +376,7 @@ cdef class Writer:
         for index in range(first, self.mark_count):
             mark = &self.marks[index]
             if _EMPHASIS.has[self.nodes[mark.node].tag]:
-                if mark.opening[0] != b"<" and self.as_markup(index, first):
+                if not mark.kept and self.as_markup(index, first):
                     _as_html(mark, self.nodes[mark.node].tag)
             elif mark.opening[0] == b"[" and self.out.size > self.begin:
                 if self.out.data[self.out.size - 1] == b"!":
@@ -370,11 +391,11 @@ cdef class Writer:
     cdef bint as_markup(self, int index, int first) except -1:
         """Whether a reader would not take the signs of this emphasis for that."""
         cdef Mark* mark = &self.marks[index]
-        cdef int node = mark.node, before, after = NOTHING
-        cdef int begins = self.beginning(index), ends = self.ending(mark, &after)
+        cdef int node = mark.node, before, after = NOTHING, begins, ends
         cdef bint struck = _STRUCK.has[self.nodes[node].tag]
         if self.plain_only():
             return True
+        begins, ends = self.beginning(index), self.ending(mark, &after)
         if begins == HARD or ends == HARD:
             return True
         before = self.edge_before() if index == first else PUNCTUATION
@@ -438,6 +459,8 @@ cdef class Writer:
             if size == self.begin or self.out.data[size - 1] != sign[0]:
                 return False
             return size == self.begin + 1 or self.out.data[size - 2] != b"\\"
+        if self.marks[index - 1].kept:
+            return False
         other = self.marks[index - 1].opening
         if other[0] == b"<":
             other = _sign_of(self.nodes[self.marks[index - 1].node].tag)
@@ -502,7 +525,7 @@ cdef class Writer:
                 return True
 
     cdef bint has_foreign(self, int top, bint inner) except -1:
-        """Whether emphasis says something that is not ASCII; if it is inside other, also some signs, and anywhere."""
+        """Whether emphasis says something that is not ASCII; if it is inside other, also some signs, anywhere."""
         cdef int node = self.nodes[top].first
         while node != NONE:
             if self.nodes[node].kind == TEXT:
@@ -553,6 +576,7 @@ cdef class Writer:
 
     cdef int beginning(self, int index) except -1:
         """What the sign of a mark that is about to be written stands before."""
+        cdef const char* end
         cdef int tag
         while index + 1 < self.mark_count:
             tag = self.nodes[self.marks[index].node].tag
@@ -566,15 +590,17 @@ cdef class Writer:
             return PUNCTUATION
         if <unsigned char> self.at[0] < 0x80:
             return _edges[<unsigned char> self.at[0]]
-        return HARD if blank_at(self.at, self.heap + self.nodes[self.here].at + self.nodes[self.here].size) else FOREIGN
+        end = self.heap + self.nodes[self.here].at + self.nodes[self.here].size
+        return HARD if _hard_at(self.at, end) else FOREIGN
 
     cdef int ending(self, Mark* mark, int* after) except -1:
         """What the last sign of emphasis in this block will stand behind, and what will follow it."""
-        cdef int element = mark.node, top = self.here, node = self.here, last = self.here, edge = PUNCTUATION, tag
-        cdef int line_break = NONE
+        cdef int element = mark.node, top = self.here, node = self.here, last = self.here
+        cdef int edge = PUNCTUATION, line_break = NONE, tag
         cdef bint bounded, blank = False
         cdef const char* start
         cdef const char* end
+        self.alike = False
         if not self.tree.is_inside(top, element):
             return PUNCTUATION
         while top != element and not (_BLOCKS.has[self.nodes[top].tag] and not self.inline_only):
@@ -612,7 +638,6 @@ cdef class Writer:
             if not blank:
                 last, edge = line_break, PUNCTUATION
         after[0] = SPACE if blank else NOTHING if bounded else self.next_edge(element)
-        self.alike = False
         while last != element:
             last = self.nodes[last].parent
             if last != element and self.ends_with_sign(element, last):
@@ -620,8 +645,8 @@ cdef class Writer:
         return edge
 
     cdef bint ends_with_sign(self, int element, int inner) except -1:
-        """Whether something inside emphasis ends with a sign that is not read together with that of it. If it is the
-        same sign, so that it would be, this is noted."""
+        """Whether something inside emphasis ends with a sign that is not read together with that of it. If it is
+        the same sign, so that it would be, this is noted."""
         cdef int tag = self.nodes[inner].tag
         cdef const char* sign
         if tag == TAG_Q:
@@ -736,6 +761,10 @@ cdef class Writer:
                 if at != start:
                     continue
             if self.numbered:
+                if b"0" <= at[0] <= b"9":
+                    self.out.sign(at[0])
+                    at += 1
+                    continue
                 self.numbered = False
                 if at[0] == b"." or at[0] == b")":
                     self.out.sign(b"\\")
@@ -793,7 +822,7 @@ cdef class Writer:
 
     cdef bint ends_line(self, int node) except -1:
         """Whether nothing follows on a line but the signs of emphasis."""
-        cdef int depth = 0
+        cdef int depth = 0, tag
         while True:
             while self.nodes[node].next == NONE:
                 node = self.nodes[node].parent
@@ -802,9 +831,10 @@ cdef class Writer:
                     continue
                 if node == NONE or node == self.top:
                     return True
-                if _BLOCKS.has[self.nodes[node].tag] and (not self.inline_only or self.nodes[node].tag == TAG_TABLE):
+                tag = self.nodes[node].tag
+                if tag == TAG_TABLE or (_BLOCKS.has[tag] and not self.inline_only):
                     return True
-                if self.nodes[node].tag == TAG_A and self.tree.attr(node, ATTR_HREF).start != NULL:
+                if tag == TAG_A and self.tree.attr(node, ATTR_HREF).start != NULL:
                     return False
             node = self.nodes[node].next
             while True:
@@ -915,6 +945,8 @@ cdef class Writer:
                 self.owed = NEXT_LINE
                 self.followed = NONE
         else:
+            if _SCAFFOLD.has[tag]:
+                self.space = True
             self.inline_children(node)
         return 0
 
@@ -1070,11 +1102,13 @@ cdef class Writer:
                 start = at
                 if at[0] == b"\n" or at[0] == b"\t" or at[0] == b"\r":
                     start += 1
-                elif (
-                    at[0] == b"\\"
-                    or (at[0] == b"&" and _is_reference(at, end))
-                    or ((at[0] == b"<" or at[0] == b">") if angled else unbalanced and (at[0] == b"(" or at[0] == b")"))
-                ):
+                elif at[0] == b"&":
+                    if _is_reference(at, end):
+                        self.out.sign(b"\\")
+                elif at[0] == b"<" or at[0] == b">":
+                    if angled:
+                        self.out.sign(b"\\")
+                elif at[0] == b"\\" or (unbalanced and not angled and at[0] != b" "):
                     self.out.sign(b"\\")
             at += 1
         self.literal(start, at - start)
@@ -1523,8 +1557,8 @@ cdef class Writer:
         return False
 
     cdef int paragraphs(self, int top) except -1:
-        """The paragraphs of an item, counted to two. What a paragraph after it would belong to counts as one before
-        it."""
+        """The paragraphs of an item, counted to two. A block that a paragraph after it would belong to is as one
+        before it."""
         cdef int node = self.nodes[top].first, tag, found = 0
         cdef bint in_run = False, shown
         while node != NONE:
@@ -1764,8 +1798,8 @@ cdef Span _language(Span classes) noexcept:
 
 
 cdef bint _close_gaps(Buffer out) except -1:
-    """Without the gaps: each is a paragraph, of which its line and the blank line before it go. Returns whether there
-    are other signs."""
+    """Without the gaps: each is a paragraph, of which its line and the blank line before it go. Returns whether
+    there are other signs."""
     cdef char* at = out.data
     cdef char* end = at + out.size
     cdef char* to = at
