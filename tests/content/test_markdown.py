@@ -50,6 +50,19 @@ def test_a_reference_that_is_no_url_stays_and_spoils_no_other(bad: str) -> None:
     assert "[4](https://docs.example/guide/b)" in written
 
 
+@pytest.mark.parametrize(
+    ("markup", "written"),
+    [
+        ("Das ist <b>sch\xf6n</b> und <i>gr\xf6\xdfer</i>.", "Das ist **sch\xf6n** und *gr\xf6\xdfer*."),
+        ("\u8fd9\u662f<b>\u91cd\u8981</b>\u7684\u3002", "\u8fd9\u662f**\u91cd\u8981**\u7684\u3002"),
+        ("a<b>\xf6!</b>b", "a<strong>\xf6!</strong>b"),
+        ("\u201e<b>Ja\u201c</b>x <b>y</b>", "\u201e<strong>Ja\u201c</strong>x **y**"),
+    ],
+)
+def test_emphasis_in_any_language_is_that_of_markdown_where_it_can_be(markup: str, written: str) -> None:
+    assert markdown_of(f"<p>{markup}</p>") == written
+
+
 def test_headings_are_listed_with_their_level_and_without_signs() -> None:
     page = "<h1>A <code>b</code><a class='headerlink' href='#a'>¶</a></h1><h3>C</h3><h2> </h2>"
     assert rendered(page_of(page)).headings == (Heading(1, "A b"), Heading(3, "C"))

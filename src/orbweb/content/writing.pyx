@@ -6,6 +6,9 @@ as HTML; a row of a table is one line; time is linear. Never: writes a blank, a 
 before it is known what follows it.
 """
 
+from unicodedata import category
+
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdlib cimport free, realloc
 from libc.stdint cimport uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memmove, strcmp, strlen
@@ -24,7 +27,7 @@ cdef enum Sign:
 
 cdef enum Edge:
     # What stands beside the sign of emphasis.
-    NOTHING, SPACE, PUNCTUATION, WORD, FOREIGN, HARD
+    NOTHING, SPACE, PUNCTUATION, WORD, HARD
 
 cdef enum Owed:
     # A line that is begun with the next visible sign: of a paragraph, or after a block that stood in one.
@@ -95,14 +98,32 @@ cdef inline bint _is_blank(char sign) noexcept:
     return _signs[<unsigned char> sign] == BLANK
 
 
-cdef int _last_edge(const char* start, const char* end) noexcept:
+cdef int _last_edge(const char* start, const char* end) except -1:
     """What a text ends with."""
     cdef const char* at = end - 1
     if <unsigned char> at[0] < 0x80:
         return _edges[<unsigned char> at[0]]
     while at > start and (<unsigned char> at[0] & 0xC0) == 0x80:
         at -= 1
-    return HARD if _hard_at(at, end) else FOREIGN
+    return _edge_at(at, end)
+
+
+cdef int _edge_at(const char* at, const char* end) except -1:
+    """What a character that is not of ASCII is beside a sign of emphasis."""
+    cdef str sign
+    if _hard_at(at, end):
+        return HARD
+    sign = _first_sign(at, end)
+    if sign.isalnum():
+        return WORD
+    return PUNCTUATION if category(sign)[0] in "PS" else WORD
+
+
+cdef str _first_sign(const char* at, const char* end):
+    cdef const char* stop = at + 1
+    while stop < end and (<unsigned char> stop[0] & 0xC0) == 0x80:
+        stop += 1
+    return PyUnicode_DecodeUTF8(at, stop - at, "surrogatepass")
 
 
 cdef int _hard_at(const char* at, const char* end) noexcept:
@@ -210,7 +231,7 @@ cdef class Writer:
     cdef bint in_cell, in_heading, after_list, broken, hard, alike
     # Where this is; whether nothing visible has been written since a list, and a break in an item; whether a blank
     # was written as a number; whether emphasis ends where the same emphasis inside it does.
-    cdef int inline_only, levels, foreign, followed
+    cdef int inline_only, levels, followed
     # How many elements are around in which blocks are words only; how deep lines are indented; whether all
     # emphasis is HTML, and whether something follows on the line: NONE as long as that is not known.
     cdef Py_ssize_t begin, prefix_begin
@@ -221,7 +242,7 @@ cdef class Writer:
 
     def __cinit__(self):
         self.prefix, self.spare = Buffer(), Buffer()
-        self.foreign = self.followed = NONE
+        self.followed = NONE
 
     def __dealloc__(self):
         free(self.marks)
@@ -393,8 +414,6 @@ cdef class Writer:
         cdef Mark* mark = &self.marks[index]
         cdef int node = mark.node, before, after = NOTHING, begins, ends
         cdef bint struck = _STRUCK.has[self.nodes[node].tag]
-        if self.plain_only():
-            return True
         begins, ends = self.beginning(index), self.ending(mark, &after)
         if begins == HARD or ends == HARD:
             return True
@@ -419,7 +438,7 @@ cdef class Writer:
                 return True
             if index == first and not struck and self.is_emphasised(index, False):
                 return True
-        return ends == PUNCTUATION and (after == WORD or after == FOREIGN)
+        return ends == PUNCTUATION and after == WORD
 
     cdef bint follows_signs(self) except -1:
         """Whether stars or underscores stand before this, and punctuation before them."""
@@ -483,6 +502,7 @@ cdef class Writer:
     cdef int edge_before(self) except -1:
         """What the sign of emphasis would stand behind."""
         cdef Py_ssize_t size = self.out.size
+        cdef int edge
         cdef const char* at
         if size == self.begin:
             return SPACE
@@ -491,53 +511,8 @@ cdef class Writer:
             return _edges[<unsigned char> at[0]]
         while at > self.out.data and (<unsigned char> at[0] & 0xC0) == 0x80:
             at -= 1
-        return SPACE if _hard_at(at, self.out.data + size) else WORD
-
-    cdef bint plain_only(self) except -1:
-        """Whether emphasis anywhere says something that is not ASCII beside other words: whether its signs are
-        read as such is then not looked into, and all is written as HTML."""
-        if self.foreign < 0:
-            self.foreign = self.is_foreign()
-        return self.foreign
-
-    cdef bint is_foreign(self) except -1:
-        cdef int node = self.top, outer = NONE, beyond_outer = NONE, seen = NONE, first, last
-        while True:
-            node = following(self.nodes, node, self.top)
-            if node == NONE:
-                return False
-            if node == beyond_outer:
-                outer = NONE
-            if node == seen:
-                seen = NONE
-            if not _EMPHASIS.has[self.nodes[node].tag]:
-                continue
-            first, last = self.nodes[node].first, self.nodes[node].last
-            if outer == NONE:
-                if self.beside_text(node) and self.has_foreign(node, False):
-                    return True
-                outer, beyond_outer = node, beyond(self.nodes, node, self.top)
-            elif seen == NONE:
-                if self.has_foreign(node, True):
-                    return True
-                seen = beyond(self.nodes, node, self.top)
-            if first != last and self.nodes[first].tag == TAG_BR and self.nodes[last].tag == TAG_BR:
-                return True
-
-    cdef bint has_foreign(self, int top, bint inner) except -1:
-        """Whether emphasis says something that is not ASCII; if it is inside other, also some signs, anywhere."""
-        cdef int node = self.nodes[top].first
-        while node != NONE:
-            if self.nodes[node].kind == TEXT:
-                if not _is_simple(self.heap + self.nodes[node].at, self.nodes[node].size, inner):
-                    return True
-            if not inner:
-                node = self.nodes[node].next
-            elif self.nodes[node].tag == TAG_PRE:
-                node = beyond(self.nodes, node, top)
-            else:
-                node = following(self.nodes, node, top)
-        return False
+        edge = _edge_at(at, self.out.data + size)
+        return SPACE if edge == HARD else edge
 
     cdef bint is_html_break(self, int node) except -1:
         cdef Mark* mark
@@ -555,15 +530,8 @@ cdef class Writer:
             while node != NONE and found < 2:
                 found += self.nodes[node].tag == TAG_BR
                 node = self.nodes[node].next
-            mark.lined = found > 1 or self.plain_only()
+            mark.lined = found > 1
         return mark.lined
-
-    cdef bint beside_text(self, int node) except -1:
-        cdef int other = self.nodes[node].prev
-        if other != NONE and self.nodes[other].kind == TEXT:
-            return True
-        other = self.nodes[node].next
-        return other != NONE and self.nodes[other].kind == TEXT
 
     cdef int edge_of(self, int node) except -1:
         """What an inline element that is no emphasis begins or ends with; NOTHING if it has to be looked into."""
@@ -591,7 +559,7 @@ cdef class Writer:
         if <unsigned char> self.at[0] < 0x80:
             return _edges[<unsigned char> self.at[0]]
         end = self.heap + self.nodes[self.here].at + self.nodes[self.here].size
-        return HARD if _hard_at(self.at, end) else FOREIGN
+        return _edge_at(self.at, end)
 
     cdef int ending(self, Mark* mark, int* after) except -1:
         """What the last sign of emphasis in this block will stand behind, and what will follow it."""
@@ -694,7 +662,8 @@ cdef class Writer:
                         at = self.heap + self.nodes[node].at
                         if <unsigned char> at[0] < 0x80:
                             return _edges[<unsigned char> at[0]]
-                        return SPACE if _hard_at(at, at + self.nodes[node].size) else FOREIGN
+                        edge = _edge_at(at, at + self.nodes[node].size)
+                        return SPACE if edge == HARD else edge
                     break
                 if _SKIPPED.has[self.nodes[node].tag]:
                     break
@@ -1711,17 +1680,6 @@ cdef Py_ssize_t _one_line(char* data, Py_ssize_t begin, Py_ssize_t end) noexcept
             data[size] = data[place]
             size += 1
     return size
-
-
-cdef bint _is_simple(const char* at, Py_ssize_t size, bint inner) noexcept:
-    """Whether a text is of ASCII and, if it is emphasis inside other, has none of some signs."""
-    cdef Py_ssize_t place
-    for place in range(size):
-        if <unsigned char> at[place] >= 0x80:
-            return False
-        if inner and (at[place] == b"&" or at[place] == b"|" or at[place] == b"\\"):
-            return False
-    return True
 
 
 cdef bint _all_blank(const char* at, Py_ssize_t size) noexcept:
