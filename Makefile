@@ -43,6 +43,7 @@ demo: $(VENV)/.package ## crawl the bundled site, served on loopback
 check: $(VENV)/.dev ## format, lint, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	PATH=$(CURDIR)/$(BIN):$$PATH cython-lint src
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 

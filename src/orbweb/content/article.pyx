@@ -88,9 +88,9 @@ cdef int column(Tree tree, Lengths lengths) except -2:
 
 cdef int _widened(Tree tree, Lengths lengths, int column, Py_ssize_t size) except -2:
     """The widest element around a column that holds little else; NONE where a name says that it is no text."""
-    cdef int widest = column, around = column, count
+    cdef int widest = column, around = column, _count
     cdef bint is_wider = True
-    for count in range(<int> MAX_AROUND + 1):
+    for _count in range(<int> MAX_AROUND + 1):
         if around == NONE or around == ROOT or tree.tag(around) == TAG_HTML:
             break
         if is_named(tree, around):

@@ -36,17 +36,17 @@ cdef frozenset NUMBERS_CLASSES = frozenset(
         ),
     )
 )
+# Classes that mean line numbers or buttons inside a listing only.
 cdef frozenset INSIDE_CLASSES = frozenset(
     (
         *("ln", "gutter", "line-numbers", "copy", "copy-btn", "copy-button", "toolbar", "code-header"),
         *("code-lang", "code-block-header", "lang-label"),
     )
 )
-"""Classes that mean line numbers or buttons inside a listing only."""
+# Listings that are no preformatted text, so that they write a blank as one that does not break.
 cdef frozenset SPACED_CLASSES = frozenset(("RktBlk", "ltx_lstlisting"))
-"""Listings that are no preformatted text, so that they write a blank as one that does not break."""
+# A listing as a table, with the code in one cell and the numbers of the lines in another.
 cdef str TABULAR_CLASS = "syntaxhighlighter"
-"""A listing as a table, with the code in one cell and the numbers of the lines in another."""
 cdef frozenset LISTING_CLASSES = SPACED_CLASSES | {
     *("CodeMirror-code", "cm-content", "view-lines", "ace_text-layer"),
     *("fragment", "js-file-line-container"),

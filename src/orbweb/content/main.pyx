@@ -35,9 +35,9 @@ cdef TagSet _HOLDERS = tags("body div main article section td")
 cdef class Main:
     """The element that holds the content, cleaned of what is not content. `classes`: all that the page uses."""
 
-    def __cinit__(self, int element, double confidence, str generator, int hidden, frozenset classes):
+    def __cinit__(self, int element, double confidence, str generator, int unseen, frozenset classes):
         self.element, self.confidence, self.generator = element, confidence, generator
-        self.hidden, self.classes = hidden, classes
+        self.hidden, self.classes = unseen, classes
 
 
 cpdef Main choose(Tree tree):

@@ -50,10 +50,10 @@ cdef inline bint _is_said(Span value) noexcept:
 
 cdef bint _has_address(Tree tree, int heading) except -1:
     """Whether a section can be linked to: by its heading, or by the element that the heading begins."""
-    cdef int link = heading, around, count
+    cdef int link = heading, around, _count
     if _is_said(tree.attr(heading, ATTR_ID)):
         return True
-    for count in range(<int> MAX_LINKS):
+    for _count in range(<int> MAX_LINKS):
         link = next_tagged(tree.nodes, link, heading, &_LINK)
         if link == NONE:
             break

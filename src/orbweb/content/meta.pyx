@@ -21,7 +21,7 @@ from orbweb.content.titles cimport letters
 from orbweb.dom.facts cimport is_foreign, next_of
 from orbweb.dom.tree cimport (
     ATTR_CLASS, ATTR_CONTENT, ATTR_DATETIME, ATTR_HTTP_EQUIV, ATTR_ITEMPROP, ATTR_LANG, ATTR_NAME, ATTR_PROPERTY,
-    ATTR_PUBDATE, ATTR_REL, ATTR_TYPE, ELEMENT, NONE, ROOT, TAG_A, TAG_BODY, TAG_H1, TAG_HTML, TAG_MAIN, TAG_META,
+    ATTR_PUBDATE, ATTR_REL, ATTR_TYPE, ELEMENT, NONE, ROOT, TAG_A, TAG_BODY, TAG_H1, TAG_HTML, TAG_META,
     TAG_SCRIPT, TAG_TIME, TAG_TITLE, Span, TagSet, Tree, as_str, contains, contains_in_any_case, has_word, is_text,
     tags,
 )

@@ -202,8 +202,8 @@ cdef struct Entry:
     int word
 
 cdef Entry _entries[ENTRIES]
+# The sizes of the words that begin with a letter, one bit each.
 cdef uint32_t _sizes[26]
-"""The sizes of the words that begin with a letter, one bit each."""
 cdef list _words = []
 
 

@@ -6,7 +6,8 @@ selector is tried only on a page that uses all of its names. Never: looks at tex
 
 import re
 
-from orbweb.content.names cimport Used, used
+from orbweb.content cimport names
+from orbweb.content.names cimport Used
 from orbweb.dom.select cimport Selector, all_matching, compiled, first_matching, matches
 from orbweb.dom.tree cimport (
     ATTR_CONTENT, ATTR_NAME, NONE, ROOT, TAG_DIV, TAG_H1, TAG_HEAD, Span, TagSet, Tree,
@@ -30,12 +31,12 @@ _MARK = re.compile(r"([a-z]+\d?)?([.#])([\w-]+)")
 
 cdef TagSet _META = tags("meta")
 cdef TagSet _HEADINGS = tags("h1 h2 h3 h4 h5 h6")
+# The places in the table of each class that is a mark, and the selector of the elements on which it is one.
 cdef dict _by_class = {}
-"""The places in the table of each class that is a mark, and the selector of the elements on which it is one."""
 cdef dict _by_id = {}
 cdef dict _by_meta = {}
+# Of the selectors of a generator: each with the names without which it matches nothing.
 cdef dict _needed = {}
-"""Of the selectors of a generator: each with the names without which it matches nothing."""
 
 
 def _index():
@@ -58,7 +59,7 @@ cdef frozenset _ids = frozenset(_by_id)
 
 def found(Tree tree):
     """The names of the generators of a page, for callers in Python."""
-    return [generator.name for generator in find(tree, used(tree, ROOT))]
+    return [generator.name for generator in find(tree, names.used(tree, ROOT))]
 
 
 cdef list find(Tree tree, Used used):

@@ -21,11 +21,9 @@ from orbweb.content.survey cimport (
 from orbweb.content.titles cimport HEADINGS
 from orbweb.content.walk cimport following
 from orbweb.dom.tree cimport (
-    TAG_PRE,
-    ATTR_HREF, ATTR_ID, ATTR_ROLE, ATTR_STYLE, ATTR_TITLE, NONE, ROOT, TAG_A, TAG_BASE, TAG_BODY, TAG_BR,
-    TAG_CODE, TAG_DIV, TAG_DL, TAG_HEAD, TAG_HR, TAG_HTML, TAG_IMG, TAG_LABEL, TAG_OL, TAG_SPAN, TAG_SUB,
-    TAG_SUMMARY, TAG_SUP, TAG_TABLE, TEXT, Span, TagSet, Tree, as_str, begins, contains, is_blank, is_text,
-    tags,
+    ATTR_HREF, ATTR_ID, ATTR_ROLE, ATTR_STYLE, ATTR_TITLE, NONE, ROOT, Span, TAG_A, TAG_BASE, TAG_BODY, TAG_BR,
+    TAG_CODE, TAG_DIV, TAG_DL, TAG_HEAD, TAG_HR, TAG_HTML, TAG_IMG, TAG_LABEL, TAG_OL, TAG_PRE, TAG_SPAN, TAG_SUB,
+    TAG_SUMMARY, TAG_SUP, TAG_TABLE, TEXT, TagSet, Tree, as_str, begins, contains, is_blank, is_text, tags,
 )
 
 MAX_RESOLVED = 32_000_000

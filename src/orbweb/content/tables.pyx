@@ -58,13 +58,13 @@ cdef struct Seen:
 
 
 cdef int shape(Tree tree, int root, bint grids) except -1:
-    cdef int table, part, nesting
+    cdef int table, part, _nesting
     cdef list waiting, inner
     if grids:
         for grid in [found for found in tree.all_tagged(root, &_DIVS) if _is_grid(tree, found)]:
             _of_grid(tree, grid)
     waiting = outermost(tree, root, &_TABLES)
-    for nesting in range(MAX_NESTING):
+    for _nesting in range(MAX_NESTING):
         if not waiting:
             return 0
         inner = []

@@ -1,4 +1,7 @@
-from orbweb.dom.tree cimport Tree
+from orbweb.dom.tree cimport TagSet, Tree
+
+cdef TagSet BLOCKS, SKIPPED
+# Elements that begin a line, and those of which nothing is written.
 
 cpdef str plain(Tree tree, int element)
 # The text of an element that Markdown was written from.

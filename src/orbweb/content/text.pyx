@@ -30,11 +30,11 @@ cdef int _prepare() except -1:
 
 _prepare()
 
-cdef TagSet _BLOCKS = tags(
+cdef TagSet BLOCKS = tags(
     "html body p div section article header footer nav aside main figure figcaption address blockquote pre hr"
     " h1 h2 h3 h4 h5 h6 ul ol li dl dt dd menu details summary table"
 )
-cdef TagSet _SKIPPED = tags("script style head title rp template")
+cdef TagSet SKIPPED = tags("script style head title rp template")
 cdef TagSet _PARTS = tags("thead tbody tfoot")
 cdef TagSet _CELLS = tags("td th")
 
@@ -129,7 +129,7 @@ cdef class _Text:
                     fresh = False
                 if not fresh:
                     self.say(node)
-            elif _SKIPPED.has[tag]:
+            elif SKIPPED.has[tag]:
                 pass
             elif tag == TAG_PRE:
                 self.code(node)
@@ -140,7 +140,7 @@ cdef class _Text:
             elif tag == TAG_MENU:
                 self.menu(node)
                 fresh = True
-            elif _BLOCKS.has[tag]:
+            elif BLOCKS.has[tag]:
                 if tag == TAG_BLOCKQUOTE and self.started:
                     self.end_line()
                 fresh = True
@@ -158,8 +158,8 @@ cdef class _Text:
                     continue
             while True:
                 around = self.nodes[node].parent
-                if _BLOCKS.has[self.nodes[node].tag]:
-                    fresh = not cell if around == top else _BLOCKS.has[self.nodes[around].tag]
+                if BLOCKS.has[self.nodes[node].tag]:
+                    fresh = not cell if around == top else BLOCKS.has[self.nodes[around].tag]
                 if self.nodes[node].next != NONE:
                     node = self.nodes[node].next
                     break

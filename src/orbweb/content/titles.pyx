@@ -113,8 +113,8 @@ cdef bint _leads_away(Tree tree, int heading) except -1:
 
 cdef bint _is_chrome(Tree tree, int heading) except -1:
     """Whether a heading stands in what its tag or its names call chrome. A `<header>` may be that of the text."""
-    cdef int around = heading, count
-    for count in range(MAX_DEPTH):
+    cdef int around = heading, _count
+    for _count in range(MAX_DEPTH):
         around = tree.parent(around)
         if around == NONE:
             break
@@ -136,12 +136,12 @@ cdef Py_ssize_t _said(str heading, list parts) except -1:
 
 cdef int put(Tree tree, list headings, int element) except -1:
     """Let an element begin with the likeliest heading, unless one of them is in there, or it is in a heading."""
-    cdef int heading, around, count
+    cdef int heading, around, _count
     if not headings:
         return 0
     for heading in headings:
         around = heading
-        for count in range(MAX_DEPTH):
+        for _count in range(MAX_DEPTH):
             around = tree.parent(around)
             if around == element:
                 return 0

@@ -14,6 +14,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memmove, strcmp, strlen
 
 from orbweb.content.buffer cimport Buffer, borrowed, give_back
+from orbweb.content.text cimport BLOCKS, SKIPPED
 from orbweb.content.walk cimport beyond, following
 from orbweb.dom.tree cimport *
 
@@ -50,8 +51,8 @@ cdef struct List:
 
 cdef unsigned char _signs[256]
 cdef unsigned char _edges[256]
+# What may have to be escaped in a URL.
 cdef bint _specials[256]
-"""What may have to be escaped in a URL."""
 
 
 cdef int _prepare() except -1:
@@ -75,17 +76,12 @@ cdef int _prepare() except -1:
 
 _prepare()
 
-cdef TagSet _BLOCKS = tags(
-    "html body p div section article header footer nav aside main figure figcaption address blockquote pre hr"
-    " h1 h2 h3 h4 h5 h6 ul ol li dl dt dd menu details summary table"
-)
 cdef TagSet _HEADINGS = tags("h1 h2 h3 h4 h5 h6")
+# Blocks that are more than paragraphs one after the other.
 cdef TagSet _FRAMED = tags("blockquote pre hr ul ol menu table h1 h2 h3 h4 h5 h6")
-"""Blocks that are more than paragraphs one after the other."""
+# Blocks that a paragraph right after them would belong to.
 cdef TagSet _LAZY = tags("blockquote table ul ol menu")
-"""Blocks that a paragraph right after them would belong to."""
 cdef TagSet _LISTS = tags("ul ol menu")
-cdef TagSet _SKIPPED = tags("script style head title rp template")
 cdef TagSet _CODE = tags("code kbd samp")
 cdef TagSet _EMPHASIS = tags("strong b em i del s strike")
 cdef TagSet _STRUCK = tags("del s strike")
@@ -493,7 +489,7 @@ cdef class Writer:
         if after == NONE:
             if nested and _EMPHASIS.has[self.nodes[around].tag]:
                 return True
-            return _BLOCKS.has[self.nodes[around].tag] and edge == NOTHING and not self.in_cell
+            return BLOCKS.has[self.nodes[around].tag] and edge == NOTHING and not self.in_cell
         if self.nodes[after].kind != TEXT or not self.nodes[after].size:
             return False
         edge = _edges[<unsigned char> self.heap[self.nodes[after].at]]
@@ -571,7 +567,7 @@ cdef class Writer:
         self.alike = False
         if not self.tree.is_inside(top, element):
             return PUNCTUATION
-        while top != element and not (_BLOCKS.has[self.nodes[top].tag] and not self.inline_only):
+        while top != element and not (BLOCKS.has[self.nodes[top].tag] and not self.inline_only):
             top = self.nodes[top].parent
         bounded = top != element
         while node != NONE:
@@ -585,10 +581,10 @@ cdef class Writer:
                 if end > start:
                     blank = end < start + self.nodes[node].size
                     last, edge, line_break = node, _last_edge(start, end), NONE
-            elif _SKIPPED.has[tag]:
+            elif SKIPPED.has[tag]:
                 node = beyond(self.nodes, node, top)
                 continue
-            elif _BLOCKS.has[tag] and not self.inline_only:
+            elif BLOCKS.has[tag] and not self.inline_only:
                 bounded = True
                 break
             elif tag == TAG_BR:
@@ -647,7 +643,7 @@ cdef class Writer:
         while True:
             while self.nodes[node].next == NONE:
                 node = self.nodes[node].parent
-                if node == NONE or node == self.top or _BLOCKS.has[self.nodes[node].tag]:
+                if node == NONE or node == self.top or BLOCKS.has[self.nodes[node].tag]:
                     return NOTHING
                 if _CELLS.has[self.nodes[node].tag]:
                     return NOTHING
@@ -665,13 +661,13 @@ cdef class Writer:
                         edge = _edge_at(at, at + self.nodes[node].size)
                         return SPACE if edge == HARD else edge
                     break
-                if _SKIPPED.has[self.nodes[node].tag]:
+                if SKIPPED.has[self.nodes[node].tag]:
                     break
                 if self.nodes[node].tag == TAG_BR:
                     return SPACE
                 if self.nodes[node].tag == TAG_IMG or self.nodes[node].tag == TAG_Q:
                     return WORD
-                if _BLOCKS.has[self.nodes[node].tag]:
+                if BLOCKS.has[self.nodes[node].tag]:
                     return NOTHING
                 if _EMPHASIS.has[self.nodes[node].tag] and self.begins_visibly(node):
                     return PUNCTUATION
@@ -801,7 +797,7 @@ cdef class Writer:
                 if node == NONE or node == self.top:
                     return True
                 tag = self.nodes[node].tag
-                if tag == TAG_TABLE or (_BLOCKS.has[tag] and not self.inline_only):
+                if tag == TAG_TABLE or (BLOCKS.has[tag] and not self.inline_only):
                     return True
                 if tag == TAG_A and self.tree.attr(node, ATTR_HREF).start != NULL:
                     return False
@@ -811,11 +807,11 @@ cdef class Writer:
                     if not _all_blank(self.heap + self.nodes[node].at, self.nodes[node].size):
                         return False
                     break
-                if _BLOCKS.has[self.nodes[node].tag] and not self.inline_only:
+                if BLOCKS.has[self.nodes[node].tag] and not self.inline_only:
                     return True
                 if self.shows_itself(node):
                     return False
-                if _SKIPPED.has[self.nodes[node].tag] or self.nodes[node].first == NONE:
+                if SKIPPED.has[self.nodes[node].tag] or self.nodes[node].first == NONE:
                     break
                 node = self.nodes[node].first
                 depth += 1
@@ -844,7 +840,7 @@ cdef class Writer:
                     blanks or not _all_blank(self.heap + self.nodes[node].at, self.nodes[node].size)
                 ):
                     return True
-            elif _SKIPPED.has[self.nodes[node].tag]:
+            elif SKIPPED.has[self.nodes[node].tag]:
                 node = beyond(self.nodes, node, top)
                 continue
             elif self.nodes[node].tag == TAG_IMG or self.nodes[node].tag == TAG_Q:
@@ -904,9 +900,9 @@ cdef class Writer:
                 self.breaks = 0
             self.write_breaks()
             self.out.sign(b'"')
-        elif _SKIPPED.has[tag] or tag == TAG_WBR:
+        elif SKIPPED.has[tag] or tag == TAG_WBR:
             return 0
-        elif _BLOCKS.has[tag]:
+        elif BLOCKS.has[tag]:
             if self.inline_only:
                 self.flat_block(node)
             else:
@@ -1122,7 +1118,7 @@ cdef class Writer:
                 said.sign(parting)
                 parted = False
             else:
-                parted = parted or _BLOCKS.has[self.nodes[node].tag]
+                parted = parted or BLOCKS.has[self.nodes[node].tag]
                 if self.nodes[node].first != NONE:
                     node = self.nodes[node].first
                     continue
@@ -1130,7 +1126,7 @@ cdef class Writer:
                 node = self.nodes[node].parent
                 if node == top:
                     return 0
-                parted = parted or _BLOCKS.has[self.nodes[node].tag]
+                parted = parted or BLOCKS.has[self.nodes[node].tag]
             node = self.nodes[node].next
         return 0
 
@@ -1229,9 +1225,9 @@ cdef class Writer:
                 self.open_run()
                 in_run[0] = True
             return self.say(child)
-        if _SKIPPED.has[found.tag]:
+        if SKIPPED.has[found.tag]:
             return 0
-        if _BLOCKS.has[found.tag]:
+        if BLOCKS.has[found.tag]:
             in_run[0] = False
             return self.block(child)
         if not in_run[0]:
@@ -1256,8 +1252,8 @@ cdef class Writer:
                     return True
             elif _FRAMED.has[tag]:
                 return False
-            elif tag == TAG_P or tag == TAG_DIV or _SKIPPED.has[tag]:
-                if not _SKIPPED.has[tag] and self.fills(node):
+            elif tag == TAG_P or tag == TAG_DIV or SKIPPED.has[tag]:
+                if not SKIPPED.has[tag] and self.fills(node):
                     return False
                 node = beyond(self.nodes, node, top)
                 continue
@@ -1492,12 +1488,12 @@ cdef class Writer:
             if self.nodes[node].kind == TEXT:
                 if not _all_blank(self.heap + self.nodes[node].at, self.nodes[node].size):
                     return True
-            elif _SKIPPED.has[tag]:
+            elif SKIPPED.has[tag]:
                 node = beyond(self.nodes, node, top)
                 continue
             elif _FRAMED.has[tag]:
                 return _HEADINGS.has[tag]
-            elif not _BLOCKS.has[tag]:
+            elif not BLOCKS.has[tag]:
                 if self.shows_itself(node):
                     return True
             node = following(self.nodes, node, top)
@@ -1536,14 +1532,14 @@ cdef class Writer:
                 if not in_run and not _all_blank(self.heap + self.nodes[node].at, self.nodes[node].size):
                     in_run = True
                     found += 1
-            elif _BLOCKS.has[tag]:
+            elif BLOCKS.has[tag]:
                 in_run = False
                 if _LAZY.has[tag] and not found:
                     found = 1
                 if not _FRAMED.has[tag] and self.nodes[node].first != NONE:
                     node = self.nodes[node].first
                     continue
-            elif not _SKIPPED.has[tag]:
+            elif not SKIPPED.has[tag]:
                 shown = self.shows_itself(node)
                 if shown and not in_run:
                     in_run = True
@@ -1557,7 +1553,7 @@ cdef class Writer:
                 node = self.nodes[node].parent
                 if node == top:
                     return found
-                if _BLOCKS.has[self.nodes[node].tag]:
+                if BLOCKS.has[self.nodes[node].tag]:
                     in_run = False
             node = self.nodes[node].next
         return found
@@ -1565,7 +1561,7 @@ cdef class Writer:
     # Tables.
 
     cdef int table(self, int node) except -1:
-        cdef int row = NONE, columns = 0, cells, count = 0, first = NONE
+        cdef int row = NONE, columns = 0, cells, count = 0, first = NONE, _cell
         cdef bint headed
         while True:
             row = self.next_row(node, row)
@@ -1585,11 +1581,11 @@ cdef class Writer:
             self.row(first, columns)
         else:
             self.out.sign(b"|")
-            for cells in range(columns):
+            for _cell in range(columns):
                 self.put(b"  |")
         self.new_line()
         self.out.sign(b"|")
-        for cells in range(columns):
+        for _cell in range(columns):
             self.put(b" --- |")
         row = first if not headed else self.next_row(node, first)
         while row != NONE:

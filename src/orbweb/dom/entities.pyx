@@ -32,8 +32,8 @@ cdef struct Entities:
     int longest_bare
 
 cdef Entities _entities
+# The bytes that the table points to.
 cdef list _kept = []
-"""The bytes that the table points to."""
 
 
 cdef inline unsigned int _entity_slot(const char* name, Py_ssize_t size) noexcept:

@@ -74,7 +74,7 @@ cpdef Tree parsed(bytes markup, str encoding):
     cdef Parser parser = Parser.__new__(Parser)
     if b"\r" in markup:
         markup = markup.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    parser.tree = Tree.__new__(Tree, b"", encoding)
+    parser.tree = Tree.__new__(Tree, encoding)
     parser.tree.reserve(len(markup) + len(markup) // 8)
     parser.read(markup, <const char*> markup + len(markup))
     return parser.tree
@@ -303,7 +303,6 @@ cdef class Parser(Modes):
 
     cdef const char* _comment(self, const char* at, const char* end) except NULL:
         """A comment from behind its opening. It ends with `-->` or `--!>`, or at once with `>` or `->`."""
-        cdef const char* start = at
         self._break()
         if at < end and at[0] == c">":
             return at + 1
@@ -362,7 +361,8 @@ cdef class Parser(Modes):
         self._flush()
         self.skips_newline = False
         if self.mode == INITIAL:
-            self.is_quirky = is_quirky(at[:behind - at].decode("utf-8", "replace"), is_closed=behind > at and behind[-1] == c">")
+            doctype = at[:behind - at].decode("utf-8", "replace")
+            self.is_quirky = is_quirky(doctype, is_closed=doctype.endswith(">"))
             self.mode = BEFORE_HTML
         return behind
 

@@ -8,7 +8,7 @@ from cpython.mem cimport PyMem_Free
 from libc.string cimport memchr
 
 from orbweb.dom.signs cimport is_space
-from orbweb.dom.stack cimport BUTTON_SCOPE, IMPLIED, MAX_DEPTH, Numbers, SCOPE, Stack, TABLE_SCOPE, add, place_of
+from orbweb.dom.stack cimport BUTTON_SCOPE, IMPLIED, MAX_DEPTH, SCOPE, Stack, TABLE_SCOPE, add, place_of
 from orbweb.dom.tree cimport (
     ATTR_END, ATTR_ENCODING, ATTR_TYPE, HTML, MATHML, NONE, Node, SVG, Span, TAG_A, TAG_ANNOTATION_XML, TAG_BODY,
     TAG_BR, TAG_BUTTON, TAG_CAPTION, TAG_COL, TAG_COLGROUP, TAG_DD, TAG_DT, TAG_FONT, TAG_FORM, TAG_FRAME,

@@ -70,6 +70,15 @@ cdef int place_of(const Numbers* numbers, int number) noexcept:
     return place
 
 
+cdef inline bint _ends(const Node* node, const TagSet* scope) noexcept:
+    """Whether a scope ends with an element: by its tag or, but for the scope of tables, where HTML begins in others."""
+    if node.space == HTML:
+        return scope.has[node.tag]
+    return scope != &TABLE_SCOPE and (
+        _MATH_SCOPE.has[node.tag] if node.space == MATHML else _SVG_SCOPE.has[node.tag]
+    )
+
+
 cdef class Stack:
     """The innermost part of a parser: its tree so far, what is open, and the tag that is read."""
 
@@ -197,14 +206,9 @@ cdef class Stack:
             return False
         for place in range(self.open.count - 1, -1, -1):
             node = &self.tree.nodes[self.open.all[place]]
-            if node.space == HTML:
-                if node.tag == tag:
-                    return True
-                if scope.has[node.tag]:
-                    return False
-            elif scope != &TABLE_SCOPE and (
-                _MATH_SCOPE.has[node.tag] if node.space == MATHML else _SVG_SCOPE.has[node.tag]
-            ):
+            if node.tag == tag and node.space == HTML:
+                return True
+            if _ends(node, scope):
                 return False
         return False
 
@@ -213,14 +217,9 @@ cdef class Stack:
         cdef Node* node
         for place in range(self.open.count - 1, -1, -1):
             node = &self.tree.nodes[self.open.all[place]]
-            if node.space == HTML:
-                if wanted.has[node.tag]:
-                    return True
-                if scope.has[node.tag]:
-                    return False
-            elif scope != &TABLE_SCOPE and (
-                _MATH_SCOPE.has[node.tag] if node.space == MATHML else _SVG_SCOPE.has[node.tag]
-            ):
+            if wanted.has[node.tag] and node.space == HTML:
+                return True
+            if _ends(node, scope):
                 return False
         return False
 
@@ -451,18 +450,11 @@ cdef class Stack:
     cdef bint is_in_scope(self, int place) noexcept:
         """Whether nothing that ends a scope is between the open element at this place and the current one."""
         cdef int at
-        cdef Node* node
         for at in range(self.open.count - 1, place, -1):
-            node = &self.tree.nodes[self.open.all[at]]
-            if node.space == HTML:
-                if SCOPE.has[node.tag]:
-                    return False
-            elif _MATH_SCOPE.has[node.tag] if node.space == MATHML else _SVG_SCOPE.has[node.tag]:
+            if _ends(&self.tree.nodes[self.open.all[at]], &SCOPE):
                 return False
         return True
 
     cdef bint is_special(self, int place) noexcept:
         cdef Node* node = &self.tree.nodes[self.open.all[place]]
-        if node.space == HTML:
-            return _SPECIAL.has[node.tag]
-        return _MATH_SCOPE.has[node.tag] if node.space == MATHML else _SVG_SCOPE.has[node.tag]
+        return _ends(node, &_SPECIAL)

@@ -213,10 +213,6 @@ cdef class Tree:
     cdef int move_children(self, int node, int other) except -1
     # Put all that is in an element last into another.
 
-    cdef int _scan(self, const char* at, const char* end) except -1
-    cdef const char* _scan_tag(self, int node, const char* at, const char* end) except NULL
-    cdef const char* _scan_raw(self, int node, const char* at, const char* end) except NULL
-    cdef int _unescape(self, const char* at, const char* end) except -1
     cdef bint _is_empty(self, int node) noexcept
     cdef str _opening(self, int node)
     cdef int _link_before(self, int reference, int node) noexcept

@@ -1,13 +1,11 @@
 """The tree of a page: nodes are numbers, and what is known of them stands side by side in plain memory.
 
-Owns the memory, how markup becomes a tree, and how a tree is changed. Always: a number is checked before it is
-used; a node has the same number as long as the tree lives; nothing recurses, and no element is deeper than
-MAX_DEPTH. Never: corrects markup: it reads what the parser of HTML has written out, in which every element but an
-empty one is closed, every attribute is quoted, and `&`, `<`, `>` and `"` are escaped.
+Owns the memory, how a tree is changed and how it is written out. Always: a number is checked before it is used; a
+node has the same number as long as the tree lives; nothing recurses. Never: reads markup.
 """
 
 from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memcmp, memcpy, strlen
+from libc.string cimport memcmp, memcpy, strlen
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 
@@ -20,11 +18,7 @@ cdef extern from *:
     """
     void* memmem(const void* all, size_t all_size, const void* part, size_t part_size) noexcept
 
-MAX_DEPTH = 1_000
-"""Elements around an element. Those that are deeper stand beside each other: nobody has designed that."""
-
 cdef enum:
-    DEPTH = 1_000
     # Bytes of a tag or attribute that may be a known one.
     MAX_NAME = 64
     TABLE_SIZE = 1024
@@ -110,7 +104,9 @@ cdef int _number(const Table* table, const char* name, Py_ssize_t size) noexcept
         slot = (slot + 1) % TABLE_SIZE
     return 0
 
-cdef TagSet _EMPTY = tags("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
+cdef TagSet _EMPTY = tags(
+    "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr"
+)
 cdef TagSet _RAW = tags("iframe noembed noframes plaintext script style xmp")
 cdef TagSet _LINED = tags("listing pre textarea")
 
@@ -124,11 +120,6 @@ cdef TagSet tags(str names):
         number = _tag_numbers[name.encode()]
         found.has[number] = True
     return found
-
-
-def tag_number(str name):
-    """The number of a tag; 0 if it has none."""
-    return _tag_numbers.get(name.encode(), 0)
 
 
 cdef int known_tag(const char* name, Py_ssize_t size) noexcept:
@@ -295,13 +286,11 @@ cdef Span _span(const char* start, Py_ssize_t size) noexcept:
 cdef class Tree:
     """A page. Numbers of nodes mean something only together with it."""
 
-    def __cinit__(self, bytes markup=b"", str encoding=""):
+    def __cinit__(self, str encoding=""):
         self.names = []
         self.name_numbers = {}
         self.encoding = encoding
-        self.reserve(len(markup) + 64)
         self.new_node(ELEMENT)
-        self._scan(<const char*> markup, <const char*> markup + len(markup))
 
     def __dealloc__(self):
         free(self.nodes)
@@ -373,153 +362,6 @@ cdef class Tree:
         return place
 
     # Markup.
-
-    cdef int _scan(self, const char* at, const char* end) except -1:
-        """Read markup below the root. Bytes that make no sense there are passed over."""
-        cdef int around = ROOT, node, depth = 0, skipped = 0, foreign = 0
-        cdef const char* start
-        while at < end:
-            if at[0] != b"<":
-                start = at
-                at = <const char*> memchr(at, b"<", end - at)
-                if at == NULL:
-                    at = end
-                node = self.new_node(TEXT)
-                self.nodes[node].at = self._unescape(start, at)
-                self.nodes[node].size = <int> (self.heap_size - self.nodes[node].at)
-                if self.nodes[node].size:
-                    self.link_last(around, node)
-                else:
-                    self.count -= 1
-            elif at + 1 < end and at[1] == b"/":
-                at = _after(at, end, b">")
-                if skipped:
-                    skipped -= 1
-                elif around != ROOT:
-                    if foreign and (self.nodes[around].tag == TAG_SVG or self.nodes[around].tag == TAG_MATH):
-                        foreign -= 1
-                    around = self.nodes[around].parent
-                    depth -= 1
-            elif end - at >= 4 and memcmp(at, b"<!--", 4) == 0:
-                at = _after_comment(at + 4, end)
-            elif at + 1 < end and (at[1] == b"!" or at[1] == b"?"):
-                at = _after(at, end, b">")
-            else:
-                node = self.new_node(ELEMENT)
-                at = self._scan_tag(node, at + 1, end)
-                self.link_last(around, node)
-                if _EMPTY.has[self.nodes[node].tag] and not foreign:
-                    continue
-                if depth >= DEPTH:
-                    skipped += 1
-                else:
-                    around = node
-                    depth += 1
-                    foreign += self.nodes[node].tag == TAG_SVG or self.nodes[node].tag == TAG_MATH
-                if foreign:
-                    continue
-                if _RAW.has[self.nodes[node].tag]:
-                    at = self._scan_raw(node, at, end)
-                elif _LINED.has[self.nodes[node].tag] and at < end and at[0] == b"\n":
-                    at += 1
-        return 0
-
-    cdef const char* _scan_tag(self, int node, const char* at, const char* end) except NULL:
-        """A tag from its name on. Returns what is behind it."""
-        cdef const char* start = at
-        cdef int number, value
-        while at < end and not _parts(at[0]) and at[0] != b">" and at[0] != b"/":
-            at += 1
-        number = _number(&_tag_table, start, at - start)
-        self.nodes[node].tag = number
-        if not number:
-            self.nodes[node].name = self.page_name(as_str(_span(start, at - start)))
-        self.nodes[node].at = self.attribute_count
-        while at < end and at[0] != b">":
-            if _parts(at[0]) or at[0] == b"/":
-                at += 1
-                continue
-            start = at
-            at += 1
-            while at < end and at[0] != b"=" and at[0] != b">" and not _parts(at[0]):
-                at += 1
-            number = _number(&_attribute_table, start, at - start)
-            if not number:
-                number = ATTR_END + self.page_name(as_str(_span(start, at - start)))
-            value = <int> self.heap_size
-            if end - at >= 2 and at[0] == b"=" and at[1] == b'"':
-                start = at + 2
-                at = <const char*> memchr(start, b'"', end - start)
-                if at == NULL:
-                    at = end
-                value = self._unescape(start, at)
-                if at < end:
-                    at += 1
-            self.add_attribute(number, value, <int> (self.heap_size - value))
-        self.nodes[node].size = self.attribute_count - self.nodes[node].at
-        return at + 1 if at < end else end
-
-    cdef const char* _scan_raw(self, int node, const char* at, const char* end) except NULL:
-        """The text of an element whose text is not escaped. Its end tag is left."""
-        cdef bytes name = _TAGS[self.nodes[node].tag].encode()
-        cdef const char* start = at
-        cdef const char* tag = name
-        cdef Py_ssize_t size = len(name)
-        cdef int text
-        while at < end:
-            at = <const char*> memchr(at, b"<", end - at)
-            if at == NULL:
-                at = end
-            elif end - at >= size + 3 and at[1] == b"/" and memcmp(at + 2, tag, size) == 0 and at[size + 2] == b">":
-                break
-            else:
-                at += 1
-        if at > start:
-            text = self.new_node(TEXT)
-            self.nodes[text].at = self.put(start, at - start)
-            self.nodes[text].size = <int> (at - start)
-            self.link_last(node, text)
-        return at
-
-    cdef int _unescape(self, const char* at, const char* end) except -1:
-        """Copy text to the heap without its escapes. Returns where it begins there."""
-        cdef int begin = <int> self.heap_size
-        cdef const char* sign
-        cdef char* to
-        self.reserve(end - at)
-        to = self.heap + begin
-        while at < end:
-            sign = <const char*> memchr(at, b"&", end - at)
-            if sign == NULL:
-                sign = end
-            memcpy(to, at, sign - at)
-            to += sign - at
-            at = sign
-            if at == end:
-                break
-            if end - at >= 5 and memcmp(at, b"&amp;", 5) == 0:
-                to[0] = b"&"
-                at += 5
-            elif end - at >= 4 and memcmp(at, b"&lt;", 4) == 0:
-                to[0] = b"<"
-                at += 4
-            elif end - at >= 4 and memcmp(at, b"&gt;", 4) == 0:
-                to[0] = b">"
-                at += 4
-            elif end - at >= 6 and memcmp(at, b"&quot;", 6) == 0:
-                to[0] = b'"'
-                at += 6
-            elif end - at >= 6 and memcmp(at, b"&nbsp;", 6) == 0:
-                to[0] = <char> 0xC2
-                to += 1
-                to[0] = <char> 0xA0
-                at += 6
-            else:
-                to[0] = b"&"
-                at += 1
-            to += 1
-        self.heap_size = to - self.heap
-        return begin
 
     def markup(self, int node=ROOT):
         """The markup of a node, as it was read or as it has become."""
@@ -912,22 +754,6 @@ cdef class Tree:
     cdef int clear_attrs(self, int node) except -1:
         self.at(node).size = 0
         return node
-
-
-cdef const char* _after(const char* at, const char* end, char sign) noexcept:
-    """What is behind the next sign."""
-    at = <const char*> memchr(at, sign, end - at)
-    return end if at == NULL else at + 1
-
-
-cdef const char* _after_comment(const char* at, const char* end) noexcept:
-    while True:
-        at = <const char*> memchr(at, b"-", end - at)
-        if at == NULL or end - at < 3:
-            return end
-        if at[1] == b"-" and at[2] == b">":
-            return at + 3
-        at += 1
 
 
 cdef str _escaped(str text):
