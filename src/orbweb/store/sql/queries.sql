@@ -822,8 +822,8 @@ SELECT visits.number, urls.key, COALESCE(urls.url, urls.key), urls.source, visit
        COALESCE(referrers.url, referrers.key), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
        COALESCE(targets.url, targets.key), visits.content_type, visits.encoding, visits.etag, visits.last_modified,
        visits.title, visits.canonical, visits.truncated, visits.body_sha256, visits.content_sha256, visits.role,
-       visits.bytes, visits.wire_bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags,
-       visits.reuse, bodies.segment, bodies.offset, bodies.length, bodies.size
+       visits.bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags, visits.reuse,
+       bodies.segment, bodies.offset, bodies.length, bodies.size
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
