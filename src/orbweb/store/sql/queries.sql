@@ -374,7 +374,7 @@ SELECT urls.key, visits.kind IS NULL AND (visits.status BETWEEN 200 AND 299 OR v
        visits.content_type, visits.encoding, visits.etag, visits.last_modified, visits.robots_tags, visits.title,
        visits.canonical, visits.noindex, visits.nofollow, visits.truncated, visits.body_sha256, visits.content_sha256,
        visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size,
-       CASE WHEN LENGTH(outlinks.packed) <= :long THEN outlinks.packed END,
+       CASE WHEN outlinks.packed IS NULL THEN x'' WHEN LENGTH(outlinks.packed) <= :long THEN outlinks.packed END,
        documents.sha256, documents.extractor, documents.sketch
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
