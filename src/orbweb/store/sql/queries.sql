@@ -117,6 +117,11 @@ VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank
 -- Guarded: only the owner settles, and only what is queued.
 UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
+-- name: settle_stretch
+-- As `settle_url`, for visited URLs whose ids follow each other, as those of most groups do: one statement for all.
+UPDATE urls SET state = 'visited', reason = NULL, rule = NULL
+WHERE run_id = :run_id AND id BETWEEN :first AND :last AND state = 'queued';
+
 -- name: readmit_url
 -- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
 UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
