@@ -1,5 +1,5 @@
 """`python -m orbweb`."""
 
-from orbweb.cli import main
+from orbweb.cli import run
 
-main()
+run()

@@ -8,14 +8,15 @@ the order of finding. A page with very many links is followed in portions. Never
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from orbweb import traps
 from orbweb.books import Books
+from orbweb.errors import StoreError
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import ItemState
-from orbweb.model import Directives, Item, Known, Link, SkipReason, Source, Verdict
+from orbweb.model import Capture, Directives, Item, Known, Link, SkipReason, Source, Verdict
 from orbweb.outset import Outset
 from orbweb.policy import Candidate, Policy
 from orbweb.store import PORTION, QUEUED, ReadmitRow, ShortenRow, Tally, UrlRow, outlinks, skipped
@@ -28,6 +29,10 @@ NOT_FOR = {
     Source.RESOURCE: (SkipReason.SITEMAP_ONLY, SkipReason.OUT_OF_SCOPE, SkipReason.MAX_DEPTH),
 }
 
+MET_AT_ONCE = 512
+"""Ids of an earlier run, near to each other, whose URLs are looked up together."""
+MOST_STRANGERS = 100_000
+"""Keys of URLs of an earlier run that are kept in memory because they are not, or not yet, followed."""
 LEFT_RULE = "scrape: what pages link to is for discovery to find"
 
 
@@ -70,10 +75,22 @@ class Admission:
         self._drop_query = drop_query
         self._is_fed = is_fed
         self._heirs: dict[int, array[int]] = {}
+        self._met: dict[int, bytearray] = {}
+        self._strangers: dict[tuple[int, int], str] = {}
 
     def forget(self) -> None:
         """What an earlier run had found may not be followed as it was."""
         self._heirs.clear()
+        self._met.clear()
+        self._strangers.clear()
+
+    def refused(self, key: str) -> None:
+        """This URL is not followed as it was."""
+        for run_id, heirs in self._heirs.items():
+            found = self._books.db.value("known_url", run_id=run_id, key=key)
+            if found is not None and found < len(heirs):
+                heirs[found] = 0
+                self._strangers[run_id, found] = key
 
     def follow(
         self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives
@@ -128,9 +145,7 @@ class Admission:
 
     def _inherit(self, links: EarlierLinks, find: Callable[[Link], int]) -> list[int]:
         """The ids of what an earlier run had found. A target that is followed anyway is looked up once."""
-        heirs, last = self._heirs.setdefault(links.run_id, array("I")), max(links.targets)
-        if last >= len(heirs):
-            heirs.extend([0] * (last + 1 - len(heirs)))
+        heirs = self._heirs_of(links.run_id, links.targets)
         targets = list(map(heirs.__getitem__, links.targets))
         if not all(targets):
             for at in [at for at, target in enumerate(targets) if not target]:
@@ -139,6 +154,65 @@ class Admission:
                 known = self._frontier.known(link.key)
                 if known is not None and not known.hops and known.reason is None:
                     heirs[links.targets[at]] = known.id
+        return targets
+
+    def _heirs_of(self, run_id: int, earlier: Iterable[int]) -> array[int]:
+        """What the ids of an earlier run are now, these at least if that is known; 0 where it has to be found."""
+        heirs = self._heirs.get(run_id)
+        if heirs is None:
+            most = self._books.db.value("most_urls", run_id=run_id)
+            heirs = self._heirs[run_id] = array("I", bytes(4 * (most + 1)))
+            self._met[run_id] = bytearray(most // MET_AT_ONCE + 1)
+        met = self._met[run_id]
+        for block in {target // MET_AT_ONCE for target in earlier if target < len(heirs) and not heirs[target]}:
+            if not met[block]:
+                met[block] = 1
+                self._meet(run_id, heirs, block * MET_AT_ONCE)
+        return heirs
+
+    def _meet(self, run_id: int, heirs: array[int], first: int) -> None:
+        """Learn what ids are now that lie near to each other: those of one page do, and those of the next."""
+        last = first + MET_AT_ONCE - 1
+        for number, key, _ in self._books.db.all("urls_between", run_id=run_id, first=first, last=last):
+            known = self._frontier.known(key)
+            if known is not None and not known.hops and known.reason is None:
+                heirs[number] = known.id
+            else:
+                self._strangers[run_id, number] = key
+
+    def inherit(self, item: Item, capture: Capture) -> bytes | None:
+        """The record of the links of a captured page as one of this run, empty if it has none; None if finding one
+        of them would change something, or the record is damaged."""
+        run_id, packed = capture.run_id, capture.packed
+        if not packed:
+            return packed
+        try:
+            found = outlinks.renumbered(packed, self._heirs.get(run_id, ()))
+            if found is None:
+                earlier, flags = outlinks.edges(packed)
+                targets = self._known_already(item, run_id, earlier, outlinks.followed(flags))
+                found = outlinks.pack(targets, flags) if targets is not None else None
+        except StoreError:
+            return None
+        return found
+
+    def _known_already(self, item: Item, run_id: int, earlier: array[int], links: int) -> list[int] | None:
+        """The ids of what an earlier run had found on a page, `links` of them before what it loads; None if
+        finding one of them there again would change something."""
+        heirs, targets = self._heirs_of(run_id, earlier), []
+        link = Found("", "", Source.SPIDER, item.depth + 1, 0, item)
+        for at, target in enumerate(earlier):
+            now = heirs[target] if target < len(heirs) else 0
+            if not now:
+                key = self._strangers.get((run_id, target))
+                known = self._frontier.known(key) if key is not None else None
+                if known is None or at >= links or _is_news(link, known):
+                    return None
+                now = known.id
+            targets.append(now)
+        if len(self._strangers) > MOST_STRANGERS:
+            self._strangers.clear()
+            self._met = {run_id: bytearray(len(met)) for run_id, met in self._met.items()}
         return targets
 
     def find(self, found: Found, known: Known | None, *, forced: bool = False) -> int:
@@ -288,6 +362,13 @@ def _flags(links: Sequence[Link]) -> bytes:
     if type(links) is EarlierLinks:
         return links.flags
     return bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
+
+
+def _is_news(found: Found, known: Known) -> bool:
+    """Whether finding a known URL again, by a link, may change what is known of it."""
+    if known.reason is not None:
+        return _is_better(found, known, forced=False)
+    return known.hops > found.parent.hops + 1
 
 
 def _is_better(found: Found, known: Known, *, forced: bool) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -41,6 +41,15 @@ def one_line(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _BREAKS.sub(" ", text)
 
 
+def each(form: Callable[[Any], str], column: Sequence[Any]) -> Iterator[str]:
+    """What is made of each value of a column. Most are what another was, and are made once."""
+    made = dict.fromkeys(column, "")
+    if len(made) * 2 > len(column):
+        return map(form, column)
+    made = {value: form(value) for value in made}
+    return map(made.__getitem__, column)
+
+
 def json_value(value: str | int | None) -> str:
     """A text, a number, a truth or nothing as JSON."""
     if isinstance(value, str):
@@ -48,11 +57,6 @@ def json_value(value: str | int | None) -> str:
     if value is None:
         return "null"
     return str(value) if value is not True and value is not False else str(value).lower()
-
-
-def compact_json(record: Mapping[str, str | int | None]) -> str:
-    """A JSON object with no blanks and no character that ends a line; its names need no escapes."""
-    return unbroken("{" + ",".join([f'"{name}":{json_value(value)}' for name, value in record.items()]) + "}")
 
 
 def json_line(record: Mapping[str, Any]) -> bytes:

@@ -28,7 +28,7 @@ from orbweb.gate import Gate
 from orbweb.leasing import LeaseSettings, Leasing
 from orbweb.ledger import Ledger
 from orbweb.lifecycle import EndedBy
-from orbweb.model import Outcome
+from orbweb.model import Outcome, Unchanged
 from orbweb.passage import Passage, PassageSettings
 from orbweb.reuse import Shelf
 from orbweb.scopes import Scopes
@@ -200,12 +200,7 @@ class Engine:
         self.passage.touched |= self._books.freed()
         while self.passage.touched and self._group_has_room():
             lane = self.passage.touched.pop()
-            while (slot := self._ready_head(lane)) is not None and slot.outcome is not None:
-                if self._lacks_document(slot.outcome):
-                    self.passage.read_after_all(slot, slot.outcome)
-                    break
-                self._window.pop(lane)
-                self._ledger.settle(slot.item, slot.outcome)
+            while (slot := self._ready_head(lane)) is not None and self._commit(slot):
                 if self._group_since is None:
                     self._group_since = self._loop.time()
                 if self._books.unwritten >= self._settings.group_pages:
@@ -213,6 +208,23 @@ class Engine:
                 if not self._group_has_room():
                     self.passage.touched.add(lane)
                     return
+
+    def _commit(self, slot: Slot) -> bool:
+        """Commit the head of its lane; False where something is to be read or asked for first, after all."""
+        if isinstance(slot.outcome, Unchanged):
+            if self._ledger.take_over(slot.item, slot.outcome):
+                self._window.pop(slot.item.lane)
+                return True
+            self.passage.reread(slot, slot.outcome)
+        outcome = slot.outcome
+        if not isinstance(outcome, Outcome):
+            return False
+        if self._lacks_document(outcome):
+            self.passage.read_after_all(slot, outcome)
+            return False
+        self._window.pop(slot.item.lane)
+        self._ledger.settle(slot.item, outcome)
+        return True
 
     def _lacks_document(self, outcome: Outcome) -> bool:
         """Whether an alternate of an earlier run, which has no document, is to be the page now."""

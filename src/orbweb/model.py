@@ -253,11 +253,11 @@ class Fetched(NamedTuple):
 
 
 class Capture(NamedTuple):
-    """What an earlier run captured of a key: the answer without its body, and where the body lies.
+    """What an earlier run captured of a key: the answer without its body, and where the body lies; the fields of
+    `captures_from` but for the first two, as the database has them.
 
-    `url` is the one that was answered. `location` is that of `store.blobs`: segment, offset, length and size. What
-    is no page, and was not kept, has no body. `packed` is the record of its links unless that is long, `document`
-    what was read out of its page, without the frame.
+    `url` is the one that was answered. What is no page, and was not kept, has no body. `packed` is the record of
+    its links unless that is long; `read`, `extractor` and `sketch` are of the document that was made of its page.
     """
 
     run_id: int
@@ -269,19 +269,38 @@ class Capture(NamedTuple):
     encoding: str | None
     etag: str | None
     last_modified: str | None
-    robots_tags: tuple[str, ...]
+    tags: str | None
     title: str | None
     canonical: str | None
-    noindex: bool
-    nofollow: bool
-    truncated: bool
+    noindex: int
+    nofollow: int
+    truncated: int
     body_sha256: bytes | None
     content_sha256: bytes | None
-    role: Role
+    role: str
     fetched_at: int
-    location: tuple[int | None, int | None, int, int]
+    segment: int | None
+    offset: int | None
+    length: int
+    size: int
     packed: bytes | None = None
-    document: PackedDocument | None = None
+    read: bytes | None = None
+    extractor: int = 0
+    sketch: bytes = b""
+
+    @property
+    def robots_tags(self) -> tuple[str, ...]:
+        return tuple(self.tags.split("\n")) if self.tags else ()
+
+    @property
+    def location(self) -> tuple[int | None, int | None, int, int]:
+        """As that of `store.blobs`."""
+        return self.segment, self.offset, self.length, self.size
+
+    @property
+    def document(self) -> PackedDocument | None:
+        """What was read out of its page, without the frame."""
+        return PackedDocument(self.read, self.extractor, sketch=self.sketch) if self.read else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +347,15 @@ class Reused(NamedTuple):
 
     how: Reuse
     run_id: int
+
+
+class Unchanged(NamedTuple):
+    """How a place ended whose server says that it has what was captured. What that is, is all in the capture."""
+
+    tries: int
+    fetched_at: int
+    answer: Fetched
+    capture: Capture
 
 
 class Outcome(NamedTuple):

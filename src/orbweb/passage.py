@@ -35,6 +35,7 @@ from orbweb.model import (
     Reuse,
     Reused,
     Role,
+    Unchanged,
 )
 from orbweb.pool import Pool
 from orbweb.reuse import Shelf, confirmed, taken
@@ -150,13 +151,14 @@ class Passage:
     def send(self, ticket: int) -> None:
         """Ask for what the ticket stands for: it is due."""
         slot = self._window.get(ticket)
-        request = self.errands.request(ticket)
-        if slot is not None:
-            slot.under_way = True
-            request = slot.asked[-1], _wanted(slot, self._settings.resources)
+        request = self._request(slot) if slot is not None else self.errands.request(ticket)
         if request is not None:
             self.fetching += 1
             self._fetcher.start(ticket, *request)
+
+    def _request(self, slot: Slot) -> tuple[str, Want]:
+        slot.under_way = True
+        return slot.asked[-1], _wanted(slot, self._settings.resources)
 
     def retract(self, slot: Slot) -> None:
         """Take the slot out of the window, and out of everything that would send it."""
@@ -251,7 +253,7 @@ class Passage:
             case Read(body, is_page) if isinstance(answer, Fetched):
                 self._digest(slot, answer, body, is_page=is_page)
             case Reread(capture) if isinstance(answer, Fetched):
-                self._reread(slot, confirmed(answer, capture), capture, Reuse.NOT_MODIFIED)
+                self._keep(slot, answer, capture)
             case Anew():
                 self._ask_anew(slot)
             case Settle():
@@ -296,6 +298,19 @@ class Passage:
                 slot.under_way, slot.fetched_at = False, capture.fetched_at
                 self._reread(slot, taken(capture), capture, Reuse.CACHED)
 
+    def _keep(self, slot: Slot, answer: Fetched, capture: Capture) -> None:
+        """The server has what was captured. Where that says it all, nothing is made of it before its turn."""
+        if answer.robots_tags or not self._shelf.captures.stands(capture):
+            self._reread(slot, confirmed(answer, capture), capture, Reuse.NOT_MODIFIED)
+        else:
+            self._end(slot, Unchanged(slot.tries + slot.waits, slot.fetched_at, answer, capture))
+
+    def reread(self, slot: Slot, seen: Unchanged) -> None:
+        """Taking the capture over is not all there is to do: the place has another outcome, now or later."""
+        self._window.release(slot)
+        self.unfinished[slot.item.lane] += 1
+        self._reread(slot, confirmed(seen.answer, seen.capture), seen.capture, Reuse.NOT_MODIFIED)
+
     def _reread(self, slot: Slot, answer: Fetched, capture: Capture, how: Reuse) -> None:
         """Settle the slot with what was read out of the captured body; where rules have changed, read it again."""
         slot.reuse = how
@@ -305,12 +320,12 @@ class Passage:
         except StoreError as error:
             self._give_up(slot, error)
             return
-        if capture.role is Role.ALTERNATE and traps.needs_sketch(answer.url):
+        if capture.role == Role.ALTERNATE and traps.needs_sketch(answer.url):
             digest = None
         if digest is None and capture.body_sha256 is not None:
             self._reread_body(slot, answer, capture)
         elif known:
-            slot.is_page = capture.role is not Role.NONE
+            slot.is_page = capture.role != Role.NONE
             self._finish(slot, Settle(answer), digest)
         else:
             self._ask_anew(slot)
@@ -372,9 +387,11 @@ class Passage:
             answer = answer._replace(body=None)
         slot.answer = None
         reused = Reused(slot.reuse, slot.offer.capture.run_id) if slot.reuse and slot.offer else None
-        slot.outcome = Outcome(
-            max(slot.tries + slot.waits, 1), slot.fetched_at, answer, digest, slot.is_page, step.redirect, reused
-        )
+        tries = max(slot.tries + slot.waits, 1)
+        self._end(slot, Outcome(tries, slot.fetched_at, answer, digest, slot.is_page, step.redirect, reused))
+
+    def _end(self, slot: Slot, outcome: Outcome | Unchanged) -> None:
+        slot.outcome = outcome
         self._window.hold(slot)
         self.unfinished[slot.item.lane] -= 1
         self.touched.add(slot.item.lane)
@@ -390,8 +407,6 @@ def _asked_about(slot: Slot) -> Capture | None:
 
 def _wanted(slot: Slot, resources: Resources) -> Want:
     want = WANTED[resources]
-    if slot.tries:
-        want = want._replace(anew=True)
-    if slot.offer is None or _asked_about(slot) is None:
-        return want
-    return want._replace(unless=slot.offer.validators)
+    unless = slot.offer.validators if slot.offer is not None and _asked_about(slot) is not None else None
+    anew = slot.tries > 0
+    return want if unless is None and not anew else Want(want.any_type, want.styles, unless=unless, anew=anew)

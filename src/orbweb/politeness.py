@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 
 SECOND = 1_000_000
 MARGIN_SHARE = 0.1
@@ -54,6 +53,8 @@ def retry_after(value: str | None, now: float) -> float | None:
     text = value.strip()
     if text.isascii() and text.isdigit():
         return float(text) if len(text) < 300 else math.inf
+    from email.utils import parsedate_to_datetime
+
     try:
         moment = parsedate_to_datetime(text)
         return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now)

@@ -11,7 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 
-from orbweb.model import Digest, Fetched, Item, Link, Outcome, Place, Reuse
+from orbweb.model import Digest, Fetched, Item, Link, Outcome, Place, Reuse, Unchanged
 from orbweb.reuse import Offer
 from orbweb.store.captures import EarlierLinks
 
@@ -60,7 +60,7 @@ class Slot:
         self.looked = False
         self.offer: Offer | None = None
         self.reuse: Reuse | None = None
-        self.outcome: Outcome | None = None
+        self.outcome: Outcome | Unchanged | None = None
 
 
 def bytes_of(digest: Digest) -> int:
@@ -104,9 +104,12 @@ class Window:
 
     def hold(self, slot: Slot) -> None:
         """The slot has its outcome, which takes memory until it is committed."""
-        if slot.outcome is not None and slot.outcome.digest is not None:
-            slot.held_bytes = bytes_of(slot.outcome.digest)
-            self.bytes += slot.held_bytes
+        outcome = slot.outcome
+        if isinstance(outcome, Unchanged):
+            slot.held_bytes = len(outcome.capture.packed or b"")
+        elif outcome is not None and outcome.digest is not None:
+            slot.held_bytes = bytes_of(outcome.digest)
+        self.bytes += slot.held_bytes
 
     def release(self, slot: Slot) -> None:
         """The outcome is not what it comes to: the slot has none again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import sqlite3
@@ -15,7 +16,9 @@ import pytest
 import orbweb
 from harness import Cli
 from orbweb.errors import UsageError
+from orbweb.ledger import Ledger
 from orbweb.library import CrawlResult, Workspace
+from orbweb.model import Item, Unchanged
 from orbweb.store import outlinks
 from orbweb.store.captures import Captures
 from orbweb.store.runs import Manner, Run
@@ -347,6 +350,93 @@ def test_a_recrawl_that_is_killed_goes_on_as_if_it_had_not_been(
     assert manifest(copy) == manifest(graph[2])
     cli.check("site")
     assert cli("doctor", "--json").ok().json["healthy"]
+
+
+TIMES = ("created_at", "started_at", "ended_at", "updated_at", "fetched_at", "latency_ms")
+
+
+def rows(workspace: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All that a workspace holds, but for when it was."""
+    with closing(sqlite3.connect(workspace / "orbweb.db")) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        columns = {table: [row[1] for row in db.execute(f"PRAGMA table_info({table})")] for table in tables}
+        kept = {table: ", ".join(name for name in columns[table] if name not in TIMES) for table in tables}
+        return {table: sorted(db.execute(f"SELECT {kept[table]} FROM {table}"), key=repr) for table in tables}
+
+
+def derived(workspace: Path) -> list[str]:
+    """The links as files tell them; what else they tell has times in it."""
+    return (workspace / "logs" / "edges-site-2.csv").read_text().splitlines()
+
+
+def taken_over(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each unchanged page was taken over by the short way."""
+    told: list[bool] = []
+    short = Ledger.take_over
+
+    def take_over(ledger: Ledger, item: Item, seen: Unchanged) -> bool:
+        told.append(short(ledger, item, seen))
+        return told[-1]
+
+    monkeypatch.setattr(Ledger, "take_over", take_over)
+    return told
+
+
+OUTPUTS = "outputs"
+"""Cursors of files whose lines have times in them."""
+
+
+@pytest.mark.parametrize("options", [{}, {"budget": 50}, {"page_limit": 40}, {"order": "relaxed"}])
+def test_the_short_way_makes_the_rows_of_the_long_one(
+    graph: tuple[Server, Path, Path],
+    copy: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+) -> None:
+    config = tmp_path / "more.yaml"
+    limits = {name: value for name, value in options.items() if name != "order"}
+    config.write_text(json.dumps({"limits": limits, "engine": {"order": options.get("order", "strict")}}))
+    other = Path(shutil.copytree(copy, tmp_path / "other"))
+    with monkeypatch.context() as patched:
+        told = taken_over(patched)
+        short = recrawl(copy, config=config)
+    assert sum(told) > 15
+    monkeypatch.setattr(Captures, "stands", lambda *_: False)
+    assert recrawl(other, config=config).ended_by == short.ended_by
+    found, expected = rows(copy), rows(other)
+    assert {name: found[name] for name in found if name != OUTPUTS} == {
+        name: expected[name] for name in expected if name != OUTPUTS
+    }
+    assert derived(copy) == derived(other)
+
+
+def test_the_short_way_is_not_taken_where_more_is_to_be_done(
+    pages: dict[str, Answer], server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that comes to have the content of another, one of a family, and one whose links are refused now."""
+    pages["/e"] = page("e", "/f", "/list?from=1", "/out")
+    pages["/list"] = page("list", "/a")
+    pages["/out"] = page("out", "/f")
+    pages["/robots.txt"] = Answer(200, (("Content-Type", "text/plain"),), b"")
+    crawl(tmp_path, server.url)
+    pages["/a"] = page("c")
+    pages["/robots.txt"] = Answer(200, (("Content-Type", "text/plain"),), b"User-agent: *\nDisallow: /out\n")
+    with closing(sqlite3.connect(tmp_path / "orbweb.db")) as db, db:
+        db.execute("DELETE FROM robots")
+    other = Path(shutil.copytree(tmp_path, tmp_path.with_name("other")))
+    with monkeypatch.context() as patched:
+        told = taken_over(patched)
+        recrawl(tmp_path)
+    assert True in told
+    assert False in told
+    monkeypatch.setattr(Captures, "stands", lambda *_: False)
+    recrawl(other)
+    found, expected = rows(tmp_path), rows(other)
+    robots = {"outputs", "robots"}
+    assert {name: found[name] for name in found if name not in robots} == {
+        name: expected[name] for name in expected if name not in robots
+    }
 
 
 def test_budgets_split_a_recrawl_exactly(graph: tuple[Server, Path, Path], copy: Path) -> None:

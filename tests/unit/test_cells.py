@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orbweb import cells
 from orbweb.outputs import lines
 from orbweb.outputs.metrics import COUNTERS, named
-from orbweb.outputs.records import COLUMNS, Record
+from orbweb.outputs.records import COLUMNS, Sheet
 from orbweb.store.journal import Count
 
 SAID = st.text(max_size=30) | st.sampled_from(
@@ -20,7 +20,7 @@ SAID = st.text(max_size=30) | st.sampled_from(
 )
 
 
-def record(etag: str, title: str) -> Record:
+def record(etag: str, title: str) -> Sheet:
     values = (
         "2026-01-01T00:00:00.000+00:00",
         "http://127.0.0.1/",
@@ -34,12 +34,13 @@ def record(etag: str, title: str) -> Record:
         0,
         None,
     )
-    return Record(1, (*values, etag, etag, 1, 0, None), cells.compact_json({"title": title}), None)
+    columns = tuple((value,) for value in (*values, etag, etag, 1, 0, None))
+    return Sheet(1, columns, [cells.unbroken(json.dumps({"title": title}, ensure_ascii=False))], [None])
 
 
 @given(SAID, SAID)
 def test_a_record_is_one_line_of_seventeen_cells(etag: str, title: str) -> None:
-    data = lines.pages([record(etag, title)], raw=False)
+    data = lines.pages(record(etag, title), raw=False)
     text = data.decode("utf-8")
     assert len(text.splitlines()) == 1
     (row,) = csv.reader(io.StringIO(text))
@@ -54,7 +55,7 @@ def _encodable(text: str) -> str:
 
 @given(SAID, SAID)
 def test_a_line_of_json_is_one_line(etag: str, title: str) -> None:
-    text = lines.metadata([record(etag, title)]).decode("utf-8")
+    text = lines.metadata(record(etag, title)).decode("utf-8")
     assert len(text.splitlines()) == 1
     found = json.loads(text)
     assert list(found) == list(COLUMNS)
@@ -71,24 +72,26 @@ def test_a_table_is_what_a_writer_of_csv_makes(rows: list[list[str | int | None]
     assert lines.table(rows) == cells.utf8(text.getvalue())
 
 
-@given(st.dictionaries(st.sampled_from(COLUMNS), VALUES))
-def test_a_compact_object_is_what_json_makes_and_one_line(values: dict[str, str | int | None]) -> None:
-    told = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    assert cells.compact_json(values) == cells.unbroken(told)
-    assert json.loads(cells.compact_json(values)) == values
-    assert len(cells.compact_json(values).splitlines()) == 1
+@given(VALUES)
+def test_a_value_is_what_json_makes_of_it(value: str | int | None) -> None:
+    assert cells.json_value(value) == json.dumps(value, ensure_ascii=False)
+
+
+@given(st.lists(st.text(max_size=2)))
+def test_each_value_of_a_column_is_made_in_its_place(column: list[str]) -> None:
+    assert list(cells.each(str.upper, column)) == list(map(str.upper, column))
 
 
 @given(st.lists(st.text(max_size=20), max_size=5), st.text(max_size=20))
 def test_edges_read_back(targets: list[str], source: str) -> None:
-    data = lines.edges([(lines.cell(source), [lines.cell(target) for target in targets])])
+    data = lines.edges([lines.cell(source)], [len(targets)], [lines.cell(target) for target in targets])
     rows = list(csv.reader(io.StringIO(data.decode("utf-8"), newline="")))
     assert [int(row[2]) for row in rows] == list(range(1, len(targets) + 1))
     assert [row[1] for row in rows] == [cells.one_line(target) for target in targets]
 
 
 def test_a_page_with_more_links_than_usual_has_all_positions() -> None:
-    data = lines.edges([('"a",', ['"b",'] * 1500)])
+    data = lines.edges(['"a",'], [1500], ['"b",'] * 1500)
     assert data.splitlines()[-1] == b'"a","b",1500'
 
 

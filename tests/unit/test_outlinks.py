@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbweb.errors import StoreError
-from orbweb.store.outlinks import FLAGS, KINDS, Outlink, pack, unpack
+from orbweb.store.outlinks import FLAGS, KINDS, Outlink, pack, renumbered, unpack
 
 examples = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 EDGES = st.lists(st.builds(Outlink, st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.booleans()), max_size=40)
@@ -62,3 +62,13 @@ def test_what_pack_never_writes_is_refused(damaged: bytes) -> None:
 def test_an_id_that_does_not_fit_is_an_error_not_another_id() -> None:
     with pytest.raises(OverflowError):
         pack([2**32], bytes(1))
+
+
+@given(EDGES, st.integers(1, 9))
+@examples
+def test_a_renumbered_record_has_the_same_edges_to_other_ids(edges: list[Outlink], by: int) -> None:
+    edges = [edge._replace(target=edge.target % 50) for edge in edges]
+    moved = [edge._replace(target=edge.target + by) for edge in edges]
+    assert renumbered(packed(edges), range(by, 50 + by)) == packed(moved)
+    assert (renumbered(packed(edges), range(50)) is None) is any(edge.target == 0 for edge in edges)
+    assert (renumbered(packed(edges), range(1, 30)) is None) is any(edge.target > 28 for edge in edges)

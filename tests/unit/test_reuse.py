@@ -29,7 +29,7 @@ def capture(etag: str | None = '"one"', last_modified: str | None = None, **fact
         encoding="UTF-8",
         etag=etag,
         last_modified=last_modified,
-        robots_tags=(),
+        tags=None,
         title="",
         canonical=None,
         noindex=False,
@@ -39,7 +39,10 @@ def capture(etag: str | None = '"one"', last_modified: str | None = None, **fact
         content_sha256=bytes(32),
         role=Role.PRIMARY,
         fetched_at=7,
-        location=(1, 8, 10, 20),
+        segment=1,
+        offset=8,
+        length=10,
+        size=20,
     )
     return known._replace(**facts)
 
@@ -108,7 +111,7 @@ def test_a_304_is_believed_unless_it_names_another_tag(
 
 
 def test_a_304_keeps_what_it_does_not_say() -> None:
-    known = capture('"one"', DATE, robots_tags=("nofollow",))
+    known = capture('"one"', DATE, tags="nofollow")
     same = confirmed(answer(304), known)
     assert (same.status, same.content_type, same.etag, same.last_modified) == (304, "text/html", '"one"', DATE)
     assert same.robots_tags == ("nofollow",)
@@ -117,7 +120,7 @@ def test_a_304_keeps_what_it_does_not_say() -> None:
 
 
 def test_what_is_taken_unasked_costs_nothing() -> None:
-    again = taken(capture('"one"', DATE, robots_tags=("nofollow",)))
+    again = taken(capture('"one"', DATE, tags="nofollow"))
     assert (again.url, again.status, again.etag, again.robots_tags) == (URL, 200, '"one"', ("nofollow",))
     assert (again.wire_bytes, again.latency_ms) == (0, 0)
 

@@ -4,18 +4,22 @@ Here are the verbs. `crawl`, `resume` and `recrawl` turn base URLs and settings 
 for a project whose name ends with `.discovery` that is discovery, which keeps no bodies and writes the spool.
 `scrape` does the same for the lines of the spool. `rules` changes by what a run is judged; `extract`, `replay`,
 `retry`, `adopt` and `doctor` ask nothing of a server. Always holds: the project is owned by this process while it
-works; whatever happens, the run is left in a state from which `resume` goes on.
+works; whatever happens, the run is left in a state from which `resume` goes on. A verb loads its module when it is
+first asked for: no command needs them all.
 """
 
 from __future__ import annotations
 
-from orbweb.app.crawls import check_new, crawl, recrawl, resume
-from orbweb.app.health import doctor
-from orbweb.app.judging import rules
-from orbweb.app.offline import adopt, extract, extract_code, replay, replay_code, retry
-from orbweb.app.request import Plan, Request
-from orbweb.app.services import has_work, scrape
-from orbweb.app.session import exit_code
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from orbweb.app.crawls import check_new, crawl, recrawl, resume
+    from orbweb.app.health import doctor
+    from orbweb.app.judging import rules
+    from orbweb.app.offline import adopt, extract, extract_code, replay, replay_code, retry
+    from orbweb.app.request import Plan, Request
+    from orbweb.app.services import has_work, scrape
+    from orbweb.app.session import exit_code
 
 __all__ = [
     "Plan",
@@ -36,3 +40,24 @@ __all__ = [
     "rules",
     "scrape",
 ]
+
+_HOMES = {
+    "crawls": ("check_new", "crawl", "recrawl", "resume"),
+    "health": ("doctor",),
+    "judging": ("rules",),
+    "offline": ("adopt", "extract", "extract_code", "replay", "replay_code", "retry"),
+    "request": ("Plan", "Request"),
+    "services": ("has_work", "scrape"),
+    "session": ("exit_code",),
+}
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module 'orbweb.app' has no attribute {name!r}")
+        return getattr(import_module(f"orbweb.app.{home}"), name)

@@ -6,9 +6,12 @@ goes to stdout; progress, notes and errors go to stderr.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import os
 import sys
+from typing import NoReturn
 
 from orbweb.errors import OrbwebError
 
@@ -61,3 +64,21 @@ def main() -> None:
             raise
         sys.stderr.write("orbweb: interrupted\n")
         sys.exit(4)
+
+
+def run() -> NoReturn:
+    """Be a process that runs a command. What it has loaded is left to the kernel, which is faster than taking it
+    apart; what is to be kept is durable by now."""
+    try:
+        main()
+    except SystemExit as end:
+        code = 0 if end.code is None else end.code
+    else:
+        code = 0
+    with contextlib.suppress(OSError, ValueError):
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if isinstance(code, int):
+            os._exit(code)
+    sys.exit(code)

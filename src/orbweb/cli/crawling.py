@@ -334,8 +334,8 @@ def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, qu
     from orbweb.cli.output.crawls import crawl_text
     from orbweb.cli.progress import Display
 
-    settle_memory()
     verbs = {"crawl": application.crawl, "resume": application.resume, "recrawl": application.recrawl}
+    settle_memory()
     if create:
         application.check_new(path, request)
     with open_workspace(path, create=create) as workspace, Display(quiet=quiet) as display:

@@ -7,7 +7,6 @@ YAML is imported when there is something to read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ def profile_text(name: str) -> str:
     """A profile as it is shipped: YAML with comments."""
     if name not in PROFILES:
         raise ConfigError(f"profile: {name!r} is none; there are {', '.join(PROFILES)}")
-    return (files("orbweb") / "profiles" / f"{name}.yaml").read_text(encoding="utf-8")
+    return (Path(__file__).parent.with_name("profiles") / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def read_profile(name: str | None) -> Settings:

@@ -14,7 +14,6 @@ import ssl
 from dataclasses import replace
 from functools import partial
 
-import certifi
 import pycurl
 
 from orbweb import urls
@@ -63,14 +62,20 @@ def trusted_certificates() -> str:
 
     The system's own choice (`SSL_CERT_FILE` included) comes first; libcurl does not know where it lies.
     """
-    return ssl.get_default_verify_paths().cafile or certifi.where()
+    found = ssl.get_default_verify_paths().cafile
+    if found is None:
+        import certifi
+
+        found = certifi.where()
+    return found
 
 
 class HttpFetcher:
     """Transfers on the running asyncio loop.
 
     curl's sockets are watched by an epoll of their own, which the loop watches as one file: a transfer then
-    costs the loop nothing but the wake-up.
+    costs the loop nothing but the wake-up. `_watched` are those that curl waits for. One that it keeps open stays
+    registered, because most are used again at once; `_kept` has what for, until it is closed or something happens.
     """
 
     def __init__(self, settings: HttpSettings, guard: Guard, egress: Egress, listener: Listener) -> None:
@@ -85,6 +90,7 @@ class HttpFetcher:
         self._waiting: set[int] = set()
         self._epoll = select.epoll()
         self._watched: set[int] = set()
+        self._kept: dict[int, int] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at = 0.0
         self._due: float | None = None
@@ -183,22 +189,36 @@ class HttpFetcher:
         curl.setopt(pycurl.TIMEOUT_MS, round(settings.timeout_s * 1000))
         curl.setopt(pycurl.CAINFO, settings.ca_file)
         curl.setopt(pycurl.BUFFERSIZE, READ_BUFFER)
+        curl.setopt(pycurl.SOCKOPTFUNCTION, self._opened)
         return curl
+
+    def _opened(self, fd: int, _purpose: int) -> int:
+        """A new socket: one that had this number was closed, and the kernel does not watch it any more."""
+        self._kept.pop(fd, None)
+        return pycurl.SOCKOPT_OK
 
     def _watch(self, event: int, fd: int, _multi: object, _data: object) -> None:
         if event == pycurl.POLL_REMOVE:
-            if fd in self._watched:
-                self._watched.remove(fd)
-                self._epoll.unregister(fd)
-        elif fd in self._watched:
-            self._epoll.modify(fd, _EVENTS[event])
-        else:
-            self._watched.add(fd)
+            self._watched.discard(fd)
+            return
+        self._watched.add(fd)
+        known = self._kept.get(fd)
+        if known == event:
+            return
+        self._kept[fd] = event
+        if known is None:
             self._epoll.register(fd, _EVENTS[event])
+        else:
+            self._epoll.modify(fd, _EVENTS[event])
 
     def _on_sockets(self) -> None:
+        """What happens on a connection that is not in use is for curl to find out when it is."""
         for fd, events in self._epoll.poll(0):
-            self._multi.socket_action(fd, _action(events))
+            if fd in self._watched:
+                self._multi.socket_action(fd, _action(events))
+            else:
+                self._epoll.unregister(fd)
+                del self._kept[fd]
         self._collect()
 
     def _set_timer(self, timeout_ms: int) -> None:
@@ -262,7 +282,7 @@ class HttpFetcher:
         unread = code == pycurl.E_WRITE_ERROR and (transfer.is_cut or not transfer.wanted)
         if code and not unread:
             return self._not_answered(transfer, code, message)
-        if transfer.curl.getinfo(pycurl.RESPONSE_CODE) < 200:
+        if transfer.status < 200:
             return Failed(
                 FailKind.PROTOCOL, "no answer but an interim one (1xx)", proxy=proxy.id if proxy else None
             )
@@ -289,23 +309,25 @@ class HttpFetcher:
     def _fetched(self, transfer: Transfer, wire_bytes: int) -> Fetched:
         headers = transfer.found
         return Fetched(
-            url=transfer.url,
-            status=transfer.curl.getinfo(pycurl.RESPONSE_CODE),
-            body=b"".join(transfer.chunks) if transfer.wanted else None,
-            content_type=headers.get(b"content-type"),
-            location=headers.get(b"location"),
-            etag=headers.get(b"etag"),
-            last_modified=headers.get(b"last-modified"),
-            wire_bytes=wire_bytes,
-            latency_ms=transfer.latency_ms(),
-            retry_after=headers.get(b"retry-after"),
-            robots_tags=tuple(headers[ROBOTS_TAG].splitlines()) if ROBOTS_TAG in headers else (),
-            proxy=transfer.route.proxy.id if transfer.route.proxy is not None else None,
+            transfer.url,
+            transfer.status,
+            b"".join(transfer.chunks) if transfer.wanted else None,
+            headers.get(b"content-type"),
+            headers.get(b"location"),
+            headers.get(b"etag"),
+            headers.get(b"last-modified"),
+            wire_bytes,
+            transfer.latency_ms(),
+            headers.get(b"retry-after"),
+            tuple(headers[ROBOTS_TAG].splitlines()) if ROBOTS_TAG in headers else (),
+            transfer.route.proxy.id if transfer.route.proxy is not None else None,
         )
 
 
 def _action(events: int) -> int:
     """What epoll saw, in curl's words."""
+    if events == select.EPOLLIN:
+        return pycurl.CSELECT_IN
     action = 0
     if events & select.EPOLLIN:
         action |= pycurl.CSELECT_IN

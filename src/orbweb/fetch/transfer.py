@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import pycurl
@@ -31,7 +33,10 @@ READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "a
 _CODING = b"content-encoding"
 _SET_COOKIE = b"set-cookie"
 ROBOTS_TAG = b"x-robots-tag"
-_HEADERS = frozenset((b"content-type", b"content-length", b"location", b"etag", b"last-modified", b"retry-after"))
+_HEADERS = frozenset(
+    (b"content-type", b"content-length", b"location", b"etag", b"last-modified", b"retry-after", ROBOTS_TAG)
+)
+_NOTHING: Mapping[bytes, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,7 @@ class Transfer:
         "set_cookies",
         "size",
         "started_at",
+        "status",
         "ticket",
         "url",
         "want",
@@ -133,8 +139,9 @@ class Transfer:
         self.want = want
         self.route = route
         self.failed: Failed | None = None
-        self.set_cookies: list[str] = []
-        self.found: dict[bytes, str] = {}
+        self.set_cookies: Sequence[str] = ()
+        self.status = 0
+        self.found: Mapping[bytes, str] = _NOTHING
         self.chunks: list[bytes] = []
         self.size = 0
         self.coded = False
@@ -217,18 +224,19 @@ class Transfer:
 
     def _head_read(self) -> int | None:
         """An empty line: the head is whole, and nothing of the body has been decoded yet."""
-        status = _status(self._lines[0])
+        self.status = status = _status(self._lines[0])
         if status < 200:
             return self._another_interim()
         self._has_head = True
         self.found = _read_headers(self._lines)
         if self._egress.identity.hears:
             self.set_cookies = _read_cookies(self._lines)
-        codings = [name for name in self.found.get(_CODING, "").split(",") if name not in ("", "identity")]
-        if len(codings) > 1:
-            self.failed = Failed(FailKind.BAD_ENCODING, f"more than one content coding ({', '.join(codings)})")
-            return -1
-        self.coded = bool(codings)
+        if _CODING in self.found:
+            codings = [name for name in self.found[_CODING].split(",") if name not in ("", "identity")]
+            if len(codings) > 1:
+                self.failed = Failed(FailKind.BAD_ENCODING, f"more than one content coding ({', '.join(codings)})")
+                return -1
+            self.coded = bool(codings)
         redirects = 300 <= status < 400
         self.wanted = not redirects and worth_reading(self.found.get(b"content-type", ""), self.want)
         empty = status == 304 or self.found.get(b"content-length") == "0"
@@ -279,6 +287,7 @@ def _conditions(unless: Validators) -> Lines:
     return (*tag, f"If-Modified-Since: {unless.last_modified}") if unless.last_modified else tag
 
 
+@lru_cache(maxsize=64)
 def _status(line: bytes) -> int:
     words = line.split(None, 2)
     return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
@@ -287,18 +296,24 @@ def _status(line: bytes) -> int:
 def _read_headers(lines: list[bytes]) -> dict[bytes, str]:
     """The headers that matter here. Content codings may be spread over lines; of the others the last counts."""
     found: dict[bytes, str] = {}
-    for line in lines:
-        name, _, value = line.partition(b":")
-        name = name.lower()
-        if name in _HEADERS:
-            found[name] = _printable(value.strip().decode("utf-8", "replace"))
-        elif name == ROBOTS_TAG:
-            more = _printable(value.strip().decode("utf-8", "replace"))
-            found[name] = f"{found[name]}\n{more}" if name in found else more
-        elif name == _CODING:
-            more = "".join(value.decode("ascii", "replace").lower().split())
-            found[name] = f"{found[name]},{more}" if name in found else more
+    for name, value, between in filter(None, map(_header, lines)):
+        found[name] = f"{found[name]}{between}{value}" if between and name in found else value
     return found
+
+
+@lru_cache(maxsize=1024)
+def _header(line: bytes) -> tuple[bytes, str, str] | None:
+    """The name of a header that matters, its value, and what comes between several; empty if the last counts.
+
+    Servers say mostly what they said before.
+    """
+    name, _, value = line.partition(b":")
+    name = name.lower()
+    if name == _CODING:
+        return name, "".join(value.decode("ascii", "replace").lower().split()), ","
+    if name in _HEADERS:
+        return name, _printable(value.strip().decode("utf-8", "replace")), "\n" if name == ROBOTS_TAG else ""
+    return None
 
 
 def _read_cookies(lines: list[bytes]) -> list[str]:

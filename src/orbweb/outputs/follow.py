@@ -16,7 +16,7 @@ from orbweb.store import journal
 from orbweb.store.db import Database
 from orbweb.store.journal import Cursor
 
-PORTION = 128
+PORTION = 256
 """Visits that become lines at once."""
 TURN_S = 0.02
 SYNC_S = 5.0

@@ -74,15 +74,15 @@ def forms(subject: Subject, wanted: Wanted, visits: Visits) -> list[Form]:
 
     def pages(after: int, count: int) -> tuple[bytes, int]:
         found = records.after(after, count)
-        return lines.pages(found, raw=wanted.raw), found[-1].number if found else after
+        return (lines.pages(found, raw=wanted.raw), found.last) if found else (b"", after)
 
     def metadata(after: int, count: int) -> tuple[bytes, int]:
         found = records.after(after, count)
-        return lines.metadata(found), found[-1].number if found else after
+        return (lines.metadata(found), found.last) if found else (b"", after)
 
     def edges(after: int, count: int) -> tuple[bytes, int]:
-        found = list(links.after(after, count))
-        return lines.edges((url, targets) for _, url, targets in found), found[-1][0] if found else after
+        found = links.after(after, count)
+        return lines.edges(found.sources, found.counts, found.targets), found.last
 
     path = paths(subject.label)
     known = [

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import Any
 
-from orbweb.cells import guarded, json_value, one_line, unbroken, utf8
-from orbweb.outputs.records import COLUMNS, Record
+from orbweb.cells import each, guarded, json_value, one_line, unbroken, utf8
+from orbweb.outputs.records import COLUMNS, Sheet
 
 EDGES = ("source", "target", "position")
 METRICS = ("timestamp", "metric", "value")
@@ -46,36 +47,29 @@ def _csv(value: str | int | None) -> str:
     return '""' if value is None else str(value)
 
 
-def pages(records: Iterable[Record], *, raw: bool) -> bytes:
+def pages(sheet: Sheet, *, raw: bool) -> bytes:
     """Rows of the pages table."""
-    return table((*_safe(record.cells, raw=raw), record.metadata) for record in records)
+    said = _said_raw if raw else _said
+    columns = [each(said if at in _FOREIGN else _csv, column) for at, column in enumerate(sheet.cells)]
+    rows = map(",".join, zip(*columns, map(_csv, sheet.metadata), strict=True))
+    return utf8("\n".join([*rows, ""]))
 
 
-def _safe(cells: Sequence[Any], *, raw: bool) -> Sequence[Any]:
-    safe = list(cells)
-    for column in _FOREIGN:
-        text = safe[column]
-        if text:
-            safe[column] = _cell(text, raw)
-    return safe
+def _said(text: str | None) -> str:
+    """The cell of what a server said."""
+    return _csv(text and guarded(one_line(text)))
 
 
-@lru_cache(maxsize=1024)
-def _cell(text: str, raw: bool) -> str:  # noqa: FBT001
-    """What servers say is mostly what they said before."""
-    line = one_line(text)
-    return line if raw else guarded(line)
+def _said_raw(text: str | None) -> str:
+    return _csv(text and one_line(text))
 
 
-def metadata(records: Iterable[Record]) -> bytes:
+def metadata(sheet: Sheet) -> bytes:
     """Lines of JSON: the columns by their names, and in the last of them what a discovery says too."""
-    return utf8(unbroken("".join(map(_json, records))))
-
-
-def _json(record: Record) -> str:
-    cells = tuple(map(json_value, record.cells))
-    spooled = cells[_STATUS], json_value(record.length), cells[_LATENCY]
-    return _LINE % (*cells, *spooled, record.metadata[1:])
+    columns = [list(each(json_value, column)) for column in sheet.cells]
+    spooled = columns[_STATUS], each(json_value, sheet.lengths), columns[_LATENCY]
+    rest = [members[1:] for members in sheet.metadata]
+    return utf8(unbroken("".join(map(_LINE.__mod__, zip(*columns, *spooled, rest, strict=True)))))
 
 
 def cell(url: str) -> str:
@@ -83,23 +77,18 @@ def cell(url: str) -> str:
     return '"' + one_line(url).replace('"', '""') + '",'
 
 
-def edges(links: Iterable[tuple[str, Sequence[str]]]) -> bytes:
-    """Rows of the link table, from pages and what they link to, all as cells.
+def edges(sources: Sequence[str], counts: Sequence[int], targets: Sequence[str]) -> bytes:
+    """Rows of the link table, from pages, how many links each has, and what they link to, all as cells.
 
     There may be hundreds of links a page, so that rows are not made one by one: cells are laid side by side.
     """
-    parts: list[str] = []
-    for source, targets in links:
-        count = len(targets)
-        row_by_row = [source] * (3 * count)
-        row_by_row[1::3] = targets
-        row_by_row[2::3] = _POSITIONS[:count] if count <= len(_POSITIONS) else _positions(count)
-        parts += row_by_row
-    return utf8("".join(parts))
+    cells = [""] * (3 * len(targets))
+    cells[0::3] = chain.from_iterable(map(repeat, sources, counts))
+    cells[1::3] = targets
+    cells[2::3] = chain.from_iterable(map(_positions, counts))
+    return utf8("".join(cells))
 
 
+@lru_cache(maxsize=1024)
 def _positions(count: int) -> list[str]:
     return [f"{at}\n" for at in range(1, count + 1)]
-
-
-_POSITIONS = _positions(1000)

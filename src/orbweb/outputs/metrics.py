@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
 from orbweb.model import FailKind, Reuse, Role
 from orbweb.outputs import lines
@@ -90,14 +89,8 @@ class _Sum:
     retries: int = 0
 
 
-class _Kind(NamedTuple):
-    """What decides which counters a visit moves; `kept`: it has a body."""
-
-    status: int | None
-    kind: str | None
-    role: str
-    reuse: str | None
-    kept: bool
+_Kind = tuple[int | None, str | None, str, str | None, bool]
+"""What decides which counters a visit moves: status, kind, role, reuse, and whether it has a body."""
 
 
 class Board:
@@ -106,8 +99,8 @@ class Board:
     def __init__(self, db: Database, run_id: int, visits: Visits) -> None:
         self._visits = visits
         self.visit = journal.latest(db, run_id)
-        self._sums = {
-            _Kind(*count[:4], bool(count.kept)): _Sum(count.visits, count.bytes, count.retries)
+        self._sums: dict[_Kind, _Sum] = {
+            (*count[:4], bool(count.kept)): _Sum(count.visits, count.bytes, count.retries)
             for count in journal.counts(db, run_id)
         }
         self._gauges = dict.fromkeys(GAUGES, 0)
@@ -117,15 +110,18 @@ class Board:
     def derive(self, after: int, count: int) -> tuple[bytes, int]:
         """Count the next visits."""
         found = self._visits.after(after, count)
-        for visit in found:
-            kind = _Kind(visit.status, visit.kind, visit.role, visit.reuse, visit.body_sha256 is not None)
+        if found is None:
+            return b"", after
+        kept = [sha256 is not None for sha256 in found.body_sha256]
+        kinds = zip(found.status, found.kind, found.role, found.reuse, kept, strict=True)
+        for kind, size, tries in zip(kinds, found.bytes, found.tries, strict=True):
             known = self._sums.get(kind)
             if known is None:
                 known = self._sums[kind] = _Sum()
             known.visits += 1
-            known.bytes += visit.bytes
-            known.retries += visit.tries - 1
-        return b"", found[-1].number if found else after
+            known.bytes += size
+            known.retries += tries - 1
+        return b"", found.number[-1]
 
     def append(self, _data: bytes, visit: int) -> None:
         self.visit = visit

@@ -6,13 +6,14 @@ rules for page types; nothing of the time of writing is in it, so that it can be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb.cells import compact_json
+from orbweb.cells import each, json_value, unbroken
 from orbweb.store.db import moment
-from orbweb.store.journal import Visit, Visits, stored_path
+from orbweb.store.journal import Portion, Visits, stored_path
 
 COLUMNS = (
     "timestamp",
@@ -53,13 +54,14 @@ METADATA = (
 PageType = Callable[[str], str]
 
 
-class Record(NamedTuple):
-    """A visit: all columns but the last, in their order, and the last as JSON. `length`: bytes of its body."""
+class Sheet(NamedTuple):
+    """Visits as records: all columns but the last, in their order, and the last as JSON. `last` is the number of
+    the last visit, `lengths` has the bytes of each body."""
 
-    number: int
-    cells: tuple[Any, ...]
-    metadata: str
-    length: int | None
+    last: int
+    cells: tuple[Sequence[Any], ...]
+    metadata: Sequence[str]
+    lengths: Sequence[int | None]
 
 
 class Records:
@@ -68,51 +70,60 @@ class Records:
     def __init__(self, visits: Visits, page_type: PageType, store: Path) -> None:
         """`store` is where the bodies lie, below the workspace."""
         self._visits, self._page_type, self._store = visits, page_type, store
-        self._last: tuple[list[Visit], list[Record]] = ([], [])
+        self._last: tuple[Portion | None, Sheet | None] = (None, None)
 
-    def after(self, number: int, count: int) -> list[Record]:
-        """The next records after that visit."""
+    def after(self, number: int, count: int) -> Sheet | None:
+        """The next records after that visit, None if there are none."""
         visits = self._visits.after(number, count)
         if visits is not self._last[0]:
-            self._last = visits, [self._record(visit) for visit in visits]
+            self._last = visits, self._sheet(visits) if visits else None
         return self._last[1]
 
-    def _record(self, visit: Visit) -> Record:
-        kept = visit.body_sha256
+    def _sheet(self, of: Portion) -> Sheet:
+        kept = of.body_sha256
+        locations = zip(of.segment, of.offset, of.length, of.size, strict=True)
         cells = (
-            moment(visit.fetched_at),
-            visit.url,
-            self._page_type(visit.key),
-            visit.depth,
-            visit.referrer,
-            visit.status,
-            visit.content_type,
-            visit.encoding,
-            kept.hex() if kept else None,
-            0 if visit.reuse else visit.bytes,
-            stored_path(self._store, kept, visit[-4:]) if kept else None,
-            visit.etag,
-            visit.last_modified,
-            visit.latency_ms,
-            visit.tries - 1,
-            visit.proxy,
-        )
-        return Record(visit.number, cells, compact_json(_metadata(visit)), visit.bytes if kept else None)
+            list(map(moment, of.fetched_at)),
+            of.url,
+            list(map(self._page_type, of.key)),
+            of.depth,
+            of.referrer,
+            of.status,
+            of.content_type,
+            of.encoding,
+            [sha256.hex() if sha256 else None for sha256 in kept],
+            [0 if reuse else size for reuse, size in zip(of.reuse, of.bytes, strict=True)],
+            [stored_path(self._store, sha256, at) if sha256 else None
+             for sha256, at in zip(kept, locations, strict=True)],
+            of.etag,
+            of.last_modified,
+            of.latency_ms,
+            [tries - 1 for tries in of.tries],
+            of.proxy,
+        )  # fmt: skip
+        lengths = [size if sha256 else None for sha256, size in zip(kept, of.bytes, strict=True)]
+        return Sheet(of.number[-1], cells, _metadata(of), lengths)
 
 
-def _metadata(visit: Visit) -> dict[str, Any]:
-    found = (
-        visit.source,
-        visit.role if visit.role != "-" else None,
-        visit.kind,
-        visit.error,
-        visit.final_url,
-        visit.redirect_to,
-        visit.title,
-        visit.canonical,
-        visit.content_sha256.hex() if visit.content_sha256 else None,
-        visit.reuse,
-        visit.robots_tags,
-        bool(visit.truncated),
+def _metadata(of: Portion) -> list[str]:
+    found: tuple[Sequence[Any], ...] = (
+        of.source,
+        [role if role != "-" else None for role in of.role],
+        of.kind,
+        of.error,
+        of.final_url,
+        of.redirect_to,
+        of.title,
+        of.canonical,
+        [sha256.hex() if sha256 else None for sha256 in of.content_sha256],
+        of.reuse,
+        of.robots_tags,
+        list(map(bool, of.truncated)),
     )
-    return {name: value for name, value in zip(METADATA, found, strict=True) if value}
+    named = zip(METADATA, found, strict=True)
+    told = [each(partial(_member, name), column) for name, column in named if any(column)]
+    return [f"{{{unbroken(members)[:-1]}}}" for members in map("".join, zip(*told, strict=True))]
+
+
+def _member(name: str, value: str | int | None) -> str:
+    return f'"{name}":{json_value(value)},' if value else ""

@@ -8,7 +8,7 @@ without its tally, its visit and the ids given out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -320,7 +320,7 @@ def _rows(
         for name, row in group.changes[start : start + PORTION]:
             db.many(name, [row])
         yield
-    if db.many("settle_url", group.settled) != len(group.settled):
+    if _settle(db, run_id, group.settled) != len(group.settled):
         raise StoreError(f"{db.path}: a URL was settled by someone else; nothing of this group was kept")
     for base, rule in group.limited.items():
         db.run("skip_base", run_id=run_id, base=base, rule=rule)
@@ -346,6 +346,18 @@ def _rows(
         now=now,
     )
     failpoint("rows_written")
+
+
+def _settle(db: Database, run_id: int, rows: Sequence[SettleRow]) -> int:
+    """Settle URLs; how many were queued. Those that were just visited are nearly always found in one stretch."""
+    others = [row for row in rows if row.state != VISITED[0]]
+    stretches: list[list[int]] = []
+    for number in sorted(row.id for row in rows if row.state == VISITED[0]):
+        if stretches and stretches[-1][1] == number - 1:
+            stretches[-1][1] = number
+        else:
+            stretches.append([number, number])
+    return db.many("settle_url", others) + db.many("settle_stretch", [(run_id, *ends) for ends in stretches])
 
 
 def advance(db: Database, run_id: int, progress: Progress) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import overload
 
 from orbweb.errors import StoreError
-from orbweb.model import Blob, Capture, Digest, Link, PackedDocument, Parsed, Role
+from orbweb.model import Blob, Capture, Digest, Link, Parsed, Role
 from orbweb.store import outlinks
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import Database, Row
@@ -30,8 +30,6 @@ NAMES_KEPT = 100_000
 MOST_AHEAD = 256
 LONG = 8_192
 """Bytes of a record of links that is not read ahead."""
-
-_ROLES = {role.value: role for role in Role}
 
 Name = tuple[str, str]
 """The key of a URL, and the URL."""
@@ -119,7 +117,7 @@ class Captures:
         for run_id in self._runs_that_know(key[: key.index("/", 8) + 1]):
             row = self._row(run_id, key)
             if row is not None and row[1] and row[4] in self._crawls:
-                capture = _capture(row)
+                capture = Capture._make(row[2:])
                 if capture.body_sha256 is not None or self._is_known_without_body(capture):
                     return capture
         return None
@@ -136,7 +134,9 @@ class Captures:
 
     def _row(self, run_id: int, key: str) -> Row | None:
         """What a run has of a key, whether it can be reused or not; None if it never visited it."""
-        ahead = self._ahead.setdefault(run_id, _Ahead())
+        ahead = self._ahead.get(run_id)
+        if ahead is None:
+            ahead = self._ahead[run_id] = _Ahead()
         if key not in ahead.rows:
             count = ahead.next_count()
             rows = self._db.all("captures_from", run_id=run_id, key=key, count=count, long=LONG)
@@ -146,7 +146,7 @@ class Captures:
 
     def _is_known_without_body(self, capture: Capture) -> bool:
         """Whether there is nothing to be read again. Discovery keeps no bodies: its pages stand for nothing."""
-        return capture.role is Role.NONE and self._is_read_alike(capture)
+        return capture.role == Role.NONE and self._is_read_alike(capture)
 
     def _is_read_alike(self, capture: Capture) -> bool:
         """Whether its body was read, or left unread, by the rules of now."""
@@ -177,6 +177,17 @@ class Captures:
         store: BodyStore = self._files if location.segment is None else self._segments
         return store.read(capture.body_sha256, location)
 
+    def stands(self, capture: Capture) -> bool:
+        """Whether all that would be read out of the body now is in the capture itself: the first page with its
+        content, with a document and a record of its links, and nothing said to robots."""
+        return (
+            capture.role == Role.PRIMARY
+            and capture.extractor == self._extractor
+            and capture.packed is not None
+            and not (capture.noindex or capture.nofollow)
+            and self._is_read_alike(capture)
+        )
+
     def digest(self, capture: Capture) -> Digest | None:
         """What was read out of the body then, if it is what would be read out of it now; else None.
 
@@ -187,13 +198,13 @@ class Captures:
             return None
         sha256 = capture.body_sha256 or b""
         blob = Blob(sha256, b"", capture.location[3] if sha256 else 0)
-        if capture.role is Role.NONE:
+        if capture.role == Role.NONE:
             parsed = self._parsed(capture)
             return Digest(parsed, blob, sha256) if sha256 or parsed.resources else None
         content, document = capture.content_sha256, capture.document
         if content is None or document is None or document.extractor != self._extractor:
             return None
-        own = document if capture.role is Role.PRIMARY else None
+        own = document if capture.role == Role.PRIMARY else None
         return Digest(self._parsed(capture), blob, content, own)
 
     def _parsed(self, capture: Capture) -> Parsed:
@@ -206,7 +217,7 @@ class Captures:
             capture.title or "",
             capture.canonical,
             encoding=capture.encoding or "",
-            truncated=capture.truncated,
+            truncated=bool(capture.truncated),
         )
 
     def _links(self, capture: Capture) -> EarlierLinks:
@@ -243,11 +254,3 @@ class Captures:
     def close(self) -> None:
         self._segments.close()
         self._files.close()
-
-
-def _capture(row: Row) -> Capture:
-    tags = tuple(row[11].split("\n")) if row[11] else ()
-    flags = map(bool, row[14:17])
-    document = None if row[26] is None else PackedDocument(row[26], extractor=row[27], sketch=row[28])
-    said = (*row[2:11], tags, *row[12:14], *flags, *row[17:19], _ROLES[row[19]], row[20])
-    return Capture._make((*said, row[21:25], row[25], document))

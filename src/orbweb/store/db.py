@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ def _number_parameters(sql: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _sql(filename: str) -> str:
-    return (files("orbweb.store") / "sql" / filename).read_text(encoding="utf-8")
+    return Path(__file__).with_name("sql").joinpath(filename).read_text(encoding="utf-8")
 
 
 def _statement(section: str) -> str:

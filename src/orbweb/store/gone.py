@@ -45,8 +45,12 @@ def marks(db: Database, run: Run) -> list[CarryRow]:
     if not carried:
         return []
     reached = _reached(db, run)
-    right = ((number, was, Carried.KNOWN if reached[number] else Carried.UNLINKED) for number, was in carried)
-    return [CarryRow(now.value, run.id, number) for number, was, now in right if was != now]
+    right = (Carried.UNLINKED.value, Carried.KNOWN.value)
+    return [
+        CarryRow(right[reached[number]], run.id, number)
+        for number, was in carried
+        if was != right[reached[number]]
+    ]
 
 
 def _reached(db: Database, run: Run) -> bytearray:

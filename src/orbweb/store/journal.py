@@ -7,6 +7,7 @@ what is not yet durable, so it asks when none is under way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,42 +20,44 @@ NAMES_KEPT = 65_536
 WHOLE = ".whole"
 
 
-class Visit(NamedTuple):
-    """A visit with its URL, its referrer, and where its body lies; the fields of `followed_visits`."""
+class Portion(NamedTuple):
+    """Visits with their URLs, their referrers, and where their bodies lie: the columns of `followed_visits`.
 
-    number: int
-    key: str
-    url: str
-    source: str
-    depth: int
-    referrer: str | None
-    status: int | None
-    kind: str | None
-    error: str | None
-    tries: int
-    final_url: str | None
-    redirect_to: str | None
-    content_type: str | None
-    encoding: str | None
-    etag: str | None
-    last_modified: str | None
-    title: str | None
-    canonical: str | None
-    truncated: int
-    body_sha256: bytes | None
-    content_sha256: bytes | None
-    role: str
-    bytes: int
-    wire_bytes: int
-    latency_ms: int
-    fetched_at: int
-    proxy: str | None
-    robots_tags: str | None
-    reuse: str | None
-    segment: int | None
-    offset: int | None
-    length: int | None
-    size: int | None
+    Columns, because what is made of a visit is made of many at once, and most of them say the same.
+    """
+
+    number: Sequence[int]
+    key: Sequence[str]
+    url: Sequence[str]
+    source: Sequence[str]
+    depth: Sequence[int]
+    referrer: Sequence[str | None]
+    status: Sequence[int | None]
+    kind: Sequence[str | None]
+    error: Sequence[str | None]
+    tries: Sequence[int]
+    final_url: Sequence[str | None]
+    redirect_to: Sequence[str | None]
+    content_type: Sequence[str | None]
+    encoding: Sequence[str | None]
+    etag: Sequence[str | None]
+    last_modified: Sequence[str | None]
+    title: Sequence[str | None]
+    canonical: Sequence[str | None]
+    truncated: Sequence[int]
+    body_sha256: Sequence[bytes | None]
+    content_sha256: Sequence[bytes | None]
+    role: Sequence[str]
+    bytes: Sequence[int]
+    latency_ms: Sequence[int]
+    fetched_at: Sequence[int]
+    proxy: Sequence[str | None]
+    robots_tags: Sequence[str | None]
+    reuse: Sequence[str | None]
+    segment: Sequence[int | None]
+    offset: Sequence[int | None]
+    length: Sequence[int | None]
+    size: Sequence[int | None]
 
 
 def stored_path(
@@ -136,18 +139,28 @@ class Visits:
 
     def __init__(self, db: Database, run_id: int) -> None:
         self._db, self._run_id = db, run_id
-        self._last: tuple[int, list[Visit]] | None = None
+        self._last: tuple[int, Portion | None] | None = None
 
     def renew(self) -> None:
         """There may be more than was read last."""
         self._last = None
 
-    def after(self, number: int, count: int) -> list[Visit]:
-        """The next visits after that one."""
+    def after(self, number: int, count: int) -> Portion | None:
+        """The next visits after that one, None if there are none."""
         if self._last is None or self._last[0] != number:
             rows = self._db.all("followed_visits", run_id=self._run_id, after=number, count=count)
-            self._last = number, list(map(Visit._make, rows))
+            self._last = number, Portion._make(zip(*rows, strict=True)) if rows else None
         return self._last[1]
+
+
+class Linked(NamedTuple):
+    """URLs that were visited, how many links each has, and all their targets, in the order of pages and on them.
+    `last` is the number of the last visit."""
+
+    sources: Sequence[str]
+    counts: Sequence[int]
+    targets: Sequence[str]
+    last: int
 
 
 class Links:
@@ -157,12 +170,13 @@ class Links:
         self._db, self._run_id, self._spell = db, run_id, spell
         self._known: dict[int, str] = {}
 
-    def after(self, number: int, count: int) -> Iterator[tuple[int, str, list[str]]]:
-        """The number of each visit after that one, its URL, and what it links to, in the order of the page."""
+    def after(self, number: int, count: int) -> Linked:
+        """The next visits after that one with what they link to."""
         rows = self._db.all("followed_links", run_id=self._run_id, after=number, count=count)
-        for visit, url_id, packed in rows:
-            targets = outlinks.followable(packed) if packed else ()
-            yield visit, self._names([url_id])[0], self._names(targets) if targets else []
+        found = [outlinks.followable(packed) if packed else () for _, _, packed in rows]
+        targets = self._names(list(chain.from_iterable(found)))
+        sources = self._names([url_id for _, url_id, _ in rows])
+        return Linked(sources, list(map(len, found)), targets, rows[-1][0] if rows else number)
 
     def _names(self, ids: Sequence[int]) -> list[str]:
         known = self._known

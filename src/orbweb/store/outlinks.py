@@ -82,3 +82,13 @@ def edges(packed: bytes) -> tuple[array[int], bytes]:
     if len(flags) != count or flags.translate(None, _KNOWN):
         raise StoreError(f"damaged outlink record of {len(packed)} bytes, {count} targets")
     return targets(packed), flags
+
+
+def renumbered(packed: bytes, numbers: Sequence[int]) -> bytes | None:
+    """The record with the ids that `numbers` has for its own; None if it has none, or 0, for one of them."""
+    ids, flags = edges(packed)
+    try:
+        ids = array("I", map(numbers.__getitem__, ids))
+    except IndexError:
+        return None
+    return pack(ids, flags) if all(ids) else None

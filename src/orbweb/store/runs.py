@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from orbweb.errors import NothingToDo, UnknownProject
 from orbweb.failpoints import failpoint
@@ -92,8 +92,7 @@ class Crawl:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(NamedTuple):
     """A base URL of a run. `scope_key` is where its scope lies now, `pages` what it gave so far."""
 
     number: int

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from orbweb.errors import NewerWorkspace, StoreError
@@ -59,7 +58,7 @@ class Plan:
 @cache
 def plan() -> Plan:
     """The steps that come with orbweb: sql/migrations/0002.sql makes version 2 out of version 1."""
-    folder = files("orbweb.store") / "sql" / "migrations"
+    folder = Path(__file__).with_name("sql") / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return Plan(today(), tuple(_step(name, (folder / name).read_text(encoding="utf-8")) for name in names))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from orbweb.model import FailKind, Fetched, Item, Outcome, Refused, Role
+from orbweb.model import FailKind, Fetched, Item, Outcome, Refused, Reuse, Role, Unchanged
 from orbweb.store import VisitRow
+
+_PRIMARY, _NOT_MODIFIED = Role.PRIMARY.value, Reuse.NOT_MODIFIED.value
 
 
 def visit_row(
@@ -57,4 +59,43 @@ def visit_row(
         robots_tags="\n".join(answer.robots_tags) if answer and answer.robots_tags else None,
         reuse=reused.how.value if reused else None,
         reused_run=reused.run_id if reused else None,
+    )
+
+
+def unchanged_row(item: Item, seen: Unchanged, run_id: int, number: int, crawl_id: int) -> VisitRow:
+    """What is kept of a visit of a page that is as it was captured: what `visit_row` says of the same outcome."""
+    _, _, answer, capture = seen
+    return VisitRow(
+        run_id,
+        number,
+        item.id,
+        crawl_id,
+        item.depth,
+        item.rank,
+        answer.status,
+        None,
+        None,
+        seen.tries,
+        answer.url if answer.url != item.url else None,
+        None,
+        capture.content_type,
+        capture.encoding or "",
+        answer.etag or capture.etag,
+        answer.last_modified or capture.last_modified,
+        capture.title or "",
+        capture.canonical,
+        False,
+        False,
+        bool(capture.truncated),
+        capture.body_sha256,
+        capture.content_sha256,
+        _PRIMARY,
+        capture.size,
+        answer.wire_bytes,
+        answer.latency_ms,
+        seen.fetched_at,
+        answer.proxy,
+        capture.tags or None,
+        _NOT_MODIFIED,
+        capture.run_id,
     )

@@ -117,6 +117,11 @@ VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank
 -- Guarded: only the owner settles, and only what is queued.
 UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
+-- name: settle_stretch
+-- As `settle_url`, for visited URLs whose ids follow each other, as those of most groups do: one statement for all.
+UPDATE urls SET state = 'visited', reason = NULL, rule = NULL
+WHERE run_id = :run_id AND id BETWEEN :first AND :last AND state = 'queued';
+
 -- name: readmit_url
 -- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
 UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
@@ -374,7 +379,7 @@ SELECT urls.key, visits.kind IS NULL AND (visits.status BETWEEN 200 AND 299 OR v
        visits.content_type, visits.encoding, visits.etag, visits.last_modified, visits.robots_tags, visits.title,
        visits.canonical, visits.noindex, visits.nofollow, visits.truncated, visits.body_sha256, visits.content_sha256,
        visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size,
-       CASE WHEN LENGTH(outlinks.packed) <= :long THEN outlinks.packed END,
+       CASE WHEN outlinks.packed IS NULL THEN x'' WHEN LENGTH(outlinks.packed) <= :long THEN outlinks.packed END,
        documents.sha256, documents.extractor, documents.sketch
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
@@ -822,8 +827,8 @@ SELECT visits.number, urls.key, COALESCE(urls.url, urls.key), urls.source, visit
        COALESCE(referrers.url, referrers.key), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
        COALESCE(targets.url, targets.key), visits.content_type, visits.encoding, visits.etag, visits.last_modified,
        visits.title, visits.canonical, visits.truncated, visits.body_sha256, visits.content_sha256, visits.role,
-       visits.bytes, visits.wire_bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags,
-       visits.reuse, bodies.segment, bodies.offset, bodies.length, bodies.size
+       visits.bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags, visits.reuse,
+       bodies.segment, bodies.offset, bodies.length, bodies.size
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
