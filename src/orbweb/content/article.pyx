@@ -10,7 +10,7 @@ from orbweb.content.manuals cimport is_linked_to_itself
 from orbweb.content.names cimport CAPTION, is_named
 from orbweb.content.scoring import COLUMN, TOGETHER
 from orbweb.content.scoring cimport Blocks, Weights
-from orbweb.content.walk cimport following, next_tagged
+from orbweb.dom.walk cimport following, next_tagged
 from orbweb.dom.tree cimport (
     ATTR_CLASS, ATTR_CONTENT, ATTR_PROPERTY, NONE, ROOT, TAG_FIGCAPTION, TAG_FIGURE, TAG_H1,
     TAG_HEAD, TAG_HTML, Span, TagSet, Tree, contains_in_any_case, is_text, is_text_in_any_case, tags,

@@ -6,9 +6,9 @@ Always: linear in the element; blocks are in document order. Never: changes the 
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
-from orbweb.content.walk cimport following, points
+from orbweb.dom.walk cimport following
 from orbweb.dom.tree cimport (
-    ATTR_HREF, NONE, TAG_A, TAG_LI, TAG_TD, TEXT, Span, TagSet, Tree, stripped, tags,
+    ATTR_HREF, NONE, TAG_A, TAG_LI, TAG_TD, TEXT, Span, TagSet, Tree, characters, stripped, tags,
 )
 
 cdef enum:
@@ -142,7 +142,7 @@ cdef Outline read(Tree tree, int root):
         count += 1
         if count > MAX_TEXTS:
             return None
-        size = points(text.start, text.size)
+        size = characters(text)
         holder, linked = tree.nodes[node].parent, False
         while _INLINE.has[tree.nodes[holder].tag] and holder != root:
             if tree.nodes[holder].tag == TAG_A and _is_link(tree, holder):

@@ -13,7 +13,7 @@ from orbweb.content.glance cimport NAMED, NUMBERED, OF_CHROME, Glance
 from orbweb.content.manuals cimport tells
 from orbweb.content.names cimport CARDS, CHROME, COMMENTS, REVIEWS, SAYING, WORDS, Said
 from orbweb.content.scoring cimport Weights
-from orbweb.content.walk cimport following
+from orbweb.dom.walk cimport following
 from orbweb.dom.tree cimport (
     ATTR_CLASS, ATTR_ID, ATTR_ROLE, NONE, TAG_A, TAG_ASIDE, TAG_HEADER, TEXT, TagSet, Tree, blank_at, is_text,
     tags,

@@ -13,7 +13,7 @@ from libc.string cimport memchr, memcpy
 from orbweb.content.languages import KNOWN, NO_LANGUAGE, TONGUES
 
 from orbweb.content.survey cimport INSIDE, LINE, NUMBERS, TABULAR, Survey, Words, has_seen
-from orbweb.content.walk cimport beyond, following
+from orbweb.dom.walk cimport beyond, following
 from orbweb.dom.tree cimport (
     ATTR_ARIA_LABEL, ATTR_CLASS, ATTR_END, ATTR_LANG, ATTR_LANGUAGE, ATTR_STYLE, ATTR_SYNTAX, ATTR_TITLE, NONE,
     ROOT, TAG_BR, TAG_BUTTON, TAG_CLIPBOARD_COPY, TAG_CODE, TAG_DIV, TAG_MJX_CONTAINER, TAG_P, TAG_PRE,

@@ -7,7 +7,7 @@ them takes longer than to pass an element. Never: changes the tree.
 from libc.stdlib cimport calloc, free
 
 from orbweb.content.names cimport LISTENED_TO, Collector, Said, says
-from orbweb.content.walk cimport beyond, following
+from orbweb.dom.walk cimport beyond, following
 from orbweb.dom.tree cimport (
     ATTR_ARIA_HIDDEN, ATTR_CLASS, ATTR_HIDDEN, ATTR_ID, ATTR_ITEMPROP, ATTR_ROLE, ATTR_STYLE, NONE, ROOT, TAG_BODY,
     TAG_SCRIPT, TEXT, Attribute, Span, TagSet, Tree, is_text, tags,

@@ -10,7 +10,7 @@ import re
 from orbweb.content import signs
 from orbweb.content.glance cimport Glance
 from orbweb.content.names cimport Collector
-from orbweb.content.walk cimport following, text_length
+from orbweb.dom.walk cimport following
 from orbweb.dom.tree cimport (
     ATTR_ALTTEXT, ATTR_ARIA_HIDDEN, ATTR_ARIA_LABEL, ATTR_CHECKED, ATTR_CLASS, ATTR_DISABLED, ATTR_HIDDEN, ATTR_ID,
     ATTR_ROLE, ATTR_STYLE, ATTR_TYPE, NONE, ROOT, TAG_ANNOTATION, TAG_BUTTON, TAG_DIV, TAG_INPUT, TAG_LI,
@@ -69,13 +69,13 @@ cdef Py_ssize_t drop(Tree tree, int body, Glance glance) except -1:
         found = [element for element in found if not _is_formula(tree, element)]
     if not found:
         return 0
-    sizes = [text_length(tree, element) for element in found[:MAX_WEIGHED]]
+    sizes = [tree.text_length(element) for element in found[:MAX_WEIGHED]]
     if max(sizes) > PAGEFUL:
-        most = MOST * text_length(tree, body)
+        most = MOST * tree.text_length(body)
         found = [element for place, element in enumerate(found) if place >= len(sizes) or sizes[place] <= most]
     # From the last to the first, so that what is hidden twice counts once.
     for element in reversed(found):
-        count += text_length(tree, tree.extract(element))
+        count += tree.text_length(tree.extract(element))
     return count
 
 
@@ -196,8 +196,8 @@ cdef int _settle(Tree tree, list spare, int body) except -1:
     cdef bint most
     cdef int element
     for element in spare:
-        size += text_length(tree, element)
-    most = size > 0 and 2 * size > text_length(tree, body)
+        size += tree.text_length(element)
+    most = size > 0 and 2 * size > tree.text_length(body)
     for element in spare:
         if most:
             tree.set_tag(element, TAG_DIV)

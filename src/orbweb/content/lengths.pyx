@@ -5,8 +5,8 @@ Always: what is asked costs no more than a way up the tree. Never: good after th
 
 from libc.stdlib cimport calloc, free
 
-from orbweb.content.walk cimport beyond, following, points
-from orbweb.dom.tree cimport NONE, TEXT, Tree
+from orbweb.dom.walk cimport beyond, following
+from orbweb.dom.tree cimport NONE, TEXT, Tree, characters
 
 
 cdef class Lengths:
@@ -25,7 +25,7 @@ cdef class Lengths:
                 break
             self._before[node] = self.whole
             if tree.nodes[node].kind == TEXT:
-                self.whole += points(tree.heap + tree.nodes[node].at, tree.nodes[node].size)
+                self.whole += characters(tree.data(node))
 
     def __dealloc__(self):
         free(self._before)

@@ -1,7 +1,7 @@
 """Lists of a DOM: definition lists become lists of terms with their text below, numbers those of Markdown."""
 
 from orbweb.content.survey cimport Survey
-from orbweb.content.walk cimport following
+from orbweb.dom.walk cimport following
 from orbweb.dom.tree cimport (
     ATTR_HREF, ATTR_REVERSED, ATTR_START, ATTR_VALUE, NONE, TAG_CODE, TAG_DD, TAG_DIV, TAG_DL, TAG_DT, TAG_LI,
     TAG_OL, TAG_P, TAG_STRONG, TAG_UL, TEXT, TagSet, Tree, blank_at, tags,

@@ -13,7 +13,7 @@ from orbweb.content.glance cimport Glance
 from orbweb.content.lengths cimport Lengths, measured
 from orbweb.content.names cimport Used
 from orbweb.content.scoring cimport Blocks, Weights
-from orbweb.content.walk cimport following, next_tagged
+from orbweb.dom.walk cimport following, next_tagged
 from orbweb.dom.tree cimport NONE, TAG_BODY, TAG_DIV, TEXT, TagSet, Tree, blank_at, tags
 
 LITTLE = 400

@@ -4,7 +4,7 @@ Always: reads tags and names, so it is the same in every language. Never: knows 
 """
 
 from orbweb.content.titles cimport HEADINGS, letters
-from orbweb.content.walk cimport following, next_tagged
+from orbweb.dom.walk cimport following, next_tagged
 from orbweb.dom.tree cimport (
     ATTR_HREF, ATTR_ID, ATTR_NAME, NONE, TAG_PRE, TEXT, Span, TagSet, Tree, as_str, begins, tags,
 )

@@ -12,7 +12,7 @@ from orbweb.model import Heading
 from orbweb.content.shape cimport shape
 from orbweb.content.text cimport said
 from orbweb.content.titles cimport HEADINGS
-from orbweb.content.walk cimport next_tagged
+from orbweb.dom.walk cimport next_tagged
 from orbweb.content.writing cimport finished
 from orbweb.dom.tree cimport NONE, TAG_H1, Tree
 

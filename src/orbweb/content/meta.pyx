@@ -18,13 +18,14 @@ from itertools import islice
 from libc.string cimport memset
 
 from orbweb.content.titles cimport letters
-from orbweb.dom.facts cimport is_foreign, next_of
+from orbweb.dom.facts cimport is_foreign
 from orbweb.dom.tree cimport (
     ATTR_CLASS, ATTR_CONTENT, ATTR_DATETIME, ATTR_HTTP_EQUIV, ATTR_ITEMPROP, ATTR_LANG, ATTR_NAME, ATTR_PROPERTY,
     ATTR_PUBDATE, ATTR_REL, ATTR_TYPE, ELEMENT, NONE, ROOT, TAG_A, TAG_BODY, TAG_H1, TAG_HTML, TAG_META,
     TAG_SCRIPT, TAG_TIME, TAG_TITLE, Span, TagSet, Tree, as_str, contains, contains_in_any_case, has_word, is_text,
     tags,
 )
+from orbweb.dom.walk cimport next_tagged
 
 MAX_TITLE = 500
 MAX_DESCRIPTION = 2_000
@@ -151,7 +152,7 @@ cdef class _Stating:
         self.metas, self.scripts, self.titles = [], [], []
         self.headings, self.times, self.authors = [], [], []
         while True:
-            node = next_of(tree, node, &_STATING)
+            node = next_tagged(tree.nodes, node, ROOT, &_STATING)
             if node == NONE:
                 break
             tag = tree.nodes[node].tag
@@ -481,7 +482,7 @@ cdef list _marked(Tree tree):
     else:
         return found
     while len(found) < MAX_MARKED:
-        node = next_of(tree, node, &_ANY)
+        node = next_tagged(tree.nodes, node, ROOT, &_ANY)
         if node == NONE:
             break
         if tree.nodes[node].kind == ELEMENT:

@@ -12,7 +12,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from orbweb.content.walk cimport following
+from orbweb.dom.walk cimport following
 from orbweb.dom.tree cimport ATTR_CLASS, ATTR_ID, NONE, Span, Tree, as_str, blank_at, has_word
 
 cdef enum:

@@ -19,7 +19,7 @@ from orbweb.content.survey cimport (
     has_seen, survey, words_of,
 )
 from orbweb.content.titles cimport HEADINGS
-from orbweb.content.walk cimport following
+from orbweb.dom.walk cimport following
 from orbweb.dom.tree cimport (
     ATTR_HREF, ATTR_ID, ATTR_ROLE, ATTR_STYLE, ATTR_TITLE, NONE, ROOT, Span, TAG_A, TAG_BASE, TAG_BODY, TAG_BR,
     TAG_CODE, TAG_DIV, TAG_DL, TAG_HEAD, TAG_HR, TAG_HTML, TAG_IMG, TAG_LABEL, TAG_OL, TAG_PRE, TAG_SPAN, TAG_SUB,

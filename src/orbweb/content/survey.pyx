@@ -8,7 +8,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp
 
 from orbweb.content.formulas cimport is_formula
-from orbweb.content.walk cimport following
+from orbweb.dom.walk cimport following
 from orbweb.dom.tree cimport (
     ATTR_CLASS, ATTR_ROLE, ATTR_STYLE, ELEMENT, NONE, TAG_IMG, TAG_MATH, TAG_MJX_CONTAINER, TAG_SCRIPT, Attribute,
     Node, Span, TagSet, Tree, contains, is_text, tags,

@@ -8,7 +8,7 @@ import re
 from cpython.unicode cimport PyUnicode_DecodeASCII
 
 from orbweb.content.names cimport is_named
-from orbweb.content.walk cimport next_tagged
+from orbweb.dom.walk cimport next_tagged
 from orbweb.dom.tree cimport (
     ATTR_HREF, NONE, ROOT, TAG_H1, TAG_H2, TAG_H4, TAG_TITLE, Span, TagSet, Tree, begins, tags,
 )

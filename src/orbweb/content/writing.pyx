@@ -15,7 +15,7 @@ from libc.string cimport memchr, memcmp, memcpy, memmove, strcmp, strlen
 
 from orbweb.content.buffer cimport Buffer, borrowed, give_back
 from orbweb.content.text cimport BLOCKS, SKIPPED
-from orbweb.content.walk cimport beyond, following
+from orbweb.dom.walk cimport beyond, following
 from orbweb.dom.tree cimport *
 
 cdef enum:

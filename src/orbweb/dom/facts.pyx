@@ -16,6 +16,7 @@ from orbweb.dom.tree cimport (
     TAG_TEMPLATE, TAG_TITLE, TAG_VIDEO, TagSet, Tree, as_str, blank_at, contains_in_any_case, is_text_in_any_case,
     tags,
 )
+from orbweb.dom.walk cimport next_tagged
 
 MAX_LINKS = 50_000
 """Distinct references of a page; what comes after them is not read, and the page is marked as truncated."""
@@ -108,7 +109,7 @@ def read(Tree tree, frozenset addressees not None):
     cdef References references = facts.references
     cdef dict kinds = references.kinds
     cdef set nofollow = references.nofollow
-    cdef int node = next_of(tree, ROOT, &_READ), tag
+    cdef int node = next_tagged(tree.nodes, ROOT, ROOT, &_READ), tag
     cdef Span span
     cdef str href
     while node != NONE:
@@ -125,7 +126,7 @@ def read(Tree tree, frozenset addressees not None):
             node = _end_of_inert(tree, node)
         else:
             _read_other(tree, node, tag, facts, addressees)
-        node = next_of(tree, node, &_READ)
+        node = next_tagged(tree.nodes, node, ROOT, &_READ)
     return facts
 
 

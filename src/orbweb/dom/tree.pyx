@@ -4,6 +4,7 @@ Owns the memory, how a tree is changed and how it is written out. Always: a numb
 node has the same number as long as the tree lives; nothing recurses. Never: reads markup.
 """
 
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, strlen
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -192,9 +193,21 @@ cdef bint is_blank(Span text) noexcept:
 
 
 cdef Py_ssize_t characters(Span text) noexcept:
-    cdef Py_ssize_t place, inner = 0
-    for place in range(text.size):
-        inner += (<unsigned char> text.start[place] & 0xC0) == 0x80
+    """Eight bytes at a time: all but the bytes that go on."""
+    cdef const char* at = text.start
+    cdef Py_ssize_t inner = 0, left = text.size
+    cdef uint64_t part
+    while left >= 8:
+        memcpy(&part, at, 8)
+        if part & 0x8080808080808080ULL:
+            part = (part >> 7) & (~part >> 6) & 0x0101010101010101ULL
+            inner += (part * 0x0101010101010101ULL) >> 56
+        at += 8
+        left -= 8
+    while left:
+        inner += (<unsigned char> at[0] & 0xC0) == 0x80
+        at += 1
+        left -= 1
     return text.size - inner
 
 
