@@ -455,13 +455,26 @@ def test_a_pool_grows_when_it_is_busy_and_the_results_are_the_same(
     assert results == inline(jobs)
 
 
+KEEPING = """
+import orbweb.digest
+
+digest, kept = orbweb.digest.Digester.digest, []
+
+def keep(self, job):
+    if len(job.body) > 1_000_000:
+        kept.append(bytearray(64 << 20))
+    return digest(self, job)
+
+orbweb.digest.Digester.digest = keep
+"""
+
+
 @pytest.mark.parametrize("gives_back", [True, False])
 def test_a_worker_lives_on_if_it_gives_back_what_a_large_page_took_else_it_is_replaced_and_loses_no_job(
     gives_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not gives_back:
-        keep = "import orbweb.digest as digest\ndigest.GIVEN_BACK_BYTES = 32 << 20\n"
-        worker_begins_with(keep, tmp_path, monkeypatch)
+        worker_begins_with(KEEPING, tmp_path, monkeypatch)
     swelling = Job(1000, "https://h/", "text/html", b"<div>" * 600_000)
     jobs = [html(ticket) for ticket in range(20)]
     results: Results = {}
