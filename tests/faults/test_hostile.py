@@ -97,8 +97,6 @@ EXPECTED = {
 EXPECTED_ALONE = {"many-links": PAGE, "nofollow-links": PAGE, "long-base": PAGE}
 """They are committed with tens of thousands of links, which takes a second or two and memory of its own."""
 HEAVY = {name: EXPECTED[name] for name in ("nested-tags", "many-tags", "repeated-formatting")}
-    "many-links": PAGE
-}
 REACHED = {"redirect-back": "redirect_loop", "redirect-chain-10": "too_many_redirects"}
 
 # What is no HTTP fails the page as well; an answer that does not come refuses it; in all other cases there are no
