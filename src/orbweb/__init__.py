@@ -57,6 +57,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "errors": (
+        *("Busy", "ConfigError", "CorruptBody", "DiskFull", "NewerWorkspace", "NothingToDo", "OlderWorkspace"),
+        *("OrbwebError", "StoreError", "UnknownProject", "UsageError"),
+    ),
     "library": ("BaseResult", "CrawlResult", "Exported", "ExtractResult", "Workspace", "crawl", "open"),
     "events": ("Reading", "Snapshot"),
     "model": ("Document", "Heading"),
@@ -67,13 +71,20 @@ _HOMES = {
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name):
-        if name not in __all__:
-            raise AttributeError(f"module 'orbweb' has no attribute {name!r}")
-        from importlib import import_module
+    def late(package, homes):
+        """The `__getattr__` of a package whose names load their modules when they are first asked for."""
 
-        home = next((home for home, names in _HOMES.items() if name in names), "errors")
-        return getattr(import_module(f"orbweb.{home}"), name)
+        def ask(name):
+            from importlib import import_module
+
+            home = next((home for home, names in homes.items() if name in names), None)
+            if home is None:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return getattr(import_module(f"{package}.{home}"), name)
+
+        return ask
+
+    __getattr__ = late(__name__, _HOMES)
 
     def __dir__():
         return __all__

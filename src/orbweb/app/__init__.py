@@ -51,13 +51,7 @@ _HOMES = {
     "session": ("exit_code",),
 }
 
-
 if not TYPE_CHECKING:
+    from orbweb import late
 
-    def __getattr__(name):
-        from importlib import import_module
-
-        home = next((home for home, names in _HOMES.items() if name in names), None)
-        if home is None:
-            raise AttributeError(f"module 'orbweb.app' has no attribute {name!r}")
-        return getattr(import_module(f"orbweb.app.{home}"), name)
+    __getattr__ = late(__name__, _HOMES)

@@ -8,20 +8,17 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp
 
 from orbweb.content.formulas cimport is_formula
-from orbweb.dom.walk cimport following
+from orbweb.dom.signs cimport next_word
 from orbweb.dom.tree cimport (
     ATTR_CLASS, ATTR_ROLE, ATTR_STYLE, ELEMENT, NONE, TAG_IMG, TAG_MATH, TAG_MJX_CONTAINER, TAG_SCRIPT, Attribute,
     Node, Span, TagSet, Tree, contains, is_text, tags,
 )
+from orbweb.dom.walk cimport following
 
 cdef TagSet _NOTED = tags(
     "a audio br button clipboard-copy dl embed h1 h2 h3 h4 h5 h6 hr iframe img label link listing meta ol pre rp "
     "script style sub summary sup svg template textarea tt video xmp"
 )
-
-
-cdef inline bint _parts(char sign) noexcept:
-    return sign == b" " or sign == b"\n" or sign == b"\t" or sign == b"\r" or sign == b"\f"
 
 
 cdef class Words:
@@ -33,27 +30,23 @@ cdef class Words:
     cdef int of(self, Span names) noexcept:
         cdef const char* at = names.start
         cdef const char* end = at + names.size
-        cdef const char* start
+        cdef Py_ssize_t size
         cdef Word* word
         cdef int found, meant = 0
         if at == NULL:
             return 0
-        while at < end:
-            while at < end and _parts(at[0]):
-                at += 1
-            start = at
-            while at < end and not _parts(at[0]):
-                at += 1
-            if at == start:
-                break
-            found = self.first[<unsigned char> start[0]]
+        while True:
+            size = next_word(&at, end)
+            if not size:
+                return meant
+            found = self.first[<unsigned char> at[0]]
             while found != NONE:
                 word = &self.words[found]
-                if word.size == at - start and memcmp(word.start, start, word.size) == 0:
+                if word.size == size and memcmp(word.start, at, size) == 0:
                     meant |= word.meant
                     break
                 found = word.next
-        return meant
+            at += size
 
 
 cdef Words words_of(frozenset classes, dict meanings):

@@ -6,6 +6,7 @@ hostile one can multiply is limited. Never: runs scripts, reports errors, or kee
 texts around it.
 """
 
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
@@ -16,8 +17,8 @@ from orbweb.dom.modes cimport AFTER_BODY, BEFORE_HTML, INITIAL, IN_TEXT, Modes
 from orbweb.dom.signs cimport is_letter, is_space, lower
 from orbweb.dom.stack cimport MAX_DEPTH as DEEPEST
 from orbweb.dom.tree cimport (
-    ATTR_END, Attribute, HTML, NONE, SVG, TAG_IFRAME, TAG_NOEMBED, TAG_NOFRAMES, TAG_PLAINTEXT, TAG_SCRIPT,
-    TAG_STYLE, TAG_TEXTAREA, TAG_TITLE, TAG_UNKNOWN, TEXT, Tree, known_attribute, known_tag,
+    ATTR_END, Attribute, HTML, NONE, SVG, TAG_PLAINTEXT,
+    TAG_TEXTAREA, TAG_TITLE, TAG_UNKNOWN, TEXT, Tree, known_attribute, known_tag,
 )
 
 MAX_DEPTH = DEEPEST
@@ -370,7 +371,8 @@ cdef class Parser(Modes):
         """The text of an element up to its end tag."""
         cdef int tag = self.tag
         cdef const char* start = at
-        cdef const char* stop = _behind_raw(at, end, tag)
+        cdef bytes name = self.tree.tag_name(self.open.all[self.open.count - 1]).encode()
+        cdef const char* stop = end if tag == TAG_PLAINTEXT else _behind_raw(at, end, name, len(name))
         cdef int begin
         self.skips_newline = False
         if tag == TAG_TEXTAREA and start < stop and start[0] == c"\n":
@@ -406,8 +408,10 @@ cdef class Parser(Modes):
 
 cdef str _name(const char* start, const char* end):
     """A name in lower case."""
-    cdef bytes name = start[:end - start]
-    return name.replace(b"\0", b"\xef\xbf\xbd").lower().decode("utf-8", "surrogatepass")
+    cdef bytes name = start[:end - start].lower()
+    if b"\0" in name:
+        name = name.replace(b"\0", b"\xef\xbf\xbd")
+    return PyUnicode_DecodeUTF8(name, len(name), "surrogatepass")
 
 
 cdef bint _is_word(const char* at, const char* word) noexcept:
@@ -426,22 +430,15 @@ cdef const char* _behind_doctype(const char* at, const char* end) noexcept:
     return end if at == NULL else at + 1
 
 
-cdef const char* _behind_raw(const char* at, const char* end, int tag) noexcept:
+cdef const char* _behind_raw(const char* at, const char* end, const char* name, Py_ssize_t size) noexcept:
     """Where the end tag of an element with raw text begins; the end where there is none."""
-    cdef const char* name = NULL
-    cdef Py_ssize_t size
+    cdef bint is_script = _is_word(name, b"script")
     cdef int escaped = 0
-    if tag == TAG_PLAINTEXT:
-        return end
-    name = _raw_name(tag)
-    size = 0
-    while name[size]:
-        size += 1
     while True:
         at = <const char*> memchr(at, c"<", end - at)
         if at == NULL or end - at < 2:
             return end
-        if tag == TAG_SCRIPT and escaped == 0 and end - at >= 4 and memcmp(at, b"<!--", 4) == 0:
+        if is_script and escaped == 0 and end - at >= 4 and memcmp(at, b"<!--", 4) == 0:
             escaped = 1
             if _ends_escape(at + 2, end):
                 escaped = 0
@@ -471,21 +468,3 @@ cdef bint _ends_escape(const char* at, const char* end) noexcept:
             return True
         at += 1
     return False
-
-
-cdef const char* _raw_name(int tag) noexcept:
-    if tag == TAG_SCRIPT:
-        return b"script"
-    if tag == TAG_STYLE:
-        return b"style"
-    if tag == TAG_TITLE:
-        return b"title"
-    if tag == TAG_TEXTAREA:
-        return b"textarea"
-    if tag == TAG_IFRAME:
-        return b"iframe"
-    if tag == TAG_NOEMBED:
-        return b"noembed"
-    if tag == TAG_NOFRAMES:
-        return b"noframes"
-    return b"xmp"

@@ -11,6 +11,7 @@ import re
 
 from libc.stdlib cimport free, realloc
 
+from orbweb.dom.signs cimport next_word
 from orbweb.dom.tree cimport (
     ATTR_CLASS, ATTR_END, ATTR_ID, ATTR_UNKNOWN, ELEMENT, NONE, ROOT, TAG_UNKNOWN, Attribute, Node, Span, Tree,
     known_attribute, known_tag,
@@ -265,12 +266,6 @@ cdef inline unsigned long long _word_mark(const char* start, Py_ssize_t size) no
     return (<unsigned long long> 1) << (32 + ((ends + 11 * <unsigned int> size) & 31))
 
 
-cdef inline bint _parts(char sign) noexcept:
-    return <unsigned char> sign <= 32 and (
-        sign == b" " or sign == b"\n" or sign == b"\t" or sign == b"\r" or sign == b"\f"
-    )
-
-
 cdef unsigned long long _marks(Tree tree, Selector selector, Node* node) noexcept:
     """The marks of what is written on an element. What asks for others is refused without a look."""
     cdef unsigned long long marks = 0
@@ -279,20 +274,18 @@ cdef unsigned long long _marks(Tree tree, Selector selector, Node* node) noexcep
     cdef const char* at
     cdef const char* end
     cdef const char* start
+    cdef Py_ssize_t size
     while attribute < last:
         if attribute.name < ATTR_END:
             marks |= _mark(attribute.name)
             at = start = tree.heap + attribute.at
             end = at + attribute.size
             if attribute.name == ATTR_CLASS and selector.has_classes:
-                while at < end:
-                    if _parts(at[0]):
-                        if at > start:
-                            marks |= _word_mark(start, at - start)
-                        start = at + 1
-                    at += 1
-                if end > start:
-                    marks |= _word_mark(start, end - start)
+                size = next_word(&at, end)
+                while size:
+                    marks |= _word_mark(at, size)
+                    at += size
+                    size = next_word(&at, end)
             elif attribute.name == ATTR_ID and end > start:
                 marks |= _word_mark(start, end - start)
         attribute += 1
@@ -446,7 +439,7 @@ cdef bint _fits(Tree tree, Selector selector, Test* test, Node* node) noexcept:
 cdef bint _says(Span said, Test* test) noexcept:
     cdef const char* at = said.start
     cdef const char* end = at + said.size
-    cdef const char* start
+    cdef Py_ssize_t size
     if test.kind == EQUALS:
         return said.size == test.size and _is_at(at, test)
     if not test.size or said.size < test.size:
@@ -461,15 +454,11 @@ cdef bint _says(Span said, Test* test) noexcept:
                 return True
             at += 1
         return False
-    while at < end:
-        while at < end and _parts(at[0]):
-            at += 1
-        start = at
-        while at < end and not _parts(at[0]):
-            at += 1
-        if at - start == test.size and _is_at(start, test):
-            return True
-    return False
+    while True:
+        size = next_word(&at, end)
+        if not size or (size == test.size and _is_at(at, test)):
+            return size > 0
+        at += size
 
 
 cdef inline bint _is_at(const char* at, Test* test) noexcept:

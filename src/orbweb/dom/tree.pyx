@@ -10,6 +10,8 @@ from libc.string cimport memcmp, memcpy, strlen
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 
+from orbweb.dom.signs cimport lower, next_word
+
 cdef extern from *:
     """
     #ifndef _GNU_SOURCE
@@ -237,14 +239,10 @@ cdef bint contains(Span text, const char* other) noexcept:
     return text.start != NULL and memmem(text.start, text.size, other, strlen(other)) != NULL
 
 
-cdef inline char _lower(char sign) noexcept:
-    return sign + 32 if b"A" <= sign <= b"Z" else sign
-
-
 cdef bint _is_there_in_any_case(const char* at, const char* other, Py_ssize_t size) noexcept:
     cdef Py_ssize_t place
     for place in range(size):
-        if _lower(at[place]) != other[place]:
+        if lower(at[place]) != other[place]:
             return False
     return True
 
@@ -264,27 +262,17 @@ cdef bint contains_in_any_case(Span text, const char* other) noexcept:
     return False
 
 
-cdef inline bint _parts(char sign) noexcept:
-    return sign == b" " or sign == b"\n" or sign == b"\t" or sign == b"\r" or sign == b"\f"
-
-
 cdef bint has_word(Span text, const char* word) noexcept:
     cdef const char* at = text.start
     cdef const char* end = at + text.size
-    cdef const char* start
-    cdef Py_ssize_t size
+    cdef Py_ssize_t wanted = strlen(word), size
     if at == NULL:
         return False
-    size = strlen(word)
-    while at < end:
-        while at < end and _parts(at[0]):
-            at += 1
-        start = at
-        while at < end and not _parts(at[0]):
-            at += 1
-        if at - start == size and size and memcmp(start, word, size) == 0:
-            return True
-    return False
+    while True:
+        size = next_word(&at, end)
+        if not size or (size == wanted and memcmp(at, word, size) == 0):
+            return size > 0
+        at += size
 
 
 cdef Span _span(const char* start, Py_ssize_t size) noexcept:
