@@ -1,6 +1,8 @@
-"""Which doctypes make browsers show a page as old browsers did."""
+"""What a doctype says, and which make browsers show a page as old browsers did."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 _QUIRKY = (
     "+//silmaril//dtd html pro v0r11 19970101//",
@@ -64,34 +66,61 @@ _QUIRKY_WITHOUT_SYSTEM = ("-//w3c//dtd html 4.01 frameset//", "-//w3c//dtd html 
 _QUIRKY_SYSTEM = "http://www.ibm.com/data/dtd/v11/ibmxhtml1-transitional.dtd"
 
 
-def is_quirky(doctype: str, *, is_closed: bool) -> bool:
-    """Whether a page with this doctype, from behind the word on, is shown as old browsers did."""
-    words = doctype.rstrip(">").split(None, 1)
-    if not is_closed or not words or words[0].lower() != "html":
-        return True
-    found = _identifiers(words[1].strip() if len(words) > 1 else "")
-    if found is None:
-        return True
-    public, system = found
-    if system == _QUIRKY_SYSTEM or public in _QUIRKY_WHOLE or (public or "").startswith(_QUIRKY):
-        return True
-    return system is None and (public or "").startswith(_QUIRKY_WITHOUT_SYSTEM)
+_SPACES = " \t\n\f"
 
 
-def _identifiers(text: str) -> tuple[str | None, str | None] | None:
-    """The public and the system identifier in lower case, each None if it is not there; None for broken ones."""
-    kind, rest = text[:6].lower(), text[6:].strip()
-    if not text:
-        return None, None
-    found: list[str] = []
-    while rest and rest[0] in "\"'" and len(found) < 2:
-        value, quote, rest = rest[1:].partition(rest[0])
-        if not quote:
-            return None
-        found.append(value.lower())
-        rest = rest.strip()
-    if not found or kind not in ("public", "system"):
-        return None
-    if kind == "system":
-        return None, found[0]
-    return found[0], found[1] if len(found) > 1 else None
+class Doctype(NamedTuple):
+    """A doctype as the HTML standard reads it. What is None is not there."""
+
+    name: str | None
+    public: str | None = None
+    system: str | None = None
+    is_broken: bool = False
+    """Whether its mistakes alone make the page quirky."""
+
+    @property
+    def is_quirky(self) -> bool:
+        """Whether a page with it is shown as old browsers did."""
+        public, system = (self.public or "").lower(), (self.system or "").lower()
+        if self.is_broken or self.name != "html" or system == _QUIRKY_SYSTEM:
+            return True
+        if public in _QUIRKY_WHOLE or public.startswith(_QUIRKY):
+            return True
+        return self.system is None and public.startswith(_QUIRKY_WITHOUT_SYSTEM)
+
+
+def read(text: str, *, is_closed: bool) -> Doctype:
+    """What stands between the word `doctype` and the `>`, or the end of the page."""
+    name, rest = _word(text.replace("\0", "\ufffd").lstrip(_SPACES))
+    if not name:
+        return Doctype(None, is_broken=True)
+    if not rest:
+        return Doctype(name, is_broken=not is_closed)
+    keyword = rest[:6].lower()
+    if keyword not in ("public", "system"):
+        return Doctype(name, is_broken=True)
+    public = system = None
+    first, is_whole, rest = _quoted(rest[6:].lstrip(_SPACES))
+    if keyword == "system":
+        system = first
+    else:
+        public = first
+        if is_whole and rest:
+            system, is_whole, rest = _quoted(rest)
+    is_broken = not is_whole or (not rest and not is_closed)
+    return Doctype(name, public, system, is_broken)
+
+
+def _word(text: str) -> tuple[str, str]:
+    """The name that a text begins with, with small letters, and what is behind it and the blanks there."""
+    size = next((place for place, sign in enumerate(text) if sign in _SPACES), len(text))
+    name = "".join(sign.lower() if sign.isascii() else sign for sign in text[:size])
+    return name, text[size:].lstrip(_SPACES)
+
+
+def _quoted(text: str) -> tuple[str | None, bool, str]:
+    """The text in quotes that a text begins with, whether its quotes are closed, and what is behind it."""
+    if not text or text[0] not in "\"'":
+        return None, False, text
+    value, quote, rest = text[1:].partition(text[0])
+    return value, bool(quote), rest.lstrip(_SPACES)

@@ -10,15 +10,14 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
-from orbweb.dom.doctype import is_quirky
+from orbweb.dom.doctype import read as read_doctype
 
 from orbweb.dom.entities cimport character
-from orbweb.dom.modes cimport AFTER_BODY, BEFORE_HTML, INITIAL, IN_TEXT, Modes
+from orbweb.dom.modes cimport AFTER_BODY, BEFORE_HTML, INITIAL, Modes, NOT_RAW, PLAIN, RCDATA, SCRIPT
 from orbweb.dom.signs cimport is_letter, is_space, lower
 from orbweb.dom.stack cimport MAX_DEPTH as DEEPEST
 from orbweb.dom.tree cimport (
-    ATTR_END, Attribute, HTML, NONE, SVG, TAG_PLAINTEXT,
-    TAG_TEXTAREA, TAG_TITLE, TAG_UNKNOWN, TEXT, Tree, known_attribute, known_tag,
+    ATTR_END, Attribute, HTML, NONE, SVG, TAG_UNKNOWN, TEXT, Tree, known_attribute, known_tag,
 )
 
 MAX_DEPTH = DEEPEST
@@ -28,6 +27,9 @@ cdef enum:
     # Attributes of a tag among which one of the same name is looked for one by one.
     FEW_ATTRIBUTES = 32
     MAX_LOWERED = 64
+    # Elements and attributes that any page may have copied, and bytes of a page that allow for one more.
+    FREE_COPIES = 20_000
+    BYTES_A_COPY = 2
 
 
 cpdef bint is_utf8(bytes text):
@@ -77,6 +79,7 @@ cpdef Tree parsed(bytes markup, str encoding):
         markup = markup.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     parser.tree = Tree.__new__(Tree, encoding)
     parser.tree.reserve(len(markup) + len(markup) // 8)
+    parser.copies_left = FREE_COPIES + len(markup) // BYTES_A_COPY
     parser.read(markup, <const char*> markup + len(markup))
     return parser.tree
 
@@ -84,20 +87,18 @@ cpdef Tree parsed(bytes markup, str encoding):
 cdef class Parser(Modes):
     """One page on its way: tokens are read and go where the mode has them."""
 
-    # The names of the attributes of a tag that has many, and where these begin.
-    cdef set many
-    cdef int many_of
-    # The text that is read and not yet in the tree: where on the heap it begins; NONE where there is none.
-    cdef int run
-
     def __cinit__(self):
         self.run = self.many_of = NONE
 
     cdef int read(self, const char* at, const char* end) except -1:
-        """Read all tokens."""
-        cdef const char* sign
+        """Read all tokens, and let the tree be complete."""
         if end - at >= 3 and memcmp(at, b"\xef\xbb\xbf", 3) == 0:
             at += 3
+        self.read_markup(at, end)
+        return self.finish()
+
+    cdef int read_markup(self, const char* at, const char* end) except -1:
+        cdef const char* sign
         while at < end:
             sign = <const char*> memchr(at, c"<", end - at)
             if sign == NULL:
@@ -116,23 +117,22 @@ cdef class Parser(Modes):
             elif at[1] == c"!":
                 at = self._declaration(at + 2, end)
             elif at[1] == c"?":
-                at = self._comment_until(at + 2, end)
+                at = self._comment_until(at + 1, end)
             else:
                 self._text(at, at + 1)
                 at += 1
-        self._flush()
-        return self.finish()
+        return self._flush()
 
     cdef int _text(self, const char* at, const char* end) except -1:
         """Text in which characters may be named."""
-        cdef int begin
-        if self.skips_newline and at[0] == c"\n":
-            at += 1
-        self.skips_newline = False
-        if at < end:
-            begin = self._decoded(at, end, False)
-            if self.run == NONE:
-                self.run = begin
+        cdef int begin = self._decoded(at, end, False)
+        if self.skips_newline:
+            self.skips_newline = False
+            begin += self.tree.heap[begin] == c"\n"
+            if begin == self.tree.heap_size:
+                return 0
+        if self.run == NONE:
+            self.run = begin
         return 0
 
     cdef int _decoded(self, const char* at, const char* end, bint in_attribute) except -1:
@@ -168,12 +168,10 @@ cdef class Parser(Modes):
         """A start tag from its name on. Returns what is behind it; one that does not end is none."""
         at = self._tag(at, end)
         if at == NULL:
-            self._flush()
             return end
-        self._flush()
         self.start()
-        if self.mode == IN_TEXT:
-            return self._raw(at, end)
+        if self.raw != NOT_RAW:
+            return self.read_raw(at, end)
         return at
 
     cdef const char* _end_tag(self, const char* at, const char* end) except NULL:
@@ -183,11 +181,17 @@ cdef class Parser(Modes):
         if not is_letter(at[2]):
             return at + 3 if at[2] == c">" else self._comment_until(at + 2, end)
         at = self._tag(at + 2, end)
-        self._flush()
         if at == NULL:
             return end
+        self._drop_attributes()
         self.end()
         return at
+
+    cdef int _drop_attributes(self) except -1:
+        """An end tag has none."""
+        self.tree.attribute_count = self.attributes
+        self.attribute_count = 0
+        return 0
 
     cdef const char* _tag(self, const char* at, const char* end) except? NULL:
         """Name and attributes of a tag. Returns what is behind it; NULL where it does not end.
@@ -299,34 +303,39 @@ cdef class Parser(Modes):
         if end - at >= 7 and _is_word(at, b"doctype"):
             return self._doctype(at + 7, end)
         if end - at >= 7 and memcmp(at, b"[CDATA[", 7) == 0 and self.open.count and self.current().space != HTML:
-            return self._cdata(at + 7, end)
+            return self.read_cdata(at + 7, end)
         return self._comment_until(at, end)
 
     cdef const char* _comment(self, const char* at, const char* end) except NULL:
         """A comment from behind its opening. It ends with `-->` or `--!>`, or at once with `>` or `->`."""
-        self._break()
+        cdef const char* start = at
         if at < end and at[0] == c">":
+            self.comment(at, at)
             return at + 1
         if end - at >= 2 and at[0] == c"-" and at[1] == c">":
+            self.comment(at, at)
             return at + 2
         while True:
             at = <const char*> memchr(at, c"-", end - at)
             if at == NULL or end - at < 3:
+                self.comment(start, _before_dashes(start, end))
                 return end
             if at[1] == c"-":
                 if at[2] == c">":
+                    self.comment(start, at)
                     return at + 3
                 if at[2] == c"!" and end - at >= 4 and at[3] == c">":
+                    self.comment(start, at)
                     return at + 4
             at += 1
 
     cdef const char* _comment_until(self, const char* at, const char* end) except NULL:
         """What is taken for a comment, up to the next `>`."""
-        self._break()
-        at = <const char*> memchr(at, c">", end - at)
-        return end if at == NULL else at + 1
+        cdef const char* stop = <const char*> memchr(at, c">", end - at)
+        self.comment(at, end if stop == NULL else stop)
+        return end if stop == NULL else stop + 1
 
-    cdef const char* _cdata(self, const char* at, const char* end) except NULL:
+    cdef const char* read_cdata(self, const char* at, const char* end) except NULL:
         cdef const char* start = at
         cdef int begin
         while True:
@@ -343,7 +352,7 @@ cdef class Parser(Modes):
                 self.run = begin
         return at + 3 if at < end else end
 
-    cdef int _break(self) except -1:
+    cdef int comment(self, const char* start, const char* stop) except -1:
         """A comment stands here: what is behind it is a text of its own."""
         cdef int last
         self._flush()
@@ -357,42 +366,61 @@ cdef class Parser(Modes):
         return 0
 
     cdef const char* _doctype(self, const char* at, const char* end) except NULL:
-        """Only whether it makes the page quirky is of interest."""
-        cdef const char* behind = _behind_doctype(at, end)
+        """A doctype from behind the word. A `>` within quotes ends it too."""
+        cdef const char* stop = <const char*> memchr(at, c">", end - at)
+        cdef bint is_closed = stop != NULL
+        if not is_closed:
+            stop = end
         self._flush()
         self.skips_newline = False
-        if self.mode == INITIAL:
-            doctype = at[:behind - at].decode("utf-8", "replace")
-            self.is_quirky = is_quirky(doctype, is_closed=doctype.endswith(">"))
-            self.mode = BEFORE_HTML
-        return behind
+        self.doctype(at, stop, is_closed)
+        return stop + is_closed
 
-    cdef const char* _raw(self, const char* at, const char* end) except NULL:
-        """The text of an element up to its end tag."""
-        cdef int tag = self.tag
-        cdef const char* start = at
-        cdef bytes name = self.tree.tag_name(self.open.all[self.open.count - 1]).encode()
-        cdef const char* stop = end if tag == TAG_PLAINTEXT else _behind_raw(at, end, name, len(name))
+    cdef int doctype(self, const char* start, const char* stop, bint is_closed) except -1:
+        """Only whether it makes the page quirky is of interest."""
+        if self.mode == INITIAL:
+            found = read_doctype(start[:stop - start].decode("utf-8", "replace"), is_closed=is_closed)
+            self.is_quirky = found.is_quirky
+            self.mode = BEFORE_HTML
+        return 0
+
+    cdef const char* read_raw(self, const char* at, const char* end) except NULL:
+        """The text of an element up to its end tag, and that."""
+        cdef int raw = self.raw
+        cdef bytes name = self.raw_name()
+        cdef const char* stop = end if raw == PLAIN else _behind_raw(at, end, name, len(name), raw == SCRIPT)
+        self.raw = NOT_RAW
+        self._raw_text(at, stop, raw)
+        if raw == PLAIN:
+            return end
+        at = end
+        if stop != end:
+            at = self._tag(stop + 2, end)
+            self._drop_attributes()
+        self.end_raw(stop != end and at != NULL)
+        return end if at == NULL else at
+
+    cdef bytes raw_name(self):
+        """The name of the end tag that ends raw text."""
+        return self.tree.tag_name(self.open.all[self.open.count - 1]).encode()
+
+    cdef int _raw_text(self, const char* at, const char* stop, int raw) except -1:
+        cdef bint skips_newline = self.skips_newline
         cdef int begin
         self.skips_newline = False
-        if tag == TAG_TEXTAREA and start < stop and start[0] == c"\n":
-            start += 1
-        if stop > start:
-            if tag == TAG_TEXTAREA or tag == TAG_TITLE:
-                begin = self._decoded(start, stop, False)
-            else:
-                begin = self.tree.put(start, stop - start)
-            if memchr(start, 0, stop - start) != NULL:
-                self.replace_nuls(begin)
-            self.put_text(begin, <int> (self.tree.heap_size - begin))
-        if tag == TAG_PLAINTEXT:
-            return end
-        self.pop()
-        self.mode = self.mode_before_text
-        if stop == end:
-            return end
-        stop = <const char*> memchr(stop, c">", end - stop)
-        return stop + 1 if stop != NULL else end
+        if at == stop:
+            return 0
+        if raw == RCDATA:
+            begin = self._decoded(at, stop, False)
+        else:
+            begin = self.tree.put(at, stop - at)
+        if memchr(at, 0, stop - at) != NULL:
+            self.replace_nuls(begin)
+        if skips_newline:
+            begin += self.tree.heap[begin] == c"\n"
+        if raw == PLAIN:
+            return self.characters(begin, <int> self.tree.heap_size)
+        return self.raw_text(begin, <int> self.tree.heap_size)
 
     cdef int _flush(self) except -1:
         """Put the text that was read into the tree."""
@@ -424,15 +452,19 @@ cdef bint _is_word(const char* at, const char* word) noexcept:
     return True
 
 
-cdef const char* _behind_doctype(const char* at, const char* end) noexcept:
-    """What is behind a doctype. A `>` within quotes ends it too."""
-    at = <const char*> memchr(at, c">", end - at)
-    return end if at == NULL else at + 1
+cdef const char* _before_dashes(const char* start, const char* end) noexcept:
+    """Where a comment ends that the page ends in: what could have become its end is not part of it."""
+    if end - start >= 3 and memcmp(end - 3, b"--!", 3) == 0:
+        return end - 3
+    if end - start >= 2 and memcmp(end - 2, b"--", 2) == 0:
+        return end - 2
+    return end - 1 if end > start and (end - 1)[0] == c"-" else end
 
 
-cdef const char* _behind_raw(const char* at, const char* end, const char* name, Py_ssize_t size) noexcept:
+cdef const char* _behind_raw(
+    const char* at, const char* end, const char* name, Py_ssize_t size, bint is_script
+) noexcept:
     """Where the end tag of an element with raw text begins; the end where there is none."""
-    cdef bint is_script = _is_word(name, b"script")
     cdef int escaped = 0
     while True:
         at = <const char*> memchr(at, c"<", end - at)

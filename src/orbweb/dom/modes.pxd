@@ -25,16 +25,32 @@ cdef enum Mode:
     AFTER_AFTER_BODY
     AFTER_AFTER_FRAMESET
 
+cdef enum Raw:
+    # How the text behind a start tag is read: as markup, up to its end tag with named characters or without them,
+    # as that of a script, or to the end of the page.
+    NOT_RAW
+    RCDATA
+    RAWTEXT
+    SCRIPT
+    PLAIN
+
 
 cdef class Modes(Stack):
     cdef int mode, mode_before_text, head, form
+    # What the start tag that was read makes of the text behind it.
+    cdef int raw
+    # What a second `<html>` and a second `<body>` add: their elements, and the names of all attributes with the places
+    # of new values and their sizes, or None for those that the element has itself.
+    cdef dict added
     cdef Numbers template_modes
     cdef bint frameset_ok, is_quirky, skips_newline
 
     cdef int _create_html(self) except -1
     cdef int _create_head(self) except -1
     cdef int _create_body(self) except -1
-    cdef int _insert_raw(self) except -1
+    cdef int _insert_raw(self, int raw) except -1
+    cdef int raw_text(self, int at, int end) except -1
+    cdef int end_raw(self, bint has_tag) except -1
     cdef int finish(self) except -1
     cdef int characters(self, int at, int end) except -1
     cdef int _leading_spaces(self, int at, int end) except -1
@@ -55,6 +71,9 @@ cdef class Modes(Stack):
     cdef bint _start_in_body(self) except -1
     cdef int _start_rarely_in_body(self) except -1
     cdef int _merge_attributes(self, int tag) except -1
+    cdef int _add_attributes(self) except -1
+    cdef int _fill_selected(self) except -1
+    cdef int _copy_inner(self, int node, int to) except -1
     cdef int _start_frameset(self) except -1
     cdef int _start_link(self) except -1
     cdef int _start_item(self, const TagSet* alike) except -1
@@ -87,7 +106,8 @@ cdef class Modes(Stack):
     cdef bint _end_in_cell(self) except -1
     cdef bint _end_in_caption(self) except -1
     cdef bint _is_math_text(self, const Node* node) noexcept
-    cdef bint _is_html_point(self, const Node* node) except -1
+    cdef bint _is_html_point(self, const Node* node) noexcept
+    cdef bint _means_html(self) except -1
     cdef bint _is_foreign_text(self) except -1
     cdef bint _is_foreign_start(self) except -1
     cdef bint _is_foreign_end(self) noexcept
@@ -97,4 +117,3 @@ cdef class Modes(Stack):
     cdef int _insert_foreign(self, int space) except -1
     cdef int _adjust_names(self, dict tag_names, dict attribute_names) except -1
     cdef bint _foreign_end(self) except -1
-    cdef bint _is_named(self, int node, str name) except -1

@@ -1,21 +1,24 @@
 """What tags and texts do to the tree: the insertion modes of the HTML standard.
 
 Owns the rules of each mode, in their order: texts, start tags, end tags, SVG and MathML. The names of the modes are
-those of the standard. Its customizable `<select>` has no modes of its own; `selectedcontent` stays empty.
+those of the standard. Its customizable `<select>` has no modes of its own; a `<selectedcontent>` gets a copy of the
+option that is chosen when the page ends.
 """
 
 from cpython.mem cimport PyMem_Free
 from libc.string cimport memchr
 
 from orbweb.dom.signs cimport is_space
-from orbweb.dom.stack cimport BUTTON_SCOPE, IMPLIED, MAX_DEPTH, SCOPE, Stack, TABLE_SCOPE, add, place_of
+from orbweb.dom.stack cimport (
+    BUTTON_SCOPE, IMPLIED, IS_HTML_POINT, MAX_DEPTH, SCOPE, Stack, TABLE_SCOPE, add, cut, place_of,
+)
 from orbweb.dom.tree cimport (
-    ATTR_END, ATTR_ENCODING, ATTR_TYPE, HTML, MATHML, NONE, Node, SVG, Span, TAG_A, TAG_ANNOTATION_XML, TAG_BODY,
+    ATTR_DISABLED, ATTR_ENCODING, ATTR_END, ATTR_TYPE, HTML, MATHML, NONE, Node, ROOT, SVG, Span, TAG_A, TAG_ANNOTATION_XML, TAG_BODY,
     TAG_BR, TAG_BUTTON, TAG_CAPTION, TAG_COL, TAG_COLGROUP, TAG_DD, TAG_DT, TAG_FONT, TAG_FORM, TAG_FRAME,
     TAG_FRAMESET, TAG_HEAD, TAG_HR, TAG_HTML, TAG_IFRAME, TAG_IMAGE, TAG_IMG, TAG_INPUT, TAG_LI, TAG_LISTING,
     TAG_MALIGNMARK, TAG_MATH, TAG_MGLYPH, TAG_NOBR, TAG_NOEMBED, TAG_NOFRAMES, TAG_NOSCRIPT, TAG_OPTGROUP,
     TAG_OPTION, TAG_P, TAG_PLAINTEXT, TAG_PRE, TAG_RB, TAG_RP, TAG_RT, TAG_RTC, TAG_RUBY, TAG_SCRIPT, TAG_SELECT,
-    TAG_STYLE, TAG_SVG, TAG_TABLE, TAG_TBODY, TAG_TEMPLATE, TAG_TEXTAREA, TAG_TR, TAG_XMP, TagSet, Tree,
+    TAG_STYLE, TAG_SVG, TAG_TABLE, TAG_TBODY, TAG_TEMPLATE, TAG_TEXTAREA, TAG_TITLE, TAG_TR, TAG_XMP, TEXT, TagSet, Tree,
     is_text_in_any_case, known_tag, tags, TAG_BASE,
 )
 
@@ -59,6 +62,9 @@ cdef TagSet _BREAKING_OUT = tags(
     "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta"
     " nobr ol p pre ruby s small span strong strike sub sup table tt u ul var"
 )
+cdef TagSet _SELECT = tags("select")
+cdef TagSet _OPTION = tags("option")
+cdef TagSet _CHOICES = tags("option select")
 cdef TagSet _LI = tags("li")
 cdef TagSet _DD_DT = tags("dd dt")
 cdef TagSet _PASSED = tags("address div p")
@@ -114,11 +120,22 @@ cdef class Modes(Stack):
         self.mode = IN_BODY
         return 0
 
-    cdef int _insert_raw(self) except -1:
+    cdef int _insert_raw(self, int raw) except -1:
         """An element whose text is read as it is."""
         self.insert()
+        self.raw = raw
         self.mode_before_text = self.mode
         self.mode = IN_TEXT
+        return 0
+
+    cdef int raw_text(self, int at, int end) except -1:
+        """Put the text of such an element into it."""
+        return self.put_text(at, end - at)
+
+    cdef int end_raw(self, bint has_tag) except -1:
+        """Its end tag was read, or the page ends."""
+        self.pop()
+        self.mode = self.mode_before_text
         return 0
 
     cdef int finish(self) except -1:
@@ -137,6 +154,10 @@ cdef class Modes(Stack):
             self.mode = AFTER_HEAD
         if self.mode == AFTER_HEAD:
             self._create_body()
+        if self.added is not None:
+            self._add_attributes()
+        if "selectedcontent" in self.tree.name_numbers:
+            self._fill_selected()
         return 0
 
     cdef int characters(self, int at, int end) except -1:
@@ -248,16 +269,19 @@ cdef class Modes(Stack):
 
     cdef int _foreign_characters(self, int at, int end) except -1:
         cdef int place
+        cdef bint is_replaced = False
+        cdef bytes text = b""
         if memchr(self.tree.heap + at, 0, end - at) != NULL:
+            is_replaced = True
             text = self.tree.heap[at:end]
-            at = self.tree.put(text, 0)
-            self.tree.put(text, len(text))
-            self.replace_nuls(at)
-            end = <int> self.tree.heap_size
         for place in range(at, end):
-            if not is_space(self.tree.heap[place]):
+            if not is_space(self.tree.heap[place]) and self.tree.heap[place]:
                 self.frameset_ok = False
                 break
+        if is_replaced:
+            at = self.tree.put(text, len(text))
+            self.replace_nuls(at)
+            end = <int> self.tree.heap_size
         return self.put_text(at, end - at)
 
     cdef int start(self) except -1:
@@ -265,6 +289,7 @@ cdef class Modes(Stack):
         cdef bint again = True
         cdef int before = self.formatting.count
         self.skips_newline = False
+        self.raw = NOT_RAW
         while again:
             again = self._foreign_start() if self._is_foreign_start() else self._start_in(self.mode)
         if self.open.count > MAX_DEPTH and self.mode != IN_TEXT:
@@ -277,8 +302,8 @@ cdef class Modes(Stack):
             return self._close_template()
         while self.open.count > MAX_DEPTH:
             self.pop()
-        if self.formatting.count > formatting:
-            self.formatting.count = formatting
+        while self.formatting.count > formatting:
+            self._unlist(self.formatting.count - 1)
         return self._reset_mode()
 
     cdef bint _start_in(self, int mode) except -1:
@@ -372,8 +397,12 @@ cdef class Modes(Stack):
             self.frameset_ok = False
             self.mode = IN_TEMPLATE
             add(&self.template_modes, IN_TEMPLATE)
+        elif self.tag == TAG_TITLE:
+            self._insert_raw(RCDATA)
+        elif self.tag == TAG_SCRIPT:
+            self._insert_raw(SCRIPT)
         elif _OF_HEAD.has[self.tag]:
-            self._insert_raw()
+            self._insert_raw(RAWTEXT)
         elif self.tag != TAG_HEAD:
             self.pop()
             self.mode = AFTER_HEAD
@@ -413,7 +442,7 @@ cdef class Modes(Stack):
             mode = IN_ROW
         else:
             mode = IN_BODY
-        self.template_modes.count -= 1
+        cut(&self.template_modes, self.template_modes.count - 1)
         add(&self.template_modes, mode)
         self.mode = mode
         return True
@@ -478,18 +507,19 @@ cdef class Modes(Stack):
             self.insert_void()
             self.frameset_ok = False
         elif tag == TAG_TEXTAREA:
-            self._insert_raw()
+            self._insert_raw(RCDATA)
+            self.skips_newline = True
             self.frameset_ok = False
         elif tag == TAG_XMP:
             self.close_p_in_button()
             self.reconstruct()
             self.frameset_ok = False
-            self._insert_raw()
+            self._insert_raw(RAWTEXT)
         elif tag == TAG_IFRAME:
             self.frameset_ok = False
-            self._insert_raw()
+            self._insert_raw(RAWTEXT)
         elif tag == TAG_NOEMBED:
-            self._insert_raw()
+            self._insert_raw(RAWTEXT)
         elif _VOID_SILENT.has[tag]:
             self.insert_void()
         else:
@@ -506,7 +536,8 @@ cdef class Modes(Stack):
         elif tag == TAG_NOBR:
             self.reconstruct()
             if self.has_in(TAG_NOBR, &SCOPE):
-                self.adopt(TAG_NOBR)
+                if not self.adopt(TAG_NOBR):
+                    self._end_any()
                 self.reconstruct()
             self.remember(self.insert())
         elif _HOLDERS.has[tag]:
@@ -516,7 +547,8 @@ cdef class Modes(Stack):
             self.frameset_ok = False
         elif tag == TAG_PLAINTEXT:
             self.close_p_in_button()
-            self._insert_raw()
+            self.insert()
+            self.raw = PLAIN
         elif tag == TAG_SELECT:
             self._start_select()
         elif tag == TAG_OPTION or tag == TAG_OPTGROUP:
@@ -539,22 +571,88 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _merge_attributes(self, int tag) except -1:
-        """A second `<html>` or `<body>` adds what the first does not have."""
+        """A second `<html>` or `<body>` adds what the first does not have, when the page ends."""
         cdef Tree tree = self.tree
-        cdef int node, place, other
+        cdef int node, place
+        cdef dict found
         if tag == TAG_BODY:
             if self.open.count < 2 or not self.is_open(1, TAG_BODY):
                 return 0
             self.frameset_ok = False
+        if not self.attribute_count:
+            return 0
         node = self.open.all[tag == TAG_BODY]
+        if self.added is None:
+            self.added = {}
+        found = self.added.get(node)
+        if found is None:
+            found = self.added[node] = {
+                tree.attributes[place].name: None
+                for place in range(tree.nodes[node].at, tree.nodes[node].at + tree.nodes[node].size)
+            }
         for place in range(self.attributes, self.attributes + self.attribute_count):
-            for other in range(tree.nodes[node].at, tree.nodes[node].at + tree.nodes[node].size):
-                if tree.attributes[other].name == tree.attributes[place].name:
-                    break
+            if tree.attributes[place].name not in found:
+                found[tree.attributes[place].name] = (tree.attributes[place].at, tree.attributes[place].size)
+        return 0
+
+    cdef int _add_attributes(self) except -1:
+        """Put what `_merge_attributes` found at its elements."""
+        cdef Tree tree = self.tree
+        cdef int node
+        for node, found in self.added.items():
+            tree.move_attributes(node)
+            for name, value in found.items():
+                if value is not None:
+                    tree.add_attribute(name, value[0], value[1])
+                    tree.nodes[node].size += 1
+        return 0
+
+    cdef int _fill_selected(self) except -1:
+        """The first `<selectedcontent>` of a `<select>`, unless it is in an option, shows a copy of what is chosen: the
+        last option that is marked as selected, else the first that is not disabled."""
+        cdef Tree tree = self.tree
+        cdef dict shown = {}, marked = {}, first = {}
+        cdef int node = tree.following(ROOT, ROOT), around, name = tree.name_numbers["selectedcontent"]
+        while node != NONE:
+            if tree.nodes[node].name == name:
+                around = tree.closest(node, &_CHOICES)
+                if around != NONE and tree.tag(around) == TAG_SELECT:
+                    shown.setdefault(around, node)
+            elif tree.tag(node) == TAG_OPTION:
+                around = tree.closest(node, &_SELECT)
+                if tree.attr_named(node, "selected").start != NULL:
+                    marked[around] = node
+                elif tree.attr(node, ATTR_DISABLED).start == NULL:
+                    first.setdefault(around, node)
+            node = tree.following(node, ROOT)
+        for around, node in shown.items():
+            option = marked.get(around, first.get(around))
+            if option is not None and tree.attr_named(around, "multiple").start == NULL and self.copies_left >= 0:
+                tree.clear(node)
+                self._copy_inner(option, node)
+        return 0
+
+    cdef int _copy_inner(self, int node, int to) except -1:
+        """Put copies of all that is in a node into another, which is not inside it."""
+        cdef Tree tree = self.tree
+        cdef int inner = tree.first(node), made
+        while inner != NONE and self.copies_left >= 0:
+            if tree.is_text(inner):
+                made = self.new(TEXT)
+                tree.nodes[made].at, tree.nodes[made].size = tree.nodes[inner].at, tree.nodes[inner].size
+                self.copies_left -= 1 + tree.nodes[inner].size
             else:
-                tree.move_attributes(node)
-                tree.add_attribute(tree.attributes[place].name, tree.attributes[place].at, tree.attributes[place].size)
-                tree.nodes[node].size += 1
+                made = self._copy(inner)
+            tree.link_last(to, made)
+            if tree.first(inner) != NONE:
+                inner, to = tree.first(inner), made
+                continue
+            while inner != node and tree.next(inner) == NONE:
+                inner, to = tree.parent(inner), tree.parent(to)
+            if inner != node:
+                inner = tree.next(inner)
+            else:
+                inner = NONE
         return 0
 
     cdef int _start_frameset(self) except -1:
@@ -889,7 +987,7 @@ cdef class Modes(Stack):
         self.pop_until(TAG_TEMPLATE)
         self.clear_to_marker()
         if self.template_modes.count:
-            self.template_modes.count -= 1
+            cut(&self.template_modes, self.template_modes.count - 1)
         return self._reset_mode()
 
     cdef bint _end_in_body(self) except -1:
@@ -1039,22 +1137,16 @@ cdef class Modes(Stack):
     cdef bint _is_math_text(self, const Node* node) noexcept:
         return node.space == MATHML and _MATH_TEXT.has[node.tag]
 
-    cdef bint _is_html_point(self, const Node* node) except -1:
+    cdef bint _is_html_point(self, const Node* node) noexcept:
         """Whether what is in a foreign element is HTML again."""
-        cdef Span encoding
-        cdef int place
-        if node.space == SVG:
-            return _SVG_SCOPE.has[node.tag]
-        if node.space != MATHML or node.tag != TAG_ANNOTATION_XML:
-            return False
-        for place in range(node.at, node.at + node.size):
-            if self.tree.attributes[place].name == ATTR_ENCODING:
-                encoding.start = self.tree.heap + self.tree.attributes[place].at
-                encoding.size = self.tree.attributes[place].size
-                return is_text_in_any_case(encoding, b"text/html") or is_text_in_any_case(
-                    encoding, b"application/xhtml+xml"
-                )
-        return False
+        return node.flags & IS_HTML_POINT != 0
+
+    cdef bint _means_html(self) except -1:
+        """Whether the foreign element for the tag that was read has HTML in it; its names are adjusted."""
+        cdef Span encoding = self._read_attribute(ATTR_ENCODING)
+        return is_text_in_any_case(encoding, b"text/html") or is_text_in_any_case(
+            encoding, b"application/xhtml+xml"
+        )
 
     cdef bint _is_foreign_text(self) except -1:
         cdef Node* node
@@ -1109,6 +1201,8 @@ cdef class Modes(Stack):
             self._adjust_names({}, {"definitionurl": "definitionURL"})
         node = self.element()
         self.tree.nodes[node].space = space
+        if _SVG_SCOPE.has[self.tag] if space == SVG else self.tag == TAG_ANNOTATION_XML and self._means_html():
+            self.tree.nodes[node].flags |= IS_HTML_POINT
         self.appropriate_place(NONE, &parent, &before)
         self.put_at(parent, before, node)
         if not self.closes_itself:
@@ -1132,23 +1226,26 @@ cdef class Modes(Stack):
 
     cdef bint _foreign_end(self) except -1:
         """An end tag closes the foreign element of its name, in whatever case; else HTML looks at it."""
-        cdef int place = self.open.count - 1
-        cdef str name
+        cdef int place = self.open.count - 1, tag = self.tag, name = NONE
+        cdef Node* node
         if self.tag == TAG_BR or self.tag == TAG_P:
             self._leave_foreign()
             return self._end_in(self.mode)
-        name = self.tree.names[self.name] if self.name != NONE else ""
+        if self.name != NONE and self.tree.names[self.name] in _SVG_TAGS:
+            proper = _SVG_TAGS[self.tree.names[self.name]].encode()
+            tag = known_tag(proper, len(proper))
+            name = NONE if tag else self.tree.page_name(proper.decode())
         while place > 0:
-            if self.tree.nodes[self.open.all[place]].space == HTML:
+            node = &self.tree.nodes[self.open.all[place]]
+            if node.space == HTML:
                 return self._end_in(self.mode)
-            if self._is_named(self.open.all[place], name):
+            if (
+                (tag and node.tag == tag)
+                or (self.name != NONE and node.name == self.name)
+                or (name != NONE and node.name == name)
+            ):
                 while self.open.count > place:
                     self.pop()
                 return False
             place -= 1
         return False
-
-    cdef bint _is_named(self, int node, str name) except -1:
-        if self.tag and self.tree.nodes[node].tag == self.tag:
-            return True
-        return bool(name) and self.tree.tag_name(node).lower() == name

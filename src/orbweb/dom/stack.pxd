@@ -3,6 +3,13 @@
 from orbweb.dom.tree cimport HTML, Node, TagSet, Tree
 
 cdef enum:
+    # Flags of a node: it is among the open elements; it is formatting in force; what is in it is HTML again, though
+    # it is not.
+    IS_OPEN = 1
+    IS_LISTED = 2
+    IS_HTML_POINT = 4
+
+cdef enum:
     # Elements around an element. Those that are deeper stand beside each other: nobody has designed that.
     MAX_DEPTH = 1_000
     # Where formatting begins anew.
@@ -12,7 +19,12 @@ cdef struct Numbers:
     int* all
     int count, room
 
+# `all` has memory for `room` numbers, and `count` of them are held: 0 <= count <= room. Each place that is read is
+# below `count`, by the loop or the test around it; a build with a sanitizer closes what is not held.
+
 cdef int add(Numbers* numbers, int number) except -1
+cdef void cut(Numbers* numbers, int count) noexcept
+# Hold no more than these.
 cdef int place_of(const Numbers* numbers, int number) noexcept
 # Where a number is, from the end; NONE if it is not there.
 
@@ -21,11 +33,16 @@ cdef TagSet SCOPE, BUTTON_SCOPE, TABLE_SCOPE, IMPLIED
 
 cdef class Stack:
     cdef Tree tree
-    # The elements that are open, the outermost first, and how many of each tag there are.
+    # The elements that are open, the outermost first, and how many of HTML with each tag there are.
     cdef Numbers open
     cdef int[256] opened
-    # The formatting that is in force, and marks where it begins anew.
-    cdef Numbers formatting
+    # The formatting that is in force, and marks where it begins anew. Beside each, a sum of its attributes; 0 as
+    # long as nobody needed it.
+    cdef Numbers formatting, sums
+    # How many elements and attributes may still be copied.
+    cdef Py_ssize_t copies_left
+    # Texts that were moved to grow, and the bytes that they have room for.
+    cdef dict grown
     # Whether what does not belong in a table is put before it.
     cdef bint fosters
     # The tag that is read.
@@ -53,6 +70,7 @@ cdef class Stack:
     cdef int insert_tag(self, int tag) except -1
     cdef int implied(self, int tag) except -1
     cdef int put_text(self, int at, int size) except -1
+    cdef int _lengthen(self, int text, int at, int size) except -1
     cdef bint has_in(self, int tag, const TagSet* scope) noexcept
     cdef bint has_any_in(self, const TagSet* wanted, const TagSet* scope) noexcept
     cdef int imply_ends(self, int tag, const TagSet* implied) except -1
@@ -64,8 +82,15 @@ cdef class Stack:
     cdef int mark(self) except -1
     cdef int clear_to_marker(self) except -1
     cdef int remember(self, int node) except -1
-    cdef bint _are_equal(self, int one, int other) noexcept
+    cdef bint _are_equal(self, int place, int node, int* sum) except -1
+    cdef int _sum(self, int node) except -1
+    cdef bint _have_equal_attributes(self, int one, int other) except -1
+    cdef int _list(self, int place, int node, int sum) except -1
+    cdef int _replace(self, int place, int node) except -1
+    cdef int _unlist(self, int place) except -1
+    cdef int _listed(self, int node) noexcept
     cdef int forget(self, int node) except -1
+    cdef bint _is_exhausted(self) except -1
     cdef int reconstruct(self) except -1
     cdef bint _is_settled(self, int place) noexcept
     cdef int _copy(self, int node) except -1

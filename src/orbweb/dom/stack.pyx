@@ -1,18 +1,20 @@
 """The elements that are open while a page is read, the formatting that is in force, and where a new node goes.
 
 Owns the stack of open elements and the list of active formatting elements of the HTML standard, with its scopes and
-its adoption agency. Always: both are bounded, whatever a page does.
+its adoption agency. Always: both are bounded, whatever a page does, and so is what they multiply: elements are copied
+as long as the copies are in proportion to the bytes of the page, then formatting is as any other element.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from libc.string cimport memcmp, memmove
+from libc.string cimport memcmp, memcpy, memmove
 
+from orbweb.dom.bounds cimport close_memory, open_memory
 from orbweb.dom.tree cimport (
     Attribute, ELEMENT, HTML, MATHML, NONE, Node, ROOT, TAG_P, TAG_TABLE, TAG_TEMPLATE, TEXT, TagSet, Tree, tags,
 )
 
 cdef enum:
-    # Of a tree. Formatting that is never closed is repeated in each paragraph, so few bytes could make many.
+    # Of a tree.
     MAX_NODES = 6_000_000
     # Of equal formatting elements that are open, so many are kept.
     MAX_EQUAL = 3
@@ -45,14 +47,21 @@ cdef int add(Numbers* numbers, int number) except -1:
         if all == NULL:
             raise MemoryError()
         numbers.all, numbers.room = all, 2 * numbers.room + 64
+        close_memory(all + numbers.count, (numbers.room - numbers.count) * sizeof(int))
+    open_memory(numbers.all + numbers.count, sizeof(int))
     numbers.all[numbers.count] = number
     numbers.count += 1
     return 0
 
 
+cdef void cut(Numbers* numbers, int count) noexcept:
+    close_memory(numbers.all + count, (numbers.count - count) * sizeof(int))
+    numbers.count = count
+
+
 cdef void _remove(Numbers* numbers, int place) noexcept:
-    numbers.count -= 1
-    memmove(numbers.all + place, numbers.all + place + 1, (numbers.count - place) * sizeof(int))
+    memmove(numbers.all + place, numbers.all + place + 1, (numbers.count - 1 - place) * sizeof(int))
+    cut(numbers, numbers.count - 1)
 
 
 cdef int _insert_at(Numbers* numbers, int place, int number) except -1:
@@ -79,12 +88,17 @@ cdef inline bint _ends(const Node* node, const TagSet* scope) noexcept:
     )
 
 
+cdef bint _has_value(Tree tree, const Attribute* one, const Attribute* other) noexcept:
+    return one.size == other.size and memcmp(tree.heap + one.at, tree.heap + other.at, one.size) == 0
+
+
 cdef class Stack:
     """The innermost part of a parser: its tree so far, what is open, and the tag that is read."""
 
     def __dealloc__(self):
         PyMem_Free(self.open.all)
         PyMem_Free(self.formatting.all)
+        PyMem_Free(self.sums.all)
 
     cdef int new(self, int kind) except -1:
         if self.tree.count >= MAX_NODES:
@@ -93,29 +107,37 @@ cdef class Stack:
 
     cdef int put_at(self, int parent, int before, int node) except -1:
         if before != NONE:
-            self.tree.insert_before(before, node)
+            self.tree.link_before(before, node)
         else:
             self.tree.link_last(parent, node)
         return 0
 
     cdef int push(self, int node) except -1:
+        cdef Node* opened
         add(&self.open, node)
-        self.opened[self.tree.nodes[node].tag] += 1
+        opened = &self.tree.nodes[node]
+        self.opened[opened.tag] += opened.space == HTML
+        opened.flags |= IS_OPEN
         return 0
 
     cdef int pop(self) except -1:
         """Close the innermost element. Returns it."""
         cdef int node
+        cdef Node* closed
         if self.open.count < 1:
             return 0
         node = self.open.all[self.open.count - 1]
-        self.open.count -= 1
-        self.opened[self.tree.nodes[node].tag] -= 1
+        cut(&self.open, self.open.count - 1)
+        closed = &self.tree.nodes[node]
+        self.opened[closed.tag] -= closed.space == HTML
+        closed.flags &= ~IS_OPEN
         return node
 
     cdef int close(self, int place) except -1:
         """Take an open element out of the middle of those that are open."""
-        self.opened[self.tree.nodes[self.open.all[place]].tag] -= 1
+        cdef Node* node = &self.tree.nodes[self.open.all[place]]
+        self.opened[node.tag] -= node.space == HTML
+        node.flags &= ~IS_OPEN
         _remove(&self.open, place)
         return 0
 
@@ -128,12 +150,13 @@ cdef class Stack:
         if not self.fosters or not _FOSTERING.has[self.tree.nodes[target].tag] or self.tree.nodes[target].space:
             return 0
         for place in range(self.open.count - 1, -1, -1):
-            if template == NONE and self.is_open(place, TAG_TEMPLATE):
+            if self.is_open(place, TAG_TEMPLATE):
                 template = place
+                break
             if self.is_open(place, TAG_TABLE):
                 table = place
                 break
-        if template != NONE and (table == NONE or template > table):
+        if template != NONE:
             parent[0] = self.open.all[template]
         elif table == NONE:
             parent[0] = self.open.all[0]
@@ -188,15 +211,33 @@ cdef class Stack:
         last = tree.nodes[before].prev if before != NONE else tree.nodes[parent].last
         if last != NONE and tree.nodes[last].kind == TEXT and tree.nodes[last].space == HTML:
             if tree.nodes[last].at + tree.nodes[last].size != at:
-                tree.reserve(tree.nodes[last].size + size)
-                node = tree.put(tree.heap + tree.nodes[last].at, tree.nodes[last].size)
-                tree.put(tree.heap + at, size)
-                tree.nodes[last].at = node
+                return self._lengthen(last, at, size)
             tree.nodes[last].size += size
             return 0
         node = self.new(TEXT)
         tree.nodes[node].at, tree.nodes[node].size = at, size
         return self.put_at(parent, before, node)
+
+    cdef int _lengthen(self, int text, int at, int size) except -1:
+        """Let a text go on with bytes that are elsewhere on the heap. A text that has to move gets twice the room it
+        needs, so all its moves together are in proportion to it."""
+        cdef Tree tree = self.tree
+        cdef int held = tree.nodes[text].size, to
+        cdef Py_ssize_t room
+        if self.grown is None:
+            self.grown = {}
+        room = self.grown.get(text, 0)
+        if <Py_ssize_t> held + size > room:
+            room = 2 * (<Py_ssize_t> held + size)
+            tree.reserve(room)
+            to = <int> tree.heap_size
+            memcpy(tree.heap + to, tree.heap + tree.nodes[text].at, held)
+            tree.heap_size += room
+            tree.nodes[text].at = to
+            self.grown[text] = room
+        memmove(tree.heap + tree.nodes[text].at + held, tree.heap + at, size)
+        tree.nodes[text].size = held + size
+        return 0
 
     cdef bint has_in(self, int tag, const TagSet* scope) noexcept:
         """Whether an element with this tag is open within a scope."""
@@ -263,80 +304,150 @@ cdef class Stack:
         return 0
 
     cdef int mark(self) except -1:
+        add(&self.sums, 0)
         return add(&self.formatting, MARKER)
 
     cdef int clear_to_marker(self) except -1:
+        cdef int node
         while self.formatting.count:
-            self.formatting.count -= 1
-            if self.formatting.all[self.formatting.count] == MARKER:
+            node = self.formatting.all[self.formatting.count - 1]
+            self._unlist(self.formatting.count - 1)
+            if node == MARKER:
                 break
         return 0
+
+    cdef int _list(self, int place, int node, int sum) except -1:
+        self.tree.nodes[node].flags |= IS_LISTED
+        _insert_at(&self.sums, place, sum)
+        return _insert_at(&self.formatting, place, node)
+
+    cdef int _replace(self, int place, int node) except -1:
+        """Let a copy stand for a formatting element: its attributes are the same."""
+        self.tree.nodes[self.formatting.all[place]].flags &= ~IS_LISTED
+        self.tree.nodes[node].flags |= IS_LISTED
+        self.formatting.all[place] = node
+        return 0
+
+    cdef int _unlist(self, int place) except -1:
+        if self.formatting.all[place] != MARKER:
+            self.tree.nodes[self.formatting.all[place]].flags &= ~IS_LISTED
+        _remove(&self.formatting, place)
+        _remove(&self.sums, place)
+        return 0
+
+    cdef int _listed(self, int node) noexcept:
+        """The place of a formatting element that is in force; NONE if it is not."""
+        return place_of(&self.formatting, node) if self.tree.nodes[node].flags & IS_LISTED else NONE
+
+    cdef int forget(self, int node) except -1:
+        cdef int place = self._listed(node)
+        if place != NONE:
+            self._unlist(place)
+        return 0
+
+    cdef bint _is_exhausted(self) except -1:
+        """Whether enough was copied. From then on no formatting is in force."""
+        if self.copies_left >= 0:
+            return False
+        while self.formatting.count:
+            self._unlist(self.formatting.count - 1)
+        return True
 
     cdef int remember(self, int node) except -1:
         """Keep a formatting element, and no more than three equal ones."""
-        cdef int place, equal = 0, oldest = NONE
+        cdef int place, equal = 0, oldest = NONE, first = NONE, seen = 0, sum = 0
+        if self._is_exhausted():
+            return 0
         for place in range(self.formatting.count - 1, -1, -1):
             if self.formatting.all[place] == MARKER:
                 break
-            if self._are_equal(self.formatting.all[place], node):
+            seen += 1
+            first = place
+            if self._are_equal(place, node, &sum):
                 equal += 1
                 oldest = place
         if equal >= MAX_EQUAL:
-            _remove(&self.formatting, oldest)
-        elif self.formatting.count >= MAX_FORMATTING and self.formatting.all[0] != MARKER:
-            _remove(&self.formatting, 0)
-        return add(&self.formatting, node)
+            self._unlist(oldest)
+        elif seen >= MAX_FORMATTING:
+            self._unlist(first)
+        return self._list(self.formatting.count, node, sum)
 
-    cdef bint _are_equal(self, int one, int other) noexcept:
-        """Whether two elements have the same tag and the same attributes, in whatever order."""
-        cdef Tree tree = self.tree
-        cdef Node* left = &tree.nodes[one]
-        cdef Node* right = &tree.nodes[other]
-        cdef Attribute* mine
-        cdef Attribute* theirs
-        cdef int place, second
-        if left.tag != right.tag or left.name != right.name or left.size != right.size:
+    cdef bint _are_equal(self, int place, int node, int* sum) except -1:
+        """Whether a formatting element and a new one have the same tag and the same attributes, in whatever order.
+        Attributes are compared only if their sums are equal, which a page cannot arrange: Python's hashes, of which
+        they are made, begin with a random number."""
+        cdef int other = self.formatting.all[place]
+        cdef Node* left = &self.tree.nodes[other]
+        cdef Node* right = &self.tree.nodes[node]
+        if left.tag != right.tag or left.size != right.size:
             return False
-        for place in range(left.at, left.at + left.size):
-            mine = &tree.attributes[place]
-            for second in range(right.at, right.at + right.size):
-                theirs = &tree.attributes[second]
-                if mine.name == theirs.name:
-                    if mine.size == theirs.size and memcmp(tree.heap + mine.at, tree.heap + theirs.at, mine.size) == 0:
-                        break
-                    return False
-            else:
+        if left.size == 0:
+            return True
+        if not sum[0]:
+            sum[0] = self._sum(node)
+        if not self.sums.all[place]:
+            self.sums.all[place] = self._sum(other)
+        return self.sums.all[place] == sum[0] and self._have_equal_attributes(other, node)
+
+    cdef int _sum(self, int node) except -1:
+        """A number that is the same for the same attributes, in whatever order; never 0."""
+        cdef Tree tree = self.tree
+        cdef unsigned long long sum = 0, one
+        cdef int place
+        for place in range(tree.nodes[node].at, tree.nodes[node].at + tree.nodes[node].size):
+            one = <unsigned long long> <Py_hash_t> hash(
+                tree.heap[tree.attributes[place].at:tree.attributes[place].at + tree.attributes[place].size]
+            )
+            one = (one ^ <unsigned long long> tree.attributes[place].name) * 0x9E3779B97F4A7C15ULL
+            sum += one ^ one >> 29
+        return <int> (sum >> 33) | 1
+
+    cdef bint _have_equal_attributes(self, int one, int other) except -1:
+        """One by one while they are in the same order, then by their names."""
+        cdef Tree tree = self.tree
+        cdef Attribute* mine = &tree.attributes[tree.nodes[one].at]
+        cdef Attribute* theirs = &tree.attributes[tree.nodes[other].at]
+        cdef int count = tree.nodes[one].size, place = 0, second
+        cdef dict places
+        while place < count and mine[place].name == theirs[place].name:
+            if not _has_value(tree, &mine[place], &theirs[place]):
+                return False
+            place += 1
+        if place == count:
+            return True
+        places = {theirs[second].name: second for second in range(place, count)}
+        for place in range(place, count):
+            if mine[place].name not in places:
+                return False
+            second = places[mine[place].name]
+            if not _has_value(tree, &mine[place], &theirs[second]):
                 return False
         return True
-
-    cdef int forget(self, int node) except -1:
-        cdef int place = place_of(&self.formatting, node)
-        if place != NONE:
-            _remove(&self.formatting, place)
-        return 0
 
     cdef int reconstruct(self) except -1:
         """Open again the formatting that is still in force."""
         cdef int place = self.formatting.count - 1, node
-        if place < 0 or self.open.count >= MAX_DEPTH or self._is_settled(place):
+        if place < 0 or self.open.count >= MAX_DEPTH or self._is_settled(place) or self._is_exhausted():
             return 0
         while place > 0 and not self._is_settled(place - 1):
             place -= 1
         while place < self.formatting.count:
             node = self._insert_copy(self.formatting.all[place])
-            self.formatting.all[place] = node
+            self._replace(place, node)
             place += 1
         return 0
 
     cdef bint _is_settled(self, int place) noexcept:
         cdef int node = self.formatting.all[place]
-        return node == MARKER or place_of(&self.open, node) != NONE
+        return node == MARKER or self.tree.nodes[node].flags & IS_OPEN != 0
 
     cdef int _copy(self, int node) except -1:
         """A new element with the tag and the attributes of another."""
         cdef Tree tree = self.tree
         cdef int made = self.new(ELEMENT), place
+        self.copies_left -= 1 + tree.nodes[node].size
         tree.nodes[made].tag, tree.nodes[made].name = tree.nodes[node].tag, tree.nodes[node].name
+        tree.nodes[made].space = tree.nodes[node].space
         tree.nodes[made].at, tree.nodes[made].size = tree.attribute_count, tree.nodes[node].size
         for place in range(tree.nodes[node].at, tree.nodes[node].at + tree.nodes[node].size):
             tree.add_attribute(tree.attributes[place].name, tree.attributes[place].at, tree.attributes[place].size)
@@ -363,18 +474,20 @@ cdef class Stack:
         """The adoption agency: a formatting element is closed that blocks have been opened in. False: the tag
         is as any other."""
         cdef Tree tree = self.tree
-        cdef int step, element, place, furthest, around, mark, node, last, inner, parent, before, made, at
+        cdef int step, element, place, furthest, around, mark, node, last, inner, parent, before, made, at, sum
         if (
             self.open.count
             and self.is_open(self.open.count - 1, tag)
-            and place_of(&self.formatting, self.open.all[self.open.count - 1]) == NONE
+            and self._listed(self.open.all[self.open.count - 1]) == NONE
         ):
             self.pop()
             return True
+        if self._is_exhausted():
+            return False
         for step in range(MAX_ADOPTIONS):
             element = self.find_formatting(tag)
             if element == NONE:
-                return step > 0
+                return False
             place = place_of(&self.open, element)
             if place == NONE:
                 self.forget(element)
@@ -390,7 +503,7 @@ cdef class Stack:
                 self.forget(element)
                 return True
             around = self.open.all[place - 1]
-            mark = place_of(&self.formatting, element)
+            mark = self._listed(element)
             last = self.open.all[furthest]
             at = furthest
             inner = 0
@@ -400,9 +513,9 @@ cdef class Stack:
                 node = self.open.all[at]
                 if node == element:
                     break
-                made = place_of(&self.formatting, node)
+                made = self._listed(node)
                 if inner > MAX_INNER_ADOPTIONS and made != NONE:
-                    _remove(&self.formatting, made)
+                    self._unlist(made)
                     if made < mark:
                         mark -= 1
                     made = NONE
@@ -411,7 +524,9 @@ cdef class Stack:
                     furthest -= 1
                     continue
                 node = self._copy(node)
-                self.formatting.all[made] = node
+                self._replace(made, node)
+                tree.nodes[self.open.all[at]].flags &= ~IS_OPEN
+                tree.nodes[node].flags |= IS_OPEN
                 self.open.all[at] = node
                 if last == self.open.all[furthest]:
                     mark = made + 1
@@ -427,16 +542,18 @@ cdef class Stack:
             made = self._copy(element)
             tree.move_children(self.open.all[furthest], made)
             tree.append(self.open.all[furthest], made)
-            place = place_of(&self.formatting, element)
-            _remove(&self.formatting, place)
+            place = self._listed(element)
+            sum = self.sums.all[place]
+            self._unlist(place)
             if place < mark:
                 mark -= 1
-            _insert_at(&self.formatting, mark, made)
+            self._list(mark, made, sum)
             place = place_of(&self.open, element)
             self.close(place)
             furthest -= 1
             _insert_at(&self.open, furthest + 1, made)
             self.opened[tree.nodes[made].tag] += 1
+            tree.nodes[made].flags |= IS_OPEN
         return True
 
     cdef int _fostering_place(self, int target, int* parent, int* before) except -1:

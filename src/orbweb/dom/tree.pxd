@@ -48,6 +48,8 @@ cdef struct Node:
     unsigned char tag
     unsigned char space
     # Of an element: HTML, SVG or MATHML.
+    unsigned char flags
+    # What the parser knows of an element while it reads: see `stack.pxd`.
     int name
     # Of an element whose tag is unknown: its place among the names of this page.
 
@@ -157,6 +159,8 @@ cdef class Tree:
     cdef str attr_str(self, int node, int name)
     # As `attr`; None where it is not there.
     cdef int attr_count(self, int node) except -1
+    cdef list attributes_of(self, int node)
+    # Names and values, in their order.
 
     cdef str text(self, int node)
     # All text in a node, in document order.
@@ -210,10 +214,11 @@ cdef class Tree:
     # The place of a name among those of this page that are not known.
     cdef void link_last(self, int parent, int node) noexcept
     # Put a node that is nowhere last in a parent; both are known to be numbers of this tree.
+    cdef int link_before(self, int reference, int node) noexcept
+    # Put a node that is nowhere before another that stands somewhere; both are known to be numbers of this tree.
     cdef int move_children(self, int node, int other) except -1
     # Put all that is in an element last into another.
 
     cdef bint _is_empty(self, int node) noexcept
     cdef str _opening(self, int node)
-    cdef int _link_before(self, int reference, int node) noexcept
     cdef int _check(self, int parent, int node) except -1

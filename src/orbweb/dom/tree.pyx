@@ -10,6 +10,7 @@ from libc.string cimport memcmp, memcpy, strlen
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 
+from orbweb.dom.bounds cimport close_memory, open_memory
 from orbweb.dom.signs cimport lower, next_word
 
 cdef extern from *:
@@ -312,6 +313,9 @@ cdef class Tree:
             if heap == NULL:
                 raise MemoryError()
             self.heap, self.heap_room = heap, wanted
+        if self.heap_room:
+            close_memory(self.heap + self.heap_size, self.heap_room - self.heap_size)
+            open_memory(self.heap + self.heap_size, size)
         return 0
 
     cdef int put(self, const char* start, Py_ssize_t size) except -1:
@@ -333,10 +337,12 @@ cdef class Tree:
             if nodes == NULL:
                 raise MemoryError()
             self.nodes, self.room = nodes, room
+            close_memory(nodes + self.count, (room - self.count) * sizeof(Node))
         node = &self.nodes[self.count]
+        open_memory(node, sizeof(Node))
         node.parent = node.first = node.last = node.next = node.prev = NONE
         node.at = node.size = 0
-        node.kind, node.tag, node.space, node.name = kind, TAG_UNKNOWN, HTML, NONE
+        node.kind, node.tag, node.space, node.flags, node.name = kind, TAG_UNKNOWN, HTML, 0, NONE
         self.count += 1
         return self.count - 1
 
@@ -349,6 +355,8 @@ cdef class Tree:
             if attributes == NULL:
                 raise MemoryError()
             self.attributes, self.attribute_room = attributes, room
+            close_memory(attributes + self.attribute_count, (room - self.attribute_count) * sizeof(Attribute))
+        open_memory(self.attributes + self.attribute_count, sizeof(Attribute))
         self.attributes[self.attribute_count].name = name
         self.attributes[self.attribute_count].at = at
         self.attributes[self.attribute_count].size = size
@@ -393,12 +401,8 @@ cdef class Tree:
 
     cdef str _opening(self, int node):
         cdef list parts = [f"<{self.tag_name(node)}"]
-        cdef int place
-        cdef Attribute* found
-        for place in range(self.nodes[node].at, self.nodes[node].at + self.nodes[node].size):
-            found = &self.attributes[place]
-            name = _ATTRIBUTES[found.name] if found.name < ATTR_END else self.names[found.name - ATTR_END]
-            value = _escaped(as_str(_span(self.heap + found.at, found.size))).replace('"', "&quot;")
+        for name, value in self.attributes_of(node):
+            value = _escaped(value).replace('"', "&quot;")
             parts.append(f' {name}="{value}"')
         parts.append(">")
         if _LINED.has[self.nodes[node].tag] and self.nodes[node].space == HTML:
@@ -416,6 +420,39 @@ cdef class Tree:
     def said(self, int node=ROOT):
         """All text in a node, for callers in Python."""
         return self.text(node)
+
+    def outline(self):
+        """All nodes in document order, for callers in Python: how deep each is, its space, its name and its
+        attributes in their order; of a text, which has no space, what it says and nothing."""
+        cdef list found = []
+        cdef int node = ROOT, depth = 0
+        while self.nodes[node].first != NONE or node != ROOT:
+            if self.nodes[node].first != NONE:
+                node = self.nodes[node].first
+                depth += 1
+            else:
+                while node != ROOT and self.nodes[node].next == NONE:
+                    node = self.nodes[node].parent
+                    depth -= 1
+                if node == ROOT:
+                    break
+                node = self.nodes[node].next
+            if self.nodes[node].kind == TEXT:
+                found.append((depth, None, as_str(self.data(node)), ()))
+                continue
+            space = ("", "svg", "math")[self.nodes[node].space]
+            found.append((depth, space, self.tag_name(node), tuple(self.attributes_of(node))))
+        return found
+
+    cdef list attributes_of(self, int node):
+        cdef list found = []
+        cdef int place
+        cdef Attribute* one
+        for place in range(self.at(node).at, self.nodes[node].at + self.nodes[node].size):
+            one = &self.attributes[place]
+            name = _ATTRIBUTES[one.name] if one.name < ATTR_END else self.names[one.name - ATTR_END]
+            found.append((name, as_str(_span(self.heap + one.at, one.size))))
+        return found
 
     cdef str tag_name(self, int node):
         cdef Node* found = self.at(node)
@@ -605,9 +642,10 @@ cdef class Tree:
         if self.nodes[parent].first == NONE:
             self.link_last(parent, node)
             return node
-        return self._link_before(self.nodes[parent].first, node)
+        return self.link_before(self.nodes[parent].first, node)
 
-    cdef int _link_before(self, int reference, int node) noexcept:
+    cdef int link_before(self, int reference, int node) noexcept:
+        """Put a node that is nowhere before another; both are known to be numbers of this tree."""
         cdef Node* found = &self.nodes[node]
         cdef Node* after = &self.nodes[reference]
         found.parent, found.next, found.prev = after.parent, reference, after.prev
@@ -624,7 +662,7 @@ cdef class Tree:
         if self.at(reference).parent == NONE:
             raise ValueError("there is no place beside a node that stands nowhere")
         self._check(reference, node)
-        return self._link_before(reference, self.extract(node))
+        return self.link_before(reference, self.extract(node))
 
     cdef int insert_after(self, int reference, int node) except -1:
         cdef int after
@@ -634,7 +672,7 @@ cdef class Tree:
         self.extract(node)
         after = self.at(reference).next
         if after != NONE:
-            return self._link_before(after, node)
+            return self.link_before(after, node)
         if self.nodes[reference].parent == NONE:
             raise ValueError("there is no place beside a node that stands nowhere")
         self.link_last(self.nodes[reference].parent, node)
@@ -652,7 +690,7 @@ cdef class Tree:
             raise ValueError("what stands nowhere cannot be unwrapped")
         while self.nodes[node].first != NONE:
             inner = self.extract(self.nodes[node].first)
-            self._link_before(node, inner)
+            self.link_before(node, inner)
         return self.extract(node)
 
     cdef int wrap(self, int node, int tag) except -1:

@@ -1,0 +1,3 @@
+from typing import Any
+
+def tokens(markup: bytes, state: str = "Data", last: str = "") -> list[list[Any]]: ...
