@@ -10,7 +10,7 @@ PAGES ?= 2000
 PORT ?= 8000
 JOBS ?= $(shell expr 2 '*' $$(nproc))
 
-COMPILED := $(wildcard src/orbweb/*/*.pyx src/orbweb/*/*.pxd) hatch_build.py
+COMPILED := $(wildcard src/orbweb/*.pyx src/orbweb/*/*.pyx src/orbweb/*/*.pxd) hatch_build.py
 
 .DEFAULT_GOAL := help
 .PHONY: help dev demo check test crash bench site docs clean

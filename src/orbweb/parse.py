@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from orbweb import directives
+from orbweb._hrefs import links
 from orbweb.dom import facts, html
 from orbweb.dom.facts import References
-from orbweb.dom.hrefs import links
 from orbweb.dom.tree import Tree
 from orbweb.encodings import UTF_8, decoded, encoding_of
 from orbweb.model import Link, Parsed

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import ada_url
 
-from orbweb.dom.hrefs import MAX_LENGTH, Directory, Memo
+from orbweb._hrefs import MAX_LENGTH, Directory, Memo
 
 # Names that mark a click, a campaign or a visitor, never content. A trailing * matches a prefix.
 # fmt: off

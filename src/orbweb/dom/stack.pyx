@@ -370,7 +370,9 @@ cdef class Stack:
             self._unlist(oldest)
         elif seen >= MAX_FORMATTING:
             self._unlist(first)
-        return self._list(self.formatting.count, node, sum)
+        self.tree.nodes[node].flags |= IS_LISTED
+        add(&self.sums, sum)
+        return add(&self.formatting, node)
 
     cdef bint _are_equal(self, int place, int node, int* sum) except -1:
         """Whether a formatting element and a new one have the same tag and the same attributes, in whatever order.

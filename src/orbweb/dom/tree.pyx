@@ -444,6 +444,10 @@ cdef class Tree:
             found.append((depth, space, self.tag_name(node), tuple(self.attributes_of(node))))
         return found
 
+    def sizes(self):
+        """Nodes, attributes and bytes of text and values that are held, whether they are used or not."""
+        return self.count, self.attribute_count, self.heap_size
+
     cdef list attributes_of(self, int node):
         cdef list found = []
         cdef int place
