@@ -3,7 +3,8 @@
 Owns the order of the evidence: byte-order mark, HTTP header, `<meta>`, XML declaration, the bytes themselves.
 Always: the answer is the name of an encoding of the WHATWG standard and depends on the header and the body
 alone; a label nobody knows is as good as none; time is linear in the body. Never: raises, or looks at more
-than `MAX_HEAD` bytes for a declaration and `MAX_GUESSED` for a guess from the letters.
+than `MAX_HEAD` bytes for a declaration and `MAX_GUESSED` for a guess from the letters. turbohtml is loaded when
+it is first needed: the main process of a crawl mostly does without.
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ from __future__ import annotations
 import html
 import re
 from functools import lru_cache
-
-import turbohtml
-from turbohtml.detect import Detection, EncodingDetector
+from importlib import import_module
 
 UTF_8 = "UTF-8"
 FALLBACK = "windows-1252"
@@ -70,7 +69,7 @@ _RAW = {
     for name in (b"title", b"style", b"script", b"textarea", b"iframe", b"noembed", b"noframes", b"xmp")
 }
 # Its escapes could turn plain ASCII into markup that no one else saw.
-_GUESSES = Detection(excluded=frozenset({"ISO-2022-JP"}))
+_NEVER_GUESSED = frozenset({"ISO-2022-JP"})
 _BLANK = b" " * PRESCAN
 
 
@@ -92,6 +91,7 @@ def certain_encoding(body: bytes, content_type: str | None = None) -> str | None
 
 def decoded(body: bytes, encoding: str) -> str:
     """The text of a body without its byte-order mark, as browsers decode it."""
+    import_module("turbohtml.detect")  # which registers these codecs
     return body.decode(f"whatwg-{encoding}").removeprefix("\ufeff")
 
 
@@ -117,6 +117,10 @@ def encoding_named(label: str) -> str | None:
     label = label.strip("\t\n\f\r ")
     if not label.isascii() or not 0 < len(label) <= MAX_LABEL or not label.isprintable():
         return None
+    if label.lower() in ("utf-8", "utf8"):
+        return UTF_8
+    import turbohtml
+
     try:
         return turbohtml.parse(b"", encoding=label).encoding
     except LookupError:
@@ -193,7 +197,9 @@ def _guess(body: bytes) -> str:
 
 
 def _guess_letters(body: bytes) -> str:
-    detector = EncodingDetector(_GUESSES)
+    from turbohtml.detect import Detection, EncodingDetector
+
+    detector = EncodingDetector(Detection(excluded=_NEVER_GUESSED))
     detector.feed(_BLANK)  # the detector would look for a <meta> by itself, in its first bytes
     detector.feed(_sample(body))
     return detector.close().encoding or FALLBACK

@@ -1,8 +1,9 @@
-"""Runs digests inside the main process or in worker processes; the result is the same.
+"""Runs digests in worker processes or, where the site is trusted, in the main process; the result is the same.
 
-Owns the worker processes. A worker that dies is replaced and its pages are given to the new one; the page it
-died on is tried at most `ATTEMPTS` times, and only once if it used up its processor time. Workers end when the
-main process does, however it ends: their socket closes.
+Owns the worker processes. Always: what strangers wrote is parsed in a worker, which may crash; a worker that dies
+is replaced and its pages are given to the new one; the page it died on is tried at most `ATTEMPTS` times, only
+once if it used up its processor time, and then fails with the signal's name. A page never ends the crawl. Workers
+end when the main process does, however it ends: their socket closes.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from orbweb.model import Digest, Failed, FailKind
 
 ATTEMPTS = 3
 FRUITLESS = 30
+"""Workers in a row that died before they had anything to do: they cannot start here."""
 JOBS_AHEAD = 32
 BYTES_AHEAD = 8_000_000
 SOCKET_BYTES = 1 << 20
-"""What is on its way to or from a worker while the main process digests; the kernel may allow less."""
+"""What is on its way to or from a worker while the other end is at work; the kernel may allow less."""
 SMALL_BYTES = 65_536
 """A larger body is not copied to save a system call."""
 LIGHT_BYTES = 300_000
@@ -53,7 +55,10 @@ class Pool(Protocol):
 
 
 class InlinePool:
-    """Digests at once, in this process; what may take long, or too much memory, is for a worker."""
+    """Digests at once, in this process: for sites that are trusted, because a crash of the parser ends the crawl.
+
+    What may take long, or too much memory, is for a worker, which judges it as it would judge any page.
+    """
 
     def __init__(self, settings: DigestSettings, done: Done, workers: ProcessPool) -> None:
         self._digester = Digester(settings)
@@ -63,65 +68,12 @@ class InlinePool:
     def submit(self, job: Job) -> None:
         digest = None if is_heavy(job.body) else self._digester.attempt(job)
         if digest is None:
-            self._workers.submit(job, heavy=True)
+            self._workers.submit(job)
         else:
             self._done(job.ticket, digest)
 
     def close(self) -> None:
         self._workers.close()
-
-
-class SharedPool:
-    """Worker processes and this one do the work together.
-
-    Without workers all but heavy pages is done here; they are started when there is much to do in little time.
-    From then on this process takes what no worker has room for, one job in each turn of its loop, so that nothing
-    waits for it long: where cores are few, another worker would only take turns with it.
-    """
-
-    def __init__(self, inline: InlinePool, workers: ProcessPool, processes: int) -> None:
-        self._inline = inline
-        self._workers = workers
-        self._processes = processes
-        self._is_busy = workers.is_ready
-        self._helping: asyncio.Handle | None = None
-        self._count = 0
-        self._since = 0.0
-
-    def submit(self, job: Job) -> None:
-        if self._is_busy and self._workers.is_ready and not is_heavy(job.body):
-            self._workers.submit(job)
-            self._help_soon()
-        else:
-            self._watch()
-            self._inline.submit(job)
-
-    def _help_soon(self) -> None:
-        if self._helping is None and self._workers.has_too_much:
-            self._helping = asyncio.get_running_loop().call_soon(self._help)
-
-    def _help(self) -> None:
-        self._helping = None
-        if (job := self._workers.give_up()) is not None:
-            self._inline.submit(job)
-            self._help_soon()
-
-    def _watch(self) -> None:
-        now = asyncio.get_running_loop().time()
-        if not self._count:
-            self._since = now
-        self._count += 1
-        if self._count < BUSY_PAGES:
-            return
-        self._count = 0
-        if now - self._since < BUSY_S:
-            self._is_busy = True
-            self._workers.grow(self._processes)
-
-    def close(self) -> None:
-        if self._helping is not None:
-            self._helping.cancel()
-        self._inline.close()
 
 
 def is_heavy(body: bytes) -> bool:
@@ -133,30 +85,74 @@ def is_heavy(body: bytes) -> bool:
 
 
 class _Task(NamedTuple):
-    """A job, which attempt this is, and whether only a worker may make it, with nothing behind it meanwhile."""
+    """A job, which attempt this is, and whether it is heavy, so that nothing may wait behind it."""
 
     job: Job
+    is_heavy: bool
     attempt: int = 1
-    is_heavy: bool = False
+
+
+class Spawned:
+    """A worker process that has been started and does not belong to a pool yet."""
+
+    def __init__(self, settings: DigestSettings) -> None:
+        self.socket, theirs = socket.socketpair()
+        with theirs:
+            for end in (self.socket, theirs):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+            command = [sys.executable, "-P", "-m", "orbweb.worker"]
+            try:
+                self.process = subprocess.Popen(
+                    [*command, str(theirs.fileno()), wire.encode_settings(settings)],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                )
+            except OSError as error:
+                self.socket.close()
+                raise OrbwebError(f"a worker process cannot be started: {error}") from error
+        self.socket.setblocking(False)
+
+    def close(self) -> None:
+        self.socket.close()
+        self.process.kill()
+        self.process.wait()
 
 
 class ProcessPool:
-    """Spreads jobs over worker processes. One that has none starts one when it gets something to do."""
+    """Spreads jobs over worker processes, at most `most`.
 
-    def __init__(self, settings: DigestSettings, done: Done, broken: Broken) -> None:
+    It starts one when it has none and gets something to do, another when a heavy page comes, and all when there is
+    much to do in little time.
+    """
+
+    def __init__(self, settings: DigestSettings, done: Done, broken: Broken, *, most: int) -> None:
         self._settings = settings
         self._done = done
         self._broken = broken
+        self._most = most
         self._fruitless = 0
         self._workers: list[_Worker] = []
         self._waiting: deque[_Task] = deque()
         self._starting: set[asyncio.Task[None]] = set()
+        self._count = 0
+        self._since = 0.0
 
     @classmethod
-    async def start(cls, processes: int, settings: DigestSettings, done: Done, broken: Broken) -> ProcessPool:
-        pool = cls(settings, done, broken)
+    async def start(
+        cls,
+        processes: int,
+        settings: DigestSettings,
+        done: Done,
+        broken: Broken,
+        *,
+        most: int | None = None,
+        spawned: list[Spawned] | None = None,
+    ) -> ProcessPool:
+        """A pool with these many workers to begin with; those in `spawned` are taken out of it first."""
+        pool = cls(settings, done, broken, most=max(processes, 1) if most is None else most)
         for _ in range(processes):
-            pool._workers.append(await _Worker.start(pool, settings))
+            begun = spawned.pop() if spawned else Spawned(settings)
+            pool._workers.append(await _Worker.start(pool, begun))
         return pool
 
     @property
@@ -164,29 +160,30 @@ class ProcessPool:
         """Whether a worker is there to take jobs."""
         return bool(self._workers)
 
-    @property
-    def has_too_much(self) -> bool:
-        """Whether there is a job for which no worker has room."""
-        return bool(self._waiting)
+    def submit(self, job: Job) -> None:
+        task = _Task(job, is_heavy(job.body))
+        self._waiting.append(task)
+        self._grow(self._wanted(task))
+        self.feed()
 
-    def give_up(self) -> Job | None:
-        """The job that waits longest for a worker, of those that are not heavy and on which none has died."""
-        for place, task in enumerate(self._waiting):
-            if task.attempt == 1 and not task.is_heavy:
-                del self._waiting[place]
-                return task.job
-        return None
+    def _wanted(self, task: _Task) -> int:
+        """How many workers there should be. Pages wait neither for a heavy one nor, where they are many, for each
+        other."""
+        has = len(self._workers) + len(self._starting)
+        if has >= self._most:
+            return has
+        now = asyncio.get_running_loop().time()
+        if not self._count:
+            self._since = now
+        self._count += 1
+        if self._count < BUSY_PAGES:
+            return min(2 if task.is_heavy else 1, self._most)
+        self._count = 0
+        return self._most if now - self._since < BUSY_S else 1
 
-    def grow(self, processes: int) -> None:
-        """Start workers until there are so many."""
+    def _grow(self, processes: int) -> None:
         for _ in range(processes - len(self._workers) - len(self._starting)):
             self._start_one()
-
-    def submit(self, job: Job, *, heavy: bool = False) -> None:
-        self._waiting.append(_Task(job, is_heavy=heavy))
-        if not self._workers and not self._starting:
-            self._start_one()
-        self.feed()
 
     def feed(self) -> None:
         """Give waiting jobs to the workers with the least to do."""
@@ -202,23 +199,29 @@ class ProcessPool:
         self.feed()
 
     def died(self, worker: _Worker) -> None:
-        """Replace a dead worker. It works in order, so it died on the first of its jobs, unless it has retired."""
+        """Replace a dead worker. It works in order, so it died on the first of its jobs, if it had begun."""
         if worker not in self._workers:
             return
         self._workers.remove(worker)
-        self._fruitless = 0 if worker.finished or worker.out_of_time else self._fruitless + 1
-        if self._fruitless >= FRUITLESS:
+        tasks = deque(worker.tasks.values())
+        blamed = tasks.popleft() if tasks and worker.died_at_work else None
+        self._waiting.extendleft(reversed(tasks))
+        if blamed is not None:
+            self._judge(worker, blamed)
+        self._fruitless = 0 if blamed or worker.finished else self._fruitless + 1
+        if self._fruitless < FRUITLESS:
+            self._start_one()
+        else:
             hint = "with --processes 0 only very large pages need one"
             self._broken(OrbwebError(f"worker processes die before they do anything; {hint}"))
-            return
-        for number, task in enumerate(reversed(worker.tasks.values())):
-            if worker.has_retired or number < len(worker.tasks) - 1:
-                self._waiting.appendleft(task)
-            elif (failed := worker.verdict(task)) is not None:
-                self._done(task.job.ticket, failed)
-            else:
-                self._waiting.appendleft(task._replace(attempt=task.attempt + 1))
-        self._start_one()
+
+    def _judge(self, worker: _Worker, task: _Task) -> None:
+        """A page fails if its worker dies for it again and again, or has used up its processor time."""
+        failed = verdict(worker.cause, task.attempt, len(task.job.body))
+        if failed is None:
+            self._waiting.appendleft(task._replace(attempt=task.attempt + 1))
+        else:
+            self._done(task.job.ticket, failed)
 
     def _start_one(self) -> None:
         starting = asyncio.ensure_future(self._start_worker())
@@ -227,9 +230,9 @@ class ProcessPool:
 
     async def _start_worker(self) -> None:
         try:
-            self._workers.append(await _Worker.start(self, self._settings))
-        except OSError as error:
-            self._broken(OrbwebError(f"a worker process cannot be started: {error}"))
+            self._workers.append(await _Worker.start(self, Spawned(self._settings)))
+        except OrbwebError as error:
+            self._broken(error)
             return
         self.feed()
 
@@ -238,6 +241,19 @@ class ProcessPool:
             starting.cancel()
         for worker in self._workers:
             worker.close()
+
+
+def verdict(cause: int | str, attempt: int, size: int) -> Failed | None:
+    """What a page of this size comes to if a worker died on it, by this signal or with these words; None if it is
+    tried again. A worker may be killed for no fault of the page, so one death does not fail it."""
+    if cause == signal.SIGPROF:
+        return Failed(
+            FailKind.UNPARSABLE, f"needs more than {cpu_limit_s(size):g} s of processor time to be parsed"
+        )
+    if attempt < ATTEMPTS:
+        return None
+    name = signal.Signals(cause).name if isinstance(cause, int) else cause
+    return Failed(FailKind.UNPARSABLE, f"the worker process died {attempt} times on this page: {name}")
 
 
 class _Worker(asyncio.Protocol):
@@ -250,29 +266,21 @@ class _Worker(asyncio.Protocol):
         self._closing = False
         self._transport: asyncio.Transport
         self._is_held_up = False
+        self._is_at_work = False
+        self._garbled = ""
         self.tasks: dict[int, _Task] = {}
         self.ahead = 0
         self.finished = 0
 
     @classmethod
-    async def start(cls, pool: ProcessPool, settings: DigestSettings) -> _Worker:
-        ours, theirs = socket.socketpair()
-        for end in (ours, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "orbweb.worker", str(theirs.fileno()), wire.encode_settings(settings)],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-        )
-        theirs.close()
+    async def start(cls, pool: ProcessPool, spawned: Spawned) -> _Worker:
         loop = asyncio.get_running_loop()
-        ours.setblocking(False)
         try:
-            transport, worker = await loop.create_unix_connection(lambda: cls(pool, process), sock=ours)
+            transport, worker = await loop.create_unix_connection(
+                lambda: cls(pool, spawned.process), sock=spawned.socket
+            )
         except BaseException:
-            ours.close()
-            process.kill()
-            process.wait()
+            spawned.close()
             raise
         worker._transport = transport
         return worker
@@ -298,35 +306,35 @@ class _Worker(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         start = 0
-        while size := wire.digest_size(self._buffer, start):
-            self._take(bytes(self._buffer[start : start + size]))
-            start += size
+        try:
+            if not self._is_at_work:
+                start = self._is_at_work = wire.is_ready(self._buffer)
+            while size := wire.digest_size(self._buffer, start):
+                self._take(bytes(self._buffer[start : start + size]))
+                start += size
+        except ValueError as error:
+            self._garbled = f"it sent what is not a result ({error})"
+            self._transport.abort()
         del self._buffer[:start]
 
     def _take(self, record: bytes) -> None:
         ticket, digest = wire.decode_digest(record)
+        if ticket != next(iter(self.tasks), None):
+            raise ValueError(f"ticket {ticket}")
         self.ahead -= len(self.tasks.pop(ticket).job.body)
         self.finished += 1
         self._pool.finished(ticket, digest)
 
     @property
-    def out_of_time(self) -> bool:
-        """Whether it is dead because a page used up its processor time."""
-        return self._process.returncode == -signal.SIGPROF
+    def died_at_work(self) -> bool:
+        """Whether it had started, and did not end by itself between two jobs because its memory had grown."""
+        return self._is_at_work and (self._process.returncode != 0 or bool(self._garbled))
 
     @property
-    def has_retired(self) -> bool:
-        """Whether it ended by itself, between two jobs, because its memory had grown."""
-        return self._process.returncode == 0
-
-    def verdict(self, task: _Task) -> Failed | None:
-        """What the job on which this worker died comes to; None if it may be tried again."""
-        if self.out_of_time:
-            limit = cpu_limit_s(len(task.job.body))
-            return Failed(FailKind.UNPARSABLE, f"needs more than {limit:g} s of processor time to be parsed")
-        if task.attempt >= ATTEMPTS:
-            return Failed(FailKind.UNPARSABLE, f"a worker died {task.attempt} times on this page")
-        return None
+    def cause(self) -> int | str:
+        """The signal that ended it, or what else did."""
+        code = self._process.returncode
+        return self._garbled or (-code if code < 0 else f"exit code {code}")
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._process.kill()

@@ -14,6 +14,9 @@ from orbweb.model import NO_BODY, Blob, Digest, Directives, Failed, FailKind, Li
 from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
 from orbweb.urls import UrlRules
 
+READY = b"\1"
+"""What a worker sends first, when it is about to read its first job."""
+MAX_DIGEST = 1 << 30
 _JOB = struct.Struct("<IIIII")
 _RESULT = struct.Struct("<IIIIIIIQ32s32s")
 
@@ -48,11 +51,20 @@ def read_job(stream: BinaryIO) -> Job | None:
     return Job(ticket, url, kind, stream.read(body_size), tuple(tags.split("\n")) if tags else ())
 
 
+def is_ready(buffer: bytearray) -> bool:
+    """Whether the worker has started; it sends nothing before that."""
+    if buffer and not buffer.startswith(READY):
+        raise ValueError("no greeting")
+    return bool(buffer)
+
+
 def digest_size(buffer: bytearray, start: int) -> int:
     """The length of the digest that begins there; 0 while it is not complete."""
     if len(buffer) - start < _RESULT.size:
         return 0
     size = _RESULT.size + sum(_RESULT.unpack_from(buffer, start)[1:7])
+    if size > MAX_DIGEST:
+        raise ValueError(f"{size} bytes")
     return size if len(buffer) - start >= size else 0
 
 
@@ -92,6 +104,14 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
 
 
 def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
+    """The digest that a worker sent. ValueError if its memory was damaged, so that this is none."""
+    try:
+        return _decoded(record)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def _decoded(record: bytes) -> tuple[int, Digest | Failed]:
     ticket, *lengths, size, sha256, content_sha256 = _RESULT.unpack_from(record)
     parts, start = [], _RESULT.size
     for length in lengths:

@@ -26,6 +26,7 @@ def work(connection: socket.socket, digester: Digester) -> None:
     """Jobs in, digests out."""
     stream = cast("BinaryIO", connection.makefile("rb", buffering=READ_BUFFER))
     limit = digester.memory_taken() + RETIRED_BYTES
+    connection.sendall(wire.READY)
     while (job := wire.read_job(stream)) is not None:
         signal.setitimer(signal.ITIMER_PROF, cpu_limit_s(len(job.body)))
         answer = wire.encode_digest(job.ticket, digester.digest(job))
@@ -36,16 +37,23 @@ def work(connection: socket.socket, digester: Digester) -> None:
 
 
 def main() -> None:
-    """The socket's number and the settings are the arguments. Signals to the group are for the main process."""
+    """The socket's number and the settings are the arguments. Signals to the group are for the main process.
+
+    The socket is open until the process ends: the main process takes its closing for that, and asks for the cause.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, 20, 20)
-    with socket.socket(fileno=int(sys.argv[1])) as connection:
-        try:
-            work(connection, Digester(wire.decode_settings(sys.argv[2])))
-        except (BrokenPipeError, ConnectionResetError):
-            return
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    try:
+        work(connection, Digester(wire.decode_settings(sys.argv[2])))
+    except (BrokenPipeError, ConnectionResetError):
+        return
+    except BaseException:  # noqa: BLE001
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
 from orbweb.parse import MAX_LINKS
-from orbweb.pool import ATTEMPTS, JOBS_AHEAD, InlinePool, Pool, ProcessPool, SharedPool, is_heavy
+from orbweb.pool import ATTEMPTS, FRUITLESS, JOBS_AHEAD, InlinePool, Pool, ProcessPool, Spawned, is_heavy
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
@@ -188,6 +188,103 @@ def test_jobs_may_be_submitted_while_no_worker_is_alive() -> None:
     assert asyncio.run(digest()) == inline(jobs)
 
 
+def died_on(cause: str) -> Failed:
+    return Failed(FailKind.UNPARSABLE, f"the worker process died {ATTEMPTS} times on this page: {cause}")
+
+
+DYING = """
+import ctypes, os, re, resource, signal
+import orbweb.digest
+
+digest = orbweb.digest.Digester.digest
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+def die(self, job):
+    found = re.search(rb"dies by (\\w+)(?: (\\S+))?", job.body)
+    if found and not (found[2] and os.path.exists(found[2])):
+        if found[2]:
+            open(found[2], "wb").close()
+        if found[1] == b"SIGSEGV":
+            ctypes.string_at(0)
+        os.kill(os.getpid(), getattr(signal, found[1].decode()))
+    return digest(self, job)
+
+orbweb.digest.Digester.digest = die
+"""
+"""A parser that crashes on pages that say so; where they name a file, only if it is not there."""
+
+
+def dying(ticket: int, how: str) -> Job:
+    return Job(ticket, "https://h/", "text/html", f"<p>This page dies by {how} ".encode())
+
+
+def digests_of(jobs: list[Job], processes: int = 1) -> Results:
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(processes, results) as pool:
+            for job in jobs:
+                pool.submit(job)
+            await arrived(results, len(jobs))
+        return results
+
+    return asyncio.run(digest())
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL", "SIGBUS"])
+def test_a_page_on_which_workers_die_fails_with_the_name_of_the_signal(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker_begins_with(DYING, tmp_path, monkeypatch)
+    good = [html(ticket) for ticket in range(2, 20)]
+    results = digests_of([good[0], dying(1, name), *good[1:]])
+    assert results.pop(1) == died_on(name)
+    assert results == inline(good)
+
+
+def test_a_page_whose_worker_was_killed_once_is_read_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker_begins_with(DYING, tmp_path, monkeypatch)
+    job = dying(1, f"SIGKILL {tmp_path / 'died'}")
+    assert digests_of([job]) == inline([job])
+    assert (tmp_path / "died").exists()
+
+
+def test_pages_that_crash_the_parser_never_end_the_crawl_however_many_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More workers die one after the other than may die before they have begun."""
+    worker_begins_with(DYING, tmp_path, monkeypatch)
+    monkeypatch.setattr(pool, "FRUITLESS", 4)
+    jobs = [dying(ticket, "SIGSEGV") for ticket in range(3)]
+    assert FRUITLESS > pool.FRUITLESS < ATTEMPTS * len(jobs)
+    assert digests_of(jobs) == dict.fromkeys(range(3), died_on("SIGSEGV"))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"\\xff" * 500, b"", b"\\0" * 124],
+    ids=["a record without end", "a greeting again", "a ticket that nobody gave"],
+)
+def test_what_is_not_a_result_fails_its_page_and_not_the_crawl(
+    sent: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A parser that writes where it must not may send anything."""
+    worker_begins_with(
+        f"import orbweb.wire as wire\nencode = wire.encode_digest\n"
+        f"def garbled(ticket, digest):\n"
+        f"    return [{sent!r} or encode(ticket, digest)[0] * 2] if ticket == 1 else encode(ticket, digest)\n"
+        f"wire.encode_digest = garbled\n",
+        tmp_path,
+        monkeypatch,
+    )
+    results = digests_of([html(1), html(2)])
+    failed = results.pop(1)
+    assert isinstance(failed, Failed)
+    assert f"died {ATTEMPTS} times on this page: it sent what is not a result" in failed.error
+    assert results == inline([html(2)])
+
+
 def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,7 +309,7 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
         return results
 
     results = asyncio.run(digest())
-    assert results.pop(1) == Failed(FailKind.UNPARSABLE, f"a worker died {ATTEMPTS} times on this page")
+    assert results.pop(1) == died_on("exit code 1")
     assert results == inline(good)
     assert capfd.readouterr().err.count("MemoryError") == ATTEMPTS
 
@@ -224,9 +321,12 @@ def slow(ticket: int) -> Job:
 def test_a_page_that_takes_too_long_ends_its_worker_and_fails_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More such pages in a row than workers may die for nothing: each is the page's fault, not the worker's."""
+    """More such pages in a row than workers may die for nothing: each is the page's fault, not the worker's. The
+    workers give a page of six megabytes a millisecond, and small ones all the time they need."""
     worker_begins_with(
-        "import orbweb.digest as digest\ndigest.CPU_S, digest.CPU_S_PER_MB = 0.05, 0.0\n", tmp_path, monkeypatch
+        "import orbweb.digest as digest\ndigest.CPU_S, digest.CPU_S_PER_MB = 20.0, -19.999 / 6\n",
+        tmp_path,
+        monkeypatch,
     )
     monkeypatch.setattr(pool, "FRUITLESS", 2)
     jobs = [html(1), slow(2), slow(3), slow(4), html(5)]
@@ -277,30 +377,28 @@ DECEPTIVE = Job(
 """Small, and ten million elements."""
 
 
-@pytest.mark.parametrize("processes", [0, 1])
-def test_heavy_pages_are_for_a_worker_which_is_started_when_the_first_comes(processes: int) -> None:
-    async def digest() -> tuple[int, int, Results]:
+@pytest.mark.parametrize("processes", [0, 2])
+def test_heavy_pages_are_for_a_worker_and_others_do_not_wait_for_it(processes: int) -> None:
+    async def digest() -> tuple[int, Results]:
         results: Results = {}
         broken: list[OrbwebError] = []
         report = results.__setitem__
-        workers = await ProcessPool.start(processes, SETTINGS, report, broken.append)
-        both: Pool = InlinePool(SETTINGS, report, workers)
-        if processes:
-            both = SharedPool(InlinePool(SETTINGS, report, workers), workers, processes)
+        workers = ProcessPool(SETTINGS, report, broken.append, most=max(processes, 1))
+        both: Pool = workers if processes else InlinePool(SETTINGS, report, workers)
         both.submit(html(4))
-        before = len(children())
+        before = len(workers._starting)
         for job in (*HEAVY, DECEPTIVE, html(5)):
             both.submit(job)
         await arrived(results, 5)
         started = len(children())
         both.close()
         assert not broken
-        return before, started, results
+        assert before == min(processes, 1)
+        return started, results
 
-    before, started, results = asyncio.run(digest())
-    assert (before, started) == (processes, 1)
+    started, results = asyncio.run(digest())
+    assert started == max(processes, 1)
     assert results == inline([*HEAVY, DECEPTIVE, html(4), html(5)])
-    assert isinstance(results[3], Failed)
     assert not children()
 
 
@@ -437,22 +535,40 @@ def test_a_pool_grows_when_it_is_busy_and_the_results_are_the_same(
     jobs = [html(ticket) for ticket in range(4 * pool.BUSY_PAGES)]
     results: Results = {}
 
-    async def go() -> bool:
+    async def go() -> int:
         broken: list[OrbwebError] = []
-        workers = ProcessPool(SETTINGS, results.__setitem__, broken.append)
-        growing = SharedPool(InlinePool(SETTINGS, results.__setitem__, workers), workers, 2)
+        growing = await ProcessPool.start(1, SETTINGS, results.__setitem__, broken.append, most=3)
         for job in jobs:
             growing.submit(job)
-            if busy_s and job.ticket == 2 * pool.BUSY_PAGES:
-                await until(lambda: workers.is_ready)
-        await until(lambda: len(results) == len(jobs))
-        grown = workers.is_ready
+        await until(lambda: len(results) == len(jobs) and not growing._starting)
+        grown = len(children())
         growing.close()
         assert broken == []
         return grown
 
-    assert asyncio.run(go()) is bool(busy_s)
+    assert asyncio.run(go()) == (3 if busy_s else 1)
     assert results == inline(jobs)
+
+
+def test_a_worker_that_was_started_early_is_taken_and_one_too_many_is_left() -> None:
+    results: Results = {}
+
+    async def go() -> tuple[set[int], int]:
+        spawned = [Spawned(SETTINGS), Spawned(SETTINGS)]
+        pids = children()
+        started = await ProcessPool.start(1, SETTINGS, results.__setitem__, print, spawned=spawned)
+        started.submit(html(1))
+        await arrived(results, 1)
+        assert children() == pids
+        started.close()
+        for left in spawned:
+            left.close()
+        return pids, len(spawned)
+
+    pids, left = asyncio.run(go())
+    assert (len(pids), left) == (2, 1)
+    assert results == inline([html(1)])
+    assert not children()
 
 
 KEEPING = """
@@ -501,110 +617,38 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize(("cores", "processes"), [(1, 0), (2, 1), (3, 2), (4, 3), (64, 4)])
+@pytest.mark.parametrize(("cores", "processes"), [(1, 1), (2, 2), (4, 4), (64, 4)])
 def test_processes_by_default(cores: int, processes: int) -> None:
     assert default_processes(cores) == processes
 
 
 @asynccontextmanager
-async def shared(results: Results) -> AsyncIterator[tuple[SharedPool, ProcessPool]]:
+async def suspended(results: Results) -> AsyncIterator[ProcessPool]:
     """A pool with one worker, which is suspended: it takes as many jobs as there is room for, and does none."""
-    broken: list[OrbwebError] = []
-    report = results.__setitem__
-    worker = await ProcessPool.start(1, SETTINGS, report, broken.append)
-    os.kill(pid_of(worker), signal.SIGSTOP)
-    pool = SharedPool(InlinePool(SETTINGS, report, worker), worker, 1)
-    try:
-        yield pool, worker
-    finally:
-        pool.close()
-    assert broken == []
+    async with workers(1, results) as started:
+        os.kill(pid_of(started), signal.SIGSTOP)
+        yield started
 
 
 def pid_of(started: ProcessPool) -> int:
     return started._workers[0]._process.pid
 
 
-def test_the_main_process_takes_what_no_worker_has_room_for() -> None:
-    jobs = [html(ticket) for ticket in range(JOBS_AHEAD + 7)]
-    results: Results = {}
-
-    async def go() -> set[int]:
-        async with shared(results) as (pool, worker):
-            for job in jobs:
-                pool.submit(job)
-            assert not results
-            await arrived(results, 7)
-            helped = set(results)
-            os.kill(pid_of(worker), signal.SIGCONT)
-            await arrived(results, len(jobs))
-            return helped
-
-    assert asyncio.run(go()) == set(range(JOBS_AHEAD, JOBS_AHEAD + 7))
-    assert results == inline(jobs)
-
-
-def test_the_main_process_does_not_touch_what_a_worker_has_died_on() -> None:
-    jobs = [html(ticket) for ticket in range(JOBS_AHEAD)]
-    results: Results = {}
-
-    async def go() -> tuple[int, set[int]]:
-        async with shared(results) as (_pool, worker):
-            for job in jobs:
-                worker.submit(job)
-            suspended = worker._workers[0]
-            worker.died(suspended)
-            first, given_up = worker._waiting[0].job.ticket, given_up_by(worker)
-            suspended.close()
-            await arrived(results, 1)
-            return first, given_up
-
-    assert asyncio.run(go()) == (0, set(range(1, JOBS_AHEAD)))
-    assert results == inline(jobs[:1])
-
-
-def given_up_by(workers: ProcessPool) -> set[int]:
-    return {job.ticket for job in iter(workers.give_up, None)}
-
-
-def test_nothing_waits_behind_a_heavy_page_and_only_a_worker_takes_it() -> None:
+def test_nothing_waits_behind_a_heavy_page() -> None:
     light = [html(ticket) for ticket in range(10, 13)]
     results: Results = {}
 
-    async def go() -> tuple[list[int], set[int]]:
-        async with shared(results) as (pool, worker):
-            for job in (light[0], HEAVY[0], HEAVY[1]):
-                pool.submit(job)
-            given = list(worker._workers[0].tasks)
-            for job in light[1:]:
-                pool.submit(job)
-            await arrived(results, 2)
-            done_here = set(results)
-            os.kill(pid_of(worker), signal.SIGCONT)
+    async def go() -> list[int]:
+        async with suspended(results) as started:
+            for job in (light[0], *HEAVY, *light[1:]):
+                started.submit(job)
+            given = list(started._workers[0].tasks)
+            os.kill(pid_of(started), signal.SIGCONT)
             await arrived(results, 5)
-            return given, done_here
+            return given
 
-    assert asyncio.run(go()) == ([10, 1], {11, 12})
+    assert asyncio.run(go()) == [10, 1]
     assert results == inline([*light, *HEAVY])
-
-
-def test_the_worker_of_a_heavy_page_leaves_ordinary_ones_alone_until_there_is_much_to_do() -> None:
-    results: Results = {}
-
-    async def go() -> set[int]:
-        broken: list[OrbwebError] = []
-        workers = ProcessPool(SETTINGS, results.__setitem__, broken.append)
-        quiet = SharedPool(InlinePool(SETTINGS, results.__setitem__, workers), workers, 1)
-        quiet.submit(HEAVY[0])
-        await until(lambda: workers.is_ready)
-        os.kill(pid_of(workers), signal.SIGSTOP)
-        quiet.submit(html(10))
-        done_here = set(results) - {HEAVY[0].ticket}
-        quiet.close()
-        assert broken == []
-        return done_here
-
-    assert asyncio.run(go()) == {10}
 
 
 def test_a_worker_has_work_while_the_main_process_is_busy() -> None:
@@ -612,22 +656,9 @@ def test_a_worker_has_work_while_the_main_process_is_busy() -> None:
     jobs = [Job(ticket, "https://h/", "text/html", b"x" * 60_000) for ticket in range(5)]
 
     async def go() -> int:
-        async with shared({}) as (_pool, worker):
+        async with suspended({}) as started:
             for job in jobs:
-                worker.submit(job)
-            return worker._workers[0]._transport.get_write_buffer_size()
+                started.submit(job)
+            return started._workers[0]._transport.get_write_buffer_size()
 
     assert asyncio.run(go()) == 0
-
-
-def test_a_closed_pool_helps_no_more() -> None:
-    results: Results = {}
-
-    async def go() -> None:
-        async with shared(results) as (pool, _worker):
-            for ticket in range(JOBS_AHEAD + 3):
-                pool.submit(html(ticket))
-        await asyncio.sleep(0.05)
-
-    asyncio.run(go())
-    assert not results

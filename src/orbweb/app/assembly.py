@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from orbweb import content, pipeline, politeness, urls
@@ -52,7 +53,7 @@ from orbweb.outputs.chronicle import Chronicle, MetricsSettings
 from orbweb.outputs.forms import Wanted, are_behind
 from orbweb.outset import Outset, Scope
 from orbweb.policy import Policy
-from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, SharedPool
+from orbweb.pool import Broken, Done, InlinePool, Pool, ProcessPool, Spawned
 from orbweb.reuse import Shelf
 from orbweb.review import Review
 from orbweb.revisit import Bounds, Calendar
@@ -208,16 +209,36 @@ def survey(session: Session) -> Survey | None:
 
 
 def default_processes(cores: int) -> int:
-    """One core is for the main process, which cannot feed more than four workers."""
-    return min(cores - 1, MOST_PROCESSES)
+    """One a core: the main process has little to do while they work. It cannot feed more than four."""
+    return min(cores, MOST_PROCESSES)
 
 
-async def pool(config: Config, settings: DigestSettings, digested: Done, broke: Broken) -> Pool:
+@contextmanager
+def early_workers(config: Config, settings: DigestSettings, *, count: int) -> Iterator[list[Spawned]]:
+    """Workers that start while the crawl is prepared, so that the first page does not wait for one. Those that no
+    pool took end with the block."""
+    spawned = [Spawned(settings) for _ in range(0 if config.engine.processes == 0 else count)]
+    try:
+        yield spawned
+    finally:
+        for worker in spawned:
+            worker.close()
+
+
+async def pool(
+    config: Config,
+    settings: DigestSettings,
+    digested: Done,
+    broke: Broken,
+    spawned: list[Spawned] | None = None,
+) -> Pool:
+    """What reads pages. Those of `spawned` that it needs are taken out of it."""
     processes = config.engine.processes
-    workers = await ProcessPool.start(processes or 0, settings, digested, broke)
-    inline = InlinePool(settings, digested, workers)
-    wanted = default_processes(os.cpu_count() or 1) if processes is None else processes
-    return SharedPool(inline, workers, wanted) if wanted else inline
+    if processes == 0:
+        return InlinePool(settings, digested, ProcessPool(settings, digested, broke, most=1))
+    begin = processes or len(spawned or ())
+    most = processes or default_processes(os.cpu_count() or 1)
+    return await ProcessPool.start(begin, settings, digested, broke, most=most, spawned=spawned)
 
 
 def bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:

@@ -28,6 +28,7 @@ from orbweb.app.settings import (
 )
 from orbweb.config import schema
 from orbweb.control import Command, signals
+from orbweb.digest import DigestSettings
 from orbweb.dispatch import Dispatcher
 from orbweb.engine import Engine
 from orbweb.errors import OrbwebError, StoreError
@@ -35,6 +36,7 @@ from orbweb.events import Snapshot
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.outputs.chronicle import Chronicle
+from orbweb.pool import Spawned
 from orbweb.reuse import Shelf
 from orbweb.store import Ending, reports, runs
 from orbweb.store.blobs import BodyStore, Discarded
@@ -63,7 +65,21 @@ def hold(
     *,
     due_only: bool = False,
 ) -> Report:
-    """Work on a new run, or on the paused one, until the crawl ends; its report."""
+    """Work on a new run, or on the paused one, until the crawl ends; its report. A worker starts meanwhile, unless
+    most pages may be as they were, which needs none."""
+    with assembly.early_workers(session.config, _reading(session), count=int(recalls is None)) as spawned:
+        return _hold(session, paused, bases, recalls, spawned, due_only=due_only)
+
+
+def _hold(
+    session: Session,
+    paused: Run | None,
+    bases: Sequence[Target],
+    recalls: Run | None,
+    spawned: list[Spawned],
+    *,
+    due_only: bool,
+) -> Report:
     workspace, note = session.workspace, session.note
     control, alone = workspace.control(session.project.name), workspace.idle_but_for(session.project.id)
     for stale in control.clear(alone=alone):
@@ -78,7 +94,7 @@ def hold(
     )
     started = time.monotonic()
     try:
-        asyncio.run(_work(session, run, manner))
+        asyncio.run(_work(session, run, manner, spawned))
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
@@ -88,10 +104,17 @@ def hold(
 
 
 def _manner(session: Session) -> Manner:
-    digesting = digest_settings(session.config, only_links=session.discovers)
     return manner_of(
-        session.config, session.project.bases, digesting, session.resources, refresh=session.request.refresh
+        session.config,
+        session.project.bases,
+        _reading(session),
+        session.resources,
+        refresh=session.request.refresh,
     )
+
+
+def _reading(session: Session) -> DigestSettings:
+    return digest_settings(session.config, only_links=session.discovers)
 
 
 def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebError) -> None:
@@ -102,7 +125,7 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
         error.add_note(f"the end of the crawl could not be recorded either: {second}")
 
 
-async def _work(session: Session, run: Run, manner: Manner) -> None:
+async def _work(session: Session, run: Run, manner: Manner, spawned: list[Spawned]) -> None:
     workspace, config = session.workspace, session.config
     _raise_file_limit(config.limits.workers)
     bodies = assembly.bodies(workspace, session.project, config) if session.replays is None else Discarded()
@@ -111,7 +134,7 @@ async def _work(session: Session, run: Run, manner: Manner) -> None:
     try:
         with closing(assembly.chronicle(session, run)) as chronicle:
             while run.state is RunState.IN_PROGRESS and not await _crawl(
-                session, run, bodies, limiter, shelf, chronicle
+                session, run, bodies, limiter, shelf, chronicle, spawned
             ):
                 session, run = with_new_rules(session, run)
             chronicle.finish()
@@ -131,7 +154,13 @@ def _raise_file_limit(workers: int) -> None:
 
 
 async def _crawl(
-    session: Session, run: Run, bodies: BodyStore, limiter: Limiter, shelf: Shelf, chronicle: Chronicle
+    session: Session,
+    run: Run,
+    bodies: BodyStore,
+    limiter: Limiter,
+    shelf: Shelf,
+    chronicle: Chronicle,
+    spawned: list[Spawned],
 ) -> bool:
     """Whether the crawl has ended; if not, it is to go on by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
@@ -165,8 +194,7 @@ async def _crawl(
         feed=feed,
     )
     fetcher = assembly.fetcher(session, bases, shelf, engine.passage)
-    read_with = digest_settings(config, only_links=session.discovers)
-    pool = await assembly.pool(config, read_with, engine.passage.digested, engine.broke)
+    pool = await assembly.pool(config, _reading(session), engine.passage.digested, engine.broke, spawned)
     engine.passage.attach(fetcher, pool)
 
     def tell(command: Command) -> None:

@@ -101,7 +101,10 @@ Workers = Annotated[int | None, typer.Option(min=1, max=1024, help="Requests und
 
 
 Processes = Annotated[
-    int | None, typer.Option(min=0, max=64, help="Processes that parse and compress [by the cores]. 0: none.")
+    int | None,
+    typer.Option(
+        min=0, max=64, help="Worker processes that parse pages [one per core]. 0: none, for sites you trust."
+    ),
 ]
 
 

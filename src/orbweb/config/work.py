@@ -45,9 +45,9 @@ class Engine(Section):
     order: Literal["strict", "relaxed"] = "strict"
     """`strict`: one order for the whole run. `relaxed`: one order per host, results as they come."""
     processes: int | None = Field(None, ge=0, le=64)
-    """Worker processes that parse, read, hash and compress; the main process takes what they have no room for.
-    Unset: none, until thirty pages come in 1.2 seconds; then cores - 1, at most 4. 0: the main process does it
-    all. Very large pages are for a worker in any case; one is started when the first comes."""
+    """Worker processes that parse, read, hash and compress pages; a crash of the parser costs one page there.
+    Unset: one, and when thirty pages come in 1.2 seconds one per core, at most 4. 0: the main process parses,
+    except very large pages; only for sites you trust, because a crash of the parser ends the crawl."""
     defer_s: float = Field(120.0, gt=0, le=86_400)
     """In strict order: a host that keeps everyone waiting so long (Retry-After, no robots.txt) has its URLs
     put back, and the order moves on."""

@@ -7,8 +7,6 @@ otherwise.
 
 from libc.string cimport memcmp, memcpy
 
-from turbohtml import Element
-
 from orbweb.content.survey cimport Survey
 from orbweb.dom.tree cimport (
     ATTR_HREF, ATTR_SRC, NONE, TAG_A, TAG_IMG, Attribute, Span, Tree, as_str, begins,
@@ -23,8 +21,16 @@ cdef enum:
     FRONTS = 11
 
 
+cdef object _element = None
+# What makes elements of turbohtml, once it is needed.
+
+
 cdef str joined(str reference, str base):
-    probe = Element("a", {"href": reference})
+    global _element
+    if _element is None:
+        from turbohtml import Element
+        _element = Element
+    probe = _element("a", {"href": reference})
     try:
         probe.resolve_links(base)
     except ValueError:
