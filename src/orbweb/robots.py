@@ -1,8 +1,9 @@
 """robots.txt: what a file says to one crawler, and the line that decided (RFC 9309).
 
 Owns reading the file, choosing the groups and matching. Always: any bytes are a robots.txt; the longest
-matching pattern decides and Allow wins a tie; the time of an answer is linear in the URL for each rule. Never:
-fetches, keeps time, raises, or knows what became of the request for the file.
+matching pattern decides and Allow wins a tie; an answer takes a few milliseconds at most: where so many rules with
+stars stand against so long a URL that it would take longer, the URL is refused. Never: fetches, keeps time,
+raises, or knows what became of the request for the file.
 """
 
 from __future__ import annotations
@@ -17,6 +18,14 @@ from typing import NamedTuple, Self
 
 PARSE_CAP = 512_000
 FALLBACK = "orbweb"
+MAX_WORK = 8_000_000
+"""What comparing a URL with rules that have stars may cost: its length times the weight of each, and something for
+each star. Of 11,000 verdicts on real sites none costs more than 38,000."""
+TOO_MUCH = "robots.txt: too many rules with stars for a URL of this length"
+
+_STAR = 50
+_LONG_PIECE = 100  # From here on Python searches in linear time, below in that of the product of both lengths.
+_LONG_WEIGHT = 4
 
 _LINE_CAP = 16_663  # where Google's parser cuts a line
 _SHOWN = 200
@@ -121,7 +130,8 @@ class _Rule(NamedTuple):
 class _Pattern(NamedTuple):
     """A rule's pattern cut at its stars; `tail` is what the URL must end with, None if it may go on.
 
-    The rank is the pattern's length, and among equals Allow before Disallow.
+    The rank is the pattern's length, and among equals Allow before Disallow. The weight is what matching takes for
+    each character of a URL at most, the least how many characters a URL needs.
     """
 
     rank: int
@@ -129,6 +139,8 @@ class _Pattern(NamedTuple):
     head: str
     pieces: tuple[str, ...]
     tail: str | None
+    weight: int
+    least: int
 
     def matches(self, path: str) -> bool:
         if not path.startswith(self.head):
@@ -156,19 +168,21 @@ class _Table:
         return not (self.exact or self.prefixes or self.starred)
 
     def refusal(self, path: str) -> str | None:
-        found = self._deciding(path)
+        found = self.exact.get(path) or self._longest_prefix(path)
+        work_left = MAX_WORK
+        for pattern in self.starred:
+            if found is not None and pattern.rank <= found.rank:
+                break
+            if len(path) >= pattern.least and path.startswith(pattern.head):
+                work_left -= len(path) * pattern.weight + _STAR * len(pattern.pieces)
+                if work_left < 0:
+                    return TOO_MUCH
+                if pattern.matches(path):
+                    found = pattern
+                    break
         if found is None or found.rule.allow:
             return None
         return f"robots.txt line {found.rule.line}: {_shown(found.rule.text)}"
-
-    def _deciding(self, path: str) -> _Pattern | None:
-        best = self.exact.get(path) or self._longest_prefix(path)
-        for pattern in self.starred:
-            if best is not None and pattern.rank <= best.rank:
-                break
-            if pattern.matches(path):
-                return pattern
-        return best
 
     def _longest_prefix(self, path: str) -> _Pattern | None:
         for length in self.lengths:
@@ -201,7 +215,10 @@ def _cut(rule: _Rule, spell: Callable[[str], str]) -> tuple[str, _Pattern]:
     tail = (pieces.pop() if pieces else "") if anchored else None
     middle = tuple(piece for piece in pieces if piece)
     key = "*".join((head, *middle, tail + "$" if tail else "")) if "*" in body else head
-    return key, _Pattern(rank, rule, head, middle, tail)
+    longest = max(map(len, middle), default=0)
+    weight = _LONG_WEIGHT if longest >= _LONG_PIECE else 1 + longest
+    least = len(head) + sum(map(len, middle)) + len(tail or "")
+    return key, _Pattern(rank, rule, head, middle, tail, weight, least)
 
 
 def _fields(body: bytes) -> Iterator[_Field]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbweb.robots import PARSE_CAP, Robots, product_token, without_userinfo
+from orbweb.robots import PARSE_CAP, TOO_MUCH, Robots, product_token, without_userinfo
 
 examples = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
@@ -240,6 +240,29 @@ def test_hostile_patterns_cost_linear_time(pattern: str) -> None:
     start = time.process_time()
     assert rules.refusal(url) is None
     assert time.process_time() - start < 0.05
+
+
+@pytest.mark.parametrize(
+    ("rules", "path"),
+    [
+        ([f"/*{number:x}" for number in range(100_000, 126_000)], "a" * 8_000),
+        (["/*" + "a" * 40 + f"b{number}" for number in range(8_000)], "a" * 8_000),
+        (["/" + "*a" * 7_000 + f"{number}$" for number in range(30)], "a" * 8_000),
+    ],
+    ids=["many", "much alike", "many stars"],
+)
+def test_more_rules_with_stars_than_a_url_can_be_compared_with_refuse_it(rules: list[str], path: str) -> None:
+    """Each character of the URL is compared no more than so often, by count."""
+    found = robots("User-agent: *\n" + "".join(f"Disallow: {rule}\n" for rule in rules))
+    assert found.refusal(f"https://x.org/{path}") == TOO_MUCH
+    assert found.refusal("https://x.org/" + path[:20]) is None
+
+
+def test_as_many_rules_with_stars_as_no_real_site_has_are_all_compared() -> None:
+    rules = "".join(f"Disallow: /*/part-{number}/*.html\n" for number in range(1_000))
+    found = robots(f"User-agent: *\n{rules}")
+    assert found.refusal("https://x.org/a/b/c/part-999/page.html?q=" + "x" * 200) is not None
+    assert found.refusal("https://x.org/a/b/c/part-1000/page.html?q=" + "x" * 200) is None
 
 
 def test_hostile_groups_cost_linear_time() -> None:
