@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         OlderWorkspace,
         OrbwebError,
         StoreError,
+        TooComplex,
         UnknownProject,
         UsageError,
     )
@@ -47,6 +48,7 @@ __all__ = [
     "Reading",
     "Snapshot",
     "StoreError",
+    "TooComplex",
     "UnknownProject",
     "UsageError",
     "Workspace",
@@ -59,7 +61,7 @@ __all__ = [
 _HOMES = {
     "errors": (
         *("Busy", "ConfigError", "CorruptBody", "DiskFull", "NewerWorkspace", "NothingToDo", "OlderWorkspace"),
-        *("OrbwebError", "StoreError", "UnknownProject", "UsageError"),
+        *("OrbwebError", "StoreError", "TooComplex", "UnknownProject", "UsageError"),
     ),
     "library": ("BaseResult", "CrawlResult", "Exported", "ExtractResult", "Workspace", "crawl", "open"),
     "events": ("Reading", "Snapshot"),

@@ -2,7 +2,8 @@
 
 A `Digester` lives as long as its process, because its memo and its compressor do; what it returns depends
 on the body, the URL and the settings alone, so it does not matter which process answers. A page with too many
-nodes, or one that needs more memory than a page may take, fails; the process goes on.
+nodes, one of which too much would come, or one that needs more memory than a page may take, fails; the process
+goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from orbweb import content, parse, traps
 from orbweb.content.tokens import ESTIMATE, tokenizer
 from orbweb.encodings import UNDECLARED, certain_encoding, media_type
+from orbweb.errors import TooComplex
 from orbweb.model import NO_BODY, Blob, Digest, Failed, FailKind, Parsed
 from orbweb.store import documents
 from orbweb.store.blobs import new_compressor, pack
@@ -29,16 +31,14 @@ OTHER_TEXT = frozenset(("text/plain", "text/xml", "application/xml"))
 SNIFFED = 1024
 ERROR_LENGTH = 500
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
-MAX_NODES = 2_000_000
-"""Elements, texts and comments of a page, reckoned from its bytes."""
 MEMORY_BYTES = 150_000_000
 MEMORY_PER_BYTE = 11
-"""What one digest may take: so many bytes, or so many for each byte of the body if that is more. Markup that a
-parser must repeat, such as formatting that is never closed, grows a thousandfold."""
+"""What parsing may take: so many bytes, or so many for each byte of the body if that is more."""
 SHARED_BYTES = 96_000_000
 """What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
-THREADS_BYTES = 600_000_000
-"""The same once the page is parsed: other threads run then, and a thread that begins reserves some 70 MB."""
+READING_BYTES = 600_000_000
+"""What reading a parsed page may take, in any process. It is more than any page needs, because what comes of a
+page is in proportion to it, and leaves room for other threads: each reserves some 70 MB when it begins."""
 ORDINARY_BYTES = 256 * 1024
 GIVEN_BACK_BYTES = 128 * 1024
 KEPT_BYTES = 4 * 1024 * 1024
@@ -47,9 +47,9 @@ glibc keeps more after each large page, tens of megabytes; to keep nothing makes
 _M_MMAP_THRESHOLD = -3
 _SILENT = "without setting an exception"
 """What Python says of a library that got no memory and told nobody."""
-CPU_S = 10.0
-CPU_S_PER_MB = 0.25
-"""Processor time of one digest in a worker process."""
+CPU_S = 20.0
+CPU_S_PER_MB = 1.0
+"""Processor time of one digest in a worker process. The last net: no page that we could write comes near it."""
 
 _BEFORE = rb"(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?[^>]*+>)*+"
 _begins_as_html = re.compile(
@@ -188,11 +188,9 @@ class Digester:
 
     def digest(self, job: Job) -> Digest | Failed:
         """What the page holds. A page that breaks a library fails by itself, with the library's words."""
-        if _too_many_nodes(job.body):
-            return Failed(FailKind.UNPARSABLE, f"more than {MAX_NODES:,} elements and texts")
         allowed = max(MEMORY_BYTES, MEMORY_PER_BYTE * len(job.body))
         needs_more = f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed"
-        return self._within(allowed, allowed, job) or Failed(FailKind.UNPARSABLE, needs_more)
+        return self._within(allowed, max(allowed, READING_BYTES), job) or Failed(FailKind.UNPARSABLE, needs_more)
 
     def memory_taken(self) -> int:
         """Bytes of address space that this process has."""
@@ -200,7 +198,7 @@ class Digester:
 
     def attempt(self, job: Job) -> Digest | Failed | None:
         """As `digest`, in a process that is not for digests alone. None: one that is has to judge the page."""
-        return self._within(SHARED_BYTES, THREADS_BYTES, job)
+        return self._within(SHARED_BYTES, READING_BYTES, job)
 
     def _within(self, to_parse: int, to_read: int, job: Job) -> Digest | Failed | None:
         self._memory.expect(len(job.body))
@@ -212,6 +210,8 @@ class Digester:
                 return self._loaded(job) if dom is None else self._page(job, dom)
         except MemoryError:
             return None
+        except TooComplex as error:
+            return Failed(FailKind.UNPARSABLE, str(error))
         except Exception as error:  # noqa: BLE001
             if isinstance(error, SystemError) and _SILENT in str(error):
                 return None
@@ -262,10 +262,3 @@ def _sha256(text: str) -> bytes:
 def cpu_limit_s(size: int) -> float:
     """Processor time that a body of this size may take in a worker."""
     return CPU_S + CPU_S_PER_MB * size / 1e6
-
-
-def _too_many_nodes(body: bytes) -> bool:
-    """Every `<` may begin a node and end a text; an end tag begins none, and between two tags is no text."""
-    if len(body) < 2 * MAX_NODES:
-        return False
-    return 2 * body.count(b"<") - body.count(b"</") - body.count(b"><") > MAX_NODES

@@ -48,6 +48,10 @@ class Busy(OrbwebError):
     exit_code = 5
 
 
+class TooComplex(OrbwebError):
+    """A page has too many elements, or too much would come of it, to be read. In a crawl such a page fails."""
+
+
 class StoreError(OrbwebError):
     """The database or the body store cannot be read or written."""
 

@@ -2,8 +2,9 @@
 
 Owns which elements are links, which load something, and what a page says about itself. Always: links are in
 document order, each key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`; the answer depends on the body, the
-URL, the content type and the rules alone; any bytes are a page. Never: runs scripts, looks into inert `<template>`
-contents, or raises for bad markup. What a page may take of memory and time is the caller's to limit.
+URL, the content type and the rules alone; any bytes are a page, unless they are too many elements (TooComplex).
+Never: runs scripts, looks into inert `<template>` contents, or raises for bad markup. What a page may take of
+memory and time is the caller's to limit.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from orbweb.dom import facts, html
 from orbweb.dom.facts import References
 from orbweb.dom.tree import Tree
 from orbweb.encodings import UTF_8, decoded, encoding_of
+from orbweb.errors import TooComplex
 from orbweb.model import Link, Parsed
 from orbweb.urls import Page, Resolver
 
 Dom = Tree
 
+MAX_NODES = 2_000_000
+"""Elements, texts and comments of a page, reckoned from its bytes."""
 MAX_LINKS = facts.MAX_LINKS
 MAX_LINK_CHARACTERS = 8_000_000
 """Of the URLs of a page together: a long `<base href>` would make gigabytes of a small page."""
@@ -44,11 +48,22 @@ def parse(
 def dom(body: bytes | str, content_type: str | None = None) -> Dom:
     """The DOM of a browser without scripts. UTF-8 is read as it is, other bytes are decoded first."""
     if isinstance(body, str):
-        return html.parsed(body.encode("utf-8", "surrogatepass"), UTF_8)
+        body = body.encode("utf-8", "surrogatepass")
+        _check(body)
+        return html.parsed(body, UTF_8)
+    _check(body)
     encoding = encoding_of(body, content_type)
     if encoding != UTF_8 or not html.is_utf8(body):
         body = decoded(body, encoding).encode("utf-8", "surrogatepass")
     return html.parsed(body, encoding)
+
+
+def _check(body: bytes) -> None:
+    """Every `<` may begin a node and end a text; an end tag begins none, and between two tags is no text."""
+    if len(body) < 2 * MAX_NODES:
+        return
+    if 2 * body.count(b"<") - body.count(b"</") - body.count(b"><") > MAX_NODES:
+        raise TooComplex(f"more than {MAX_NODES:,} elements and texts")
 
 
 def read(

@@ -50,7 +50,8 @@ PAGES = {
 SECONDS = 5.0
 """Far more than any takes; what grows with the square of the page takes minutes."""
 GROWTH = 160
-"""Quotations inside each other are the worst: each line has the marks of all around it, up to a few dozen."""
+"""Links behind a long `<base>` are the worst; then quotations inside each other: each line has the marks of all
+around it, up to a few dozen."""
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES.keys())

@@ -88,7 +88,7 @@ EXPECTED = {
     "nothing-but-nul": NO_PAGE,
     "nested-tags": PAGE,
     "many-tags": "unparsable",
-    "repeated-formatting": "unparsable",
+    "repeated-formatting": PAGE,
     "hang": "timeout",
     "hang-mid-body": "timeout",
     "slow-header": "timeout",

@@ -237,9 +237,13 @@ def repeated_formatting(paragraphs: int) -> bytes:
     [
         (b"x<p>" * 1_000_001, "more than 2,000,000 elements and texts"),
         (b"<!---->" * 2_100_000, "more than 2,000,000 elements and texts"),
-        (repeated_formatting(10_000), "needs more than 150 MB of memory to be parsed"),
+        (
+            b"<p " + b" ".join(b"a%d" % number for number in range(1_500_000)),
+            "needs more than 150 MB of memory to be parsed",
+        ),
+        (b"<blockquote>" * 20 + b"<p>x" * 150_000, "more than 5.2 MB of text come of it"),
     ],
-    ids=["texts", "comments", "formatting"],
+    ids=["texts", "comments", "names", "output"],
 )
 def test_a_page_that_takes_too_much_fails_and_the_next_does_not(body: bytes, error: str) -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
@@ -255,8 +259,13 @@ def test_a_page_that_takes_too_much_fails_and_the_next_does_not(body: bytes, err
 
 @pytest.mark.parametrize(
     "body",
-    [b"<div>" * 1_000_000, b"<p>some words</p>\n" * 250_000, repeated_formatting(300), b"<p>" + b"x" * 10_000_000],
-    ids=["nested", "large", "a little formatting", "one line"],
+    [
+        b"<div>" * 1_000_000,
+        b"<p>some words</p>\n" * 250_000,
+        repeated_formatting(10_000),
+        b"<p>" + b"x" * 10_000_000,
+    ],
+    ids=["nested", "large", "formatting", "one line"],
 )
 def test_large_pages_are_pages(body: bytes) -> None:
     assert isinstance(Digester(SETTINGS).digest(Job(1, "https://h/", "text/html", body)), Digest)

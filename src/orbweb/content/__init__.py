@@ -2,7 +2,8 @@
 
 Owns the version of the extractor. Always: a document is a function of the body, the URL and this version alone,
 nothing learned from other pages changes it; the links of the page have been read before, because the DOM is used
-up. Never: raises for bad markup, reads hidden text, or trusts a length or a depth that a page claims.
+up; what comes of a page is in proportion to it, or TooComplex is raised, which depends on the page alone. Never:
+raises for bad markup, reads hidden text, or trusts a length or a depth that a page claims.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from orbweb.content import main, markdown, meta, simhash, text
 from orbweb.content.shape import base_of
 from orbweb.content.tokens import ESTIMATOR, Tokenizer
 from orbweb.dom.tree import Tree
+from orbweb.errors import TooComplex
 from orbweb.model import Document
 
+MAX_BYTES = 20_000_000
+"""Of a page that is given to `extract`; a crawl takes as many unless `fetch.max_bytes` is set."""
 VERSION = 5
 """Stored with each document. A change that makes other documents of the same pages raises it."""
 
@@ -22,7 +26,13 @@ NOTHING = Document("", "", "", "", "", "", "", (), 0, 0, 0, 0.0, "", 0)
 
 
 def extract(html: str | bytes, url: str) -> Document:
-    """The document of a page that was answered at `url`, an absolute URL against which its links are resolved."""
+    """The document of a page that was answered at `url`, an absolute URL against which its links are resolved.
+
+    TooComplex for a page that would fail in a crawl, because it is too large, has too many elements or too much
+    would come of it.
+    """
+    if len(html) > MAX_BYTES:
+        raise TooComplex(f"more than {MAX_BYTES / 1e6:g} MB")
     return read(parse.dom(html), url)
 
 

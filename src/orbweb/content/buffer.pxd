@@ -3,7 +3,8 @@ from libc.string cimport memcpy
 
 cdef class Buffer:
     cdef char* data
-    cdef Py_ssize_t size, room
+    cdef Py_ssize_t size, room, limit
+    # What is in it, what there is memory for, and what may be in it at most.
 
     cdef int grow(self, Py_ssize_t more) except -1
     # Room for so many more bytes.
@@ -26,6 +27,6 @@ cdef class Buffer:
     # The digits of a number that is not negative. Returns how many.
     cdef str decoded(self)
 
-cdef Buffer borrowed()
-# An empty buffer, with the room of one that was given back.
+cdef Buffer borrowed(Py_ssize_t source)
+# An empty buffer for what is written of a page of this size, with the room of one that was given back.
 cdef int give_back(Buffer buffer) except -1

@@ -250,14 +250,18 @@ cdef int _space(Tree tree, int listing) except -1:
 cdef bint _unusual(Tree tree, Survey found) except -1:
     """Old and rare ways to write a code block: `<xmp>`, a form field, inline code broken into lines. Whether
     there was any."""
-    cdef int node, place, tag
+    cdef int node, place, tag, said = NONE, empty = NONE
     cdef bint made = False
     cdef set broken = set()
     if has_seen(found, &_OLD):
         for place in range(found.count):
             node = found.noted[place]
             if tree.tag(node) == TAG_TT:
-                _teletype(tree, node)
+                if empty != NONE and tree.is_inside(node, empty):
+                    tree.set_tag(node, TAG_SPAN)
+                    continue
+                said = _teletype(tree, node, said)
+                empty = NONE if said != NONE else node
             elif _OLD.has[tree.tag(node)]:
                 if tree.tag(node) != TAG_TEXTAREA or "\n" in tree.text(node).strip():
                     tree.set_tag(node, TAG_PRE)
@@ -273,14 +277,18 @@ cdef bint _unusual(Tree tree, Survey found) except -1:
     return made
 
 
-cdef int _teletype(Tree tree, int found) except -1:
-    """Inline code, or nothing but a wide blank."""
-    if tree.has_text(found):
-        return tree.set_tag(found, TAG_CODE)
+cdef int _teletype(Tree tree, int found, int said) except -2:
+    """Inline code, or nothing but a wide blank. Takes and returns the first text in the one before, NONE if that had
+    none: those that are inside each other have the same, and it is not looked for again."""
+    if said == NONE or not tree.is_inside(said, found):
+        said = tree.first_text(found)
+    if said != NONE:
+        tree.set_tag(found, TAG_CODE)
+        return said
     tree.set_tag(found, TAG_SPAN)
     if tree.text_length(found):
         tree.set_text(found, " ")
-    return 0
+    return NONE
 
 
 cdef bint _break_out(Tree tree, int code) except -1:

@@ -97,7 +97,8 @@ cdef class Lines:
     cdef int edge_of(self, int node) except -1
     cdef int beginning(self, int index) except -1
     cdef int ending(self, Mark* mark, int* after) except -1
-    cdef bint ends_with_sign(self, int element, int inner) except -1
+    cdef int meeting_of(self, int other, int element) except -1
+    cdef bint ends_with_sign(self, int element, int inner, bint is_around) except -1
     cdef bint begins_visibly(self, int node) except -1
     cdef int next_edge(self, int node) except -1
     cdef bint ends_line(self, int node) except -1

@@ -437,12 +437,12 @@ cdef class Lines:
     cdef int ending(self, Mark* mark, int* after) except -1:
         """What the last sign of emphasis in this block will stand behind, and what will follow it."""
         cdef int element = mark.node, top = self.here, node = self.here, last = self.here
-        cdef int edge = PUNCTUATION, line_break = NONE, tag
-        cdef bint bounded, blank = False
+        cdef int edge = PUNCTUATION, line_break = NONE, tag, meeting
+        cdef bint bounded, blank = False, is_around
         cdef const char* start
         cdef const char* end
         self.alike = False
-        if not self.tree.is_inside(top, element):
+        if top == element:
             return PUNCTUATION
         while top != element and not (BLOCKS.has[self.nodes[top].tag] and not self.inline_only):
             top = self.nodes[top].parent
@@ -479,15 +479,34 @@ cdef class Lines:
             if not blank:
                 last, edge = line_break, PUNCTUATION
         after[0] = SPACE if blank else NOTHING if bounded else self.next_edge(element)
+        meeting = self.meeting_of(last, element)
+        is_around = last == meeting
         while last != element:
             last = self.nodes[last].parent
-            if last != element and self.ends_with_sign(element, last):
+            is_around = is_around or last == meeting
+            if last != element and self.ends_with_sign(element, last, is_around):
                 return PUNCTUATION
         return edge
 
-    cdef bint ends_with_sign(self, int element, int inner) except -1:
-        """Whether something inside emphasis ends with a sign that is not read together with that of it. If it is
-        the same sign, so that it would be, this is noted."""
+    cdef int meeting_of(self, int other, int element) except -1:
+        """The innermost node that is, or is around, both `here` and another node; both are inside an element."""
+        cdef int here = self.here, node, depth = 0, others = 0
+        node = here
+        while node != element:
+            node, depth = self.nodes[node].parent, depth + 1
+        node = other
+        while node != element:
+            node, others = self.nodes[node].parent, others + 1
+        while here != other:
+            if depth >= others:
+                here, depth = self.nodes[here].parent, depth - 1
+            else:
+                other, others = self.nodes[other].parent, others - 1
+        return here
+
+    cdef bint ends_with_sign(self, int element, int inner, bint is_around) except -1:
+        """Whether something inside emphasis ends with a sign that is not read together with that of it; `is_around`:
+        it holds what is about to be written. If it is the same sign, so that it would be, this is noted."""
         cdef int tag = self.nodes[inner].tag
         cdef const char* sign
         if tag == TAG_Q:
@@ -499,7 +518,7 @@ cdef class Lines:
         sign = sign_of(self.nodes[element].tag)
         if sign_of(tag)[0] != sign[0]:
             return True
-        if self.tree.is_inside(self.here, inner) or inner == self.here:
+        if is_around:
             return _differs(self.nodes[element].tag, tag)
         if strcmp(sign_of(tag), sign) == 0 and not self.follows_word(inner):
             self.alike = True

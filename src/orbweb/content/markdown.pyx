@@ -17,6 +17,10 @@ from orbweb.content.writing cimport finished
 from orbweb.dom.tree cimport NONE, TAG_H1, Tree
 
 
+MAX_AROUND = 2
+"""Headings around a heading that is listed."""
+
+
 cdef class Rendered:
     """The Markdown and the plain text of an element, and the headings in it."""
 
@@ -45,14 +49,19 @@ cpdef Rendered rendered(Tree tree, int element):
 
 
 cdef tuple _headings(Tree tree, int element):
-    cdef list found = []
+    """The headings. One inside another is listed too, but not one that is inside many: each would say all of it."""
+    cdef list found = [], around = []
     cdef int node = element
     tree.at(element)
     while True:
         node = next_tagged(tree.nodes, node, element, &HEADINGS)
         if node == NONE:
             return tuple(found)
-        found.append(Heading(tree.tag(node) - TAG_H1 + 1, " ".join(signs.speak(tree.text(node)).split())))
+        while around and not tree.is_inside(node, around[-1]):
+            around.pop()
+        if len(around) <= MAX_AROUND:
+            found.append(Heading(tree.tag(node) - TAG_H1 + 1, " ".join(signs.speak(tree.text(node)).split())))
+        around.append(node)
 
 
 _HARD = "&#160;"

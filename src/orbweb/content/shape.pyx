@@ -26,8 +26,9 @@ from orbweb.dom.tree cimport (
     TAG_SUMMARY, TAG_SUP, TAG_TABLE, TEXT, TagSet, Tree, as_str, begins, contains, is_blank, is_text, tags,
 )
 
-MAX_RESOLVED = 32_000_000
-"""Characters that the base URL may add to all references of a page together; beyond that they stay relative."""
+MAX_RESOLVED = 3_500_000
+"""Characters, besides as many as the page has, that the base URL may add to all its references together; beyond that
+they stay relative. It is less than what may be written of a page."""
 MAX_BASE = 4_000
 
 cdef enum:
@@ -124,7 +125,7 @@ cdef int shape(Tree tree, int root, str base, frozenset classes) except -1:
         _raised(tree, found)
     if found.seen.has[TAG_IMG] or has_seen(found, &pictures.FILMS):
         referring += pictures.shape(tree, found) + pictures.films(tree, found)
-    if referring and len(base) * referring <= MAX_RESOLVED:
+    if referring and len(base) * referring <= MAX_RESOLVED + tree.source_size:
         references.resolve(tree, found, base)
     return 0
 
@@ -241,7 +242,7 @@ cdef int _read_attributes(Tree tree, list telling) except -1:
 
 cdef int _unstyle(Tree tree, int found, str style) except -1:
     """Text that is told to keep its blanks is code only if it also looks like it; else its lines are lines."""
-    cdef bint has_lines = "\n" in tree.text(found)
+    cdef bint has_lines = _has_lines(tree, found)
     cdef int node
     cdef list texts = []
     if tree.closest(found, &_PRE) != NONE:
@@ -260,6 +261,15 @@ cdef int _unstyle(Tree tree, int found, str style) except -1:
         for node in texts:
             _part_lines(tree, node)
     return 0
+
+
+cdef bint _has_lines(Tree tree, int found) except -1:
+    cdef int node = found
+    while node != NONE:
+        if tree.is_text(node) and contains(tree.data(node), b"\n"):
+            return True
+        node = tree.following(node, found)
+    return False
 
 
 cdef int _part_lines(Tree tree, int text) except -1:

@@ -326,7 +326,7 @@ cdef str said(Tree tree, int element, bint* escaped):
     cdef _Text text = _Text()
     cdef str found
     tree.at(element)
-    text.tree, text.nodes, text.heap, text.out = tree, tree.nodes, tree.heap, borrowed()
+    text.tree, text.nodes, text.heap, text.out = tree, tree.nodes, tree.heap, borrowed(tree.source_size)
     text.block(element, False)
     text.end_line()
     if text.out.size:

@@ -28,6 +28,10 @@ cdef enum:
     MAX_LEVELS = 17
     # What lists, at two each, and quotes indent at most; what is deeper stands at that depth.
 
+    MAX_MARKS = 8
+    # Emphasis and links around a word; emphasis inside so many is not marked. Each is closed and opened again at the
+    # edge of each block, so formatting that is never closed would be written with every paragraph.
+
 cdef enum Sign:
     # What a byte is in running text.
     PLAIN, BLANK, ESCAPED, CONDITIONAL
@@ -277,7 +281,7 @@ cdef class Writer(Lines):
 
     cdef int inline_element(self, int node) except -1:
         cdef int tag = self.nodes[node].tag
-        if EMPHASIS.has[tag] or tag == TAG_SUP or tag == TAG_SUB:
+        if self.mark_count < MAX_MARKS and (EMPHASIS.has[tag] or tag == TAG_SUP or tag == TAG_SUB):
             self.push_mark(node, sign_of(tag))
             self.inline_children(node)
             self.mark_count -= 1
@@ -1118,7 +1122,7 @@ cdef Span _language(Span classes) noexcept:
 
 cdef Writer _written(Tree tree, int element):
     cdef Writer writer = Writer()
-    cdef Buffer out = borrowed()
+    cdef Buffer out = borrowed(tree.source_size)
     cdef Py_ssize_t begin = 0
     tree.at(element)
     writer.tree, writer.nodes, writer.heap, writer.top, writer.out = tree, tree.nodes, tree.heap, element, out

@@ -78,6 +78,7 @@ cpdef Tree parsed(bytes markup, str encoding):
     if b"\r" in markup:
         markup = markup.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     parser.tree = Tree.__new__(Tree, encoding)
+    parser.tree.source_size = len(markup)
     parser.tree.reserve(len(markup) + len(markup) // 8)
     parser.copies_left = FREE_COPIES + len(markup) // BYTES_A_COPY
     parser.read(markup, <const char*> markup + len(markup))

@@ -10,8 +10,9 @@ cdef enum:
     IS_HTML_POINT = 4
 
 cdef enum:
-    # Elements around an element. Those that are deeper stand beside each other: nobody has designed that.
-    MAX_DEPTH = 1_000
+    # Elements around an element, as many as Chromium has. Those that are deeper stand beside each other: nobody has
+    # designed that.
+    MAX_DEPTH = 512
     # Where formatting begins anew.
     MARKER = -2
 

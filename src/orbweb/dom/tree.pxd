@@ -108,6 +108,8 @@ cdef class Tree:
     cdef list names
     cdef dict name_numbers
     cdef readonly str encoding
+    cdef readonly Py_ssize_t source_size
+    # Bytes of UTF-8 that it was parsed from.
 
     # Looking. A node that is no number of this tree raises IndexError.
     cdef inline Node* at(self, int node) except NULL:
@@ -166,6 +168,8 @@ cdef class Tree:
     # All text in a node, in document order.
     cdef Py_ssize_t text_length(self, int node) except -1
     # Its code points, without making it.
+    cdef int first_text(self, int node) except -2
+    # The first text in a node, or itself, that is not blank; NONE if there is none.
     cdef bint has_text(self, int node) except -1
     # Whether there is any that is not white space.
 

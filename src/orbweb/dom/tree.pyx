@@ -582,15 +582,18 @@ cdef class Tree:
                 length += characters(self.data(inner))
 
     cdef bint has_text(self, int node) except -1:
+        return self.first_text(node) != NONE
+
+    cdef int first_text(self, int node) except -2:
         cdef int inner = node
         if self.is_text(node):
-            return not is_blank(self.data(node))
+            return NONE if is_blank(self.data(node)) else node
         while True:
             inner = self.following(inner, node)
             if inner == NONE:
-                return False
+                return NONE
             if self.nodes[inner].kind == TEXT and not is_blank(self.data(inner)):
-                return True
+                return inner
 
     # Changing.
 
@@ -631,7 +634,7 @@ cdef class Tree:
     cdef int _check(self, int parent, int node) except -1:
         """A node cannot be put into itself."""
         self.at(parent)
-        if parent == node or self.is_inside(parent, node):
+        if parent == node or (self.at(node).first != NONE and self.is_inside(parent, node)):
             raise ValueError("a node cannot be put into itself")
         return 0
 
@@ -701,7 +704,7 @@ cdef class Tree:
         cdef int around = self.new_element(tag)
         if self.at(node).parent != NONE:
             self.insert_before(node, around)
-        self.append(around, node)
+        self.link_last(around, self.extract(node))
         return around
 
     cdef int wrap_children(self, int node, int tag) except -1:

@@ -1,0 +1,2 @@
+OUTPUT_BYTES: int
+OUTPUT_PER_BYTE: int
