@@ -7,7 +7,6 @@ between two engines, when everything is written; settings that can change at wor
 from __future__ import annotations
 
 import asyncio
-import resource
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -44,8 +43,6 @@ from orbweb.store.reports import Report
 from orbweb.store.runs import Manner, Run
 from orbweb.urls import Target
 from orbweb.workspace import Workspace, now_us
-
-SPARE_FILES = 128
 
 
 def go_on(session: Session, run: Run) -> Report:
@@ -104,7 +101,6 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
 
 async def _work(session: Session, run: Run, manner: Manner) -> None:
     workspace, config = session.workspace, session.config
-    _raise_file_limit(config.limits.workers)
     bodies = assembly.bodies(workspace, session.project, config) if session.replays is None else Discarded()
     limiter = workspace.limiter()
     shelf = assembly.shelf(workspace, run, config, manner, session.replays)
@@ -121,13 +117,6 @@ async def _work(session: Session, run: Run, manner: Manner) -> None:
         shelf.captures.close()
         bodies.close()
         limiter.close()
-
-
-def _raise_file_limit(workers: int) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = workers + SPARE_FILES
-    if soft < wanted and (hard == resource.RLIM_INFINITY or hard >= wanted):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _crawl(
@@ -235,7 +224,6 @@ def _reload(
         return
     found = reload.changes(schema.values(live.config), schema.values(config))
     live.config = config
-    _raise_file_limit(config.limits.workers)
     budget = config.limits.budget if session.feeds is None else session.config.limits.budget
     engine.adjust(workers=config.limits.workers, group_s=config.engine.group_ms / 1000, budget=budget)
     dispatcher.adjust(dispatch_settings(config, halved=session.is_service))
