@@ -250,6 +250,7 @@ class Fetched(NamedTuple):
     retry_after: str | None = None
     robots_tags: tuple[str, ...] = ()
     proxy: str | None = None
+    date: str | None = None
 
 
 class Capture(NamedTuple):

@@ -202,7 +202,8 @@ class Passage:
         if answer.status not in BUSY:
             self._dispatcher.fine(site)
             return
-        asked = politeness.retry_after(answer.retry_after, self._clock() / politeness.SECOND) or 0.0
+        now = self._clock() / politeness.SECOND
+        asked = politeness.retry_after(answer.retry_after, date=answer.date, now=now) or 0.0
         wait = min(asked, self._settings.longest_wait_s)
         longer = self._dispatcher.busy(site, left_at, round(wait * politeness.SECOND))
         if site not in self._slowed and wait < SHOWN_WAIT_S:

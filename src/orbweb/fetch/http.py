@@ -330,6 +330,7 @@ class HttpFetcher:
             headers.get(b"retry-after"),
             tuple(headers[ROBOTS_TAG].splitlines()) if ROBOTS_TAG in headers else (),
             transfer.route.proxy.id if transfer.route.proxy is not None else None,
+            headers.get(b"date"),
         )
 
 

@@ -38,7 +38,10 @@ _CODING = b"content-encoding"
 _SET_COOKIE = b"set-cookie"
 ROBOTS_TAG = b"x-robots-tag"
 _HEADERS = frozenset(
-    (b"content-type", b"content-length", b"location", b"etag", b"last-modified", b"retry-after", ROBOTS_TAG)
+    (
+        *(b"content-type", b"content-length", b"location", b"etag", b"last-modified"),
+        *(b"retry-after", b"date", ROBOTS_TAG),
+    )
 )
 _NOTHING: Mapping[bytes, str] = {}
 
