@@ -35,13 +35,15 @@ ENDS = ("close", "reset", "half-close")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the hosts do. `breaks` and `ends` are shares: of first requests, and of answers."""
+    """What the hosts do. `breaks` and `ends` are shares: of first requests, and of answers. With `hangs`, no page
+    but `/` is ever answered."""
 
     hosts: int
     pages: int
     breaks: float
     ends: float
     delay_s: float
+    hangs: bool
     seed: int
 
 
@@ -95,6 +97,8 @@ class Connection(asyncio.Protocol):
         breaks = nth == 1 and target != "/robots.txt" and chance.random() < self._plan.breaks
         how = chance.choice(BREAKS) if breaks else ""
         end = chance.choice(ENDS) if chance.random() < self._plan.ends else ""
+        if self._plan.hangs and target[1:].isdigit():
+            return
         delay_s = self._plan.delay_s * chance.random()
         self._after(delay_s, self._answer, target, how, end, chance.random() * LONGEST_IDLE_S)
 
@@ -206,11 +210,13 @@ def main() -> None:
     parser.add_argument("--breaks", type=float, default=0.3, help="share of first requests that break")
     parser.add_argument("--ends", type=float, default=0.5, help="share of answers after which the connection ends")
     parser.add_argument("--delay-ms", type=float, default=0.0, help="longest delay of an answer")
+    parser.add_argument("--hangs", action="store_true", help="answer no page but /")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(8192, hard)), hard))
-    asyncio.run(run(Plan(given.hosts, given.pages, given.breaks, given.ends, given.delay_ms / 1000, given.seed)))
+    delay_s = given.delay_ms / 1000
+    asyncio.run(run(Plan(given.hosts, given.pages, given.breaks, given.ends, delay_s, given.hangs, given.seed)))
 
 
 if __name__ == "__main__":
