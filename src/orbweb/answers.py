@@ -28,6 +28,11 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
+class Resend:
+    """The failure was not the site's: request the same URL again, by a new connection, which costs no try."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """The host is busy and said so: ask again when it may be asked, which costs no try."""
 
@@ -64,7 +69,7 @@ class Settle(NamedTuple):
     redirect: Target | None = None
 
 
-Step = Again | Wait | Follow | Read | Reread | Anew | Settle
+Step = Again | Resend | Wait | Follow | Read | Reread | Anew | Settle
 
 
 def next_step(
@@ -74,6 +79,7 @@ def next_step(
     asked: tuple[str, ...],
     tries_left: int,
     waits_left: int,
+    resends_left: int = 0,
     rules: UrlRules,
     resources: Resources = Resources.OFF,
     capture: Capture | None = None,
@@ -83,6 +89,8 @@ def next_step(
     `capture` is what the request named as known, if it named anything.
     """
     if isinstance(answer, Failed):
+        if not answer.counts and resends_left:
+            return Resend()
         return Again() if answer.retriable and tries_left else Settle(answer)
     if answer.status == TOO_MANY or (answer.status == UNAVAILABLE and answer.retry_after is not None):
         return Wait() if waits_left else Settle(answer)

@@ -71,6 +71,7 @@ class Engine:
         shelf: Shelf,
         control: ControlFiles,
         clock: Callable[[], int],
+        steady: Callable[[], int],
         brakes: Sequence[Brake],
         on_progress: Callable[[Snapshot], None],
         note: Callable[[str], None],
@@ -85,7 +86,7 @@ class Engine:
         self._frontier = frontier
         self._dispatcher = dispatcher
         self._control = control
-        self._clock = clock
+        self._steady = steady
         self._brakes = brakes
         self._on_progress = on_progress
         self._note = note
@@ -295,7 +296,7 @@ class Engine:
             self._head = None
             return
         while (slot := self._waiting_head()) is not None:
-            site, now = urls.site(slot.asked[-1]), self._clock()
+            site, now = urls.site(slot.asked[-1]), self._steady()
             due_at = self._stalled.get(site, 0)
             if due_at <= now:
                 if self._head is None or self._head[0] != slot.ticket:

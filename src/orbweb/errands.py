@@ -8,6 +8,7 @@ are read when it is settled and before links to its site are followed. They cost
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
@@ -25,6 +26,8 @@ from orbweb.survey import Closed, Open, Origin, Parse, Reading, Survey
 from orbweb.urls import UrlRules
 
 BEFORE_ALL = Place(-1, 0)
+RESENDS = 50
+"""How often a request is repeated for failures that are not the site's, before they count."""
 CHARTED = 2_000
 
 
@@ -66,6 +69,7 @@ class Errands:
         self._asks: dict[int, Ask] = {}
         self._files: dict[int, tuple[Reading, str]] = {}
         self._read_for: dict[Reading, Sequence[Scope]] = {}
+        self._resends: Counter[int] = Counter()
         self._closed = False
 
     def close(self) -> None:
@@ -74,6 +78,13 @@ class Errands:
 
     def request(self, ticket: int) -> tuple[str, Want] | None:
         """What the ticket asks for; None if it is no errand."""
+        found = self._wanted(ticket)
+        if found is None or not self._resends[ticket]:
+            return found
+        url, want = found
+        return url, want._replace(anew=True)
+
+    def _wanted(self, ticket: int) -> tuple[str, Want] | None:
         ask = self._asks.get(ticket)
         if ask is not None:
             return ask.url, ROBOTS
@@ -81,12 +92,24 @@ class Errands:
 
     def answered(self, ticket: int, answer: Fetched | Failed) -> None:
         """The fetcher is done with a ticket, which may be an errand."""
+        if isinstance(answer, Failed) and not answer.counts and self._resend(ticket):
+            return
+        self._resends.pop(ticket, None)
         ask = self._asks.pop(ticket, None)
         if ask is not None:
             self.act(self._gate.answered(ask, answer))
         elif ticket in self._files:
             reading, _ = self._files.pop(ticket)
             self._explore(reading, reading.answered(answer))
+
+    def _resend(self, ticket: int) -> bool:
+        """Queue the ticket again, unless that was done too often, or it is no errand."""
+        found = self._wanted(ticket)
+        if found is None or self._closed or self._resends[ticket] >= RESENDS:
+            return False
+        self._resends[ticket] += 1
+        self._queue(ticket, found[0])
+        return True
 
     def act(self, step: Ask | AskLater | Known) -> None:
         """Do what the gate wants done about a robots.txt."""

@@ -82,23 +82,27 @@ class Leasing:
 
     def fill(self) -> None:
         """Send what is due, and lease more, while there are workers for it."""
+        refused: set[str] = set()
         while self._passage.fetching < self.settings.workers and not self._passage.has_backlog():
             ticket = self._dispatcher.take()
             if ticket is not None:
                 self._passage.send(ticket)
-            elif not self._lease_one():
+            elif not self._lease_one(refused):
                 return
 
-    def _lease_one(self) -> bool:
+    def _lease_one(self, refused: set[str]) -> bool:
+        """Lease a place of a lane that has not refused: one that has no room now has none before the next turn."""
         if not self.settings.relaxed:
             return self._lease_from("")
-        for _ in range(PROBES):
+        for _ in range(min(PROBES, self._frontier.lane_count())):
             if not self._rotation:
-                self._rotation.extend(self._open_lanes())
+                self._rotation.extend(lane for lane in self._open_lanes() if lane not in refused)
                 if not self._rotation:
                     return False
-            if self._lease_from(self._rotation.popleft()):
+            lane = self._rotation.popleft()
+            if lane not in refused and self._lease_from(lane):
                 return True
+            refused.add(lane)
         return False
 
     def _lease_from(self, lane: str) -> bool:

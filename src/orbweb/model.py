@@ -250,6 +250,7 @@ class Fetched(NamedTuple):
     retry_after: str | None = None
     robots_tags: tuple[str, ...] = ()
     proxy: str | None = None
+    date: str | None = None
 
 
 class Capture(NamedTuple):
@@ -305,12 +306,14 @@ class Capture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No usable answer."""
+    """No usable answer. One that does not count says nothing about the site: the request is repeated, and costs no
+    try."""
 
     kind: FailKind
     error: str
     retriable: bool = False
     proxy: str | None = None
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from orbweb import politeness, traps, urls
-from orbweb.answers import BUSY, Again, Anew, Follow, Read, Reread, Settle, Wait, next_step, to_read
+from orbweb.answers import BUSY, Again, Anew, Follow, Read, Reread, Resend, Settle, Wait, next_step, to_read
 from orbweb.books import Books
 from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
-from orbweb.errands import Errands
+from orbweb.errands import RESENDS, Errands
 from orbweb.errors import StoreError
 from orbweb.fetch import ANYTHING, PAGE, STYLE, Fetcher, Want
 from orbweb.gate import Ask, Gate, Known
@@ -50,6 +50,8 @@ ORDINARY_BYTES = 1_000_000
 """A larger body counts as one of this size: it takes its time, and must not keep others from being asked for."""
 WAIT_BASE_S = 1.0
 WAIT_CAP_S = 15.0
+RESEND_BASE_S = 0.05
+RESEND_CAP_S = 2.0
 SHOWN_WAIT_S = 1.0
 TAKEN_AT_ONCE = 32
 WANTED = {Resources.OFF: PAGE, Resources.CHECK: STYLE, Resources.STORE: ANYTHING}
@@ -200,7 +202,8 @@ class Passage:
         if answer.status not in BUSY:
             self._dispatcher.fine(site)
             return
-        asked = politeness.retry_after(answer.retry_after, self._clock() / politeness.SECOND) or 0.0
+        now = self._clock() / politeness.SECOND
+        asked = politeness.retry_after(answer.retry_after, date=answer.date, now=now) or 0.0
         wait = min(asked, self._settings.longest_wait_s)
         longer = self._dispatcher.busy(site, left_at, round(wait * politeness.SECOND))
         if site not in self._slowed and wait < SHOWN_WAIT_S:
@@ -235,6 +238,7 @@ class Passage:
             asked=slot.asked,
             tries_left=self._settings.tries - slot.tries,
             waits_left=self._settings.waits - slot.waits,
+            resends_left=RESENDS - slot.resends,
             rules=self._settings.url_rules,
             resources=self._settings.resources,
             capture=_asked_about(slot),
@@ -242,6 +246,10 @@ class Passage:
         match step:
             case Again():
                 self._try_later(slot, slot.tries, self._settings.backoff_s, self._settings.backoff_cap_s)
+            case Resend():
+                slot.tries -= 1
+                slot.resends += 1
+                self._try_later(slot, slot.resends, RESEND_BASE_S, RESEND_CAP_S)
             case Wait():
                 slot.tries -= 1
                 slot.waits += 1
@@ -408,5 +416,5 @@ def _asked_about(slot: Slot) -> Capture | None:
 def _wanted(slot: Slot, resources: Resources) -> Want:
     want = WANTED[resources]
     unless = slot.offer.validators if slot.offer is not None and _asked_about(slot) is not None else None
-    anew = slot.tries > 0
+    anew = slot.tries > 0 or slot.resends > 0
     return want if unless is None and not anew else Want(want.any_type, want.styles, unless=unless, anew=anew)

@@ -46,17 +46,27 @@ def faster(pace: int, interval: int) -> int:
     return 0 if shorter <= max(interval, FREE_PACE) else shorter
 
 
-def retry_after(value: str | None, now: float) -> float | None:
-    """Seconds a server asks to be left alone, by number or by date; None if it does not say. `now` is in UTC."""
+def retry_after(value: str | None, *, date: str | None, now: float) -> float | None:
+    """Retry-After in seconds, from a number or an HTTP date; None if absent or invalid.
+
+    A date is a moment of the server's clock: it is counted from the Date header of the same response. Without one
+    it is counted from `now`, which is our own clock, in UTC.
+    """
     if value is None:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
         return float(text) if len(text) < 300 else math.inf
+    until, said_at = _instant(text), _instant(date or "")
+    return None if until is None else max(0.0, until - (now if said_at is None else said_at))
+
+
+def _instant(text: str) -> float | None:
+    """An HTTP date as seconds in UTC; None if it is not one."""
     from email.utils import parsedate_to_datetime
 
     try:
         moment = parsedate_to_datetime(text)
-        return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None

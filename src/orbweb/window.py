@@ -36,6 +36,7 @@ class Slot:
         "offer",
         "outcome",
         "place",
+        "resends",
         "reuse",
         "ticket",
         "timer",
@@ -51,6 +52,7 @@ class Slot:
         self.asked: tuple[str, ...] = (item.url,)
         self.tries = 0
         self.waits = 0
+        self.resends = 0
         self.under_way = False
         self.is_page = True
         self.fetched_at = 0

@@ -23,6 +23,7 @@ class Watcher:
 
     def __init__(self) -> None:
         self.sent_tickets: list[int] = []
+        self.notes: list[str] = []
         self.answers: dict[int, Fetched | Failed] = {}
         self._waiting: dict[int, asyncio.Future[Fetched | Failed]] = {}
 
@@ -73,6 +74,7 @@ def with_client(
     max_ratio: int = 200,
     proxies: Proxies | None = None,
     proxy_judge: Callable[[str], str | None] = not_public,
+    connections: int = 100,
 ) -> T:
     """Run `work` with a client that has these settings."""
 
@@ -87,12 +89,13 @@ def with_client(
             max_bytes=max_bytes,
             max_ratio=max_ratio,
             ca_file=trusted_certificates(),
+            connections=connections,
         )
         watcher = Watcher()
         egress = Egress(
             Identity(clock=now), proxies or Direct(), Guard(names, Consent(), {}, clock=now, judge=proxy_judge)
         )
-        client = Client(HttpFetcher(settings, guard, egress, watcher), watcher)
+        client = Client(HttpFetcher(settings, guard, egress, watcher, watcher.notes.append), watcher)
         try:
             return await work(client)
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orbweb.answers import MAX_FOLLOWED, Again, Follow, Read, Settle, Step, Wait, next_step
+from orbweb.answers import MAX_FOLLOWED, Again, Follow, Read, Resend, Settle, Step, Wait, next_step
 from orbweb.model import Failed, FailKind, Fetched
 from orbweb.urls import DEFAULT_RULES, Target, UrlRules
 
@@ -184,3 +184,30 @@ def test_the_rules_of_the_project_decide_what_is_the_same_key() -> None:
     answer = fetched(302, location="?page=2")
     assert isinstance(step(answer), Settle)
     assert step(answer, rules=UrlRules(keep_params=())) == Follow(KEY + "?page=2")
+
+
+@pytest.mark.parametrize(
+    ("counts", "tries_left", "resends_left", "expected"),
+    [
+        (False, 0, 1, Resend()),
+        (False, 2, 1, Resend()),
+        (False, 2, 0, Again()),
+        (False, 0, 0, None),
+        (True, 2, 1, Again()),
+        (True, 0, 1, None),
+    ],
+)
+def test_a_failure_that_is_not_the_sites_costs_no_try(
+    counts: bool, tries_left: int, resends_left: int, expected: Step | None
+) -> None:
+    failed = Failed(FailKind.INTERRUPTED, "broken", retriable=True, counts=counts)
+    found = next_step(
+        failed,
+        key=KEY,
+        asked=(KEY,),
+        tries_left=tries_left,
+        waits_left=0,
+        resends_left=resends_left,
+        rules=DEFAULT_RULES,
+    )
+    assert found == (expected or Settle(failed))

@@ -24,7 +24,7 @@ def problem(settings: dict[Any, Any]) -> str:
 def test_without_settings_the_defaults_hold() -> None:
     built = build({}, source="nothing")
     assert built == Config()
-    assert (built.limits.rate, built.limits.workers, built.engine.window) == (2.0, 5, 1024)
+    assert (built.limits.rate, built.limits.workers, built.engine.window) == (2.0, 5, None)
     assert built.incremental
     assert built.limits.budget is None
 

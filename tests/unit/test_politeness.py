@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from email.utils import formatdate
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,13 +79,29 @@ NOW = 1_700_000_000.0
     ],
 )
 def test_retry_after(value: str | None, seconds: float | None) -> None:
-    assert retry_after(value, NOW) == seconds
+    assert retry_after(value, date=None, now=NOW) == seconds
 
 
-@given(st.text(max_size=60))
+HOUR, DAY = 3600, 86_400
+
+
+@pytest.mark.parametrize("ours", [0, HOUR, -HOUR, DAY, -DAY])
+@pytest.mark.parametrize("theirs", [0, HOUR, -HOUR, DAY, -DAY])
+def test_a_date_is_counted_by_the_clock_of_the_server_that_wrote_it(ours: int, theirs: int) -> None:
+    date, until = (formatdate(NOW + theirs + ahead, usegmt=True) for ahead in (0, 30))
+    assert retry_after(until, date=date, now=NOW + ours) == 30.0
+    assert retry_after("30", date=date, now=NOW + ours) == 30.0
+
+
+@pytest.mark.parametrize("date", [None, "", "today", "Tue, 99 Nov 2023 22:13:20 GMT"])
+def test_without_the_servers_clock_a_date_is_counted_by_ours(date: str | None) -> None:
+    assert retry_after("Tue, 14 Nov 2023 22:13:50 GMT", date=date, now=NOW) == 30.0
+
+
+@given(st.text(max_size=60), st.none() | st.text(max_size=60))
 @examples
-def test_any_retry_after_is_a_number_or_nothing(value: str) -> None:
-    found = retry_after(value, NOW)
+def test_any_retry_after_is_a_number_or_nothing(value: str, date: str | None) -> None:
+    found = retry_after(value, date=date, now=NOW)
     assert found is None or found >= 0
 
 

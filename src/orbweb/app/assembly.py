@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from orbweb import content, pipeline, politeness, urls
+from orbweb import content, openfiles, pipeline, politeness, urls
 from orbweb.admission import Admission
 from orbweb.app.manners import private_proxies
 from orbweb.app.request import Note
@@ -85,10 +85,24 @@ def fetcher(session: Session, bases: Sequence[Base], shelf: Shelf, listener: Lis
     clock = asyncio.get_running_loop().time
     names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     guard = Guard(names, consent(config, bases), routes(config), clock=clock)
-    return HttpFetcher(_http_settings(config), guard, _egress(session, bases, names), listener)
+    room = _connections(config, session.note)
+    return HttpFetcher(_http_settings(config, room), guard, _egress(session, bases, names), listener, session.note)
 
 
-def _http_settings(config: Config) -> HttpSettings:
+def _connections(config: Config, note: Note) -> int:
+    limit = openfiles.raise_limit()
+    processes = config.engine.processes
+    wanted = default_processes(os.cpu_count() or 1) if processes is None else processes
+    room = openfiles.connections(limit, openfiles.open_now(), wanted)
+    if room < config.limits.workers:
+        note(
+            f"at most {room} connections are open at once, though there are {config.limits.workers} workers:"
+            f" this process may open {limit} files (ulimit -n)"
+        )
+    return room
+
+
+def _http_settings(config: Config, connections: int) -> HttpSettings:
     return HttpSettings(
         user_agent=config.user_agent,
         timeout_s=config.fetch.timeout_s,
@@ -96,6 +110,7 @@ def _http_settings(config: Config) -> HttpSettings:
         max_bytes=config.fetch.max_bytes,
         max_ratio=config.fetch.max_ratio,
         ca_file=trusted_certificates(),
+        connections=connections,
     )
 
 

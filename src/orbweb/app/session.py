@@ -13,7 +13,7 @@ from typing import Any
 from orbweb import urls
 from orbweb.app.manners import Secrets, check_contact, secrets_of
 from orbweb.app.request import Note, Plan, Relay, Request, Watch, configure
-from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules
+from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules, window
 from orbweb.config.schema import Config
 from orbweb.content.tokens import tokenizer
 from orbweb.lifecycle import RunState
@@ -179,7 +179,7 @@ def result(session: Session, run: Run, seconds: float) -> Report:
         "crawl_failed": last["failed"],
         "crawl_pages": last["pages"],
         "seconds": round(seconds, 3),
-        "window": session.config.engine.window,
+        "window": window(session.config),
         "workspace": str(workspace.path),
     }
 

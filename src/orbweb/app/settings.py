@@ -31,6 +31,7 @@ from orbweb.survey import SurveySettings
 from orbweb.urls import TRACKING_PARAMS, UrlRules
 
 CONNECTIONS = 8
+WINDOW = 1024
 
 
 def url_rules(config: Config) -> UrlRules:
@@ -159,10 +160,15 @@ def survey_settings(config: Config) -> SurveySettings:
     )
 
 
+def window(config: Config) -> int:
+    """Requests in flight are in the window too: half of it is left for results, so that groups stay large."""
+    return config.engine.window or max(WINDOW, 2 * config.limits.workers)
+
+
 def engine_settings(config: Config, *, resources: Resources, by_level: bool, only_plan: bool) -> EngineSettings:
     leasing = LeaseSettings(
         workers=config.limits.workers,
-        window=config.engine.window,
+        window=window(config),
         window_bytes=config.engine.window_bytes,
         budget=config.limits.budget,
         relaxed=config.engine.order == "relaxed",
@@ -181,7 +187,7 @@ def engine_settings(config: Config, *, resources: Resources, by_level: bool, onl
     return EngineSettings(
         leasing,
         passage,
-        group_pages=min(config.engine.group_pages, config.engine.window // 2),
+        group_pages=min(config.engine.group_pages, window(config) // 2),
         group_s=config.engine.group_ms / 1000,
         defer_s=config.engine.defer_s,
         only_plan=only_plan,

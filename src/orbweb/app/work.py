@@ -7,12 +7,11 @@ between two engines, when everything is written; settings that can change at wor
 from __future__ import annotations
 
 import asyncio
-import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 
-from orbweb import pipeline, reload
+from orbweb import pipeline, politeness, reload, urls
 from orbweb.app import assembly
 from orbweb.app.assembly import Live
 from orbweb.app.judging import heed_late_rules, policy_of, rules_of, with_new_rules
@@ -35,19 +34,20 @@ from orbweb.errors import OrbwebError, StoreError
 from orbweb.events import Snapshot
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import EndedBy, RunState
+from orbweb.model import Item
 from orbweb.outputs.chronicle import Chronicle
 from orbweb.pool import Spawned
 from orbweb.reuse import Shelf
 from orbweb.store import Ending, reports, runs
 from orbweb.store.blobs import BodyStore, Discarded
 from orbweb.store.files import FileStore
-from orbweb.store.limiter import Limiter
+from orbweb.store.limiter import LONGEST_WAIT, Limiter
 from orbweb.store.reports import Report
 from orbweb.store.runs import Manner, Run
 from orbweb.urls import Target
 from orbweb.workspace import Workspace, now_us
 
-SPARE_FILES = 128
+Clock = Callable[[], int]
 
 
 def go_on(session: Session, run: Run) -> Report:
@@ -127,14 +127,14 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
 
 async def _work(session: Session, run: Run, manner: Manner, spawned: list[Spawned]) -> None:
     workspace, config = session.workspace, session.config
-    _raise_file_limit(config.limits.workers)
     bodies = assembly.bodies(workspace, session.project, config) if session.replays is None else Discarded()
     limiter = workspace.limiter()
     shelf = assembly.shelf(workspace, run, config, manner, session.replays)
+    steady = _steady_clock()
     try:
         with closing(assembly.chronicle(session, run)) as chronicle:
             while run.state is RunState.IN_PROGRESS and not await _crawl(
-                session, run, bodies, limiter, shelf, chronicle, spawned
+                session, run, bodies, limiter, shelf, chronicle, steady, spawned
             ):
                 session, run = with_new_rules(session, run)
             chronicle.finish()
@@ -146,13 +146,6 @@ async def _work(session: Session, run: Run, manner: Manner, spawned: list[Spawne
         limiter.close()
 
 
-def _raise_file_limit(workers: int) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = workers + SPARE_FILES
-    if soft < wanted and (hard == resource.RLIM_INFINITY or hard >= wanted):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
 async def _crawl(
     session: Session,
     run: Run,
@@ -160,13 +153,20 @@ async def _crawl(
     limiter: Limiter,
     shelf: Shelf,
     chronicle: Chronicle,
+    steady: Clock,
     spawned: list[Spawned],
 ) -> bool:
     """Whether the crawl has ended; if not, it is to go on by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
     bases = runs.bases_of(workspace.db, run.id)
     policy = policy_of(workspace, rules_of(session), run, bases)
-    frontier = SqliteFrontier(workspace.db, run.id, known_urls=run.next_url, clock=now_us)
+    frontier = SqliteFrontier(
+        workspace.db,
+        run.id,
+        known_urls=run.next_url,
+        clock=steady,
+        longest_wait=_longest_wait(limiter, round(config.engine.defer_s * politeness.SECOND)),
+    )
     accounts = assembly.accounts(session, run, bases, policy, frontier, bodies)
     dispatcher = Dispatcher(limiter, dispatch_settings(config, halved=session.is_service), _monotonic_us)
     control, live = workspace.control(project.name), Live(config)
@@ -186,6 +186,7 @@ async def _crawl(
         shelf=shelf,
         control=control,
         clock=now_us,
+        steady=steady,
         brakes=assembly.brakes(workspace, live, produces=session.discovers),
         on_progress=_watcher(session, chronicle),
         note=session.note,
@@ -247,6 +248,24 @@ def _monotonic_us() -> int:
     return time.monotonic_ns() // 1000
 
 
+def _steady_clock() -> Clock:
+    """The wall clock as it was at the start, moved on by the monotonic one: no jump changes how long anything
+    waits."""
+    ahead = now_us() - _monotonic_us()
+    return lambda: ahead + _monotonic_us()
+
+
+def _longest_wait(limiter: Limiter, defer: int) -> Callable[[Item], int]:
+    """How long a deferred place of an earlier process can have to wait: as long as the limiter, which does not use
+    the wall clock, holds its host, or for one deferral. After a reboot the limiter knows nothing of it."""
+
+    def longest(item: Item) -> int:
+        due = limiter.due(urls.site(item.url))
+        return max(due - _monotonic_us(), defer) if due else LONGEST_WAIT
+
+    return longest
+
+
 def _reload(
     session: Session,
     live: Live,
@@ -263,7 +282,6 @@ def _reload(
         return
     found = reload.changes(schema.values(live.config), schema.values(config))
     live.config = config
-    _raise_file_limit(config.limits.workers)
     budget = config.limits.budget if session.feeds is None else session.config.limits.budget
     engine.adjust(workers=config.limits.workers, group_s=config.engine.group_ms / 1000, budget=budget)
     dispatcher.adjust(dispatch_settings(config, halved=session.is_service))

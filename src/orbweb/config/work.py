@@ -51,8 +51,9 @@ class Engine(Section):
     defer_s: float = Field(120.0, gt=0, le=86_400)
     """In strict order: a host that keeps everyone waiting so long (Retry-After, no robots.txt) has its URLs
     put back, and the order moves on."""
-    window: int = Field(1024, ge=8, le=65536)
-    """Places that may be leased and not yet committed; a crash costs at most so many refetches."""
+    window: int | None = Field(None, ge=8, le=65536)
+    """Places that may be leased and not yet committed; a crash costs at most so many refetches. Unset: 1024, or
+    twice `limits.workers` if that is more, so that slow requests cannot fill it."""
     window_bytes: int = Field(64_000_000, ge=1_000_000, le=LARGEST)
     """Bytes of finished results that may wait for their turn."""
     group_pages: int = Field(512, ge=1, le=8192)

@@ -9,8 +9,9 @@ redirect, retries or decides what an answer means: that is the engine's.
 from __future__ import annotations
 
 import asyncio
-import select
 import ssl
+from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -20,20 +21,19 @@ from orbweb import urls
 from orbweb.fetch import PAGE, Listener, Want
 from orbweb.fetch.guard import Guard, Pin
 from orbweb.fetch.proxies import Proxy, no_proxy, proxy_failed
+from orbweb.fetch.sockets import Sockets
+from orbweb.fetch.standstill import Moment, Standstill
 from orbweb.fetch.transfer import ROBOTS_TAG, Egress, HttpSettings, Route, Transfer
 from orbweb.model import Failed, FailKind, Fetched
 
 READ_BUFFER = 128 * 1024
 BOMB_BYTES = 1_000_000
+RECOVERY_S = 1.0
+"""After a socket could not be made, twice as many connections are tried this much later."""
 
 # CURLOPT_SUPPRESS_CONNECT_HEADERS of curl.h, which pycurl does not name: what a proxy says is not the site's head.
 _SUPPRESS_CONNECT_HEADERS = 265
 
-_EVENTS = {
-    pycurl.POLL_IN: select.EPOLLIN,
-    pycurl.POLL_OUT: select.EPOLLOUT,
-    pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
-}
 _E_HTTP2_STREAM = 92
 _KINDS = {
     pycurl.E_COULDNT_CONNECT: FailKind.CONNECT,
@@ -73,32 +73,39 @@ def trusted_certificates() -> str:
 class HttpFetcher:
     """Transfers on the running asyncio loop.
 
-    curl's sockets are watched by an epoll of their own, which the loop watches as one file: a transfer then
-    costs the loop nothing but the wake-up. `_watched` are those that curl waits for. One that it keeps open stays
-    registered, because most are used again at once; `_kept` has what for, until it is closed or something happens.
+    At most `settings.connections` of them are at work, and as many connections are open; others are held back. If
+    no file is left for a socket all the same, fewer are: that is never reported as the site's failure.
     """
 
-    def __init__(self, settings: HttpSettings, guard: Guard, egress: Egress, listener: Listener) -> None:
+    def __init__(
+        self,
+        settings: HttpSettings,
+        guard: Guard,
+        egress: Egress,
+        listener: Listener,
+        note: Callable[[str], None],
+    ) -> None:
         self._settings = settings
         self._guard = guard
         self._egress = egress
         self._listener = listener
+        self._note = note
         self._loop = asyncio.get_running_loop()
+        self._standstill = Standstill(self._loop)
+        self._held_back: deque[tuple[int, str, Want, Route]] = deque()
+        self._recovery: asyncio.TimerHandle | None = None
+        self._has_noted = False
         self._idle: list[Transfer] = []
         self._active: dict[pycurl.Curl, Transfer] = {}
         self._unresolved: dict[str, list[tuple[int, str, Want]]] = {}
+        self._asked: dict[str, Moment] = {}
         self._waiting: set[int] = set()
-        self._epoll = select.epoll()
-        self._watched: set[int] = set()
-        self._kept: dict[int, int] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = 0.0
-        self._due: float | None = None
         self._multi = pycurl.CurlMulti()
-        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
-        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+        self._sockets = Sockets(self._multi.socket_action, self._collect)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._sockets.watch)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._sockets.set_timer)
         self._multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
-        self._loop.add_reader(self._epoll.fileno(), self._on_sockets)
+        self._allow(settings.connections)
 
     def start(self, ticket: int, url: str, want: Want = PAGE) -> None:
         site = urls.site(url)
@@ -109,10 +116,16 @@ class HttpFetcher:
             self._unresolved[site].append((ticket, url, want))
         else:
             self._unresolved[site] = [(ticket, url, want)]
+            self._asked[site] = self._standstill.now()
             self._guard.find(site, self._found)
 
     def _found(self, site: str, found: Pin | Failed) -> None:
-        for ticket, url, want in self._unresolved.pop(site, ()):
+        if site not in self._unresolved:
+            return
+        asked = self._asked.pop(site)
+        if isinstance(found, Failed) and found.kind is FailKind.DNS_TIMEOUT and self._standstill.took(asked):
+            found = replace(found, counts=False)
+        for ticket, url, want in self._unresolved.pop(site):
             if isinstance(found, Pin):
                 self._route(ticket, url, want, found)
             else:
@@ -144,14 +157,52 @@ class HttpFetcher:
             self._listener.answered(ticket, no_proxy(proxy, found))
 
     def _send(self, ticket: int, url: str, want: Want, route: Route) -> None:
+        if self._held_back or len(self._active) >= self._most:
+            self._held_back.append((ticket, url, want, route))
+        else:
+            self._begin(ticket, url, want, route)
+
+    def _begin(self, ticket: int, url: str, want: Want, route: Route) -> None:
         transfer = self._idle.pop() if self._idle else self._transfer()
-        transfer.begin(ticket, url, want, route)
+        transfer.begin(ticket, url, want, route, self._standstill.now())
         self._active[transfer.curl] = transfer
         self._multi.add_handle(transfer.curl)
 
+    # Files for connections.
+
+    def _allow(self, most: int) -> None:
+        """curl closes connections that it only keeps where a new one would be more than so many."""
+        self._most = most
+        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
+
+    def _send_held_back(self) -> None:
+        while self._held_back and len(self._active) < self._most:
+            self._begin(*self._held_back.popleft())
+
+    def _hold_back(self, transfer: Transfer) -> None:
+        """No file was left for its socket, so nothing was sent: it has its turn when others are done."""
+        if not self._has_noted:
+            self._has_noted = True
+            self._note(
+                "no more files can be opened (ulimit -n): closing idle connections, and waiting for others to end"
+            )
+        self._held_back.appendleft((transfer.ticket, transfer.url, transfer.want, transfer.route))
+        self._allow(max(1, len(self._active)))
+        if self._recovery is None:
+            self._recovery = self._loop.call_later(RECOVERY_S, self._recover)
+
+    def _recover(self) -> None:
+        self._recovery = None
+        self._allow(min(self._most * 2, self._settings.connections))
+        if self._most < self._settings.connections:
+            self._recovery = self._loop.call_later(RECOVERY_S, self._recover)
+        self._send_held_back()
+
     def cancel_all(self) -> None:
         self._unresolved.clear()
+        self._asked.clear()
         self._waiting.clear()
+        self._held_back.clear()
         for curl in list(self._active):
             self._multi.remove_handle(curl)
             curl.close()
@@ -160,14 +211,14 @@ class HttpFetcher:
     def close(self) -> None:
         self.cancel_all()
         self._guard.close()
-        if self._timer is not None:
-            self._timer.cancel()
         for transfer in self._idle:
             transfer.curl.close()
         self._idle.clear()
         self._multi.close()
-        self._loop.remove_reader(self._epoll.fileno())
-        self._epoll.close()
+        self._sockets.close()
+        self._standstill.close()
+        if self._recovery is not None:
+            self._recovery.cancel()
 
     def _transfer(self) -> Transfer:
         return Transfer(self._handle(), self._settings, self._guard, self._egress, self._listener)
@@ -189,63 +240,7 @@ class HttpFetcher:
         curl.setopt(pycurl.TIMEOUT_MS, round(settings.timeout_s * 1000))
         curl.setopt(pycurl.CAINFO, settings.ca_file)
         curl.setopt(pycurl.BUFFERSIZE, READ_BUFFER)
-        curl.setopt(pycurl.SOCKOPTFUNCTION, self._opened)
         return curl
-
-    def _opened(self, fd: int, _purpose: int) -> int:
-        """A new socket: one that had this number was closed, and the kernel does not watch it any more."""
-        self._kept.pop(fd, None)
-        return pycurl.SOCKOPT_OK
-
-    def _watch(self, event: int, fd: int, _multi: object, _data: object) -> None:
-        if event == pycurl.POLL_REMOVE:
-            self._watched.discard(fd)
-            return
-        self._watched.add(fd)
-        known = self._kept.get(fd)
-        if known == event:
-            return
-        self._kept[fd] = event
-        if known is None:
-            self._epoll.register(fd, _EVENTS[event])
-        else:
-            self._epoll.modify(fd, _EVENTS[event])
-
-    def _on_sockets(self) -> None:
-        """What happens on a connection that is not in use is for curl to find out when it is."""
-        for fd, events in self._epoll.poll(0):
-            if fd in self._watched:
-                self._multi.socket_action(fd, _action(events))
-            else:
-                self._epoll.unregister(fd)
-                del self._kept[fd]
-        self._collect()
-
-    def _set_timer(self, timeout_ms: int) -> None:
-        """curl moves its timer several times a transfer; the loop's is set only when it must ring earlier."""
-        if timeout_ms < 0:
-            self._due = None
-            return
-        self._due = self._loop.time() + timeout_ms / 1000
-        if self._timer is not None:
-            if self._rings_at <= self._due:
-                return
-            self._timer.cancel()
-        self._ring(self._due)
-
-    def _ring(self, due: float) -> None:
-        self._rings_at = due
-        self._timer = self._loop.call_at(due, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        if self._due is None:
-            return
-        if self._due > self._loop.time():
-            self._ring(self._due)
-            return
-        self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
-        self._collect()
 
     def _collect(self) -> None:
         while True:
@@ -259,6 +254,11 @@ class HttpFetcher:
 
     def _done(self, curl: pycurl.Curl, code: int, message: str) -> None:
         transfer = self._active.pop(curl)
+        if code and transfer.lacks_file:
+            self._multi.remove_handle(curl)
+            self._idle.append(transfer)
+            self._hold_back(transfer)
+            return
         answer = self._answer(transfer, code, message)
         if transfer.route.proxy is not None:
             self._tell_proxies(transfer, transfer.route.proxy, answer)
@@ -268,6 +268,7 @@ class HttpFetcher:
         transfer.forget()
         self._idle.append(transfer)
         self._listener.answered(transfer.ticket, answer)
+        self._send_held_back()
 
     def _tell_proxies(self, transfer: Transfer, proxy: Proxy, answer: Fetched | Failed) -> None:
         """A proxy that says it cannot reach the site (5xx) works; failures before the request are its own."""
@@ -281,7 +282,8 @@ class HttpFetcher:
             return replace(transfer.failed, proxy=proxy.id if proxy is not None else None)
         unread = code == pycurl.E_WRITE_ERROR and (transfer.is_cut or not transfer.wanted)
         if code and not unread:
-            return self._not_answered(transfer, code, message)
+            failed = self._not_answered(transfer, code, message)
+            return failed if self._counts(transfer, code) else replace(failed, counts=False)
         if transfer.status < 200:
             return Failed(
                 FailKind.PROTOCOL, "no answer but an interim one (1xx)", proxy=proxy.id if proxy else None
@@ -291,6 +293,13 @@ class HttpFetcher:
             bomb = _bomb(transfer.size, wire_bytes, self._settings.max_ratio)
             return replace(bomb, proxy=proxy.id if proxy is not None else None)
         return self._fetched(transfer, wire_bytes)
+
+    def _counts(self, transfer: Transfer, code: int) -> bool:
+        """Whether a failure says something about the site. It does not if the server had closed a connection that
+        was kept open, nor if we stood still for most of the time that the server had."""
+        if code == pycurl.E_ABORTED_BY_CALLBACK:
+            return transfer.is_new
+        return code != pycurl.E_OPERATION_TIMEDOUT or not self._standstill.took(transfer.started)
 
     def _not_answered(self, transfer: Transfer, code: int, message: str) -> Failed:
         """By a proxy, what happens before the request leaves is its failure, but for the site's certificate."""
@@ -321,21 +330,8 @@ class HttpFetcher:
             headers.get(b"retry-after"),
             tuple(headers[ROBOTS_TAG].splitlines()) if ROBOTS_TAG in headers else (),
             transfer.route.proxy.id if transfer.route.proxy is not None else None,
+            headers.get(b"date"),
         )
-
-
-def _action(events: int) -> int:
-    """What epoll saw, in curl's words."""
-    if events == select.EPOLLIN:
-        return pycurl.CSELECT_IN
-    action = 0
-    if events & select.EPOLLIN:
-        action |= pycurl.CSELECT_IN
-    if events & select.EPOLLOUT:
-        action |= pycurl.CSELECT_OUT
-    if events & (select.EPOLLERR | select.EPOLLHUP):
-        action |= pycurl.CSELECT_ERR
-    return action
 
 
 def _bomb(size: int, wire_bytes: int, max_ratio: int) -> Failed:

@@ -7,6 +7,7 @@ other requests or of the event loop: that is `http`'s.
 
 from __future__ import annotations
 
+import errno
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -21,11 +22,14 @@ from orbweb.fetch import Listener, Validators, Want
 from orbweb.fetch.guard import Guard, Pin
 from orbweb.fetch.identity import Identity, Lines
 from orbweb.fetch.proxies import Proxies, Proxy, no_proxy
+from orbweb.fetch.standstill import Moment
 from orbweb.model import Failed, FailKind
 
 DISCARD_BYTES = 64 * 1024
 HEAD_BYTES = 256 * 1024
 MOST_INTERIM = 100
+NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""Why no socket can be made, though not because of where it leads."""
 
 # Types whose body is read: what may be a page, or may turn out to be one when the header lies.
 READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
@@ -34,7 +38,10 @@ _CODING = b"content-encoding"
 _SET_COOKIE = b"set-cookie"
 ROBOTS_TAG = b"x-robots-tag"
 _HEADERS = frozenset(
-    (b"content-type", b"content-length", b"location", b"etag", b"last-modified", b"retry-after", ROBOTS_TAG)
+    (
+        *(b"content-type", b"content-length", b"location", b"etag", b"last-modified"),
+        *(b"retry-after", b"date", ROBOTS_TAG),
+    )
 )
 _NOTHING: Mapping[bytes, str] = {}
 
@@ -66,6 +73,7 @@ class HttpSettings:
     max_bytes: int
     max_ratio: int
     ca_file: str
+    connections: int
 
 
 def worth_reading(content_type: str, want: Want) -> bool:
@@ -77,7 +85,8 @@ class _Socket(socket.socket):
     """pycurl duplicates the file and drops the object, which therefore closes itself."""
 
     def __del__(self) -> None:
-        self.close()
+        if self.fileno() >= 0:
+            self.close()
 
 
 class Transfer:
@@ -102,11 +111,13 @@ class Transfer:
         "failed",
         "found",
         "is_cut",
+        "is_new",
         "is_sent",
+        "lacks_file",
         "route",
         "set_cookies",
         "size",
-        "started_at",
+        "started",
         "status",
         "ticket",
         "url",
@@ -131,13 +142,15 @@ class Transfer:
         curl.setopt(pycurl.WRITEFUNCTION, self.write)
         curl.setopt(pycurl.PREREQFUNCTION, self.about_to_send)
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open_socket)
+        curl.setopt(pycurl.SOCKOPTFUNCTION, self.socket_opened)
 
-    def begin(self, ticket: int, url: str, want: Want, route: Route) -> None:
+    def begin(self, ticket: int, url: str, want: Want, route: Route, started: Moment) -> None:
         """Set the handle up for one request; what is as it was is not set again."""
         self.ticket = ticket
         self.url = url
         self.want = want
         self.route = route
+        self.started = started
         self.failed: Failed | None = None
         self.set_cookies: Sequence[str] = ()
         self.status = 0
@@ -148,10 +161,11 @@ class Transfer:
         self.wanted = True
         self.is_cut = False
         self.is_sent = False
+        self.is_new = False
+        self.lacks_file = False
         self._lines: list[bytes] = []
         self._interim = 0
         self._has_head = False
-        self.started_at = time.monotonic()
         if route.pin.connect_to != self._connect_to:
             self.curl.setopt(pycurl.CONNECT_TO, [route.pin.connect_to])
             self._connect_to = route.pin.connect_to
@@ -205,10 +219,19 @@ class Transfer:
             self.failed = refused and no_proxy(route.proxy, refused)
         if self.failed is not None:
             return pycurl.SOCKET_BAD
+        self.is_new = self.is_new or not self.is_sent
         try:
-            return _Socket(address.family, address.socktype, address.protocol)
-        except OSError:
+            made = _Socket(address.family, address.socktype, address.protocol)
+        except OSError as error:
+            self.lacks_file = error.errno in NO_ROOM
             return pycurl.SOCKET_BAD
+        self.lacks_file = True
+        return made
+
+    def socket_opened(self, _fd: int, _purpose: int) -> int:
+        """pycurl has duplicated the socket, which needs a file too; where there was none this is not called."""
+        self.lacks_file = False
+        return pycurl.SOCKOPT_OK
 
     def about_to_send(self, *_addresses: object) -> int:
         """curl would repeat a request whose connection broke by itself; that is for us to count and to space."""
@@ -279,7 +302,7 @@ class Transfer:
         self._lines = []
 
     def latency_ms(self) -> int:
-        return round((time.monotonic() - self.started_at) * 1000)
+        return round((time.monotonic() - self.started.at) * 1000)
 
 
 def _conditions(unless: Validators) -> Lines:

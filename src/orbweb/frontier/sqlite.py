@@ -47,7 +47,16 @@ class _Lane:
 class SqliteFrontier:
     """The frontier of one run."""
 
-    def __init__(self, db: Database, run_id: int, *, known_urls: int, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        db: Database,
+        run_id: int,
+        *,
+        known_urls: int,
+        clock: Callable[[], int],
+        longest_wait: Callable[[Item], int] | None = None,
+    ) -> None:
+        self._longest_wait = longest_wait
         self._db = db
         self._run_id = run_id
         self._clock = clock
@@ -186,10 +195,14 @@ class SqliteFrontier:
             if item.id in self._leased or item.id in self._deferred:
                 continue
             if due_at is not None and due_at > now:
-                self._deferred[item.id] = (due_at, item)
+                self._deferred[item.id] = (now + self._most(item, due_at - now), item)
             else:
                 lane.heap.append((item.depth, item.rank, item))
         heapq.heapify(lane.heap)
+
+    def _most(self, item: Item, wait: int) -> int:
+        """A due time was written by the wall clock of another process, which may have been ahead of ours."""
+        return wait if self._longest_wait is None else min(wait, self._longest_wait(item))
 
 
 def _item(row: Row) -> Item:
