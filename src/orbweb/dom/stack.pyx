@@ -476,7 +476,7 @@ cdef class Stack:
         """The adoption agency: a formatting element is closed that blocks have been opened in. False: the tag
         is as any other."""
         cdef Tree tree = self.tree
-        cdef int step, element, place, furthest, around, mark, node, last, inner, parent, before, made, at, sum
+        cdef int _step, element, place, furthest, around, mark, node, last, inner, parent, before, made, at, sum
         if (
             self.open.count
             and self.is_open(self.open.count - 1, tag)
@@ -486,7 +486,7 @@ cdef class Stack:
             return True
         if self._is_exhausted():
             return False
-        for step in range(MAX_ADOPTIONS):
+        for _step in range(MAX_ADOPTIONS):
             element = self.find_formatting(tag)
             if element == NONE:
                 return False
