@@ -12,8 +12,11 @@ JOBS ?= $(shell expr 2 '*' $$(nproc))
 
 COMPILED := $(wildcard src/orbweb/*.pyx src/orbweb/*/*.pyx src/orbweb/*/*.pxd) hatch_build.py
 
+SECONDS ?= 60
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check test crash bench site docs clean
+.PHONY: help dev demo check test crash fuzz bench site docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +59,15 @@ test: check ## check, and every test that is not marked long: side by side (JOBS
 
 crash: $(VENV)/.dev ## the long proofs: many kills, many crawls
 	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults tests/growth
+
+build/fuzz/.built: $(COMPILED) $(wildcard src/orbweb/*.py src/orbweb/*/*.py) | $(VENV)/.dev
+	rm -rf build/fuzz/package
+	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(PIP) --no-deps --target build/fuzz/package .
+	@touch $@
+
+fuzz: build/fuzz/.built ## hostile pages through a build with sanitizers; SECONDS, SEED, and INPUT for one file
+	@cd tests && exec ../$(BIN)/python -m fuzz --seconds $(SECONDS) \
+		$(if $(filter command,$(origin SEED)),--seed $(SEED)) $(if $(INPUT),--input $(abspath $(INPUT)))
 
 bench: $(VENV)/.bench ## speed and memory beside other crawlers, on this machine
 	@echo "Needs: apt-get install nginx python3.11-doc postgresql-doc-15 cmake-doc"

@@ -1,7 +1,7 @@
 """Markup of any size whose structure is hostile: nesting, repetition, attributes, tables, lists, formatting.
 
-Each structure makes markup of about N bytes; twice the bytes are the same structure twice as large. The random ones
-are drawn from pieces, by a generator of random numbers that the caller seeds.
+Each structure makes markup of about N bytes; twice the bytes are the same structure twice as large. The
+random ones are drawn from pieces, by a generator of random numbers that the caller seeds.
 """
 
 from __future__ import annotations

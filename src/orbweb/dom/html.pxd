@@ -33,7 +33,11 @@ cdef class Parser(Modes):
     cdef int _decoded(self, const char* at, const char* end, bint in_attribute) except -1
     cdef const char* _start_tag(self, const char* at, const char* end) except NULL
     cdef const char* _end_tag(self, const char* at, const char* end) except NULL
-    cdef int _drop_attributes(self) except -1
+    cdef inline void _drop_attributes(self) noexcept:
+        """An end tag has none."""
+        self.tree.attribute_count = self.attributes
+        self.attribute_count = 0
+
     cdef const char* _tag(self, const char* at, const char* end) except? NULL
     cdef const char* _attribute(self, const char* at, const char* end) except? NULL
     cdef int _value(self, const char* start, const char* end) except -1

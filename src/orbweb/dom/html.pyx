@@ -188,12 +188,6 @@ cdef class Parser(Modes):
         self.end()
         return at
 
-    cdef int _drop_attributes(self) except -1:
-        """An end tag has none."""
-        self.tree.attribute_count = self.attributes
-        self.attribute_count = 0
-        return 0
-
     cdef const char* _tag(self, const char* at, const char* end) except? NULL:
         """Name and attributes of a tag. Returns what is behind it; NULL where it does not end.
 

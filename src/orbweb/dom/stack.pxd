@@ -1,6 +1,7 @@
 # The elements that are open while a page is read, the formatting that is in force, and where a new node goes.
 
-from orbweb.dom.tree cimport HTML, Node, TagSet, Tree
+from orbweb.dom.bounds cimport close_memory
+from orbweb.dom.tree cimport HTML, NONE, Node, TagSet, Tree
 
 cdef enum:
     # Flags of a node: it is among the open elements; it is formatting in force; what is in it is HTML again, though
@@ -24,8 +25,11 @@ cdef struct Numbers:
 # below `count`, by the loop or the test around it; a build with a sanitizer closes what is not held.
 
 cdef int add(Numbers* numbers, int number) except -1
-cdef void cut(Numbers* numbers, int count) noexcept
-# Hold no more than these.
+cdef inline void cut(Numbers* numbers, int count) noexcept:
+    # Hold no more than these.
+    close_memory(numbers.all + count, (numbers.count - count) * sizeof(int))
+    numbers.count = count
+
 cdef int place_of(const Numbers* numbers, int number) noexcept
 # Where a number is, from the end; NONE if it is not there.
 
@@ -89,11 +93,18 @@ cdef class Stack:
     cdef int _list(self, int place, int node, int sum) except -1
     cdef int _replace(self, int place, int node) except -1
     cdef int _unlist(self, int place) except -1
-    cdef int _listed(self, int node) noexcept
+    cdef inline int _listed(self, int node) noexcept:
+        """The place of a formatting element that is in force; NONE if it is not."""
+        return place_of(&self.formatting, node) if self.tree.nodes[node].flags & IS_LISTED else NONE
+
     cdef int forget(self, int node) except -1
     cdef bint _is_exhausted(self) except -1
     cdef int reconstruct(self) except -1
-    cdef bint _is_settled(self, int place) noexcept
+    cdef inline bint _is_settled(self, int place) noexcept:
+        """Whether a formatting element is open, or is a marker."""
+        cdef int node = self.formatting.all[place]
+        return node == MARKER or self.tree.nodes[node].flags & IS_OPEN != 0
+
     cdef int _copy(self, int node) except -1
     cdef int _insert_copy(self, int node) except -1
     cdef int find_formatting(self, int tag) noexcept

@@ -54,13 +54,9 @@ cdef int add(Numbers* numbers, int number) except -1:
     return 0
 
 
-cdef void cut(Numbers* numbers, int count) noexcept:
-    close_memory(numbers.all + count, (numbers.count - count) * sizeof(int))
-    numbers.count = count
-
-
-cdef void _remove(Numbers* numbers, int place) noexcept:
-    memmove(numbers.all + place, numbers.all + place + 1, (numbers.count - 1 - place) * sizeof(int))
+cdef inline void _remove(Numbers* numbers, int place) noexcept:
+    if place < numbers.count - 1:
+        memmove(numbers.all + place, numbers.all + place + 1, (numbers.count - 1 - place) * sizeof(int))
     cut(numbers, numbers.count - 1)
 
 
@@ -335,10 +331,6 @@ cdef class Stack:
         _remove(&self.sums, place)
         return 0
 
-    cdef int _listed(self, int node) noexcept:
-        """The place of a formatting element that is in force; NONE if it is not."""
-        return place_of(&self.formatting, node) if self.tree.nodes[node].flags & IS_LISTED else NONE
-
     cdef int forget(self, int node) except -1:
         cdef int place = self._listed(node)
         if place != NONE:
@@ -356,7 +348,7 @@ cdef class Stack:
     cdef int remember(self, int node) except -1:
         """Keep a formatting element, and no more than three equal ones."""
         cdef int place, equal = 0, oldest = NONE, first = NONE, seen = 0, sum = 0
-        if self._is_exhausted():
+        if self.copies_left < 0 and self._is_exhausted():
             return 0
         for place in range(self.formatting.count - 1, -1, -1):
             if self.formatting.all[place] == MARKER:
@@ -429,7 +421,9 @@ cdef class Stack:
     cdef int reconstruct(self) except -1:
         """Open again the formatting that is still in force."""
         cdef int place = self.formatting.count - 1, node
-        if place < 0 or self.open.count >= MAX_DEPTH or self._is_settled(place) or self._is_exhausted():
+        if place < 0 or self.open.count >= MAX_DEPTH or self._is_settled(place):
+            return 0
+        if self._is_exhausted():
             return 0
         while place > 0 and not self._is_settled(place - 1):
             place -= 1
@@ -438,10 +432,6 @@ cdef class Stack:
             self._replace(place, node)
             place += 1
         return 0
-
-    cdef bint _is_settled(self, int place) noexcept:
-        cdef int node = self.formatting.all[place]
-        return node == MARKER or self.tree.nodes[node].flags & IS_OPEN != 0
 
     cdef int _copy(self, int node) except -1:
         """A new element with the tag and the attributes of another."""
@@ -476,17 +466,17 @@ cdef class Stack:
         """The adoption agency: a formatting element is closed that blocks have been opened in. False: the tag
         is as any other."""
         cdef Tree tree = self.tree
-        cdef int step, element, place, furthest, around, mark, node, last, inner, parent, before, made, at, sum
+        cdef int _step, element, place, furthest, around, mark, node, last, inner, parent, before, made, at, sum
         if (
             self.open.count
             and self.is_open(self.open.count - 1, tag)
-            and self._listed(self.open.all[self.open.count - 1]) == NONE
+            and not self.current().flags & IS_LISTED
         ):
             self.pop()
             return True
         if self._is_exhausted():
             return False
-        for step in range(MAX_ADOPTIONS):
+        for _step in range(MAX_ADOPTIONS):
             element = self.find_formatting(tag)
             if element == NONE:
                 return False

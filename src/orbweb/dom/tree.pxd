@@ -99,6 +99,11 @@ cdef bint has_word(Span text, const char* word) noexcept
 
 
 cdef class Tree:
+    # The arrays may be read directly where the number is known to be in bounds. That is so of a number that a node of
+    # this tree has as its link and that is not NONE, since nodes are never removed: 0 <= number < count. Attributes of
+    # an element are those from `at` to `at + size`, which is not beyond `attribute_count`; the bytes of a text or a
+    # value are those from `at` to `at + size`, which is not beyond `heap_size`. New bytes are written behind
+    # `heap_size` after `reserve`. A build with AddressSanitizer checks each read and each write (`bounds.pxd`).
     cdef Node* nodes
     cdef int count, room
     cdef Attribute* attributes

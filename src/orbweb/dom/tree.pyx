@@ -1,7 +1,7 @@
 """The tree of a page: nodes are numbers, and what is known of them stands side by side in plain memory.
 
-Owns the memory, how a tree is changed and how it is written out. Always: a number is checked before it is used; a
-node has the same number as long as the tree lives; nothing recurses. Never: reads markup.
+Owns the memory, how a tree is changed and how it is written out. Always: a number that a caller gives is checked
+before it is used; a node has the same number as long as the tree lives; nothing recurses. Never: reads markup.
 """
 
 from libc.stdint cimport uint64_t

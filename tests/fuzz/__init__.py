@@ -1,0 +1,1 @@
+"""Pages through a build with AddressSanitizer and UndefinedBehaviorSanitizer: `make fuzz`."""

@@ -1,0 +1,54 @@
+"""The child: reads inputs one after the other in a build with sanitizers. Each is in a file while it is read."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+from fuzz.inputs import Inputs
+from orbweb import content, parse
+from orbweb.dom.tokens import tokens
+from orbweb.urls import Resolver, UrlRules
+
+URL = "https://docs.example/guide/page.html"
+LIMIT_S = 100
+"""Of one input, which takes milliseconds."""
+STATES = ("Data", "RCDATA", "RAWTEXT", "Script data", "PLAINTEXT", "CDATA section")
+
+
+def feed(body: bytes) -> None:
+    """All that reads hostile bytes in compiled code. An exception is a failure, unless the page is too large."""
+    resolver = Resolver(UrlRules())
+    try:
+        tree = parse.dom(body)
+        tree.markup()
+        parse.read(tree, URL, resolver=resolver, resources=True)
+        content.words(parse.dom(body))
+        content.extract(body, URL)
+    except MemoryError:
+        pass
+    parse.parse_css(body, URL, resolver=resolver)
+    text = body[:5_000].decode("utf-8", "replace").encode()
+    for state in STATES:
+        tokens(text, state, "script" if state == "Script data" else "title")
+
+
+def main(seed: int, seconds: float, current: Path) -> None:
+    inputs, end, count = Inputs(seed), time.monotonic() + seconds, 0
+    print(f"{len(inputs.pages)} pages and {len(inputs.cases)} cases to mutate", flush=True)
+    while time.monotonic() < end:
+        body = inputs.next()
+        current.write_bytes(body)
+        signal.alarm(LIMIT_S)
+        feed(body)
+        count += 1
+    print(f"{count} inputs, nothing found", flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        feed(Path(sys.argv[1]).read_bytes())
+    else:
+        main(int(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3]))
