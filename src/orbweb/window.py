@@ -11,7 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 
-from orbweb.model import Digest, Fetched, Item, Link, Outcome, Place, Reuse, Unchanged
+from orbweb.model import Digest, Fetched, Item, Link, Outcome, Place, Refused, Reuse, Unchanged
 from orbweb.reuse import Offer
 from orbweb.store.captures import EarlierLinks
 
@@ -109,6 +109,8 @@ class Window:
             slot.held_bytes = len(outcome.capture.packed or b"")
         elif outcome is not None and outcome.digest is not None:
             slot.held_bytes = bytes_of(outcome.digest)
+        if outcome is not None and not isinstance(outcome.answer, Refused) and outcome.answer.head is not None:
+            slot.held_bytes += len(outcome.answer.head.values)
         self.bytes += slot.held_bytes
 
     def release(self, slot: Slot) -> None:

@@ -104,7 +104,8 @@ class Site:
             run_id=self.run.id, number=self.next_visit, url_id=number, crawl_id=self.crawl_id,
             depth=min(1, number - 1), rank=number - 1, status=status, kind=kind, error=error, tries=1,
             final_url=None, redirect_to=None, content_type="text/html", encoding="utf-8", etag=None,
-            last_modified=None, title="T", canonical=None, noindex=False, nofollow=True, truncated=False,
+            last_modified=None, title="T", canonical=None, noindex=False, nofollow=True,
+            links_cut=False, truncated=False,
             body_sha256=body, content_sha256=body, role=role, bytes=5, wire_bytes=3, latency_ms=7,
             fetched_at=NOW + number,
         )  # fmt: skip

@@ -1,8 +1,8 @@
 """One request on one curl handle: what is set before it, what its callbacks keep, and the caps on both.
 
 Owns the decision how much of an answer is read. Always holds: a socket is made only for an address that the guard
-accepts for this very connection; nothing of a redirect is decoded, and no answer is decoded twice. Never knows of
-other requests or of the event loop: that is `http`'s.
+accepts for this very connection; nothing of a redirect is decoded, and no answer is decoded twice; a compressed
+body that ends too early is known as such. Never knows of other requests or of the event loop: that is `http`'s.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 import pycurl
 
+from orbweb import heads
 from orbweb.encodings import UNDECLARED, media_type
-from orbweb.fetch import Listener, Validators, Want
+from orbweb.fetch import Listener, Validators, Want, codings, request_head
 from orbweb.fetch.guard import Guard, Pin
 from orbweb.fetch.identity import Identity, Lines
 from orbweb.fetch.proxies import Proxies, Proxy, no_proxy
-from orbweb.model import Failed, FailKind
+from orbweb.heads import Line
+from orbweb.model import Failed, FailKind, Head
 
 DISCARD_BYTES = 64 * 1024
 HEAD_BYTES = 256 * 1024
@@ -41,11 +43,12 @@ _NOTHING: Mapping[bytes, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """Who asks, by which proxy, and which addresses a proxy may be at."""
+    """Who asks, by which proxy, and which addresses a proxy may be at; and how heads are kept."""
 
     identity: Identity
     proxies: Proxies
     proxy_guard: Guard
+    coder: heads.Coder = field(default_factory=heads.Coder)
 
 
 class Route(NamedTuple):
@@ -85,8 +88,10 @@ class Transfer:
 
     __slots__ = (
         "_connect_to",
+        "_decoder",
         "_egress",
         "_guard",
+        "_has_coded",
         "_has_head",
         "_interim",
         "_is_anew",
@@ -94,10 +99,12 @@ class Transfer:
         "_lines",
         "_listener",
         "_max_bytes",
+        "_own",
+        "_parsed",
         "_said",
+        "_user_agent",
         "_via",
         "chunks",
-        "coded",
         "curl",
         "failed",
         "found",
@@ -126,6 +133,7 @@ class Transfer:
         self._is_anew = False
         self._is_secure = False
         self._said: Lines = ()
+        self._user_agent = settings.user_agent
         self._via: tuple[Proxy, str] | None = None
         curl.setopt(pycurl.HEADERFUNCTION, self.header)
         curl.setopt(pycurl.WRITEFUNCTION, self.write)
@@ -144,11 +152,13 @@ class Transfer:
         self.found: Mapping[bytes, str] = _NOTHING
         self.chunks: list[bytes] = []
         self.size = 0
-        self.coded = False
+        self._decoder: codings.Decoder | None = None
+        self._has_coded = False
         self.wanted = True
         self.is_cut = False
         self.is_sent = False
         self._lines: list[bytes] = []
+        self._parsed: list[_Header] = []
         self._interim = 0
         self._has_head = False
         self.started_at = time.monotonic()
@@ -162,7 +172,7 @@ class Transfer:
         if want.anew is not self._is_anew:
             self.curl.setopt(pycurl.FRESH_CONNECT, want.anew)
             self._is_anew = want.anew
-        said = self._egress.identity.lines(url)
+        self._own = said = self._egress.identity.lines(url)
         if want.unless is not None:
             said = (*said, *_conditions(want.unless))
         if said != self._said:
@@ -228,19 +238,33 @@ class Transfer:
         if status < 200:
             return self._another_interim()
         self._has_head = True
-        self.found = _read_headers(self._lines)
+        is_long = sum(map(len, self._lines)) > heads.LONG
+        self._parsed = list(map(_header.__wrapped__ if is_long else _header, self._lines))
+        self.found = _read_headers(self._parsed)
         if self._egress.identity.hears:
             self.set_cookies = _read_cookies(self._lines)
-        if _CODING in self.found:
-            codings = [name for name in self.found[_CODING].split(",") if name not in ("", "identity")]
-            if len(codings) > 1:
-                self.failed = Failed(FailKind.BAD_ENCODING, f"more than one content coding ({', '.join(codings)})")
-                return -1
-            self.coded = bool(codings)
         redirects = 300 <= status < 400
         self.wanted = not redirects and worth_reading(self.found.get(b"content-type", ""), self.want)
-        empty = status == 304 or self.found.get(b"content-length") == "0"
-        return -1 if redirects and self.coded and not empty else None
+        return self._prepare_decoding(self.found[_CODING]) if _CODING in self.found else None
+
+    def _prepare_decoding(self, named: str) -> int | None:
+        found = [name for name in named.split(",") if name not in codings.NO_CODING]
+        if len(found) > 1:
+            self.failed = Failed(FailKind.BAD_ENCODING, f"more than one content coding ({', '.join(found)})")
+            return -1
+        if found:
+            self._decoder = codings.decoder(found[0])
+        return None
+
+    @property
+    def coded(self) -> bool:
+        """Whether the body is compressed."""
+        return self._decoder is not None
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the body that was read is compressed and has not come to its end."""
+        return self._has_coded and self._decoder is not None and not self._decoder.ended and not self.is_cut
 
     def _another_interim(self) -> int | None:
         self._interim += 1
@@ -254,11 +278,51 @@ class Transfer:
         """libcurl gives up at 300 KiB of headers and says only that it could not receive."""
         return sum(map(len, self._lines)) > HEAD_BYTES
 
+    def head(self) -> Head | None:
+        """The heads of the request and of what was answered, as they are kept; None if no head came to its end."""
+        if not self._has_head:
+            return None
+        lines, raw = [header.line for header in self._parsed], self._lines[: len(self._parsed)]
+        identity = self._egress.identity
+        if identity.is_discreet:
+            shown = identity.shown_answer(raw)
+            pairs = zip(lines, raw, shown, strict=True)
+            lines, raw = [heads.literal(now) if now != then else line for line, then, now in pairs], shown
+        unless = self.want.unless
+        version, query = self._version(raw[0]), identity.shown_query(self.url)
+        request = request_head.template(self._user_agent, identity.shown(self._own), version, query, unless)
+        given = request_head.values(unless, self.found, self.status)
+        return self._egress.coder.head(request, given, lines, raw)
+
+    def own_head(self) -> Head | None:
+        """The heads in a form that does not need the row of an answer."""
+        head, found = self.head(), self.found
+        if head is None:
+            return None
+        etag, modified = found.get(b"etag"), found.get(b"last-modified")
+        if self.status == 304 and self.want.unless is not None:
+            etag, modified = etag or self.want.unless.etag, modified or self.want.unless.last_modified
+        return heads.whole(heads.decode(head, self.url, etag, modified))
+
+    def _version(self, line: bytes) -> bytes:
+        """The version of the request: libcurl falls back to 1.0 on a connection that has answered so."""
+        version = line.partition(b" ")[0]
+        if version == b"HTTP/1.0":
+            return version if self.curl.getinfo(pycurl.NUM_CONNECTS) == 0 else b"HTTP/1.1"
+        return version
+
     def write(self, chunk: bytes) -> int | None:
+        most = self.want.most or self._max_bytes
+        if self._decoder is not None and self.wanted:
+            self._has_coded = True
+            try:
+                chunk = self._decoder.decode(chunk, most - self.size + 1)
+            except codings.BadCoding as error:
+                self.failed = Failed(FailKind.BAD_ENCODING, str(error))
+                return -1
         self.size += len(chunk)
         if not self.wanted:
             return -1 if self.size > DISCARD_BYTES else None
-        most = self.want.most or self._max_bytes
         if self.size > most:
             self._overflow(chunk[: most - self.size], most)
             return -1
@@ -277,6 +341,8 @@ class Transfer:
         """An idle handle keeps no body."""
         self.chunks = []
         self._lines = []
+        self._parsed = []
+        self._decoder = None
 
     def latency_ms(self) -> int:
         return round((time.monotonic() - self.started_at) * 1000)
@@ -293,27 +359,36 @@ def _status(line: bytes) -> int:
     return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
 
 
-def _read_headers(lines: list[bytes]) -> dict[bytes, str]:
+class _Header(NamedTuple):
+    """A line of a head. `name` is empty unless the header matters here; `between` is what comes between several
+    values, empty if the last counts."""
+
+    name: bytes
+    value: str
+    between: str
+    line: Line
+
+
+def _read_headers(parsed: list[_Header]) -> dict[bytes, str]:
     """The headers that matter here. Content codings may be spread over lines; of the others the last counts."""
     found: dict[bytes, str] = {}
-    for name, value, between in filter(None, map(_header, lines)):
-        found[name] = f"{found[name]}{between}{value}" if between and name in found else value
+    for name, value, between, _ in parsed:
+        if name:
+            found[name] = f"{found[name]}{between}{value}" if between and name in found else value
     return found
 
 
 @lru_cache(maxsize=1024)
-def _header(line: bytes) -> tuple[bytes, str, str] | None:
-    """The name of a header that matters, its value, and what comes between several; empty if the last counts.
-
-    Servers say mostly what they said before.
-    """
+def _header(line: bytes) -> _Header:
+    """What a line says. Servers say mostly what they said before."""
     name, _, value = line.partition(b":")
-    name = name.lower()
+    name, kept = name.lower(), heads.read_line(line)
     if name == _CODING:
-        return name, "".join(value.decode("ascii", "replace").lower().split()), ","
+        return _Header(name, "".join(value.decode("ascii", "replace").lower().split()), ",", kept)
     if name in _HEADERS:
-        return name, _printable(value.strip().decode("utf-8", "replace")), "\n" if name == ROBOTS_TAG else ""
-    return None
+        text = _printable(value.strip().decode("utf-8", "replace"))
+        return _Header(name, text, "\n" if name == ROBOTS_TAG else "", kept)
+    return _Header(b"", "", "", kept)
 
 
 def _read_cookies(lines: list[bytes]) -> list[str]:
