@@ -10,10 +10,11 @@ ValueError. Pure.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Mapping, Sequence
-from email.utils import formatdate, parsedate_to_datetime
-from typing import NamedTuple
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+from zlib import crc32
 
 from orbweb.model import Head
 
@@ -30,6 +31,7 @@ LONG = 8_192
 """Bytes of a head whose lines are not remembered."""
 
 INHERITED = b"\0"
+_START = 5
 _END = b"\r\n"
 _KINDS = {
     b"date": DATE,
@@ -40,15 +42,31 @@ _KINDS = {
     b"last-modified": MODIFIED,
 }
 _IN_ROW = (ETAG, MODIFIED)
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH = {name.encode(): number for number, name in enumerate(_MONTHS, 1)}
+_date = re.compile(rb"\w{3}, ([0-9]{2}) (\w{3}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT").fullmatch
+_is_in_row = re.compile(rb"[!-~]|[!-~][ -~]*[!-~]").fullmatch
 _is_number = re.compile(rb"0|[1-9][0-9]{0,17}").fullmatch
 
 
 class Line(NamedTuple):
-    """A line of a head: its field in a template, and its value; `name` in lower case, empty if it is no header."""
+    """A line of a head: its field in a template, and its value. `name` is that of its header in lower case."""
 
-    name: bytes
     field: bytes
     value: bytes
+    name: bytes
+
+
+class Coded(Protocol):
+    """A line, or what holds all that a line does."""
+
+    @property
+    def field(self) -> bytes: ...
+    @property
+    def value(self) -> bytes: ...
+    @property
+    def name(self) -> bytes: ...
 
 
 class Exchange(NamedTuple):
@@ -80,40 +98,53 @@ def text(value: bytes) -> bytes:
 
 def literal(line: bytes) -> Line:
     """A line that is part of a template as it is, unless its header varies."""
-    name, colon, _ = line.partition(b":")
-    return Line(name.lower() if colon else b"", field(LITERAL, line), b"")
+    return Line(field(LITERAL, line), b"", line.partition(b":")[0].lower())
 
 
 def read_line(line: bytes) -> Line:
     """A line as it is coded if its header does not vary."""
-    name, colon, rest = line.partition(b":")
-    lower = name.lower() if colon else b""
+    name, _, rest = line.partition(b":")
+    lower = name.lower()
     kind = _KINDS.get(lower)
-    is_usual = kind is not None and rest[:1] == b" " and rest[-2:] == _END
-    value = _value(kind, rest[1:-2]) if kind is not None and is_usual else None
-    return literal(line) if kind is None or value is None else Line(lower, field(kind, name + b": "), value)
+    if kind is None or rest[:1] != b" " or rest[-2:] != _END:
+        return literal(line)
+    value = _value(kind, rest[1:-2])
+    return literal(line) if value is None else Line(_named(kind, name), value, lower)
+
+
+@lru_cache(maxsize=64)
+def _named(kind: int, name: bytes) -> bytes:
+    """The field of a header."""
+    return field(kind, name + b": ")
 
 
 def _value(kind: int, value: bytes) -> bytes | None:
     """The value of a field, None if the kind cannot give it back."""
-    if kind == NUMBER:
-        return packed(int(value)) if _is_number(value) else None
+    if kind in _IN_ROW:
+        return INHERITED if _is_in_row(value) else None
     if kind == DATE:
         return _seconds(value)
-    return (
-        INHERITED
-        if value and value.isascii() and value.decode().isprintable() and value == value.strip()
-        else None
-    )
+    return packed(int(value)) if _is_number(value) else None
 
 
 def _seconds(value: bytes) -> bytes | None:
-    try:
-        seconds = round(parsedate_to_datetime(value.decode("ascii")).timestamp())
-    except (ValueError, OverflowError):
+    found = _date(value)
+    if found is None or found[2] not in _MONTH:
         return None
-    fits = 0 <= seconds < 1 << 32 and formatdate(seconds, usegmt=True).encode() == value
+    day, year, hour, minute, second = map(int, found.group(1, 3, 4, 5, 6))
+    try:
+        at = datetime(year, _MONTH[found[2]], day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+    seconds = int(at.timestamp())
+    fits = 0 <= seconds < 1 << 32 and _shown(seconds) == value
     return seconds.to_bytes(4, "big") if fits else None
+
+
+def _shown(seconds: int) -> bytes:
+    """An instant as HTTP writes it."""
+    at = datetime.fromtimestamp(seconds, UTC)
+    return f"{_DAYS[at.weekday()]}, {at.day:02d} {_MONTHS[at.month - 1]} {at:%Y %H:%M:%S} GMT".encode()
 
 
 class Coder:
@@ -128,18 +159,23 @@ class Coder:
         self._seen: dict[bytes, set[int]] = {}
         self._varying: set[bytes] = set()
 
-    def head(self, request: bytes, given: bytes, lines: Sequence[Line], raw: Sequence[bytes]) -> Head:
-        """`request` is the part of the template before the response, `given` its values; `raw` are the lines."""
+    def head(
+        self, request: bytes, given: bytes, lines: Sequence[Coded], raw: Sequence[bytes], response: bytes
+    ) -> Head:
+        """`request` is the part of the template before the response, `given` its values; `raw` are the lines, and
+        `response` is all of them."""
         known = self._templates.get(request + b"".join([line.field for line in lines]))
         if known is None:
             known, lines = self._learn(request, lines, raw)
-        check = zlib.crc32(b"".join(raw)).to_bytes(4, "big")
-        return Head(known, b"".join([check, given, *[line.value for line in lines]]))
+        values = b"".join([line.value for line in lines])
+        return Head(known, crc32(response).to_bytes(_START, "big") + given + values)
 
-    def _learn(self, request: bytes, lines: Sequence[Line], raw: Sequence[bytes]) -> tuple[bytes, Sequence[Line]]:
+    def _learn(
+        self, request: bytes, lines: Sequence[Coded], raw: Sequence[bytes]
+    ) -> tuple[bytes, Sequence[Coded]]:
         """A template that is new. The last of several entity tags is the one that the row has."""
         latest = {line.name: at for at, line in enumerate(lines)}
-        found = []
+        found: list[Coded] = []
         for at, (line, given) in enumerate(zip(lines, raw, strict=True)):
             is_earlier = line.field[0] in _IN_ROW and latest[line.name] != at
             found.append(_spelled(line, given) if is_earlier or self._varies(line, given) else line)
@@ -153,9 +189,9 @@ class Coder:
             self._size += len(template)
         return self._templates.setdefault(template, template)
 
-    def _varies(self, line: Line, whole: bytes) -> bool:
+    def _varies(self, line: Coded, whole: bytes) -> bool:
         """Whether a header has had so many values that this one is not part of a template."""
-        if line.field[0] != LITERAL or not line.name:
+        if line.field[0] != LITERAL or b":" not in whole:
             return False
         if line.name in self._varying:
             return True
@@ -172,16 +208,20 @@ class Coder:
         return True
 
 
-def _spelled(line: Line, whole: bytes) -> Line:
+def _spelled(line: Coded, whole: bytes) -> Line:
     """A line with its value as it is."""
     name = whole[: len(line.name) + 1]
-    return Line(line.name, field(TEXT, name), text(whole[len(name) :]))
+    return Line(field(TEXT, name), text(whole[len(name) :]), line.name)
+
+
+def _checked(response: bytes) -> bytes:
+    """What values begin with: a zero, and a checksum of the response."""
+    return crc32(response).to_bytes(_START, "big")
 
 
 def whole(exchange: Exchange) -> Head:
     """A head that needs nothing of a row."""
-    check = zlib.crc32(exchange.response).to_bytes(4, "big")
-    return Head(_WHOLE, check + text(exchange.request) + text(exchange.response))
+    return Head(_WHOLE, _checked(exchange.response) + text(exchange.request) + text(exchange.response))
 
 
 _WHOLE = field(TEXT) + field(BORDER) + field(TEXT)
@@ -195,13 +235,13 @@ def decode(head: Head, url: str, etag: str | None, last_modified: str | None) ->
         raise ValueError("the head cannot be decoded") from error
     if values.left or found is None:
         raise ValueError("the head has more values than its template, or no end of the request")
-    if zlib.crc32(found.response).to_bytes(4, "big") != head.values[:4]:
+    if _checked(found.response) != head.values[:_START]:
         raise ValueError("the head does not match its checksum")
     return found
 
 
 def _decoded(head: Head, url: str, row: Mapping[int, str | None]) -> tuple[Exchange | None, _Reader]:
-    fields, values = _Reader(head.template), _Reader(head.values, 4)
+    fields, values = _Reader(head.template), _Reader(head.values, _START)
     request, out = None, bytearray()
     while fields.left:
         kind = fields.take(1)[0]
@@ -219,7 +259,7 @@ def _read(kind: int, values: _Reader, url: str, row: Mapping[int, str | None]) -
     if kind == HOST:
         return host(url).encode() + _END
     if kind == DATE:
-        return formatdate(int.from_bytes(values.take(4), "big"), usegmt=True).encode() + _END
+        return _shown(int.from_bytes(values.take(4), "big")) + _END
     if kind == NUMBER:
         return b"%d\r\n" % values.number()
     length = values.number()

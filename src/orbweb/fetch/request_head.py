@@ -20,14 +20,14 @@ _DATE = heads.field(heads.MODIFIED, b"If-Modified-Since: ")
 
 def template(user_agent: str, said: Lines, version: bytes, query: bytes, unless: Validators | None) -> bytes:
     """The part of a template (see heads) that is the request; `query` is what is added to the URL."""
-    begun = _begun(user_agent, said, version, query)
     if unless is None:
-        return begun + _END
-    return begun + (_TAG if unless.etag else b"") + (_DATE if unless.last_modified else b"") + _END
+        return _template(user_agent, said, version, query, b"")
+    conditions = (_TAG if unless[0] else b"") + (_DATE if unless[1] else b"")
+    return _template(user_agent, said, version, query, conditions)
 
 
 @lru_cache(maxsize=256)
-def _begun(user_agent: str, said: Lines, version: bytes, query: bytes) -> bytes:
+def _template(user_agent: str, said: Lines, version: bytes, query: bytes, conditions: bytes) -> bytes:
     lines = [f"User-Agent: {user_agent}", f"Accept-Encoding: {codings.OFFERED}", *said]
     sent = b"".join((line if isinstance(line, bytes) else line.encode()) + b"\r\n" for line in lines)
     return b"".join(
@@ -36,21 +36,21 @@ def _begun(user_agent: str, said: Lines, version: bytes, query: bytes) -> bytes:
             heads.field(heads.LITERAL, query + b" " + version + b"\r\n"),
             heads.field(heads.HOST, b"Host: "),
             heads.field(heads.LITERAL, sent),
+            conditions,
+            _END,
         )
     )
 
 
-def values(unless: Validators | None, found: Mapping[bytes, str], status: int) -> bytes:
+def values(unless: Validators, found: Mapping[bytes, str], status: int) -> bytes:
     """The values of the conditions. What a 304 leaves out is in the row of the visit as it was sent."""
-    if unless is None:
-        return b""
-    bare = status == 304
-    return _value(unless.etag, found.get(b"etag"), bare=bare) + _value(
-        unless.last_modified, found.get(b"last-modified"), bare=bare
-    )
+    etag, date = unless
+    if status == 304:
+        known = found.get(b"etag") or etag, found.get(b"last-modified") or date
+    else:
+        known = found.get(b"etag"), found.get(b"last-modified")
+    return (_value(etag, known[0]) if etag else b"") + (_value(date, known[1]) if date else b"")
 
 
-def _value(sent: str | None, answered: str | None, *, bare: bool) -> bytes:
-    if not sent:
-        return b""
-    return heads.INHERITED if (answered or (bare and sent)) == sent else heads.text(sent.encode())
+def _value(sent: str, known: str | None) -> bytes:
+    return heads.INHERITED if sent == known else heads.text(sent.encode())

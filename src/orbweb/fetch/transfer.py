@@ -22,7 +22,6 @@ from orbweb.fetch import Listener, Validators, Want, codings, request_head
 from orbweb.fetch.guard import Guard, Pin
 from orbweb.fetch.identity import Identity, Lines
 from orbweb.fetch.proxies import Proxies, Proxy, no_proxy
-from orbweb.heads import Line
 from orbweb.model import Failed, FailKind, Head
 
 DISCARD_BYTES = 64 * 1024
@@ -101,6 +100,7 @@ class Transfer:
         "_max_bytes",
         "_own",
         "_parsed",
+        "_response",
         "_said",
         "_user_agent",
         "_via",
@@ -159,6 +159,7 @@ class Transfer:
         self.is_sent = False
         self._lines: list[bytes] = []
         self._parsed: list[_Header] = []
+        self._response = b""
         self._interim = 0
         self._has_head = False
         self.started_at = time.monotonic()
@@ -238,7 +239,8 @@ class Transfer:
         if status < 200:
             return self._another_interim()
         self._has_head = True
-        is_long = sum(map(len, self._lines)) > heads.LONG
+        self._response = b"".join(self._lines)
+        is_long = len(self._response) > heads.LONG
         self._parsed = list(map(_header.__wrapped__ if is_long else _header, self._lines))
         self.found = _read_headers(self._parsed)
         if self._egress.identity.hears:
@@ -282,17 +284,19 @@ class Transfer:
         """The heads of the request and of what was answered, as they are kept; None if no head came to its end."""
         if not self._has_head:
             return None
-        lines, raw = [header.line for header in self._parsed], self._lines[: len(self._parsed)]
-        identity = self._egress.identity
+        lines: Sequence[heads.Coded] = self._parsed
+        raw, response = self._lines[: len(lines)], self._response
+        said, query, identity = self._own, b"", self._egress.identity
         if identity.is_discreet:
+            said, query = identity.shown(said), identity.shown_query(self.url)
             shown = identity.shown_answer(raw)
             pairs = zip(lines, raw, shown, strict=True)
-            lines, raw = [heads.literal(now) if now != then else line for line, then, now in pairs], shown
+            lines = [heads.literal(now) if now != then else line for line, then, now in pairs]
+            raw, response = shown, b"".join(shown)
         unless = self.want.unless
-        version, query = self._version(raw[0]), identity.shown_query(self.url)
-        request = request_head.template(self._user_agent, identity.shown(self._own), version, query, unless)
-        given = request_head.values(unless, self.found, self.status)
-        return self._egress.coder.head(request, given, lines, raw)
+        request = request_head.template(self._user_agent, said, self._version(raw[0]), query, unless)
+        given = b"" if unless is None else request_head.values(unless, self.found, self.status)
+        return self._egress.coder.head(request, given, lines, raw, response)
 
     def own_head(self) -> Head | None:
         """The heads in a form that does not need the row of an answer."""
@@ -306,10 +310,10 @@ class Transfer:
 
     def _version(self, line: bytes) -> bytes:
         """The version of the request: libcurl falls back to 1.0 on a connection that has answered so."""
-        version = line.partition(b" ")[0]
-        if version == b"HTTP/1.0":
-            return version if self.curl.getinfo(pycurl.NUM_CONNECTS) == 0 else b"HTTP/1.1"
-        return version
+        version = line[:8]
+        if version == b"HTTP/1.0" and self.curl.getinfo(pycurl.NUM_CONNECTS):
+            return b"HTTP/1.1"
+        return version.rstrip()
 
     def write(self, chunk: bytes) -> int | None:
         most = self.want.most or self._max_bytes
@@ -342,6 +346,7 @@ class Transfer:
         self.chunks = []
         self._lines = []
         self._parsed = []
+        self._response = b""
         self._decoder = None
 
     def latency_ms(self) -> int:
@@ -360,19 +365,21 @@ def _status(line: bytes) -> int:
 
 
 class _Header(NamedTuple):
-    """A line of a head. `name` is empty unless the header matters here; `between` is what comes between several
-    values, empty if the last counts."""
+    """A line of a head: how it is kept (see heads.Line), and what it says. `matters` is its name if that is read
+    here, else empty; `between` is what comes between several values, empty if the last counts."""
 
+    field: bytes
+    value: bytes
     name: bytes
-    value: str
-    between: str
-    line: Line
+    matters: bytes = b""
+    text: str = ""
+    between: str = ""
 
 
 def _read_headers(parsed: list[_Header]) -> dict[bytes, str]:
     """The headers that matter here. Content codings may be spread over lines; of the others the last counts."""
     found: dict[bytes, str] = {}
-    for name, value, between, _ in parsed:
+    for _, _, _, name, value, between in parsed:
         if name:
             found[name] = f"{found[name]}{between}{value}" if between and name in found else value
     return found
@@ -381,14 +388,15 @@ def _read_headers(parsed: list[_Header]) -> dict[bytes, str]:
 @lru_cache(maxsize=1024)
 def _header(line: bytes) -> _Header:
     """What a line says. Servers say mostly what they said before."""
-    name, _, value = line.partition(b":")
-    name, kept = name.lower(), heads.read_line(line)
-    if name == _CODING:
-        return _Header(name, "".join(value.decode("ascii", "replace").lower().split()), ",", kept)
+    coded = heads.read_line(line)
+    name = coded[2]
     if name in _HEADERS:
-        text = _printable(value.strip().decode("utf-8", "replace"))
-        return _Header(name, text, "\n" if name == ROBOTS_TAG else "", kept)
-    return _Header(b"", "", "", kept)
+        text = _printable(line[len(name) + 1 :].strip().decode("utf-8", "replace"))
+        return _Header(*coded, name, text, "\n" if name == ROBOTS_TAG else "")
+    if name == _CODING:
+        text = "".join(line[len(name) + 1 :].decode("ascii", "replace").lower().split())
+        return _Header(*coded, name, text, ",")
+    return _Header(*coded)
 
 
 def _read_cookies(lines: list[bytes]) -> list[str]:

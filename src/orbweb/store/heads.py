@@ -19,7 +19,8 @@ SHORT = 512
 """Bytes of values that are kept as they are."""
 MOST = 2_000_000
 """Bytes that values may have: a head of an answer has 300 KiB at most."""
-_PLAIN, _PACKED = b"\0", b"\1"
+_PACKED = b"\1"
+"""Before a zstd frame; values that are kept as they are begin otherwise."""
 
 
 def with_ids(db: Database, visits: Sequence[Row]) -> list[Row]:
@@ -28,7 +29,11 @@ def with_ids(db: Database, visits: Sequence[Row]) -> list[Row]:
     for template in {visit[-1] for visit in visits}:
         if template not in ids:
             ids[template] = _id(db, template)
-    return [(*visit[:-2], _kept(visit[-2]), ids[visit[-1]]) for visit in visits]
+    return [
+        (*visit[:-2], values if values is None or len(values) <= SHORT else _packed(values), ids[visit[-1]])
+        for visit in visits
+        for values in (visit[-2],)
+    ]
 
 
 def _id(db: Database, template: bytes) -> int:
@@ -40,19 +45,13 @@ def _id(db: Database, template: bytes) -> int:
     return int(found)
 
 
-def _kept(values: bytes | None) -> bytes | None:
-    if values is None:
-        return None
-    return _PLAIN + values if len(values) <= SHORT else _PACKED + blobs.new_compressor().compress(values)
+def _packed(values: bytes) -> bytes:
+    return _PACKED + blobs.new_compressor().compress(values)
 
 
 def _given(kept: bytes) -> bytes:
     """The values again."""
-    if kept[:1] == _PACKED:
-        return blobs.unpack_foreign(kept[1:], MOST, where="values")
-    if kept[:1] != _PLAIN:
-        raise CorruptBody("values: neither plain nor packed")
-    return kept[1:]
+    return blobs.unpack_foreign(kept[1:], MOST, where="values") if kept[:1] == _PACKED else kept
 
 
 def of_url(db: Database, run_id: int, url_id: int) -> Exchange | None:

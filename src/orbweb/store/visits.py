@@ -69,6 +69,7 @@ def visit_row(
 def unchanged_row(item: Item, seen: Unchanged, run_id: int, number: int, crawl_id: int) -> VisitRow:
     """What is kept of a visit of a page that is as it was captured: what `visit_row` says of the same outcome."""
     _, _, answer, capture = seen
+    head = answer.head
     return VisitRow(
         run_id,
         number,
@@ -103,5 +104,6 @@ def unchanged_row(item: Item, seen: Unchanged, run_id: int, number: int, crawl_i
         capture.tags or None,
         _NOT_MODIFIED,
         capture.run_id,
-        *(answer.head[::-1] if answer.head else ()),
+        None if head is None else head[1],
+        None if head is None else head[0],
     )
