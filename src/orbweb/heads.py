@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from zlib import crc32
 
 from orbweb.model import Head
@@ -27,8 +27,6 @@ MOST_ALIKE = 8
 MOST_NAMES = 1_000
 MOST_KEPT = 1_000_000
 """Bytes of templates that a coder remembers."""
-LONG = 8_192
-"""Bytes of a head whose lines are not remembered."""
 
 INHERITED = b"\0"
 _START = 5
@@ -42,6 +40,14 @@ _KINDS = {
     b"last-modified": MODIFIED,
 }
 _IN_ROW = (ETAG, MODIFIED)
+_MARKS = (
+    (b"etag", b": \0E\r\n"),
+    (b"last-modified", b": \0M\r\n"),
+    (b"date", b": \0D\r\n"),
+    (b"content-length", b": \0N\r\n"),
+)
+"""What stands for a value in the skeleton of a head. No head has a NUL: libcurl refuses it."""
+_MARK_OF = dict(_MARKS)
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTH = {name.encode(): number for number, name in enumerate(_MONTHS, 1)}
@@ -56,17 +62,6 @@ class Line(NamedTuple):
     field: bytes
     value: bytes
     name: bytes
-
-
-class Coded(Protocol):
-    """A line, or what holds all that a line does."""
-
-    @property
-    def field(self) -> bytes: ...
-    @property
-    def value(self) -> bytes: ...
-    @property
-    def name(self) -> bytes: ...
 
 
 class Exchange(NamedTuple):
@@ -155,41 +150,55 @@ class Coder:
 
     def __init__(self) -> None:
         self._templates: dict[bytes, bytes] = {}
+        self._usual: dict[tuple[bytes, bytes], tuple[bytes, bytes]] = {}
         self._size = 0
         self._seen: dict[bytes, set[int]] = {}
         self._varying: set[bytes] = set()
 
-    def head(
-        self, request: bytes, given: bytes, lines: Sequence[Coded], raw: Sequence[bytes], response: bytes
-    ) -> Head:
-        """`request` is the part of the template before the response, `given` its values; `raw` are the lines, and
-        `response` is all of them."""
-        known = self._templates.get(request + b"".join([line.field for line in lines]))
-        if known is None:
-            known, lines = self._learn(request, lines, raw)
-        values = b"".join([line.value for line in lines])
-        return Head(known, crc32(response).to_bytes(_START, "big") + given + values)
+    def head(self, request: bytes, given: bytes, raw: Sequence[bytes], found: Mapping[bytes, str]) -> Head:
+        """`request` is the part of the template before the response, `given` its values; `raw` are the lines of
+        the response, and `found` has those of its headers that most heads differ in."""
+        response = skeleton = b"".join(raw)
+        values: dict[bytes, bytes] = {}
+        for name, mark in _MARKS:
+            if name in found:
+                value = found[name].encode()
+                coded = _varying_value(name, value)
+                if coded is not None:
+                    values[name] = coded
+                    skeleton = skeleton.replace(b": " + value + _END, mark, 1)
+        usual = self._usual.get((request, skeleton))
+        if usual is None:
+            known, after = self._learn(request, raw, skeleton)
+        else:
+            known, after = usual[0], usual[1] % values
+        return Head(known, crc32(response).to_bytes(_START, "big") + given + after)
 
-    def _learn(
-        self, request: bytes, lines: Sequence[Coded], raw: Sequence[bytes]
-    ) -> tuple[bytes, Sequence[Coded]]:
-        """A template that is new. The last of several entity tags is the one that the row has."""
+    def _learn(self, request: bytes, raw: Sequence[bytes], skeleton: bytes) -> tuple[bytes, bytes]:
+        """A head line by line. The last of several entity tags is the one that the row has."""
+        lines = list(map(read_line, raw))
         latest = {line.name: at for at, line in enumerate(lines)}
-        found: list[Coded] = []
+        found = []
         for at, (line, given) in enumerate(zip(lines, raw, strict=True)):
             is_earlier = line.field[0] in _IN_ROW and latest[line.name] != at
             found.append(_spelled(line, given) if is_earlier or self._varies(line, given) else line)
-        return self._kept(request + b"".join([line.field for line in found])), found
+        template = self._kept(request + b"".join([line.field for line in found]))
+        is_usual = all(line.field[0] != TEXT for line in found)
+        if is_usual and b"".join(map(_marked, found, raw)) == skeleton:
+            self._size += len(skeleton)
+            self._usual[request, skeleton] = template, b"".join(map(_pattern, found))
+        return template, b"".join([line.value for line in found])
 
     def _kept(self, template: bytes) -> bytes:
         if self._size > MOST_KEPT:
             self._templates.clear()
+            self._usual.clear()
             self._size = 0
         if template not in self._templates:
             self._size += len(template)
         return self._templates.setdefault(template, template)
 
-    def _varies(self, line: Coded, whole: bytes) -> bool:
+    def _varies(self, line: Line, whole: bytes) -> bool:
         """Whether a header has had so many values that this one is not part of a template."""
         if line.field[0] != LITERAL or b":" not in whole:
             return False
@@ -208,7 +217,34 @@ class Coder:
         return True
 
 
-def _spelled(line: Coded, whole: bytes) -> Line:
+def _varying_value(name: bytes, value: bytes) -> bytes | None:
+    """The value of a header that most heads differ in; None if it is not as it usually is."""
+    if name == b"date":
+        return _known_seconds(value)
+    if name == b"content-length":
+        return packed(int(value)) if _is_number(value) else None
+    return INHERITED if value else None
+
+
+@lru_cache(maxsize=64)
+def _known_seconds(value: bytes) -> bytes | None:
+    return _seconds(value)
+
+
+def _marked(line: Line, raw: bytes) -> bytes:
+    """A line as it is in a skeleton, if it is as most are."""
+    mark = _MARK_OF.get(line.name) if line.field[0] not in (LITERAL, TEXT) else None
+    return raw if mark is None else raw[: len(line.name)] + mark
+
+
+def _pattern(line: Line) -> bytes:
+    """What makes the value of a line; one that is not marked is the same for the whole skeleton."""
+    if line.field[0] in (DATE, NUMBER) and line.name in _MARK_OF:
+        return b"%(" + line.name + b")b"
+    return line.value.replace(b"%", b"%%")
+
+
+def _spelled(line: Line, whole: bytes) -> Line:
     """A line with its value as it is."""
     name = whole[: len(line.name) + 1]
     return Line(field(TEXT, name), text(whole[len(name) :]), line.name)

@@ -35,7 +35,16 @@ _CODING = b"content-encoding"
 _SET_COOKIE = b"set-cookie"
 ROBOTS_TAG = b"x-robots-tag"
 _HEADERS = frozenset(
-    (b"content-type", b"content-length", b"location", b"etag", b"last-modified", b"retry-after", ROBOTS_TAG)
+    (
+        b"content-type",
+        b"content-length",
+        b"location",
+        b"etag",
+        b"last-modified",
+        b"retry-after",
+        b"date",
+        ROBOTS_TAG,
+    )
 )
 _NOTHING: Mapping[bytes, str] = {}
 
@@ -92,6 +101,7 @@ class Transfer:
         "_guard",
         "_has_coded",
         "_has_head",
+        "_head_lines",
         "_interim",
         "_is_anew",
         "_is_secure",
@@ -99,8 +109,6 @@ class Transfer:
         "_listener",
         "_max_bytes",
         "_own",
-        "_parsed",
-        "_response",
         "_said",
         "_user_agent",
         "_via",
@@ -158,8 +166,7 @@ class Transfer:
         self.is_cut = False
         self.is_sent = False
         self._lines: list[bytes] = []
-        self._parsed: list[_Header] = []
-        self._response = b""
+        self._head_lines = 0
         self._interim = 0
         self._has_head = False
         self.started_at = time.monotonic()
@@ -239,10 +246,8 @@ class Transfer:
         if status < 200:
             return self._another_interim()
         self._has_head = True
-        self._response = b"".join(self._lines)
-        is_long = len(self._response) > heads.LONG
-        self._parsed = list(map(_header.__wrapped__ if is_long else _header, self._lines))
-        self.found = _read_headers(self._parsed)
+        self._head_lines = len(self._lines)
+        self.found = _read_headers(self._lines)
         if self._egress.identity.hears:
             self.set_cookies = _read_cookies(self._lines)
         redirects = 300 <= status < 400
@@ -284,19 +289,16 @@ class Transfer:
         """The heads of the request and of what was answered, as they are kept; None if no head came to its end."""
         if not self._has_head:
             return None
-        lines: Sequence[heads.Coded] = self._parsed
-        raw, response = self._lines[: len(lines)], self._response
+        raw: Sequence[bytes] = self._lines[: self._head_lines]
+        found = self.found
         said, query, identity = self._own, b"", self._egress.identity
         if identity.is_discreet:
             said, query = identity.shown(said), identity.shown_query(self.url)
-            shown = identity.shown_answer(raw)
-            pairs = zip(lines, raw, shown, strict=True)
-            lines = [heads.literal(now) if now != then else line for line, then, now in pairs]
-            raw, response = shown, b"".join(shown)
+            raw, found = identity.shown_answer(raw), _NOTHING
         unless = self.want.unless
         request = request_head.template(self._user_agent, said, self._version(raw[0]), query, unless)
         given = b"" if unless is None else request_head.values(unless, self.found, self.status)
-        return self._egress.coder.head(request, given, lines, raw, response)
+        return self._egress.coder.head(request, given, raw, found)
 
     def own_head(self) -> Head | None:
         """The heads in a form that does not need the row of an answer."""
@@ -345,8 +347,6 @@ class Transfer:
         """An idle handle keeps no body."""
         self.chunks = []
         self._lines = []
-        self._parsed = []
-        self._response = b""
         self._decoder = None
 
     def latency_ms(self) -> int:
@@ -364,39 +364,27 @@ def _status(line: bytes) -> int:
     return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
 
 
-class _Header(NamedTuple):
-    """A line of a head: how it is kept (see heads.Line), and what it says. `matters` is its name if that is read
-    here, else empty; `between` is what comes between several values, empty if the last counts."""
-
-    field: bytes
-    value: bytes
-    name: bytes
-    matters: bytes = b""
-    text: str = ""
-    between: str = ""
-
-
-def _read_headers(parsed: list[_Header]) -> dict[bytes, str]:
+def _read_headers(lines: list[bytes]) -> dict[bytes, str]:
     """The headers that matter here. Content codings may be spread over lines; of the others the last counts."""
     found: dict[bytes, str] = {}
-    for _, _, _, name, value, between in parsed:
-        if name:
-            found[name] = f"{found[name]}{between}{value}" if between and name in found else value
+    for name, value, between in filter(None, map(_header, lines)):
+        found[name] = f"{found[name]}{between}{value}" if between and name in found else value
     return found
 
 
 @lru_cache(maxsize=1024)
-def _header(line: bytes) -> _Header:
-    """What a line says. Servers say mostly what they said before."""
-    coded = heads.read_line(line)
-    name = coded[2]
-    if name in _HEADERS:
-        text = _printable(line[len(name) + 1 :].strip().decode("utf-8", "replace"))
-        return _Header(*coded, name, text, "\n" if name == ROBOTS_TAG else "")
+def _header(line: bytes) -> tuple[bytes, str, str] | None:
+    """The name of a header that matters, its value, and what comes between several; empty if the last counts.
+
+    Servers say mostly what they said before.
+    """
+    name, _, value = line.partition(b":")
+    name = name.lower()
     if name == _CODING:
-        text = "".join(line[len(name) + 1 :].decode("ascii", "replace").lower().split())
-        return _Header(*coded, name, text, ",")
-    return _Header(*coded)
+        return name, "".join(value.decode("ascii", "replace").lower().split()), ","
+    if name in _HEADERS:
+        return name, _printable(value.strip().decode("utf-8", "replace")), "\n" if name == ROBOTS_TAG else ""
+    return None
 
 
 def _read_cookies(lines: list[bytes]) -> list[str]:
