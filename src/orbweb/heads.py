@@ -40,14 +40,10 @@ _KINDS = {
     b"last-modified": MODIFIED,
 }
 _IN_ROW = (ETAG, MODIFIED)
-_MARKS = (
-    (b"etag", b": \0E\r\n"),
-    (b"last-modified", b": \0M\r\n"),
-    (b"date", b": \0D\r\n"),
-    (b"content-length", b": \0N\r\n"),
-)
+_TEXT_MARKS = ((b"etag", b": \0E\r\n"), (b"last-modified", b": \0M\r\n"))
+_NUMBER_MARKS = ((b"date", b": \0D\r\n"), (b"content-length", b": \0N\r\n"))
 """What stands for a value in the skeleton of a head. No head has a NUL: libcurl refuses it."""
-_MARK_OF = dict(_MARKS)
+_MARK_OF = dict(_TEXT_MARKS + _NUMBER_MARKS)
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTH = {name.encode(): number for number, name in enumerate(_MONTHS, 1)}
@@ -159,14 +155,17 @@ class Coder:
         """`request` is the part of the template before the response, `given` its values; `raw` are the lines of
         the response, and `found` has those of its headers that most heads differ in."""
         response = skeleton = b"".join(raw)
-        values: dict[bytes, bytes] = {}
-        for name, mark in _MARKS:
-            if name in found:
-                value = found[name].encode()
-                coded = _varying_value(name, value)
-                if coded is not None:
-                    values[name] = coded
-                    skeleton = skeleton.replace(b": " + value + _END, mark, 1)
+        for name, mark in _TEXT_MARKS:
+            text = found.get(name)
+            if text:
+                skeleton = skeleton.replace(b": " + text.encode() + _END, mark, 1)
+        values = {}
+        for name, mark in _NUMBER_MARKS:
+            text = found.get(name)
+            coded = _number(name, text) if text else None
+            if text and coded:
+                values[name] = coded
+                skeleton = skeleton.replace(b": " + text.encode() + _END, mark, 1)
         usual = self._usual.get((request, skeleton))
         if usual is None:
             known, after = self._learn(request, raw, skeleton)
@@ -217,18 +216,10 @@ class Coder:
         return True
 
 
-def _varying_value(name: bytes, value: bytes) -> bytes | None:
-    """The value of a header that most heads differ in; None if it is not as it usually is."""
-    if name == b"date":
-        return _known_seconds(value)
-    if name == b"content-length":
-        return packed(int(value)) if _is_number(value) else None
-    return INHERITED if value else None
-
-
-@lru_cache(maxsize=64)
-def _known_seconds(value: bytes) -> bytes | None:
-    return _seconds(value)
+@lru_cache(maxsize=256)
+def _number(name: bytes, text: str) -> bytes | None:
+    """The value of a date or of a length; None if it is not as it usually is."""
+    return _value(_KINDS[name], text.encode())
 
 
 def _marked(line: Line, raw: bytes) -> bytes:
