@@ -505,9 +505,9 @@ def test_the_manifest_has_a_line_a_visit_and_no_time(site: Site) -> None:
     site.commit()
     lines = list(reports.manifest(site.db, site.run.id))
     assert lines == [
-        f"0:0\thttps://h/\t200\t{BODY.hex()}\t{BODY.hex()}\tprimary",
-        "1:1\thttps://h/a\t404\t-\t-\t-",
-        "1:2\thttps://h/b\ttimeout\t-\t-\t-",
+        f"0:0\thttps://h/\t200\t{BODY.hex()}\t{BODY.hex()}\tprimary\t-",
+        "1:1\thttps://h/a\t404\t-\t-\t-\t-",
+        "1:2\thttps://h/b\ttimeout\t-\t-\t-\t-",
     ]
     expected = hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
     assert reports.manifest_hash(site.db, site.run.id) == expected
