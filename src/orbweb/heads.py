@@ -168,19 +168,22 @@ class Coder:
                 skeleton = skeleton.replace(b": " + text.encode() + _END, mark, 1)
         usual = self._usual.get((request, skeleton))
         if usual is None:
-            known, after = self._learn(request, raw, skeleton)
+            known, after = self._learn(request, raw, skeleton, found)
         else:
             known, after = usual[0], usual[1] % values
         return Head(known, crc32(response).to_bytes(_START, "big") + given + after)
 
-    def _learn(self, request: bytes, raw: Sequence[bytes], skeleton: bytes) -> tuple[bytes, bytes]:
-        """A head line by line. The last of several entity tags is the one that the row has."""
-        lines = list(map(read_line, raw))
-        latest = {line.name: at for at, line in enumerate(lines)}
+    def _learn(
+        self, request: bytes, raw: Sequence[bytes], skeleton: bytes, row: Mapping[bytes, str]
+    ) -> tuple[bytes, bytes]:
+        """A head line by line. What is not as the row has it is spelled."""
         found = []
-        for at, (line, given) in enumerate(zip(lines, raw, strict=True)):
-            is_earlier = line.field[0] in _IN_ROW and latest[line.name] != at
-            found.append(_spelled(line, given) if is_earlier or self._varies(line, given) else line)
+        for given in raw:
+            line = read_line(given)
+            is_other = (
+                line.field[0] in _IN_ROW and given[len(line.name) + 2 : -2] != row.get(line.name, "").encode()
+            )
+            found.append(_spelled(line, given) if is_other or self._varies(line, given) else line)
         template = self._kept(request + b"".join([line.field for line in found]))
         is_usual = all(line.field[0] != TEXT for line in found)
         if is_usual and b"".join(map(_marked, found, raw)) == skeleton:

@@ -260,6 +260,19 @@ def test_no_secret_is_in_a_stored_head(cli: Cli) -> None:
     assert Workspace.doctor(cli.workspace)["damages"] == []
 
 
+def test_no_password_of_a_url_is_in_a_stored_head(cli: Cli) -> None:
+    """Whatever header it is in, also one that the row of the visit has."""
+    secret = b"//user:" + SECRET.encode() + b"@host/x"
+    head = b"HTTP/1.1 302 Found\r\nLocation: http:%b\r\nETag: %b\r\nLink: <ftp:%b>\r\nContent-Length: 0\r\n\r\n"
+    with wired(lambda _head: head % (secret, secret, secret)) as wire:
+        cli.crawl(wire.url, *FAST, "--external-hops", 0).ok(0, 3, 6)
+        found = orbweb.open(cli.workspace).head("site", wire.url)
+    assert found is not None
+    shown = secret.replace(b"user:" + SECRET.encode(), b"[redacted]")
+    assert found.response == head % (shown, shown, shown)
+    assert Workspace.doctor(cli.workspace)["damages"] == []
+
+
 # What is kept, and what becomes of it.
 
 

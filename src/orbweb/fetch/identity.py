@@ -23,6 +23,7 @@ REDACTED = b"[redacted]"
 _CREDENTIALS = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 _LEAST_SECRET = 4
 """Characters of a secret that is looked for in what servers send: a shorter one is in everything."""
+_USERINFO = re.compile(rb"([/\\]{2})[^/\\?#\r\n]*@")
 _COOKIE = re.compile(rb"(?i)(set-cookie2?:[^=;\r\n]*=)[^;\r\n]*")
 
 
@@ -102,6 +103,11 @@ class Identity:
         """The Set-Cookie headers of an answer."""
         if self._jar is not None and set_cookies:
             self._jar.keep(*_split(url), set_cookies, self._clock())
+
+
+def without_passwords(lines: Sequence[bytes]) -> list[bytes]:
+    """Lines without the user and the password of a URL."""
+    return [_USERINFO.sub(rb"\1" + REDACTED + b"@", line) for line in lines]
 
 
 def _spellings(given: Sequence[tuple[str, str]], redacts: Collection[bytes]) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ from orbweb import heads
 from orbweb.encodings import UNDECLARED, media_type
 from orbweb.fetch import Listener, Validators, Want, codings, request_head
 from orbweb.fetch.guard import Guard, Pin
-from orbweb.fetch.identity import Identity, Lines
+from orbweb.fetch.identity import Identity, Lines, without_passwords
 from orbweb.fetch.proxies import Proxies, Proxy, no_proxy
 from orbweb.model import Failed, FailKind, Head
 
@@ -290,15 +290,16 @@ class Transfer:
         if not self._has_head:
             return None
         raw: Sequence[bytes] = self._lines[: self._head_lines]
-        found = self.found
         said, query, identity = self._own, b"", self._egress.identity
         if identity.is_discreet:
             said, query = identity.shown(said), identity.shown_query(self.url)
-            raw, found = identity.shown_answer(raw), _NOTHING
+            raw = identity.shown_answer(raw)
+        if b"@" in b"".join(raw):
+            raw = without_passwords(raw)
         unless = self.want.unless
         request = request_head.template(self._user_agent, said, self._version(raw[0]), query, unless)
         given = b"" if unless is None else request_head.values(unless, self.found, self.status)
-        return self._egress.coder.head(request, given, raw, found)
+        return self._egress.coder.head(request, given, raw, self.found)
 
     def own_head(self) -> Head | None:
         """The heads in a form that does not need the row of an answer."""
