@@ -76,7 +76,15 @@ def _outbox(root: Path, lines: int) -> float:
 def _commit(db: Database, numbers: range) -> None:
     url = {"run_id": 1, "state": "visited", "source": "spider", "depth": 1, "lane": "", "hops": 0, "redirects": 0}
     visit = {"run_id": 1, "crawl_id": 1, "depth": 1, "status": 200, "tries": 1, "noindex": 0, "nofollow": 0}
-    visit |= {"truncated": 0, "role": "primary", "bytes": 9, "wire_bytes": 9, "latency_ms": 9, "fetched_at": 0}
+    visit |= {
+        "links_cut": 0,
+        "truncated": 0,
+        "role": "primary",
+        "bytes": 9,
+        "wire_bytes": 9,
+        "latency_ms": 9,
+        "fetched_at": 0,
+    }
     with db.transaction():
         for number in numbers:
             _insert(

@@ -5,12 +5,13 @@ Pure: a function of the answer, of how often the place was tried, and of where i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from orbweb import urls
+from orbweb import heads, urls
 from orbweb.digest import is_css, is_html
-from orbweb.model import Capture, Failed, FailKind, Fetched, Refused, Resources
+from orbweb.fetch.codings import CUT
+from orbweb.model import Capture, Failed, FailKind, Fetched, Head, Refused, Resources
 from orbweb.reuse import NOT_MODIFIED, is_confirmed
 from orbweb.urls import Target, UrlRules
 
@@ -100,9 +101,23 @@ def next_step(
         return Reread(capture) if is_confirmed(answer, capture) else Anew()
     if answer.status in REDIRECTS and answer.location is not None:
         return _redirected(answer, answer.location, key, asked, rules)
+    if answer.truncated and 200 <= answer.status < 300:
+        return _cut_short(answer, resources, tries_left)
     if 200 <= answer.status < 300 and answer.body:
         return to_read(answer, answer.body, resources)
     return Settle(answer)
+
+
+def _cut_short(answer: Fetched, resources: Resources, tries_left: int) -> Step:
+    """The last try decides: what could be decoded is read and marked; without any, the place has failed."""
+    if tries_left:
+        return Again()
+    return to_read(answer, answer.body, resources) if answer.body else Settle(cut_short(answer))
+
+
+def cut_short(answer: Fetched) -> Failed:
+    """A compressed body that ends too early, as a failure."""
+    return Failed(FailKind.BAD_ENCODING, CUT, retriable=True, proxy=answer.proxy, head=_head(answer))
 
 
 def to_read(answer: Fetched, body: bytes, resources: Resources) -> Read | Settle:
@@ -114,21 +129,48 @@ def to_read(answer: Fetched, body: bytes, resources: Resources) -> Read | Settle
     return Settle(answer)
 
 
+def spoilt(failed: Failed, answer: Fetched) -> Failed:
+    """The failure of a place that was answered, with what is kept of the answer."""
+    return replace(failed, proxy=answer.proxy, head=_head(answer))
+
+
+def _head(answer: Fetched) -> Head | None:
+    """The heads of an answer of which the row keeps nothing else."""
+    if answer.head is None:
+        return None
+    return heads.whole(heads.decode(answer.head, answer.url, answer.etag, answer.last_modified))
+
+
 def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...], rules: UrlRules) -> Step:
     target = urls.target(location, answer.url, rules=rules)
     if target is None:
         shown = urls.shown(location)[:200]
         return Settle(
             Failed(
-                FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL", proxy=answer.proxy
+                FailKind.BAD_REDIRECT,
+                f"redirects to {shown!r}, which is not an http(s) URL",
+                proxy=answer.proxy,
+                head=_head(answer),
             )
         )
     if target.key != key:
         return Settle(answer, target)
     if target.url in asked:
-        return Settle(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}", proxy=answer.proxy))
+        return Settle(
+            Failed(
+                FailKind.REDIRECT_LOOP,
+                f"redirects back to {target.url}",
+                proxy=answer.proxy,
+                head=_head(answer),
+            )
+        )
     if len(asked) > MAX_FOLLOWED:
         return Settle(
-            Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects", proxy=answer.proxy)
+            Failed(
+                FailKind.TOO_MANY_REDIRECTS,
+                f"more than {MAX_FOLLOWED} redirects",
+                proxy=answer.proxy,
+                head=_head(answer),
+            )
         )
     return Follow(target.url)

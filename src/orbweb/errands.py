@@ -14,6 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from orbweb import sitemaps, survey, urls
+from orbweb.answers import cut_short
 from orbweb.books import Books
 from orbweb.dispatch import Dispatcher
 from orbweb.fetch import ROBOTS, SITEMAP, Want
@@ -91,10 +92,12 @@ class Errands:
         return (self._files[ticket][1], SITEMAP) if ticket in self._files else None
 
     def answered(self, ticket: int, answer: Fetched | Failed) -> None:
-        """The fetcher is done with a ticket, which may be an errand."""
+        """The fetcher is done with a ticket, which may be an errand. Half of a file is none."""
         if isinstance(answer, Failed) and not answer.counts and self._resend(ticket):
             return
         self._resends.pop(ticket, None)
+        if isinstance(answer, Fetched) and answer.truncated and 200 <= answer.status < 300:
+            answer = cut_short(answer)
         ask = self._asks.pop(ticket, None)
         if ask is not None:
             self.act(self._gate.answered(ask, answer))

@@ -168,7 +168,7 @@ class Directives:
 class Parsed(NamedTuple):
     """What one parse of a page gives; links in document order, each key once.
 
-    `truncated` says that there were more links or resources than a page may have.
+    `links_cut` says that there were more links or resources than a page may have.
     """
 
     links: Sequence[Link] = ()
@@ -177,7 +177,7 @@ class Parsed(NamedTuple):
     canonical: str | None = None
     directives: Directives = Directives()
     encoding: str = ""
-    truncated: bool = False
+    links_cut: bool = False
 
 
 class Heading(NamedTuple):
@@ -235,8 +235,18 @@ class PackedDocument(NamedTuple):
     frame: bytes = b""
 
 
+class Head(NamedTuple):
+    """The heads of a request and of its response as they are kept (see heads)."""
+
+    template: bytes
+    values: bytes
+
+
 class Fetched(NamedTuple):
-    """An answer of a server, whatever its status. `body` is None where it was not worth reading."""
+    """An answer of a server, whatever its status. `body` is None where it was not worth reading.
+
+    `truncated`: the body is compressed and ends too early, so it is only a beginning.
+    """
 
     url: str
     status: int
@@ -251,6 +261,8 @@ class Fetched(NamedTuple):
     robots_tags: tuple[str, ...] = ()
     proxy: str | None = None
     date: str | None = None
+    truncated: bool = False
+    head: Head | None = None
 
 
 class Capture(NamedTuple):
@@ -275,6 +287,7 @@ class Capture(NamedTuple):
     canonical: str | None
     noindex: int
     nofollow: int
+    links_cut: int
     truncated: int
     body_sha256: bytes | None
     content_sha256: bytes | None
@@ -307,13 +320,14 @@ class Capture(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Failed:
     """No usable answer. One that does not count says nothing about the site: the request is repeated, and costs no
-    try."""
+    try. `head` is there if a response began, and needs nothing of the visit's row."""
 
     kind: FailKind
     error: str
     retriable: bool = False
     proxy: str | None = None
     counts: bool = True
+    head: Head | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def read(
         canonical=_canonical(found.canonical, base),
         directives=directives.read(found.robots, robots_tags, agent),
         encoding=tree.encoding,
-        truncated=found.references.truncated or loads.truncated,
+        links_cut=found.references.truncated or loads.truncated,
     )
 
 
@@ -100,7 +100,7 @@ def parse_css(body: bytes, url: str, *, resolver: Resolver, content_type: str | 
     loads.add_all(css.references(decoded(body, encoding)))
     page = _page(url, resolver)
     resources = _links(loads, page, page.own.key)
-    return Parsed(resources=resources, encoding=encoding, truncated=loads.truncated)
+    return Parsed(resources=resources, encoding=encoding, links_cut=loads.truncated)
 
 
 def _loads(tree: Dom) -> References:

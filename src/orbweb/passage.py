@@ -12,10 +12,23 @@ import asyncio
 import random
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orbweb import politeness, traps, urls
-from orbweb.answers import BUSY, Again, Anew, Follow, Read, Reread, Resend, Settle, Wait, next_step, to_read
+from orbweb.answers import (
+    BUSY,
+    Again,
+    Anew,
+    Follow,
+    Read,
+    Reread,
+    Resend,
+    Settle,
+    Wait,
+    next_step,
+    spoilt,
+    to_read,
+)
 from orbweb.books import Books
 from orbweb.digest import Job
 from orbweb.dispatch import Dispatcher
@@ -223,8 +236,7 @@ class Passage:
         if slot is None:
             return
         if isinstance(digest, Failed):
-            proxy = slot.answer.proxy if slot.answer is not None else None
-            self._finish(slot, Settle(replace(digest, proxy=proxy)))
+            self._finish(slot, Settle(digest if slot.answer is None else spoilt(digest, slot.answer)))
         elif slot.answer is not None:
             self._finish(slot, Settle(slot.answer), digest)
 

@@ -44,9 +44,9 @@ class Shelf:
         self.captures = captures
 
     def offer(self, key: str) -> Offer | None:
-        """What may be reused for a key."""
+        """What may be reused for a key. Half of a body is fetched again in full, whatever a server says of it."""
         capture = self.captures.find(key)
-        if capture is None:
+        if capture is None or capture.truncated:
             return None
         is_fresh = self._is_fresh(key, capture) and self.captures.is_latest(key, capture)
         asked = validators(capture)

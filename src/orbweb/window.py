@@ -11,7 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 
-from orbweb.model import Digest, Fetched, Item, Link, Outcome, Place, Reuse, Unchanged
+from orbweb.model import Digest, Failed, Fetched, Item, Link, Outcome, Place, Refused, Reuse, Unchanged
 from orbweb.reuse import Offer
 from orbweb.store.captures import EarlierLinks
 
@@ -71,6 +71,10 @@ def bytes_of(digest: Digest) -> int:
     return len(digest.blob.frame) + _link_bytes(parsed.links) + _link_bytes(parsed.resources)
 
 
+def _head_bytes(answer: Fetched | Failed | Refused) -> int:
+    return 0 if isinstance(answer, Refused) or answer.head is None else len(answer.head.values)
+
+
 def _link_bytes(links: Sequence[Link]) -> int:
     if type(links) is EarlierLinks or not links:
         return EARLIER_BYTES * len(links)
@@ -108,9 +112,11 @@ class Window:
         """The slot has its outcome, which takes memory until it is committed."""
         outcome = slot.outcome
         if isinstance(outcome, Unchanged):
-            slot.held_bytes = len(outcome.capture.packed or b"")
+            slot.held_bytes = len(outcome.capture.packed or b"") + _head_bytes(outcome.answer)
         elif outcome is not None and outcome.digest is not None:
             slot.held_bytes = bytes_of(outcome.digest)
+        if isinstance(outcome, Outcome):
+            slot.held_bytes += _head_bytes(outcome.answer)
         self.bytes += slot.held_bytes
 
     def release(self, slot: Slot) -> None:

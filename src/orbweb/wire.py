@@ -79,7 +79,7 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         parsed.directives.noindex,
         parsed.directives.nofollow,
         parsed.encoding,
-        parsed.truncated,
+        parsed.links_cut,
         len(parsed.links),
         document and [document.sha256.hex(), *document[1:-3], document.sketch.hex(), document.size],
     ]
@@ -121,10 +121,10 @@ def _decoded(record: bytes) -> tuple[int, Digest | Failed]:
     facts = json.loads(meta)
     if isinstance(facts, str):
         return ticket, Failed(FailKind.UNPARSABLE, facts)
-    title, canonical, noindex, nofollow, encoding, truncated, count, listed = facts
+    title, canonical, noindex, nofollow, encoding, links_cut, count, listed = facts
     links = _decode_links(keys.decode(), urls.decode(), flags)
     parsed = Parsed(
-        links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, truncated
+        links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, links_cut
     )
     document = _decode_document(listed, document_frame) if listed else None
     kept = NO_BODY if sha256 == bytes(32) else sha256

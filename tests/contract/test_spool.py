@@ -34,7 +34,7 @@ def visit(db: Database, number: int, *, role: str = "primary", referrer: int | N
            "depth": 1, "rank": number, "lane": "", "hops": 0, "redirects": 0, "base": 0,
            "referrer": referrer}  # fmt: skip
     row = {"run_id": RUN, "number": number, "url_id": number, "crawl_id": 1, "depth": 1, "rank": number,
-           "status": 200, "tries": 1, "noindex": 0, "nofollow": 0, "truncated": 0, "role": role,
+           "status": 200, "tries": 1, "noindex": 0, "nofollow": 0, "links_cut": 0, "truncated": 0, "role": role,
            "bytes": 10 * number,
            "wire_bytes": 5, "latency_ms": 7, "fetched_at": 0, **more}  # fmt: skip
     with db.transaction():

@@ -104,7 +104,8 @@ class Site:
             run_id=self.run.id, number=self.next_visit, url_id=number, crawl_id=self.crawl_id,
             depth=min(1, number - 1), rank=number - 1, status=status, kind=kind, error=error, tries=1,
             final_url=None, redirect_to=None, content_type="text/html", encoding="utf-8", etag=None,
-            last_modified=None, title="T", canonical=None, noindex=False, nofollow=True, truncated=False,
+            last_modified=None, title="T", canonical=None, noindex=False, nofollow=True,
+            links_cut=False, truncated=False,
             body_sha256=body, content_sha256=body, role=role, bytes=5, wire_bytes=3, latency_ms=7,
             fetched_at=NOW + number,
         )  # fmt: skip
@@ -504,9 +505,9 @@ def test_the_manifest_has_a_line_a_visit_and_no_time(site: Site) -> None:
     site.commit()
     lines = list(reports.manifest(site.db, site.run.id))
     assert lines == [
-        f"0:0\thttps://h/\t200\t{BODY.hex()}\t{BODY.hex()}\tprimary",
-        "1:1\thttps://h/a\t404\t-\t-\t-",
-        "1:2\thttps://h/b\ttimeout\t-\t-\t-",
+        f"0:0\thttps://h/\t200\t{BODY.hex()}\t{BODY.hex()}\tprimary\t-",
+        "1:1\thttps://h/a\t404\t-\t-\t-\t-",
+        "1:2\thttps://h/b\ttimeout\t-\t-\t-\t-",
     ]
     expected = hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
     assert reports.manifest_hash(site.db, site.run.id) == expected

@@ -106,7 +106,7 @@ def test_a_whole_tree_is_crawled_to_the_last_page(package: str, served: Served, 
     base = f"{served.url}{package}/"
     report = cli.crawl(base + stats["start"], "--project", "tree", "--rate", "max", "--workers", 16).ok(0, 3).json
     visits = [
-        (place, url.removeprefix(base), status, role) for place, url, status, *_, role in cli.manifest("tree")
+        (place, url.removeprefix(base), status, role) for place, url, status, _, _, role, _ in cli.manifest("tree")
     ]
     pages = {url: place for place, url, _, role in visits if role != "-"}
 

@@ -167,7 +167,7 @@ def visits_of(database: Path) -> dict[str, Visit]:
     wall = time.time() - time.monotonic()
     with sqlite3.connect(database) as db:
         rows = db.execute(
-            """SELECT key, state, COALESCE(kind, reason), role, fetched_at, truncated
+            """SELECT key, state, COALESCE(kind, reason), role, fetched_at, links_cut
                FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id"""
         ).fetchall()
     db.close()

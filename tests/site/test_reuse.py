@@ -343,7 +343,7 @@ def test_a_304_that_was_not_asked_for_is_a_visit_without_a_page(shelf: tuple[She
     site.answers = {"/": page("/a"), "/a": Answer(304, (("ETag", '"one"'),))}
     for _ in range(2):
         again(tmp_path, url)
-        assert manifest(tmp_path)[1][2:] == ["304", "-", "-", "-"]
+        assert manifest(tmp_path)[1][2:] == ["304", "-", "-", "-", "-"]
         assert site.asked()["/a"] == (None, None)
     assert Workspace(tmp_path).status("site")["reused"] == 0
 

@@ -39,7 +39,7 @@ def captured(title: str = "", description: str = "", alternates: tuple[str, ...]
     url = "https://example.org/"
     others = tuple((each, each) for each in alternates)
     return Captured(
-        url, url, 200, 0, b"\x01" * 32, b"\x02" * 32, 9, "text/html", url, 1_000_000, others, b"", document
+        url, url, 200, 0, b"\x01" * 32, b"\x02" * 32, 9, "text/html", url, 1_000_000, False, others, b"", document
     )
 
 

@@ -288,7 +288,7 @@ def test_a_style_sheet_has_resources_only() -> None:
         ("font", "http://h/f.woff"),
         ("image", "http://h/i%C3%A4.png"),
     ]
-    assert (sheet.links, sheet.title, sheet.encoding, sheet.truncated) == ((), "", "windows-1252", False)
+    assert (sheet.links, sheet.title, sheet.encoding, sheet.links_cut) == ((), "", "windows-1252", False)
     with pytest.raises(ValueError, match="not an http"):
         parse.parse_css(b"", "ftp://h/", resolver=Resolver())
 
@@ -296,7 +296,7 @@ def test_a_style_sheet_has_resources_only() -> None:
 def test_a_style_sheet_has_a_limit_of_references() -> None:
     body = b"".join(b"url(%x)" % number for number in range(parse.MAX_LINKS + 1))
     sheet = parse.parse_css(body, "http://h/", resolver=Resolver())
-    assert (len(sheet.resources), sheet.truncated) == (parse.MAX_LINKS, True)
+    assert (len(sheet.resources), sheet.links_cut) == (parse.MAX_LINKS, True)
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_a_page_with_too_many_links_is_cut_and_says_so() -> None:
     cut = parsed("".join([*anchors, "<a href=/p/1>", "<a href=/one/too/many>"]))
     assert len(whole.links) == len(cut.links) == parse.MAX_LINKS
     assert whole.links == cut.links
-    assert (whole.truncated, cut.truncated) == (False, True)
+    assert (whole.links_cut, cut.links_cut) == (False, True)
 
 
 def test_a_page_with_long_links_is_cut_and_says_so() -> None:
@@ -375,7 +375,7 @@ def test_a_page_with_long_links_is_cut_and_says_so() -> None:
     cut = parsed(f"<base href='/{'a/' * 3_000}'>{anchors}")
     characters = [len(link.url) for link in cut.links]
     assert parse.MAX_LINK_CHARACTERS - max(characters) < sum(characters) <= parse.MAX_LINK_CHARACTERS
-    assert cut.truncated
+    assert cut.links_cut
     assert cut.links[0].url.endswith("a/x0")
 
 

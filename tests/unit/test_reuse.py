@@ -34,6 +34,7 @@ def capture(etag: str | None = '"one"', last_modified: str | None = None, **fact
         canonical=None,
         noindex=False,
         nofollow=False,
+        links_cut=False,
         truncated=False,
         body_sha256=bytes(32),
         content_sha256=bytes(32),

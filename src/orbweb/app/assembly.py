@@ -121,7 +121,7 @@ def _egress(session: Session, bases: Sequence[Base], names: Names) -> Egress:
     jar = Jar() if config.fetch.cookies == "keep" else None
     proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
     return Egress(
-        Identity(origins, secrets.headers, jar, params=secrets.params, clock=time.time),
+        Identity(origins, secrets.headers, jar, params=secrets.params, secret=secrets.names, clock=time.time),
         proxies,
         Guard(names, Consent(everything=private_proxies(config)), {}, clock=clock),
     )

@@ -35,6 +35,7 @@ class Secrets:
     headers: Mapping[str, str] = field(repr=False)
     params: Mapping[str, str] = field(repr=False)
     proxies: Sequence[Proxy]
+    names: frozenset[str] = frozenset()
 
 
 def secrets_of(config: Config, environ: Mapping[str, str]) -> Secrets:
@@ -43,6 +44,7 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> Secrets:
         credentials.sent_headers(fetch, environ),
         credentials.sent_params(fetch, environ),
         proxies_of(config, environ),
+        credentials.secret_names(fetch),
     )
 
 

@@ -22,6 +22,7 @@ from orbweb.cli.options import (
 from orbweb.errors import UsageError
 
 if TYPE_CHECKING:
+    from orbweb.heads import Exchange
     from orbweb.model import Document
 
 app = typer.Typer()
@@ -33,6 +34,7 @@ class ShowAs(StrEnum):
     MARKDOWN = "markdown"
     TEXT = "text"
     HTML = "html"
+    HEAD = "head"
     META = "meta"
 
 
@@ -82,14 +84,15 @@ def show(
         ShowAs,
         typer.Option(
             "--as",
-            help="markdown, text: what was read out of the page. html: the stored body. meta: what is known.",
+            help="markdown, text: what was read out of the page. html: the stored body. head: the headers sent "
+            "and received. meta: what is known.",
         ),
     ] = ShowAs.META,
     run: RunNumber = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show one URL: its Markdown, text or stored body, or everything known about it.
+    """Show one URL: its Markdown, text, stored body or headers, or everything known about it.
 
     A pipe gets exactly what is kept, a terminal no control characters. An alternate shows the page it belongs to.
     Exit code 3 if the run never saw the URL or kept no page of it.
@@ -107,6 +110,8 @@ def show(
         raise typer.Exit(3)
     if show_as is ShowAs.META:
         output.emit(report, url_text, as_json=as_json)
+    elif show_as is ShowAs.HEAD:
+        _write_head(opened.head(project, url, run=run), report)
     elif show_as is ShowAs.HTML and report.get("body_sha256"):
         output.write(opened.body(report["body_sha256"]), report["encoding"] or "utf-8")
     else:
@@ -118,6 +123,24 @@ def _told(url: str) -> str:
     from orbweb import urls
 
     return urls.shown(url)
+
+
+def _write_head(found: Exchange | None, report: dict[str, Any]) -> None:
+    """The head of the request, then that of the response; exit code 3 where there are none."""
+    if found is None:
+        typer.echo(f"orbweb: no head is stored of {report['url']}: {_why_no_head(report)}", err=True)
+        raise typer.Exit(3)
+    output.write(found.request + found.response, "latin-1")
+
+
+def _why_no_head(report: dict[str, Any]) -> str:
+    from orbweb.cli.output.urls import why_no_page
+
+    if report.get("reuse") == "cached":
+        return "it was taken from an earlier run without a request"
+    if report["state"] == "visited":
+        return "it was visited by an earlier version of orbweb, or imported"
+    return why_no_page(report)
 
 
 def _write_document(document: Document | None, report: dict[str, Any], show_as: ShowAs) -> None:
@@ -232,7 +255,7 @@ def manifest(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Print one line a visit, in order: place, url, status, body sha256, content sha256, role."""
+    """Print one line per visit, in order: place, url, status, body sha256, content sha256, role, truncated|-."""
     with open_workspace(workspace) as opened:
         if show_hash:
             digest = opened.manifest_hash(project, run)

@@ -44,6 +44,12 @@ def sent_params(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:
     return {name: _value(f"fetch.params: {name}", value, environ) for name, value in given.items()}
 
 
+def secret_names(fetch: Fetch) -> frozenset[str]:
+    """The headers and parameters whose values only the environment knows."""
+    given = (*fetch.headers.items(), *fetch.params.items())
+    return frozenset(name for name, value in given if value is not None and is_variable(value))
+
+
 def proxies(proxy: ProxyList, environ: Mapping[str, str]) -> list[ProxyUrl]:
     """The proxies in their order, those from the environment included."""
     found = []

@@ -33,6 +33,7 @@ METADATA = (
     "published",
     "captured_at",
     "content_type",
+    "truncated",
     "bytes",
     "words",
     "tokens",
@@ -59,6 +60,7 @@ def metadata(page: Captured) -> dict[str, Any]:
         "published": document.published,
         "captured_at": moment(page.captured_at),
         "content_type": page.content_type,
+        "truncated": page.truncated,
         "bytes": page.size,
         "words": document.words,
         "tokens": document.tokens,
@@ -77,6 +79,7 @@ FRONT_MATTER = (
     "author",
     "published",
     "captured_at",
+    "truncated",
     "words",
     "tokens",
     "content_sha256",
@@ -86,10 +89,15 @@ FRONT_MATTER = (
 
 
 def front_matter(page: Captured) -> str:
-    """YAML between two lines of hyphens. Statements that the page does not make are left out."""
+    """YAML between two lines of hyphens. Statements that the page does not make are left out, and
+    `truncated` where it is not."""
     known = metadata(page)
-    lines = [f"{name}:{_yaml(known[name])}" for name in FRONT_MATTER if known[name] not in ("", [], None)]
+    lines = [f"{name}:{_yaml(known[name])}" for name in FRONT_MATTER if _is_stated(known[name])]
     return "\n".join(["---", *lines, "---", "", ""])
+
+
+def _is_stated(value: object) -> bool:
+    return value is not False and value not in ("", [], None)
 
 
 def _yaml(value: object) -> str:

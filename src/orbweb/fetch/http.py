@@ -18,7 +18,7 @@ from functools import partial
 import pycurl
 
 from orbweb import urls
-from orbweb.fetch import PAGE, Listener, Want
+from orbweb.fetch import PAGE, Listener, Want, codings
 from orbweb.fetch.guard import Guard, Pin
 from orbweb.fetch.proxies import Proxy, no_proxy, proxy_failed
 from orbweb.fetch.sockets import Sockets
@@ -45,7 +45,6 @@ _KINDS = {
     pycurl.E_ABORTED_BY_CALLBACK: FailKind.INTERRUPTED,
     pycurl.E_HTTP2: FailKind.INTERRUPTED,
     _E_HTTP2_STREAM: FailKind.INTERRUPTED,
-    pycurl.E_BAD_CONTENT_ENCODING: FailKind.BAD_ENCODING,
     pycurl.E_FILESIZE_EXCEEDED: FailKind.TOO_LARGE,
     pycurl.E_SSL_CONNECT_ERROR: FailKind.TLS,
     pycurl.E_PEER_FAILED_VERIFICATION: FailKind.TLS,
@@ -234,7 +233,8 @@ class HttpFetcher:
         curl.setopt(_SUPPRESS_CONNECT_HEADERS, 1)
         curl.setopt(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)
         curl.setopt(pycurl.PROXY_CAINFO, settings.ca_file)
-        curl.setopt(pycurl.ACCEPT_ENCODING, "")
+        curl.setopt(pycurl.ACCEPT_ENCODING, codings.OFFERED)
+        curl.setopt(pycurl.HTTP_CONTENT_DECODING, 0)
         curl.setopt(pycurl.USERAGENT, settings.user_agent)
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, round(settings.connect_timeout_s * 1000))
         curl.setopt(pycurl.TIMEOUT_MS, round(settings.timeout_s * 1000))
@@ -260,6 +260,8 @@ class HttpFetcher:
             self._hold_back(transfer)
             return
         answer = self._answer(transfer, code, message)
+        if isinstance(answer, Failed):
+            answer = replace(answer, head=transfer.own_head())
         if transfer.route.proxy is not None:
             self._tell_proxies(transfer, transfer.route.proxy, answer)
         if transfer.set_cookies:
@@ -331,6 +333,8 @@ class HttpFetcher:
             tuple(headers[ROBOTS_TAG].splitlines()) if ROBOTS_TAG in headers else (),
             transfer.route.proxy.id if transfer.route.proxy is not None else None,
             headers.get(b"date"),
+            transfer.truncated,
+            transfer.head(),
         )
 
 
@@ -345,8 +349,6 @@ def _failed(transfer: Transfer, code: int, message: str) -> Failed:
     kind = _KINDS.get(code, FailKind.PROTOCOL)
     if code == pycurl.E_RECV_ERROR and transfer.head_is_too_large():
         kind = FailKind.PROTOCOL
-    if code == pycurl.E_WRITE_ERROR and transfer.coded:
-        kind, message = FailKind.BAD_ENCODING, message or "more follows the end of what was compressed"
     if code == pycurl.E_ABORTED_BY_CALLBACK:
         message = "the connection broke before an answer came"
     return Failed(kind, message or f"curl error {code}", retriable=kind in _RETRIABLE)

@@ -1,8 +1,8 @@
 """One request on one curl handle: what is set before it, what its callbacks keep, and the caps on both.
 
 Owns the decision how much of an answer is read. Always holds: a socket is made only for an address that the guard
-accepts for this very connection; nothing of a redirect is decoded, and no answer is decoded twice. Never knows of
-other requests or of the event loop: that is `http`'s.
+accepts for this very connection; nothing of a redirect is decoded, and no answer is decoded twice; a compressed
+body that ends too early is known as such. Never knows of other requests or of the event loop: that is `http`'s.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ import errno
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 import pycurl
 
+from orbweb import heads
 from orbweb.encodings import UNDECLARED, media_type
-from orbweb.fetch import Listener, Validators, Want
+from orbweb.fetch import Listener, Validators, Want, codings, request_head
 from orbweb.fetch.guard import Guard, Pin
-from orbweb.fetch.identity import Identity, Lines
+from orbweb.fetch.identity import Identity, Lines, without_passwords
 from orbweb.fetch.proxies import Proxies, Proxy, no_proxy
 from orbweb.fetch.standstill import Moment
-from orbweb.model import Failed, FailKind
+from orbweb.model import Failed, FailKind, Head
 
 DISCARD_BYTES = 64 * 1024
 HEAD_BYTES = 256 * 1024
@@ -48,11 +49,12 @@ _NOTHING: Mapping[bytes, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """Who asks, by which proxy, and which addresses a proxy may be at."""
+    """Who asks, by which proxy, and which addresses a proxy may be at; and how heads are kept."""
 
     identity: Identity
     proxies: Proxies
     proxy_guard: Guard
+    coder: heads.Coder = field(default_factory=heads.Coder)
 
 
 class Route(NamedTuple):
@@ -94,19 +96,23 @@ class Transfer:
 
     __slots__ = (
         "_connect_to",
+        "_decoder",
         "_egress",
         "_guard",
+        "_has_coded",
         "_has_head",
+        "_head_lines",
         "_interim",
         "_is_anew",
         "_is_secure",
         "_lines",
         "_listener",
         "_max_bytes",
+        "_own",
         "_said",
+        "_user_agent",
         "_via",
         "chunks",
-        "coded",
         "curl",
         "failed",
         "found",
@@ -137,6 +143,7 @@ class Transfer:
         self._is_anew = False
         self._is_secure = False
         self._said: Lines = ()
+        self._user_agent = settings.user_agent
         self._via: tuple[Proxy, str] | None = None
         curl.setopt(pycurl.HEADERFUNCTION, self.header)
         curl.setopt(pycurl.WRITEFUNCTION, self.write)
@@ -157,13 +164,15 @@ class Transfer:
         self.found: Mapping[bytes, str] = _NOTHING
         self.chunks: list[bytes] = []
         self.size = 0
-        self.coded = False
+        self._decoder: codings.Decoder | None = None
+        self._has_coded = False
         self.wanted = True
         self.is_cut = False
         self.is_sent = False
         self.is_new = False
         self.lacks_file = False
         self._lines: list[bytes] = []
+        self._head_lines = 0
         self._interim = 0
         self._has_head = False
         if route.pin.connect_to != self._connect_to:
@@ -176,7 +185,7 @@ class Transfer:
         if want.anew is not self._is_anew:
             self.curl.setopt(pycurl.FRESH_CONNECT, want.anew)
             self._is_anew = want.anew
-        said = self._egress.identity.lines(url)
+        self._own = said = self._egress.identity.lines(url)
         if want.unless is not None:
             said = (*said, *_conditions(want.unless))
         if said != self._said:
@@ -251,19 +260,32 @@ class Transfer:
         if status < 200:
             return self._another_interim()
         self._has_head = True
+        self._head_lines = len(self._lines)
         self.found = _read_headers(self._lines)
         if self._egress.identity.hears:
             self.set_cookies = _read_cookies(self._lines)
-        if _CODING in self.found:
-            codings = [name for name in self.found[_CODING].split(",") if name not in ("", "identity")]
-            if len(codings) > 1:
-                self.failed = Failed(FailKind.BAD_ENCODING, f"more than one content coding ({', '.join(codings)})")
-                return -1
-            self.coded = bool(codings)
         redirects = 300 <= status < 400
         self.wanted = not redirects and worth_reading(self.found.get(b"content-type", ""), self.want)
-        empty = status == 304 or self.found.get(b"content-length") == "0"
-        return -1 if redirects and self.coded and not empty else None
+        return self._prepare_decoding(self.found[_CODING]) if _CODING in self.found else None
+
+    def _prepare_decoding(self, named: str) -> int | None:
+        found = [name for name in named.split(",") if name not in codings.NO_CODING]
+        if len(found) > 1:
+            self.failed = Failed(FailKind.BAD_ENCODING, f"more than one content coding ({', '.join(found)})")
+            return -1
+        if found:
+            self._decoder = codings.decoder(found[0])
+        return None
+
+    @property
+    def coded(self) -> bool:
+        """Whether the body is compressed."""
+        return self._decoder is not None
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the body that was read is compressed and has not come to its end."""
+        return self._has_coded and self._decoder is not None and not self._decoder.ended and not self.is_cut
 
     def _another_interim(self) -> int | None:
         self._interim += 1
@@ -277,11 +299,51 @@ class Transfer:
         """libcurl gives up at 300 KiB of headers and says only that it could not receive."""
         return sum(map(len, self._lines)) > HEAD_BYTES
 
+    def head(self) -> Head | None:
+        """The heads of the request and of what was answered, as they are kept; None if no head came to its end."""
+        if not self._has_head:
+            return None
+        raw: Sequence[bytes] = self._lines[: self._head_lines]
+        said, query, identity = self._own, b"", self._egress.identity
+        if identity.is_discreet:
+            said, query = identity.shown(said), identity.shown_query(self.url)
+            raw = identity.shown_answer(raw)
+        if b"@" in b"".join(raw):
+            raw = without_passwords(raw)
+        unless = self.want.unless
+        request = request_head.template(self._user_agent, said, self._version(raw[0]), query, unless)
+        given = b"" if unless is None else request_head.values(unless, self.found, self.status)
+        return self._egress.coder.head(request, given, raw, self.found)
+
+    def own_head(self) -> Head | None:
+        """The heads in a form that does not need the row of an answer."""
+        head, found = self.head(), self.found
+        if head is None:
+            return None
+        etag, modified = found.get(b"etag"), found.get(b"last-modified")
+        if self.status == 304 and self.want.unless is not None:
+            etag, modified = etag or self.want.unless.etag, modified or self.want.unless.last_modified
+        return heads.whole(heads.decode(head, self.url, etag, modified))
+
+    def _version(self, line: bytes) -> bytes:
+        """The version of the request: libcurl falls back to 1.0 on a connection that has answered so."""
+        version = line[:8]
+        if version == b"HTTP/1.0" and self.curl.getinfo(pycurl.NUM_CONNECTS):
+            return b"HTTP/1.1"
+        return version.rstrip()
+
     def write(self, chunk: bytes) -> int | None:
+        most = self.want.most or self._max_bytes
+        if self._decoder is not None and self.wanted:
+            self._has_coded = True
+            try:
+                chunk = self._decoder.decode(chunk, most - self.size + 1)
+            except codings.BadCoding as error:
+                self.failed = Failed(FailKind.BAD_ENCODING, str(error))
+                return -1
         self.size += len(chunk)
         if not self.wanted:
             return -1 if self.size > DISCARD_BYTES else None
-        most = self.want.most or self._max_bytes
         if self.size > most:
             self._overflow(chunk[: most - self.size], most)
             return -1
@@ -300,6 +362,7 @@ class Transfer:
         """An idle handle keeps no body."""
         self.chunks = []
         self._lines = []
+        self._decoder = None
 
     def latency_ms(self) -> int:
         return round((time.monotonic() - self.started.at) * 1000)

@@ -9,6 +9,7 @@ from orbweb.app.request import configure
 from orbweb.app.settings import url_rules
 from orbweb.content.simhash import WITHIN
 from orbweb.errors import UsageError
+from orbweb.heads import Exchange
 from orbweb.library.explaining import explained
 from orbweb.library.handle import Handle, uncounted
 from orbweb.model import Document
@@ -91,6 +92,12 @@ class Reports(Handle):
             config, _ = configure(runs.project(opened.db, project), Request())
             kept = opened.document(project, url, run, url_rules(config))
             return kept.document if kept else None
+
+    def head(self, project: str, url: str, *, run: int | None = None) -> Exchange | None:
+        """The heads of the request, without secrets, and of the response; None where none are stored."""
+        with self._opened() as opened:
+            config, _ = configure(runs.project(opened.db, project), Request())
+            return opened.head(project, url, run, url_rules(config))
 
     def near_duplicates(self, project: str, *, run: int | None = None, within: int = WITHIN) -> list[list[Report]]:
         """Groups of pages whose texts differ in few words: in `within` of 64 bits from one to the next."""

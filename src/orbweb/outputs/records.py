@@ -47,6 +47,7 @@ METADATA = (
     "page_sha256",
     "reuse",
     "robots_tags",
+    "links_cut",
     "truncated",
 )
 """What the last column may say; what there is nothing to say about is left out."""
@@ -118,6 +119,7 @@ def _metadata(of: Portion) -> list[str]:
         [sha256.hex() if sha256 else None for sha256 in of.content_sha256],
         of.reuse,
         of.robots_tags,
+        list(map(bool, of.links_cut)),
         list(map(bool, of.truncated)),
     )
     named = zip(METADATA, found, strict=True)

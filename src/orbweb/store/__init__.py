@@ -16,10 +16,14 @@ from orbweb.errors import StoreError
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import ENDING_STATE, EndedBy, ItemState, RunState, run_after
 from orbweb.model import PackedDocument
+from orbweb.store import heads
 from orbweb.store.db import Database
 
 PORTION = 500
 """Rows that are written, or links that are followed, between two looks at what else there is to do."""
+
+
+HeadPart = bytes | None
 
 
 class UrlRow(NamedTuple):
@@ -160,7 +164,7 @@ class ShortenRow(NamedTuple):
 
 
 class VisitRow(NamedTuple):
-    """One visit; the fields of `add_visit`."""
+    """One visit; the fields of `add_visit`. `head` is the template, for which the row has its id."""
 
     run_id: int
     number: int
@@ -182,6 +186,7 @@ class VisitRow(NamedTuple):
     canonical: str | None
     noindex: bool
     nofollow: bool
+    links_cut: bool
     truncated: bool
     body_sha256: bytes | None
     content_sha256: bytes | None
@@ -194,6 +199,8 @@ class VisitRow(NamedTuple):
     robots_tags: str | None = None
     reuse: str | None = None
     reused_run: int | None = None
+    head_values: HeadPart = None
+    head: HeadPart = None
 
 
 class BaseRow(NamedTuple):
@@ -324,7 +331,7 @@ def _rows(
         raise StoreError(f"{db.path}: a URL was settled by someone else; nothing of this group was kept")
     for base, rule in group.limited.items():
         db.run("skip_base", run_id=run_id, base=base, rule=rule)
-    db.many("add_visit", group.visits)
+    db.many("add_visit", heads.with_ids(db, group.visits))
     db.many("add_document", group.documents)
     db.many("add_page", group.pages)
     db.many("save_family", group.families)

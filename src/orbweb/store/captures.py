@@ -217,7 +217,7 @@ class Captures:
             capture.title or "",
             capture.canonical,
             encoding=capture.encoding or "",
-            truncated=bool(capture.truncated),
+            links_cut=bool(capture.links_cut),
         )
 
     def _links(self, capture: Capture) -> EarlierLinks:

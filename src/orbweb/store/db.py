@@ -25,7 +25,7 @@ from orbweb.model import Carried, Reuse
 
 DATABASE = "orbweb.db"
 """The file in a workspace."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_TIMEOUT_S = 60.0
 CACHE_KIB = 16_384
 WAL_PROBE_S = 0.01

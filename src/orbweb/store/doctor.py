@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from orbweb.errors import NewerWorkspace, StoreError
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import Carried, FailKind, PackedDocument, Reuse, Role, SkipReason, Source
-from orbweb.store import documents, outlinks, salvage
+from orbweb.store import documents, heads, outlinks, salvage
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.db import DATABASE, Database, load_queries
 from orbweb.store.files import FileStore
@@ -43,6 +43,8 @@ _WORDS: Mapping[tuple[str, str], frozenset[str]] = {
     ("visits", "kind"): frozenset(FailKind),
     ("visits", "reuse"): frozenset(Reuse),
 }
+
+_FLAGS = ("noindex", "nofollow", "links_cut", "truncated")
 
 # Each finds what contradicts itself in a run: id of the run, table, problem.
 _CONTRADICTIONS = (
@@ -128,6 +130,8 @@ class Findings:
     bodies: list[Body] = field(default_factory=list)
     segments: list[int] = field(default_factory=list)
     documents: list[bytes] = field(default_factory=list)
+    heads: list[int] = field(default_factory=list)
+    headless: list[Touched] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
     reopened: dict[tuple[int, int], str] = field(default_factory=dict)
 
@@ -147,6 +151,7 @@ def examine(root: Path) -> Findings:
             _examine_bodies(root, db, found)
             _examine_visits(db, found)
             _examine_documents(db, found)
+            _examine_heads(db, found)
             _examine_outlinks(db, found)
             _examine_books(db, found)
     return found
@@ -196,7 +201,7 @@ def misfit(table: str, row: Mapping[str, Any]) -> str | None:
             return f"{column} is {row[column]!r}"
     if table == "urls":
         return _url_misfit(row)
-    if table == "visits" and not all(row[name] in (0, 1) for name in ("noindex", "nofollow", "truncated")):
+    if table == "visits" and not all(row[name] in (0, 1) for name in _FLAGS):
         return "a flag is neither 0 nor 1"
     if table == "projects":
         return _project_misfit(row)
@@ -356,6 +361,22 @@ def _name_document(found: Findings, sha256: bytes, problem: str, page: Unread) -
     found.damages.append(Damage(DATABASE, f"document {sha256.hex()}", problem, (page.url,), repair))
     if not queued:
         found.unread.append(page)
+
+
+def _examine_heads(db: Database, found: Findings) -> None:
+    """A head cannot be fetched again as it was, so it is given up alone."""
+    templates = {}
+    for number, template, problem in heads.templates(db):
+        templates[number] = template
+        if template is None:
+            found.heads.append(number)
+            found.damages.append(Damage(DATABASE, f"head {number}", problem, repair="forgotten"))
+    for run_id, url_id, head, kept, url, etag, modified in db.each("visit_heads"):
+        problem = heads.problem(templates.get(head), kept, url, etag, modified)
+        if problem:
+            found.headless.append(Touched(run_id, url_id, url))
+            where, repair = f"run {run_id}, head of URL {url_id}", "forgotten; its page and its links stand"
+            found.damages.append(Damage(DATABASE, where, problem, (url,), repair))
 
 
 def _examine_outlinks(db: Database, found: Findings) -> None:

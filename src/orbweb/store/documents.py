@@ -37,6 +37,7 @@ class Captured(NamedTuple):
     content_type: str | None
     final_url: str
     captured_at: int
+    truncated: bool
     alternates: tuple[tuple[str, str], ...]
     document_sha256: bytes
     document: Document
@@ -141,9 +142,22 @@ def captured(db: Database, run_id: int, order: Iterable[int] | None = None) -> I
         rows = db.each("page_documents", run_id=run_id)
     else:
         rows = (row for url_id in order for row in db.all("page_document", run_id=run_id, url_id=url_id))
-    for key, url, status, depth, content, body, size, kind, final, at, sha256, length, frame in rows:
+    for key, url, status, depth, content, body, size, kind, final, at, cut, sha256, length, frame in rows:
         document = unpack(sha256, length, frame, where=f"{db.path}: document of {url}")
         others = tuple(alternates.get(content, ()))
         yield Captured(
-            key, url, status, depth, content, body, size, kind, final or url, at, others, sha256, document
+            key,
+            url,
+            status,
+            depth,
+            content,
+            body,
+            size,
+            kind,
+            final or url,
+            at,
+            bool(cut),
+            others,
+            sha256,
+            document,
         )

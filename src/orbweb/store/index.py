@@ -34,6 +34,7 @@ FIELDS = (
     "canonical",
     "noindex",
     "nofollow",
+    "links_cut",
     "truncated",
     "page_sha256",
     "role",
@@ -55,6 +56,6 @@ def entries(db: Database, run_id: int, store: Path) -> Iterator[tuple[str, dict[
         known = url, etag, modified, sha256.hex() if sha256 else None, place, moment(at), *rest[:-4]
         entry = dict(zip(FIELDS, known, strict=True))
         entry["page_sha256"] = entry["page_sha256"].hex() if entry["page_sha256"] else None
-        for flag in ("noindex", "nofollow", "truncated", "kin"):
+        for flag in ("noindex", "nofollow", "links_cut", "truncated", "kin"):
             entry[flag] = bool(entry[flag])
         yield key, entry

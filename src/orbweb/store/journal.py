@@ -44,6 +44,7 @@ class Portion(NamedTuple):
     last_modified: Sequence[str | None]
     title: Sequence[str | None]
     canonical: Sequence[str | None]
+    links_cut: Sequence[int]
     truncated: Sequence[int]
     body_sha256: Sequence[bytes | None]
     content_sha256: Sequence[bytes | None]

@@ -44,6 +44,7 @@ _MENDS = (
     "forget_stray_visits",
     "forget_stray_pages",
     "forget_documents",
+    "forget_heads",
     "forget_stray_outlinks",
     "forget_lost_referrers",
     "forget_tallies",
@@ -124,6 +125,10 @@ def _treat(root: Path, found: Findings, ward: Ward, read: Read, now: int) -> set
                     content_sha256=page.content_sha256,
                     document=document.sha256,
                 )
+            for number in found.heads:
+                db.run("forget_head", id=number)
+            for visit in found.headless:
+                db.run("forget_visit_head", run_id=visit.run_id, url_id=visit.url_id)
             for body in found.bodies:
                 db.run("forget_body", sha256=body.sha256)
             for number in found.segments:

@@ -140,7 +140,7 @@ def queue(db: Database, run: Run, *, alive: bool) -> Report:
 def pages(db: Database, run_id: int) -> list[Report]:
     """Unique pages in order, each with the other URLs that showed the same content."""
     found: dict[bytes, Report] = {}
-    for url, status, depth, title, content, body, size, kind, final, at, role, *read in db.each(
+    for url, status, depth, title, content, body, size, kind, final, at, role, truncated, *read in db.each(
         "page_visits", run_id=run_id
     ):
         if role == Role.ALTERNATE and content in found:
@@ -158,6 +158,7 @@ def pages(db: Database, run_id: int) -> list[Report]:
             "content_type": kind,
             "final_url": final or url,
             "captured_at": moment(at),
+            "truncated": bool(truncated),
             **_summary(*read),
         }
     return list(found.values())
@@ -211,11 +212,15 @@ def _unfollowed(db: Database, run_id: int) -> dict[int, tuple[str, int]]:
 
 def manifest(db: Database, run_id: int) -> Iterator[str]:
     """One line a visit, in order, without any time in it."""
-    for depth, rank, url, status, kind, reuse, body, content, role in db.each("manifest", run_id=run_id):
+    for depth, rank, url, status, kind, reuse, body, content, role, truncated in db.each(
+        "manifest", run_id=run_id
+    ):
         answer = kind if kind and not kind.startswith("http_") else status
         if reuse == Reuse.CACHED:
             answer = reuse
-        yield "\t".join((str(Place(depth, rank)), url, str(answer), _hex(body) or "-", _hex(content) or "-", role))
+        mark = "truncated" if truncated else "-"
+        hashes = _hex(body) or "-", _hex(content) or "-"
+        yield "\t".join((str(Place(depth, rank)), url, str(answer), *hashes, role, mark))
 
 
 def manifest_hash(db: Database, run_id: int) -> str:
@@ -268,13 +273,14 @@ def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
         return {}
     names = (
         "status kind error tries final_url content_type encoding etag last_modified title canonical noindex "
-        "nofollow truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at proxy "
-        "robots_tags reuse reused_from"
+        "nofollow links_cut truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at "
+        "proxy robots_tags reuse reused_from"
     )
     report: Report = dict(zip(names.split(), row, strict=False))
     report.update(
         noindex=bool(report["noindex"]),
         nofollow=bool(report["nofollow"]),
+        links_cut=bool(report["links_cut"]),
         truncated=bool(report["truncated"]),
         body_sha256=_hex(report["body_sha256"]),
         content_sha256=_hex(report["content_sha256"]),

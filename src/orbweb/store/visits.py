@@ -26,6 +26,7 @@ def visit_row(
     parsed = digest.parsed if digest else None
     blob = digest.blob if digest else None
     reused = outcome.reused if kind is None else None
+    head = None if isinstance(outcome.answer, Refused) else outcome.answer.head
     return VisitRow(
         run_id=run_id,
         number=number,
@@ -47,7 +48,8 @@ def visit_row(
         canonical=parsed.canonical if parsed else None,
         noindex=parsed is not None and parsed.directives.noindex is not None,
         nofollow=parsed is not None and parsed.directives.nofollow is not None,
-        truncated=parsed.truncated if parsed else False,
+        links_cut=parsed.links_cut if parsed else False,
+        truncated=kind is None and answer is not None and answer.truncated,
         body_sha256=(blob.sha256 or None) if blob else None,
         content_sha256=digest.content_sha256 if digest and role is not Role.NONE else None,
         role=role.value,
@@ -59,12 +61,15 @@ def visit_row(
         robots_tags="\n".join(answer.robots_tags) if answer and answer.robots_tags else None,
         reuse=reused.how.value if reused else None,
         reused_run=reused.run_id if reused else None,
+        head_values=head.values if head else None,
+        head=head.template if head else None,
     )
 
 
 def unchanged_row(item: Item, seen: Unchanged, run_id: int, number: int, crawl_id: int) -> VisitRow:
     """What is kept of a visit of a page that is as it was captured: what `visit_row` says of the same outcome."""
     _, _, answer, capture = seen
+    head = answer.head
     return VisitRow(
         run_id,
         number,
@@ -86,7 +91,8 @@ def unchanged_row(item: Item, seen: Unchanged, run_id: int, number: int, crawl_i
         capture.canonical,
         False,
         False,
-        bool(capture.truncated),
+        bool(capture.links_cut),
+        False,
         capture.body_sha256,
         capture.content_sha256,
         _PRIMARY,
@@ -98,4 +104,6 @@ def unchanged_row(item: Item, seen: Unchanged, run_id: int, number: int, crawl_i
         capture.tags or None,
         _NOT_MODIFIED,
         capture.run_id,
+        None if head is None else head[1],
+        None if head is None else head[0],
     )

@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING
 
 from orbweb import spool, urls
 from orbweb.errors import NothingToDo, StoreError, UsageError
-from orbweb.store import documents, gone, reports, runs
+from orbweb.heads import Exchange
+from orbweb.store import documents, gone, heads, reports, runs
 from orbweb.store.documents import Captured, Kept
 from orbweb.store.reports import Report
 from orbweb.store.runs import DISCOVERY
@@ -179,3 +180,12 @@ class Reports(Directory):
         target = urls.target(url, rules=rules)
         row = self.db.one("url_by_key", run_id=run.id, key=target.key) if target else None
         return documents.of_url(self.db, run.id, row[0]) if row else None
+
+    def head(
+        self, project: str, url: str, number: int | None = None, rules: UrlRules = DEFAULT_RULES
+    ) -> Exchange | None:
+        """The heads of the request and of the response; None where there was no response, or none is kept."""
+        run = self.run(project, number)
+        target = urls.target(url, rules=rules)
+        row = self.db.one("url_by_key", run_id=run.id, key=target.key) if target else None
+        return heads.of_url(self.db, run.id, row[0]) if row else None

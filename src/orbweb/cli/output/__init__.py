@@ -18,7 +18,7 @@ import typer
 
 from orbweb.errors import OrbwebError
 
-MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role")
+MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role", "truncated")
 
 
 def emit(report: Any, text: Callable[[Any], str], *, as_json: bool) -> None:

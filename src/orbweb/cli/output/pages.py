@@ -15,7 +15,8 @@ def pages_text(found: list[Report]) -> str:
 
 def _page_line(page: Report) -> str:
     read = "" if page["tokens"] is None else f"  {many(page['words'], 'word')}, {many(page['tokens'], 'token')}"
-    return f"{page['url']}  {size(page['bytes'])}{read}  {page['title'] or ''}".rstrip()
+    cut = ", truncated" if page["truncated"] else ""
+    return f"{page['url']}  {size(page['bytes'])}{cut}{read}  {page['title'] or ''}".rstrip()
 
 
 def gone_text(found: list[Report]) -> str:

@@ -78,6 +78,29 @@ WHERE visits.body_sha256 IS NOT NULL ORDER BY visits.run_id, visits.number;
 -- `doctor` unpacks every document.
 SELECT sha256, extractor, title, language, words, tokens, tokenizer, confidence, simhash, sketch, size, frame FROM documents;
 
+-- name: all_heads
+-- `doctor` unpacks every template.
+SELECT id, sha256, size, frame FROM heads ORDER BY id;
+
+-- name: visit_heads
+-- `doctor` decodes the heads of every visit.
+SELECT visits.run_id, visits.url_id, visits.head, visits.head_values, COALESCE(visits.final_url, urls.url, urls.key),
+       visits.etag, visits.last_modified
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.head IS NOT NULL OR visits.head_values IS NOT NULL ORDER BY visits.run_id, visits.number;
+
+-- name: forget_visit_head
+-- Heads that cannot be decoded are lost; the rest of the visit stands.
+UPDATE visits SET head = NULL, head_values = NULL WHERE run_id = :run_id AND url_id = :url_id;
+
+-- name: forget_head
+-- A template that is not what was kept is as good as not there.
+DELETE FROM heads WHERE id = :id;
+
+-- name: forget_heads
+-- A template that no visit names any more is of no use.
+DELETE FROM heads WHERE id NOT IN (SELECT head FROM visits WHERE head IS NOT NULL);
+
 -- name: document_pages
 -- Which page each document belongs to, and how its page was captured, so that it can be read again.
 SELECT pages.document, pages.run_id, pages.content_sha256, pages.url_id, COALESCE(urls.url, urls.key), visits.final_url,

@@ -348,13 +348,29 @@ WHERE runs.project_id = :project_id AND runs.number <= :number ORDER BY runs.num
 -- name: add_visit
 -- One row a settled URL.
 INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
-                    content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, truncated,
+                    content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, links_cut, truncated,
                     body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, robots_tags,
-                    reuse, reused_run)
+                    reuse, reused_run, head_values, head)
 VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :error, :tries, :final_url, :redirect_to,
-        :content_type, :encoding, :etag, :last_modified, :title, :canonical, :noindex, :nofollow, :truncated,
+        :content_type, :encoding, :etag, :last_modified, :title, :canonical, :noindex, :nofollow, :links_cut, :truncated,
         :body_sha256, :content_sha256, :role, :bytes, :wire_bytes, :latency_ms, :fetched_at, :proxy, :robots_tags,
-        :reuse, :reused_run);
+        :reuse, :reused_run, :head_values, :head);
+
+-- name: head_id
+-- Whether a template is kept already.
+SELECT id FROM heads WHERE sha256 = :sha256;
+
+-- name: add_head
+-- What heads have in common, once for the whole workspace.
+INSERT INTO heads (sha256, size, frame) VALUES (:sha256, :size, :frame);
+
+-- name: head_of
+-- The heads of one visit, and what they share with its row.
+SELECT heads.sha256, heads.size, heads.frame, visits.head_values, COALESCE(visits.final_url, urls.url, urls.key),
+       visits.etag, visits.last_modified
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN heads ON heads.id = visits.head
+WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
 -- name: reusable_crawls
 -- Whose captures a crawl may reuse: they had ended when its run began, and asked as it does.
@@ -377,8 +393,8 @@ SELECT urls.key, visits.kind IS NULL AND (visits.status BETWEEN 200 AND 299 OR v
            AND visits.body_sha256 IS bodies.sha256,
        visits.run_id, visits.url_id, visits.crawl_id, COALESCE(visits.final_url, urls.url, urls.key), visits.status,
        visits.content_type, visits.encoding, visits.etag, visits.last_modified, visits.robots_tags, visits.title,
-       visits.canonical, visits.noindex, visits.nofollow, visits.truncated, visits.body_sha256, visits.content_sha256,
-       visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size,
+       visits.canonical, visits.noindex, visits.nofollow, visits.links_cut, visits.truncated, visits.body_sha256,
+       visits.content_sha256, visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size,
        CASE WHEN outlinks.packed IS NULL THEN x'' WHEN LENGTH(outlinks.packed) <= :long THEN outlinks.packed END,
        documents.sha256, documents.extractor, documents.sketch
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
@@ -555,7 +571,7 @@ WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank LIMIT :count;
 -- name: manifest
 -- One line a visit, in the order of commits.
 SELECT visits.depth, visits.rank, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.reuse,
-       visits.body_sha256, visits.content_sha256, visits.role
+       visits.body_sha256, visits.content_sha256, visits.role, visits.truncated
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id ORDER BY visits.number;
 
@@ -563,7 +579,7 @@ WHERE visits.run_id = :run_id ORDER BY visits.number;
 -- Primaries and alternates, grouped by the reader.
 SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth, COALESCE(NULLIF(documents.title, ''), visits.title),
        visits.content_sha256, visits.body_sha256, visits.bytes, visits.content_type, visits.final_url, visits.fetched_at,
-       visits.role, documents.language, documents.words, documents.tokens, documents.confidence, documents.simhash,
+       visits.role, visits.truncated, documents.language, documents.words, documents.tokens, documents.confidence, documents.simhash,
        documents.extractor
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
@@ -573,8 +589,8 @@ WHERE visits.run_id = :run_id AND visits.role <> '-' ORDER BY visits.number;
 -- name: page_documents
 -- Primaries with what was read out of them, in the order of commits, one at a time.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
-       visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, documents.sha256, documents.size,
-       documents.frame
+       visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, visits.truncated, documents.sha256,
+       documents.size, documents.frame
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 JOIN documents ON documents.sha256 = pages.document
@@ -614,8 +630,8 @@ WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.numb
 -- name: page_document
 -- One of `page_documents`, for those who want another order.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
-       visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, documents.sha256, documents.size,
-       documents.frame
+       visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, visits.truncated, documents.sha256,
+       documents.size, documents.frame
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 JOIN documents ON documents.sha256 = pages.document
@@ -742,8 +758,8 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- name: visit_of
 -- Everything recorded about one visit.
 SELECT status, kind, error, tries, final_url, content_type, encoding, etag, last_modified, title, canonical, noindex,
-       nofollow, truncated, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, robots_tags,
-       reuse, reused_run, crawl_id, depth, rank
+       nofollow, links_cut, truncated, body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy,
+       robots_tags, reuse, reused_run, crawl_id, depth, rank
 FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: outlinks_of
@@ -826,8 +842,8 @@ SELECT COALESCE(MAX(number), 0) FROM visits WHERE run_id = :run_id;
 SELECT visits.number, urls.key, COALESCE(urls.url, urls.key), urls.source, visits.depth,
        COALESCE(referrers.url, referrers.key), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
        COALESCE(targets.url, targets.key), visits.content_type, visits.encoding, visits.etag, visits.last_modified,
-       visits.title, visits.canonical, visits.truncated, visits.body_sha256, visits.content_sha256, visits.role,
-       visits.bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags, visits.reuse,
+       visits.title, visits.canonical, visits.links_cut, visits.truncated, visits.body_sha256, visits.content_sha256,
+       visits.role, visits.bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags, visits.reuse,
        bodies.segment, bodies.offset, bodies.length, bodies.size
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
@@ -870,8 +886,8 @@ WHERE urls.run_id = :run_id AND urls.state = 'skipped' ORDER BY urls.id;
 SELECT COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
        visits.status, visits.kind, visits.error, visits.tries, visits.final_url, COALESCE(targets.url, targets.key),
        visits.content_type, visits.encoding, visits.title, visits.canonical, visits.noindex, visits.nofollow,
-       visits.truncated, visits.content_sha256, visits.role, visits.bytes, visits.wire_bytes, visits.latency_ms,
-       visits.proxy, visits.robots_tags, visits.reuse, urls.id, visits.depth, visits.rank,
+       visits.links_cut, visits.truncated, visits.content_sha256, visits.role, visits.bytes, visits.wire_bytes,
+       visits.latency_ms, visits.proxy, visits.robots_tags, visits.reuse, urls.id, visits.depth, visits.rank,
        COALESCE(referrers.url, referrers.key), urls.source, urls.hops, urls.redirects, urls.base, urls.kin, urls.lastmod,
        bodies.segment, bodies.offset, bodies.length, bodies.size
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id

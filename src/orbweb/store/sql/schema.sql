@@ -1,4 +1,4 @@
--- Version 1 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
+-- Version 2 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
 -- The words in angle brackets become the states of orbweb.lifecycle when the schema is created.
 
 CREATE TABLE projects (
@@ -111,7 +111,9 @@ CREATE TABLE families (
 ) WITHOUT ROWID;
 
 -- One row a settled URL, in the order of commits. A retried URL loses its row when it is queued again. Where `reuse` is
--- set, body, text and links are those that run `reused_run` captured of the same key.
+-- set, body, text and links are those that run `reused_run` captured of the same key. `links_cut`: the page had more links
+-- than are read. `truncated`: the body is compressed and ends too early. `head` and `head_values` are the heads of the request
+-- and of the response (see store.heads), NULL where there was none.
 CREATE TABLE visits (
     run_id        INTEGER NOT NULL REFERENCES runs (id),
     number        INTEGER NOT NULL,
@@ -133,6 +135,7 @@ CREATE TABLE visits (
     canonical     TEXT,
     noindex       INTEGER NOT NULL,
     nofollow      INTEGER NOT NULL,
+    links_cut     INTEGER NOT NULL,
     truncated     INTEGER NOT NULL,
     body_sha256   BLOB,
     content_sha256 BLOB,
@@ -145,10 +148,21 @@ CREATE TABLE visits (
     robots_tags   TEXT,
     reuse         TEXT CHECK (reuse IN (<reuses>)),
     reused_run    INTEGER,
+    head          INTEGER REFERENCES heads (id),
+    head_values   BLOB,
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
 CREATE UNIQUE INDEX visits_by_url ON visits (run_id, url_id);
+
+-- What heads of requests and responses have in common, of the whole workspace, by the SHA-256 of the template (see heads).
+-- `frame` is zstd.
+CREATE TABLE heads (
+    id          INTEGER PRIMARY KEY,
+    sha256      BLOB NOT NULL UNIQUE,
+    size        INTEGER NOT NULL,
+    frame       BLOB NOT NULL
+);
 
 -- Unique content of a run and the URL that showed it first. `document` is what the latest extraction made of it.
 CREATE TABLE pages (

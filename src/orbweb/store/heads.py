@@ -1,0 +1,91 @@
+"""Heads of requests and responses: the templates that visits share, and what a visit has of its own.
+
+Always: a template is written in the transaction of the visits that name it, and has one id in the workspace,
+whoever writes. Never: knows what is in a head.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from orbweb.errors import CorruptBody
+from orbweb.heads import Exchange, decode
+from orbweb.model import Head
+from orbweb.store import blobs
+from orbweb.store.db import Database, Row
+
+SHORT = 512
+"""Bytes of values that are kept as they are."""
+MOST = 2_000_000
+"""Bytes that values may have: a head of an answer has 300 KiB at most."""
+_PACKED = b"\1"
+"""Before a zstd frame; values that are kept as they are begin otherwise."""
+
+
+def with_ids(db: Database, visits: Sequence[Row]) -> list[Row]:
+    """Rows of visits, which end with values and template: the id instead of the template. Inside a transaction."""
+    ids: dict[bytes | None, int | None] = {None: None}
+    for template in {visit[-1] for visit in visits}:
+        if template not in ids:
+            ids[template] = _id(db, template)
+    return [
+        (*visit[:-2], values if values is None or len(values) <= SHORT else _packed(values), ids[visit[-1]])
+        for visit in visits
+        for values in (visit[-2],)
+    ]
+
+
+def _id(db: Database, template: bytes) -> int:
+    sha256 = hashlib.sha256(template).digest()
+    found = db.value("head_id", sha256=sha256)
+    if found is None:
+        db.run("add_head", **blobs.pack(template, blobs.new_compressor())._asdict())
+        found = db.value("head_id", sha256=sha256)
+    return int(found)
+
+
+def _packed(values: bytes) -> bytes:
+    return _PACKED + blobs.new_compressor().compress(values)
+
+
+def _given(kept: bytes) -> bytes:
+    """The values again."""
+    return blobs.unpack_foreign(kept[1:], MOST, where="values") if kept[:1] == _PACKED else kept
+
+
+def of_url(db: Database, run_id: int, url_id: int) -> Exchange | None:
+    """The heads of a visit; None where there are none. `CorruptBody` says what is wrong with them."""
+    row = db.one("head_of", run_id=run_id, url_id=url_id)
+    if row is None:
+        return None
+    sha256, size, frame, kept, url, etag, last_modified = row
+    template = blobs.unpack(frame, size, sha256, where=f"{db.path}: head of {url}")
+    return _decoded(template, kept, url, etag, last_modified)
+
+
+def _decoded(template: bytes, kept: bytes | None, url: str, etag: str | None, modified: str | None) -> Exchange:
+    try:
+        return decode(Head(template, _given(kept or b"")), url, etag, modified)
+    except ValueError as error:
+        raise CorruptBody(f"head of {url}: {error}") from error
+
+
+def templates(db: Database) -> Iterator[tuple[int, bytes | None, str]]:
+    """Each row of the table: its id, the template, and what is wrong with it."""
+    for number, sha256, size, frame in db.each("all_heads"):
+        try:
+            yield number, blobs.unpack(frame, size, sha256, where=f"head {number}"), ""
+        except CorruptBody as error:
+            yield number, None, str(error)
+
+
+def problem(template: bytes | None, kept: bytes | None, url: str, etag: str | None, modified: str | None) -> str:
+    """What is wrong with the heads of a visit; empty if nothing is."""
+    if template is None:
+        return "the template of its head is missing or damaged"
+    try:
+        _decoded(template, kept, url, etag, modified)
+    except CorruptBody as error:
+        return str(error)
+    return ""
