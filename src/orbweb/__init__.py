@@ -39,8 +39,10 @@ __all__ = [
     "Document",
     "Exported",
     "ExtractResult",
+    "ForeignFile",
     "Heading",
     "NewerWorkspace",
+    "NotTrusted",
     "NothingToDo",
     "OlderWorkspace",
     "OrbwebError",
@@ -58,8 +60,8 @@ __all__ = [
 
 _HOMES = {
     "errors": (
-        *("Busy", "ConfigError", "CorruptBody", "DiskFull", "NewerWorkspace", "NothingToDo", "OlderWorkspace"),
-        *("OrbwebError", "StoreError", "UnknownProject", "UsageError"),
+        *("Busy", "ConfigError", "CorruptBody", "DiskFull", "ForeignFile", "NewerWorkspace", "NotTrusted"),
+        *("NothingToDo", "OlderWorkspace", "OrbwebError", "StoreError", "UnknownProject", "UsageError"),
     ),
     "library": ("BaseResult", "CrawlResult", "Exported", "ExtractResult", "Workspace", "crawl", "open"),
     "events": ("Reading", "Snapshot"),

@@ -15,6 +15,7 @@ from typing import Any
 
 from orbweb import __version__
 from orbweb.config import sources
+from orbweb.consents import IDENTITY
 from orbweb.errors import StoreError, UsageError
 from orbweb.store.db import DATABASE
 from orbweb.store.lock import OwnerLock
@@ -28,7 +29,7 @@ _FILES_OF = ("-wal", "-shm", "-journal", "")
 _ORDERS = tuple(f"{order}{role}" for order in ("pause", "stop") for role in ("", ".crawler", ".scraper"))
 _LEFT = ("spool", "store", "logs", "metadata", "state", "control", "quarantine", "backups")
 WIPED = (*_LEFT, *_ORDERS, *(f"{name}{end}" for name in ("search.db", DATABASE) for end in _FILES_OF))
-_OWN = {*WIPED, "locks", CONFIG_FILE, SEEDS_FILE, *(f"limiter.db{end}" for end in _FILES_OF)}
+_OWN = {*WIPED, "locks", IDENTITY, CONFIG_FILE, SEEDS_FILE, *(f"limiter.db{end}" for end in _FILES_OF)}
 
 _HEAD = """\
 # Settings of this workspace, a copy of the profile `{profile}` of orbweb {version}. Change them as you like:

@@ -164,7 +164,7 @@ async def _crawl(
         on_held=control.say_held,
         feed=feed,
     )
-    fetcher = assembly.fetcher(session, bases, shelf, engine.passage)
+    fetcher = assembly.fetcher(session, shelf, engine.passage)
     read_with = digest_settings(config, only_links=session.discovers)
     pool = await assembly.pool(config, read_with, engine.passage.digested, engine.broke)
     engine.passage.attach(fetcher, pool)

@@ -20,6 +20,7 @@ from orbweb.cli.options import (
     Processes,
     Rate,
     Refresh,
+    Trust,
     Workers,
     WorkspaceDir,
     open_workspace,
@@ -114,6 +115,7 @@ def scrape(
     rate: Rate = None,
     config: ConfigFile = None,
     refresh: Refresh = False,
+    trust: Trust = None,
     metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -136,6 +138,7 @@ def scrape(
         pace(budget, workers, processes, rate),
         refresh=refresh,
         metrics_port=metrics_port,
+        trust=trust or (),
     )
     with open_workspace(workspace, create=follow) as there, Display(quiet=no_progress) as display:
         report = application.scrape(there, request, follows=lambda: follow, watch=display.watch, note=display.note)
@@ -187,7 +190,12 @@ def _scraped(name: str, options: dict[str, Any], discovery: Companion, display: 
             return None
         port = options["metrics_port"]
         request = application.Request(
-            (), name, options["config"], refresh=options["refresh"], metrics_port=port and port + 1
+            (),
+            name,
+            options["config"],
+            refresh=options["refresh"],
+            metrics_port=port and port + 1,
+            trust=options["trust"] or (),
         )
         return application.scrape(
             there,
