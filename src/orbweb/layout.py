@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from orbweb import __version__
+from orbweb import __version__, nofollow
 from orbweb.config import sources
 from orbweb.consents import IDENTITY
 from orbweb.errors import StoreError, UsageError
@@ -63,22 +63,12 @@ def configure(path: Path, profile: str, *, force: bool = False) -> Report:
     Workspace(path, create=True).close()
     try:
         for name in FOLDERS:
-            (path / name).mkdir(mode=0o700, exist_ok=True)
+            nofollow.make_directory(path, name)
         for name, text in texts.items():
-            _write(path / name, text)
+            nofollow.write_whole(path, name, text.encode())
     except OSError as error:
         raise StoreError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
     return {"workspace": str(path), "profile": profile, "files": [str(path / name) for name in texts]}
-
-
-def _write(path: Path, text: str) -> None:
-    """The whole file or none of it; a link in its place is replaced, not followed."""
-    half = path.with_name(f".{path.name}.half")
-    half.unlink(missing_ok=True)
-    handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    half.replace(path)
 
 
 def check(path: Path) -> None:

@@ -59,9 +59,9 @@ def _entered(at: int, folder: str, shown: Path) -> int:
 
 def _unexpected(shown: Path, found: os.stat_result, wanted: str) -> ForeignFile:
     kind = _KINDS.get(stat.S_IFMT(found.st_mode), "a file")
+    why = ", and no link in a workspace is followed" if stat.S_ISLNK(found.st_mode) else ""
     return ForeignFile(
-        f"{shown}: is {kind}, not {wanted}, and nothing in a workspace is reached by a link. Remove it, or let "
-        "`orbweb doctor --repair` set it aside."
+        f"{shown}: is {kind}, not {wanted}{why}. Remove it, or let `orbweb doctor --repair` set it aside."
     )
 
 
@@ -194,7 +194,13 @@ def unlink(root: Path, name: Name) -> bool:
 def replace(root: Path, old: Name, new: Name) -> None:
     """Give a file another name; what had that name is gone, a link itself and not where it leads."""
     with _above(root, old) as (source, first), _above(root, new) as (target, last):
-        os.replace(first, last, src_dir_fd=source, dst_dir_fd=target)
+        os.rename(first, last, src_dir_fd=source, dst_dir_fd=target)
+
+
+def link(root: Path, name: Name, target: str) -> None:
+    """A link of our own, for readers, to a file beside it. Nobody here follows it."""
+    with _above(root, name) as (at, last):
+        os.symlink(target, last, dir_fd=at)
 
 
 def write_whole(root: Path, name: Name, data: bytes, mode: int = 0o600) -> None:

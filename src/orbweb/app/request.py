@@ -13,7 +13,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from orbweb import seeds, urls
+from orbweb import nofollow, seeds, urls
 from orbweb.app.settings import routes, url_rules
 from orbweb.config import schema, sources
 from orbweb.config.schema import Config
@@ -71,16 +71,21 @@ def completed(workspace: Workspace, request: Request, note: Note) -> Request:
     if request.urls:
         return request
     own = workspace.path / CONFIG_FILE
-    if request.config_file is None and own.is_file():
+    if request.config_file is None and _has(workspace, CONFIG_FILE):
         request = replace(request, config_file=own)
         note(f"settings of {own}")
     known = runs.find_project(workspace.db, request.project) if request.project else None
     file = request.seeds or workspace.path / SEEDS_FILE
-    if request.seeds is None and (known is not None or not file.is_file()):
+    if request.seeds is None and (known is not None or not _has(workspace, SEEDS_FILE)):
         return request
     given = seeds.read_seeds(file, url_rules(configure(known, request)[0]))
     note(f"{len(given)} base URLs of {file}")
     return replace(request, urls=given, typed=not _is_of_workspace(file))
+
+
+def _has(workspace: Workspace, name: str) -> bool:
+    """Whether a workspace has such a file; ForeignFile for a link."""
+    return workspace.path.is_dir() and nofollow.check(workspace.path, name, writes=False)
 
 
 def name_of(workspace: Workspace, request: Request) -> str:

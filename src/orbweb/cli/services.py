@@ -68,14 +68,14 @@ def _name(options: dict[str, Any]) -> str:
 
 def _configured(path: Path, file: Path | None) -> Sequence[str] | str:
     """The name of the pipeline that a workspace has, else the URLs of its file of seeds."""
-    from orbweb import seeds
+    from orbweb import nofollow, seeds
     from orbweb.urls import DEFAULT_RULES
     from orbweb.workspace.directory import SEEDS_FILE
 
     known = _pipelines(path)
     if file is None and len(known) == 1:
         return known[0]
-    if file is None and not (path / SEEDS_FILE).is_file():
+    if file is None and not (path.is_dir() and nofollow.check(path, SEEDS_FILE, writes=False)):
         return ()
     return seeds.read_seeds(file or path / SEEDS_FILE, DEFAULT_RULES)
 
