@@ -19,6 +19,7 @@ import pytest
 import orbweb
 from harness import Cli, wait_until
 from orbweb.consents import Consents, identity
+from servers.dns import at, serve_names
 from servers.pages import page
 from servers.site import Answer, Request, Server, StaticSite, serve
 
@@ -124,6 +125,28 @@ def test_a_private_base_url_of_a_workspace_is_not_reached(foreign: orbweb.Worksp
             foreign.resume("site")
         assert site.heard == []
         assert foreign.resume("site", budget=None, trust=f"private=127.0.0.1:{server.port}").visited == 4
+
+
+def test_a_base_url_whose_name_is_at_a_private_address(
+    foreign: orbweb.Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who named it resumes without a question; with a workspace from elsewhere it is judged as any name is."""
+    with echo() as (server, site), serve_names({"wiki.test": at("127.0.0.1", ttl=60)}) as names:
+        monkeypatch.setenv("ORBWEB_FETCH__DNS_SERVERS", f"['127.0.0.1:{names.port}']")
+        monkeypatch.setenv("ORBWEB_FETCH__RETRIES", "0")
+        options: dict[str, Any] = {"rate": "max", "budget": 1}
+        foreign.crawl(f"http://wiki.test:{server.port}/", project="site", **options)
+        assert foreign.resume("site").failed == 0
+        shutil.rmtree(tmp_path / "config")
+        site.heard.clear()
+        assert foreign.resume("site").failed == 1
+        assert site.heard == []
+        (failure,) = foreign.failed("site")
+        assert failure["kind"] == "blocked_address"
+        assert f"--trust private=wiki.test:{server.port} opens it" in failure["reason"]
+        foreign.retry("site")
+        assert foreign.resume("site", budget=None, trust=f"private=wiki.test:{server.port}").failed == 0
+        assert site.heard
 
 
 def test_a_run_with_other_base_urls_than_its_project_is_judged_by_its_own(foreign: orbweb.Workspace) -> None:

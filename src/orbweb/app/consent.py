@@ -154,7 +154,7 @@ def _is_private(url: str) -> bool:
     """Whether the URL itself says so; a name is judged when it is looked up."""
     host = urls.split(url).host.removesuffix(".")
     address = normal(host.strip("[]"))
-    return not_public(address) is not None if address else host.endswith("localhost")
+    return not_public(address) is not None if address else host.rpartition(".")[2] == "localhost"
 
 
 def _sites(url: str) -> set[str]:

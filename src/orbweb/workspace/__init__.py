@@ -115,13 +115,10 @@ class Workspace(Reports):
 
         if not exists(path):
             raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
-        strange = links.find(path)
-        if strange and not mend:
-            return _report(path, repair.Treatment(tuple(strange), tuple(strange), 0, None))
-        if strange:
-            aside = links.set_aside(path, strange, now_us())
-            if still := links.find(path):
-                return _report(path, repair.Treatment(tuple(strange), tuple(still), 0, aside))
+        strange = tuple(links.find(path))
+        aside = links.set_aside(path, strange, now_us()) if mend else None
+        if strange and (left := tuple(links.find(path))):
+            return _report(path, repair.Treatment(strange, left, 0, aside))
         if upgrade.is_older(path / db.DATABASE, db.today()):
             upgrade_database(path / db.DATABASE, None)
         with ExitStack() as owned:
@@ -129,9 +126,7 @@ class Workspace(Reports):
                 owned.enter_context(OwnerLock(path / "locks", name))
             done = repair.repair(path, _read_again, now_us()) if mend else repair.looked_at(doctor.examine(path))
             done = beyond(done)
-        if strange:
-            done = replace(done, damages=(*strange, *done.damages), quarantine=done.quarantine or aside)
-        return _report(path, done)
+        return _report(path, replace(done, damages=(*strange, *done.damages), quarantine=done.quarantine or aside))
 
 
 def _report(path: Path, done: Treatment) -> Report:
