@@ -57,11 +57,15 @@ def _entered(at: int, folder: str, shown: Path) -> int:
         raise
 
 
+def kind(found: os.stat_result) -> str:
+    """What is there, in words."""
+    return _KINDS.get(stat.S_IFMT(found.st_mode), "a file")
+
+
 def _unexpected(shown: Path, found: os.stat_result, wanted: str) -> ForeignFile:
-    kind = _KINDS.get(stat.S_IFMT(found.st_mode), "a file")
     why = ", and no link in a workspace is followed" if stat.S_ISLNK(found.st_mode) else ""
     return ForeignFile(
-        f"{shown}: is {kind}, not {wanted}{why}. Remove it, or let `orbweb doctor --repair` set it aside."
+        f"{shown}: is {kind(found)}, not {wanted}{why}. Remove it, or let `orbweb doctor --repair` set it aside."
     )
 
 

@@ -56,13 +56,14 @@ def _is_ours(path: Path, name: str, at: int) -> bool:
 
 
 def _damage(root: Path, name: Path) -> Damage:
-    state = nofollow.state(root, name)
-    is_link = state is not None and stat.S_ISLNK(state.st_mode)
-    problem = f"it is a link to {str((root / name).readlink())!r}" if is_link else "it is no file and no directory"
+    state = os.lstat(root / name)
+    problem = f"it is {nofollow.kind(state)}"
+    if stat.S_ISLNK(state.st_mode):
+        problem += f" to {str((root / name).readlink())!r}, and no link in a workspace is followed"
     repair = "set aside as it is; what it leads to is not touched"
     if str(name) == DATABASE:
         repair = "put the database itself in its place; nothing can be repaired without it"
-    return Damage(str(name), "the file", f"{problem}, and nothing in a workspace is reached by one", repair=repair)
+    return Damage(str(name), "the file", problem, repair=repair)
 
 
 def set_aside(root: Path, found: Sequence[Damage], now: int) -> Path | None:
