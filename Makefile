@@ -55,7 +55,7 @@ test: check ## check, and every test that is not marked long: side by side (JOBS
 	exit $$code
 
 crash: $(VENV)/.dev ## the long proofs: many kills, many crawls
-	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults
+	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults tests/security
 
 bench: $(VENV)/.bench ## speed and memory beside other crawlers, on this machine
 	@echo "Needs: apt-get install nginx python3.11-doc postgresql-doc-15 cmake-doc"
