@@ -58,7 +58,7 @@ test: check ## check, and every test that is not marked long: side by side (JOBS
 	exit $$code
 
 crash: $(VENV)/.dev ## the long proofs: many kills, many crawls
-	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults tests/growth
+	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults tests/growth tests/security
 
 build/fuzz/.built: $(COMPILED) $(wildcard src/orbweb/*.py src/orbweb/*/*.py) | $(VENV)/.dev
 	rm -rf build/fuzz/package

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
@@ -20,6 +23,10 @@ ROOT = Path(__file__).parents[1]
 # Hundreds of tests start orbweb. Where bytecode is not kept, each start would compile all of it again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# What tests allow on this machine is kept for as long as they run, and never in the home of whoever runs them.
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="orbweb-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orbweb import urls
 from orbweb.cli import main
 
 ORBWEB = [sys.executable, "-m", "orbweb"]
@@ -147,6 +148,11 @@ def _exit_code() -> int:
 def _text(stream: io.TextIOWrapper) -> str:
     stream.seek(0)
     return stream.read()
+
+
+def trust(url: str) -> tuple[str, str]:
+    """The option by which a private base URL that came with a workspace is allowed."""
+    return "--trust", f"private={urls.site(url)}"
 
 
 def assert_conserved(report: dict[str, Any]) -> None:

@@ -40,8 +40,10 @@ __all__ = [
     "Document",
     "Exported",
     "ExtractResult",
+    "ForeignFile",
     "Heading",
     "NewerWorkspace",
+    "NotTrusted",
     "NothingToDo",
     "OlderWorkspace",
     "OrbwebError",
@@ -60,8 +62,9 @@ __all__ = [
 
 _HOMES = {
     "errors": (
-        *("Busy", "ConfigError", "CorruptBody", "DiskFull", "NewerWorkspace", "NothingToDo", "OlderWorkspace"),
-        *("OrbwebError", "StoreError", "TooComplex", "UnknownProject", "UsageError"),
+        *("Busy", "ConfigError", "CorruptBody", "DiskFull", "ForeignFile", "NewerWorkspace", "NotTrusted"),
+        *("NothingToDo", "OlderWorkspace", "OrbwebError", "StoreError", "TooComplex", "UnknownProject"),
+        "UsageError",
     ),
     "library": ("BaseResult", "CrawlResult", "Exported", "ExtractResult", "Workspace", "crawl", "open"),
     "events": ("Reading", "Snapshot"),

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 
+from orbweb import nofollow
+
 
 class Command(StrEnum):
     """What a crawl can be told."""
@@ -51,7 +53,7 @@ class ControlFiles:
 
     def __init__(self, workspace: Path, project: str, kind: Kind = Kind.CRAWLER) -> None:
         self._top = workspace
-        self._directory = workspace / "control"
+        self._directory = Path("control")
         self._project = project
         self._kind = kind
 
@@ -61,56 +63,62 @@ class ControlFiles:
     def write(self, command: Command) -> None:
         """Ask the owner of the project."""
         if command is Command.UNPAUSE:
-            self._file(Command.PAUSE).unlink(missing_ok=True)
+            nofollow.unlink(self._top, self._file(Command.PAUSE))
             return
-        self._directory.mkdir(mode=0o700, exist_ok=True)
-        self._file(command).touch(mode=0o600)
+        self._write(self._file(command), b"")
+
+    def _write(self, file: Path, text: bytes) -> None:
+        nofollow.make_directory(self._top, self._directory)
+        with nofollow.stream(self._top, file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as stream:
+            stream.write(text)
+
+    def _is_there(self, file: Path) -> bool:
+        return nofollow.exists(self._top, file)
 
     def _at_top(self, command: Command) -> list[Path]:
-        return [self._top / command.value, self._top / f"{command.value}.{self._kind.value}"]
+        return [Path(command.value), Path(f"{command.value}.{self._kind.value}")]
 
     def clear(self, *, alone: bool = True) -> list[Path]:
         """Remove what an earlier crawl left; which files. Unless it is alone, others must see `stop`."""
         stale = [self._file(command) for command in (Command.PAUSE, Command.STOP, Command.FINISH, Command.RULES)]
-        found = [path for path in [*stale, *(self._at_top(Command.STOP) if alone else ())] if path.exists()]
+        found = [path for path in [*stale, *(self._at_top(Command.STOP) if alone else ())] if self._is_there(path)]
         for path in found:
-            path.unlink(missing_ok=True)
+            nofollow.unlink(self._top, path)
         self.say_held(None)
-        return found
+        return [self._top / path for path in found]
 
     def paused(self) -> str | None:
         """By which file; None if there is none."""
         files = [self._file(Command.PAUSE), *self._at_top(Command.PAUSE)]
-        found = next((path for path in files if path.exists()), None)
-        return f"paused by {found.relative_to(self._top)}" if found is not None else None
+        found = next(filter(self._is_there, files), None)
+        return f"paused by {found}" if found is not None else None
 
     def say_held(self, reason: str | None) -> None:
         """Let others know why the crawl is held; None: it is not."""
         path = self._directory / f"{self._project}.held"
         if reason is None:
-            path.unlink(missing_ok=True)
+            nofollow.unlink(self._top, path)
         else:
-            self._directory.mkdir(mode=0o700, exist_ok=True)
-            path.write_text(reason, encoding="utf-8")
+            self._write(path, reason.encode())
 
     def held_by(self) -> str | None:
         """Why the crawl that runs is held, as it said."""
         try:
-            return (self._directory / f"{self._project}.held").read_text(encoding="utf-8", errors="replace")
+            return nofollow.read(self._top, self._directory / f"{self._project}.held").decode(errors="replace")
         except FileNotFoundError:
             return None
 
     def asked(self) -> Command | None:
         """FINISH, STOP, RULES, or nothing."""
-        if self._file(Command.FINISH).exists():
+        if self._is_there(self._file(Command.FINISH)):
             return Command.FINISH
-        if any(path.exists() for path in (self._file(Command.STOP), *self._at_top(Command.STOP))):
+        if any(map(self._is_there, (self._file(Command.STOP), *self._at_top(Command.STOP)))):
             return Command.STOP
-        return Command.RULES if self._file(Command.RULES).exists() else None
+        return Command.RULES if self._is_there(self._file(Command.RULES)) else None
 
     def heeded(self, command: Command) -> None:
         """The owner does what was asked; whoever asks again means it again."""
-        self._file(command).unlink(missing_ok=True)
+        nofollow.unlink(self._top, self._file(command))
 
 
 @contextmanager

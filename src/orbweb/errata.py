@@ -16,12 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from orbweb import spool
+from orbweb import nofollow, spool
 from orbweb.errors import StoreError
 from orbweb.model import SkipReason
 from orbweb.spool import ARCHIVE, BOOKMARK, DISCOVERIES, Bookmark
 from orbweb.store import runs, spools
-from orbweb.store.blobs import make_directory, sync_directory
 from orbweb.store.db import Database
 from orbweb.store.doctor import Damage
 from orbweb.store.repair import Ward
@@ -69,8 +68,13 @@ class _Sheet:
     @property
     def path(self) -> Path:
         """Where it lies, or should."""
-        archived = self.root / ARCHIVE / self.file.name
-        return archived if archived.exists() else self.root / DISCOVERIES / self.file.name
+        return self.root / self.name
+
+    @property
+    def name(self) -> Path:
+        """The same, from the workspace on."""
+        archived = ARCHIVE / self.file.name
+        return archived if nofollow.exists(self.root, archived) else DISCOVERIES / self.file.name
 
     def visits(self) -> Iterator[Found]:
         """Each of which a line was made."""
@@ -85,7 +89,7 @@ class _Sheet:
 
     def texts(self) -> Iterator[_Text]:
         try:
-            with self.path.open("rb") as stream:
+            with nofollow.stream(self.root, self.name) as stream:
                 start = 0
                 for number, text in enumerate(stream, 1):
                     yield _Text(number, start, text)
@@ -250,17 +254,16 @@ def correct(db: Database, root: Path, ward: Ward, page_type_of: Callable[[int], 
 
 def _rewrite(sheet: _Sheet, missing: Sequence[Found], page_type: PageType) -> None:
     """The file with the lines it lacks; whoever reads it finds the former one or this one, and may go on."""
-    path, mark = sheet.path, _mark_in(sheet)
-    aside = path.with_suffix(".new")
-    make_directory(path.parent, 0o700)
-    with aside.open("wb") as stream:
-        aside.chmod(0o600)
+    name, mark = sheet.name, _mark_in(sheet)
+    aside = name.with_suffix(".new")
+    nofollow.make_directory(sheet.root, name.parent)
+    with nofollow.stream(sheet.root, aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as stream:
         size, moved = _copy(sheet.steps(missing), stream, page_type, mark.offset if mark else 0)
         stream.flush()
         os.fdatasync(stream.fileno())
     spools.advance(sheet.db, sheet.file._replace(size=_CLOSED))
-    aside.replace(path)
-    sync_directory(path.parent)
+    nofollow.replace(sheet.root, aside, name)
+    nofollow.sync_directory(sheet.root, name.parent)
     spools.advance(sheet.db, sheet.file._replace(size=size))
     if mark is not None:
         spool.write_bookmark(sheet.root, mark._replace(offset=moved))

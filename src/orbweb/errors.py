@@ -42,6 +42,14 @@ class OlderWorkspace(OrbwebError):
     """The database has the tables of an earlier version; a workspace is upgraded when it is opened."""
 
 
+class NotTrusted(UsageError):
+    """A workspace names what was not allowed for it on this machine; `words` are what `--trust` takes."""
+
+    def __init__(self, message: str, words: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.words = words
+
+
 class Busy(OrbwebError):
     """Another process owns the project."""
 
@@ -54,6 +62,10 @@ class TooComplex(OrbwebError):
 
 class StoreError(OrbwebError):
     """The database or the body store cannot be read or written."""
+
+
+class ForeignFile(StoreError):
+    """In a workspace there is a link or something else where a file or directory of its own should be."""
 
 
 class CorruptBody(StoreError):

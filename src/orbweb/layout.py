@@ -13,8 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from orbweb import __version__
+from orbweb import __version__, nofollow
 from orbweb.config import sources
+from orbweb.consents import IDENTITY
 from orbweb.errors import StoreError, UsageError
 from orbweb.store.db import DATABASE
 from orbweb.store.lock import OwnerLock
@@ -28,7 +29,7 @@ _FILES_OF = ("-wal", "-shm", "-journal", "")
 _ORDERS = tuple(f"{order}{role}" for order in ("pause", "stop") for role in ("", ".crawler", ".scraper"))
 _LEFT = ("spool", "store", "logs", "metadata", "state", "control", "quarantine", "backups")
 WIPED = (*_LEFT, *_ORDERS, *(f"{name}{end}" for name in ("search.db", DATABASE) for end in _FILES_OF))
-_OWN = {*WIPED, "locks", CONFIG_FILE, SEEDS_FILE, *(f"limiter.db{end}" for end in _FILES_OF)}
+_OWN = {*WIPED, "locks", IDENTITY, CONFIG_FILE, SEEDS_FILE, *(f"limiter.db{end}" for end in _FILES_OF)}
 
 _HEAD = """\
 # Settings of this workspace, a copy of the profile `{profile}` of orbweb {version}. Change them as you like:
@@ -62,22 +63,12 @@ def configure(path: Path, profile: str, *, force: bool = False) -> Report:
     Workspace(path, create=True).close()
     try:
         for name in FOLDERS:
-            (path / name).mkdir(mode=0o700, exist_ok=True)
+            nofollow.make_directory(path, name)
         for name, text in texts.items():
-            _write(path / name, text)
+            nofollow.write_whole(path, name, text.encode())
     except OSError as error:
         raise StoreError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
     return {"workspace": str(path), "profile": profile, "files": [str(path / name) for name in texts]}
-
-
-def _write(path: Path, text: str) -> None:
-    """The whole file or none of it; a link in its place is replaced, not followed."""
-    half = path.with_name(f".{path.name}.half")
-    half.unlink(missing_ok=True)
-    handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    half.replace(path)
 
 
 def check(path: Path) -> None:

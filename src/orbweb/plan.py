@@ -78,7 +78,7 @@ def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -
     asked = Plan()
     settings = {**(request.settings or {})}
     settings["limits"] = {**settings.get("limits", {}), "budget": None}
-    request = replace(request, project=NAME, plan=asked, settings=settings)
+    request = replace(request, project=NAME, plan=asked, settings=settings, remembers=False)
     app.crawl(workspace, request, watch=_unwatched, note=note)
     project = runs.project(workspace.db, NAME)
     config, _ = configure(project, request)
@@ -122,7 +122,8 @@ def replan(request: Request, *, of: Path, note: Callable[[str], None]) -> Report
     settings = schema.merge(request.settings or {}, UNHURRIED)
     with _copy(of) as workspace:
         before = workspace.run(name)
-        app.recrawl(workspace, replace(request, settings=settings, replay=True), watch=_unwatched, note=note)
+        request = replace(request, settings=settings, replay=True, remembers=False)
+        app.recrawl(workspace, request, watch=_unwatched, note=note)
         return {"project": name, "run": before.number, **_effect(workspace.db, before, workspace.run(name))}
 
 
@@ -202,7 +203,8 @@ def fetch(request: Request, *, beside: Path) -> Fetched:
     settings["outputs"] = {"pages": False, "edges": False, "metadata": False}
     settings["metrics"] = {"flush_interval_sec": 0}
     with _beside(beside) as workspace:
-        app.crawl(workspace, replace(request, project=NAME, settings=settings), watch=_unwatched, note=_untold)
+        request = replace(request, project=NAME, settings=settings, remembers=False)
+        app.crawl(workspace, request, watch=_unwatched, note=_untold)
         for page in workspace.documents(NAME):
             return Fetched(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
         problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(NAME).id))

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from orbweb import nofollow
 from orbweb.errors import DiskFull, StoreError, is_disk_full
 from orbweb.failpoints import failpoint
 from orbweb.store import spools
-from orbweb.store.blobs import make_directory, sync_directory
 from orbweb.store.db import Database
 from orbweb.store.spools import Found, SpoolFile
 
@@ -97,11 +97,9 @@ class SpoolSettings:
 
 
 def names(directory: Path) -> list[str]:
-    """The files of a folder that are of the spool, in order."""
-    if not directory.is_dir():
-        return []
-    found = [(int(match[1]), path.name) for path in directory.iterdir() if (match := _is_name(path.name))]
-    return [name for _, name in sorted(found)]
+    """The files of DISCOVERIES or ARCHIVE of a workspace that are of the spool, in order."""
+    there = nofollow.names(directory.parents[1], Path(*directory.parts[-2:]))
+    return sorted(filter(_is_name, there), key=order)
 
 
 def order(name: str) -> int:
@@ -115,15 +113,12 @@ def unread(root: Path, bookmark: Bookmark | None) -> int:
     total, first = 0, order(bookmark.file) if bookmark else -1
     for name in names(root / DISCOVERIES):
         if order(name) >= first:
-            total += _size(root / DISCOVERIES / name)
+            total += _size(root, name)
     return max(0, total - (bookmark.offset if bookmark else 0))
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+def _size(root: Path, name: str) -> int:
+    return nofollow.size(root, DISCOVERIES / name) or 0
 
 
 # The bookmark.
@@ -133,7 +128,7 @@ def read_bookmark(root: Path) -> Bookmark | None:
     """The bookmark; None if there is none. StoreError says why one cannot be used."""
     path = root / BOOKMARK
     try:
-        record = json.loads(path.read_bytes())
+        record = json.loads(nofollow.read(root, BOOKMARK))
         found = Bookmark(record["file"], record["offset"])
         sound = isinstance(found.file, str) and isinstance(found.offset, int) and found.offset >= 0
     except FileNotFoundError:
@@ -148,24 +143,24 @@ def read_bookmark(root: Path) -> Bookmark | None:
 def write_bookmark(root: Path, bookmark: Bookmark) -> None:
     """Replace the bookmark, whole or not at all."""
     path = root / BOOKMARK
-    make_directory(path.parent, 0o700)
     text = json.dumps(bookmark._asdict()).encode() + b"\n"
     with _Writing(path):
-        written = path.with_suffix(".tmp")
-        fd = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        nofollow.make_directory(root, BOOKMARK.parent)
+        written = BOOKMARK.with_suffix(".tmp")
+        fd = nofollow.open_file(root, written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             os.write(fd, text)
             os.fdatasync(fd)
         finally:
             os.close(fd)
         failpoint("bookmark_written")
-        written.replace(path)
+        nofollow.replace(root, written, BOOKMARK)
 
 
 def usable(root: Path, bookmark: Bookmark) -> str | None:
     """Why a bookmark leads nowhere; None if it leads to the beginning of a line."""
     try:
-        with (root / DISCOVERIES / bookmark.file).open("rb") as stream:
+        with nofollow.stream(root, DISCOVERIES / bookmark.file) as stream:
             stream.seek(max(0, bookmark.offset - 1))
             before = stream.read(1)
     except FileNotFoundError:
@@ -250,21 +245,23 @@ class Outbox:
         file = self._file
         if file is not None and not self._is_done(file):
             if self._fd < 0:
-                self._fd = os.open(self._path(file), os.O_WRONLY | os.O_CLOEXEC)
+                self._fd = nofollow.open_file(self._root, DISCOVERIES / file.name, os.O_WRONLY)
             return file
         self.close()
         self._file = file = SpoolFile(self._next_name(), self._run_id, file.visit if file else 0, 0)
         spools.begin(self._db, file)
         path = self._path(file)
         with _Writing(path):
-            make_directory(path.parent, 0o700)
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            sync_directory(path.parent)
+            nofollow.make_directory(self._root, DISCOVERIES)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            self._fd = nofollow.open_file(self._root, DISCOVERIES / file.name, flags)
+            nofollow.sync_directory(self._root, DISCOVERIES)
         return file
 
     def _is_done(self, file: SpoolFile) -> bool:
         is_old = self._clock() - order(file.name) >= self._settings.rotate_s
-        is_short = _size(self._path(file)) < file.size or not self._path(file).exists()
+        found = nofollow.size(self._root, DISCOVERIES / file.name)
+        is_short = found is None or found < file.size
         return file.size >= self._settings.rotate_bytes or is_old or is_short
 
     def _next_name(self) -> str:
@@ -278,10 +275,10 @@ class Outbox:
 
     def _recover(self, file: SpoolFile) -> None:
         """Keep the lines that a crash left behind the cursor, if they are what would come now; cut the rest."""
-        path = self._path(file)
-        if _size(path) <= file.size:
+        name = DISCOVERIES / file.name
+        if _size(self._root, file.name) <= file.size:
             return
-        with _Writing(path), path.open("r+b") as stream:
+        with _Writing(self._path(file)), nofollow.stream(self._root, name, os.O_RDWR) as stream:
             stream.seek(file.size)
             size, visit = file.size, file.visit
             for known, line in self._kept(stream, file):
@@ -318,7 +315,7 @@ class Reader:
         start: Bookmark | None,
         note: Callable[[str], None],
     ) -> None:
-        self._directory = directory
+        self._root = directory.parents[1]
         self._listed = listed
         self._note = note
         self._at = start
@@ -376,14 +373,14 @@ class Reader:
 
     def _later(self) -> str | None:
         current = order(self._at.file) if self._at else -1
-        there = (name for name in self._listed() if order(name) > current and (self._directory / name).exists())
-        return next(there, None)
+        later = (name for name in self._listed() if order(name) > current)
+        return next((name for name in later if nofollow.exists(self._root, DISCOVERIES / name)), None)
 
     def _open(self, at: Bookmark) -> None:
         self.close()
         self._at = at
         try:
-            self._stream = (self._directory / at.file).open("rb")
+            self._stream = nofollow.stream(self._root, DISCOVERIES / at.file)
         except FileNotFoundError:
             return
         self._stream.seek(at.offset)
@@ -398,8 +395,8 @@ def put_away(root: Path, before: Bookmark, keep: str) -> list[str]:
         path = root / DISCOVERIES / name
         with _Writing(path):
             if keep == "archive":
-                make_directory(root / ARCHIVE, 0o700)
-                path.replace(root / ARCHIVE / name)
+                nofollow.make_directory(root, ARCHIVE)
+                nofollow.replace(root, DISCOVERIES / name, ARCHIVE / name)
             else:
-                path.unlink(missing_ok=True)
+                nofollow.unlink(root, DISCOVERIES / name)
     return done

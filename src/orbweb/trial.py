@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb import seeds, urls
+from orbweb import nofollow, seeds, urls
 from orbweb.app import Request
 from orbweb.app.request import configure
 from orbweb.app.settings import policy_rules, url_rules
@@ -48,8 +48,8 @@ def validate(request: Request, given: Sequence[str], file: Path | None, *, besid
 
     By the settings of the workspace at `beside`, which need not exist, if the request names none.
     """
-    own = beside / CONFIG_FILE
-    if request.config_file is None and not request.settings and own.is_file():
+    own, is_there = beside / CONFIG_FILE, beside.is_dir() and nofollow.check(beside, CONFIG_FILE, writes=False)
+    if request.config_file is None and not request.settings and is_there:
         request = replace(request, config_file=own)
     config, _ = configure(None, request)
     rules = policy_rules(config)

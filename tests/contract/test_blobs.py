@@ -246,9 +246,11 @@ def record_calls(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
     for name in names:
         original = getattr(os, name)
 
-        def wrapped(*args: object, name: str = name, original: Callable[..., object] = original) -> object:
+        def wrapped(
+            *args: object, name: str = name, original: Callable[..., object] = original, **options: object
+        ) -> object:
             calls.append(name)
-            return original(*args)
+            return original(*args, **options)
 
         monkeypatch.setattr(os, name, wrapped)
     return calls
@@ -482,7 +484,7 @@ def test_after_a_failure_the_store_refuses_and_never_syncs_again(
     blob = pack(BODIES[0], COMPRESSOR)
     tries = 0
 
-    def fail(*args: object) -> None:
+    def fail(*args: object, **options: object) -> None:
         nonlocal tries
         tries += 1
         raise OSError(number, os.strerror(number))

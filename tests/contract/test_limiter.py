@@ -166,7 +166,8 @@ def test_opening_waits_for_a_process_that_prepares_the_same_file(path: Path) -> 
     """Until the file is in WAL mode, SQLite itself would not wait."""
     opened: list[bool] = []
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("CREATE TABLE prepared (x)")
+        other.execute("PRAGMA user_version = 0")
+        other.execute("VACUUM")
         other.execute("BEGIN IMMEDIATE")
         thread = threading.Thread(target=open_once, args=(path, opened))
         thread.start()

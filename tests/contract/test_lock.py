@@ -164,5 +164,5 @@ def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=re.escape(str(tmp_path / "locks"))):
         OwnerLock(tmp_path / "locks", "docs")
     (tmp_path / "docs.crawl.lock").mkdir()
-    with pytest.raises(StoreError, match="cannot be opened: Is a directory"):
+    with pytest.raises(StoreError, match="is a directory, not a file"):
         OwnerLock(tmp_path, "docs")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import orbweb
-from harness import ORBWEB, Cli, Result, kill, wait_until
+from harness import ORBWEB, Cli, Result, kill, trust, wait_until
 from orbweb import config
 from servers.pages import page
 from servers.site import StaticSite, serve
@@ -65,7 +65,7 @@ def test_a_crawl_without_a_url_uses_what_is_in_the_workspace(cli: Cli) -> None:
     with serve(SITE) as server:
         (cli.workspace / "seeds.txt").write_text(f"# where to begin\n\n  {server.url}  # the start\n")
         (cli.workspace / "orbweb.yaml").write_text("limits: {max_depth: 0}\n")
-        assert cli.crawl(*FAST).ok().json["visited"] == 1
+        assert cli.crawl(*FAST, *trust(server.url)).ok().json["visited"] == 1
         (cli.workspace / "orbweb.yaml").write_text("limits: {max_depth: 1}\n")
         (cli.workspace / "seeds.txt").write_text("nonsense of a later day")
         assert cli.crawl("--project", "site", "--new-run").ok().json["visited"] == 3
@@ -99,7 +99,7 @@ def test_reset_wipes_what_crawls_left_and_can_be_repeated(cli: Cli, tmp_path: Pa
         (cli.workspace / "stop").touch()
         wiped = cli("reset", "--yes", "--json").ok().json["wiped"]
         assert {"store", "logs", "spool", "state", "orbweb.db", "stop"} <= set(wiped)
-        kept = {"orbweb.db", "orbweb.yaml", "seeds.txt", "notes.txt", "limiter.db", "locks"}
+        kept = {"orbweb.db", "orbweb.yaml", "seeds.txt", "notes.txt", "limiter.db", "locks", "identity"}
         assert contents(cli.workspace) - {"limiter.db-wal", "limiter.db-shm"} == kept
         assert cli("reset", "--yes").ok().code == 0
         assert cli.ask("status", "--json").ok().json == []
@@ -253,7 +253,7 @@ def test_from_python(tmp_path: Path, rules: Path) -> None:
     orbweb.open(home).configure(profile="site")
     with serve(SITE) as server:
         (home / "seeds.txt").write_text(server.url)
-        done = orbweb.open(home).crawl(project="p", rate="max", profile="docs")
+        done = orbweb.open(home).crawl(project="p", rate="max", profile="docs", trust=trust(server.url)[1])
         assert (done.visited, done.exit_code) == (3, 0)
     assert "orbweb.db" in orbweb.open(home).reset()["wiped"]
     with pytest.raises(orbweb.UsageError, match="would be replaced"):

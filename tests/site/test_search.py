@@ -229,7 +229,7 @@ def test_searches_at_once_give_the_same(workspace: orbweb.Workspace) -> None:
 
 def test_an_index_that_cannot_be_written_is_named(workspace: orbweb.Workspace) -> None:
     (workspace.path / "search.db").mkdir()
-    with pytest.raises(StoreError, match=r"search\.db: the search index cannot be made"):
+    with pytest.raises(StoreError, match=r"search\.db: is a directory, not a file"):
         workspace.search("site", "copper")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import orbweb
-from harness import Cli, assert_books_balance, wait_until
+from harness import Cli, assert_books_balance, trust, wait_until
 from orbweb import app, spool
 from orbweb.errors import NothingToDo, UsageError
 from orbweb.library import CrawlResult
@@ -449,7 +449,7 @@ def test_a_configured_workspace_needs_no_further_words(cli: Cli) -> None:
     with serve(StaticSite(chain(3))) as server:
         cli("configure", "--profile", "docs").ok(0)
         (cli.workspace / "seeds.txt").write_text(f"# where to begin\n{server.url}\n")
-        cli("discover", *OPTIONS, "--json", "--no-progress").ok(0)
+        cli("discover", *OPTIONS, *trust(server.url), "--json", "--no-progress").ok(0)
         assert cli("scrape", "--json", "--no-progress").ok(0).json["pages"] == 4
         again = cli("run", "--new-run", *OPTIONS, "--json", "--no-progress").ok(0).json
         assert (again["run"], again["visited"], again["discovery"]["run"]) == (2, 4, 2)

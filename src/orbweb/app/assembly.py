@@ -19,7 +19,6 @@ from orbweb.app.manners import private_proxies
 from orbweb.app.request import Note
 from orbweb.app.session import Replays, Session, subject
 from orbweb.app.settings import (
-    consent,
     gate_settings,
     lane_of,
     outputs_wanted,
@@ -46,7 +45,7 @@ from orbweb.fetch.proxies import Direct, Proxies, RoundRobin
 from orbweb.fetch.replay import ReplayFetcher
 from orbweb.fetch.transfer import Egress, HttpSettings
 from orbweb.frontier.sqlite import SqliteFrontier
-from orbweb.gate import Gate, origin_of
+from orbweb.gate import Gate
 from orbweb.ledger import Ledger
 from orbweb.model import Resources
 from orbweb.outputs.chronicle import Chronicle, MetricsSettings
@@ -77,16 +76,17 @@ class Live:
     config: Config
 
 
-def fetcher(session: Session, bases: Sequence[Base], shelf: Shelf, listener: Listener) -> Fetcher:
+def fetcher(session: Session, shelf: Shelf, listener: Listener) -> Fetcher:
     config = session.config
     if session.replays is not None:
         run_id, key_of = session.replays.run.id, session.replays.key_of
         return ReplayFetcher(Recording(session.workspace.db, run_id, shelf.captures, key_of), listener)
     clock = asyncio.get_running_loop().time
     names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
-    guard = Guard(names, consent(config, bases), routes(config), clock=clock)
+    permit = session.permit
+    guard = Guard(names, permit.consent(config), routes(config), clock=clock, opened=permit.opened)
     room = _connections(config, session.note)
-    return HttpFetcher(_http_settings(config, room), guard, _egress(session, bases, names), listener, session.note)
+    return HttpFetcher(_http_settings(config, room), guard, _egress(session, names), listener, session.note)
 
 
 def _connections(config: Config, note: Note) -> int:
@@ -114,14 +114,20 @@ def _http_settings(config: Config, connections: int) -> HttpSettings:
     )
 
 
-def _egress(session: Session, bases: Sequence[Base], names: Names) -> Egress:
+def _egress(session: Session, names: Names) -> Egress:
     """The user's headers go to the origins of the base URLs as given, not to where these redirect."""
     config, secrets, clock = session.config, session.secrets, asyncio.get_running_loop().time
-    origins = frozenset(origin_of(base.url) for base in bases)
     jar = Jar() if config.fetch.cookies == "keep" else None
     proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
     return Egress(
-        Identity(origins, secrets.headers, jar, params=secrets.params, secret=secrets.names, clock=time.time),
+        Identity(
+            session.permit.origins,
+            secrets.headers,
+            jar,
+            params=secrets.params,
+            secret=secrets.names,
+            clock=time.time,
+        ),
         proxies,
         Guard(names, Consent(everything=private_proxies(config)), {}, clock=clock),
     )

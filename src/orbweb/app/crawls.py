@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from orbweb import pipeline, seeds
 from orbweb.app.assembly import catch_up
 from orbweb.app.judging import nothing_to_resume, take_up
-from orbweb.app.manners import Secrets
 from orbweb.app.request import Note, Request, Watch, completed, configure, discreet, name_of, named
-from orbweb.app.session import Replays, Session, left_in, paused_run, ready
+from orbweb.app.session import Ready, Replays, Session, left_in, paused_run, ready
 from orbweb.app.settings import policy_rules, url_rules
 from orbweb.app.work import go_on, hold
 from orbweb.config.schema import Config
@@ -39,7 +37,7 @@ def check_new(path: Path, request: Request) -> None:
         request = completed(workspace, request, lambda _text: None)
         name = name_of(workspace, request)
         pipeline.check_role(workspace, name)
-        _asked(name, None, request)
+        _asked(workspace, name, None, replace(request, remembers=False), lambda _text: None)
 
 
 def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -> Report:
@@ -50,7 +48,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
     pipeline.check_role(workspace, name)
     with workspace.own(name):
         known = runs.find_project(workspace.db, name)
-        config, settings, secrets, bases = _asked(name, known, request)
+        config, settings, bases, secrets, permit = _asked(workspace, name, known, request, note)
         if known is None and request.project is None and name != (taken := seeds.project_name(bases[0].key)):
             note(f"project {taken} has other base URLs, so this one is {name}; --project gives it another name")
         catch_up(workspace, known, config)
@@ -64,7 +62,7 @@ def crawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note) -
             paused = None
         urls_given = [base.url for base in bases]
         project, paused = take_up(workspace, name, config, settings, urls_given, paused, note)
-        session = Session(workspace, project, config, secrets, watch, note, request)
+        session = Session(workspace, project, config, secrets, permit, watch, note, request)
         return go_on(session, paused) if paused is not None else hold(session, None, bases)
 
 
@@ -75,14 +73,16 @@ def resume(workspace: Workspace, request: Request, *, watch: Watch, note: Note) 
     known = runs.project(workspace.db, name)
     pipeline.check_role(workspace, name)
     with workspace.own(name):
-        config, settings, secrets = ready(known, request)
-        catch_up(workspace, known, config)
-        paused_run(workspace, known, note)
         latest = runs.latest_run(workspace.db, known.id)
         if latest is None:
             raise nothing_to_resume(known, None)
+        begun = [base.url for base in runs.bases_of(workspace.db, latest.id)]
+        config, settings, _, secrets, permit = ready(workspace, known, request, begun, note)
+        catch_up(workspace, known, config)
+        paused_run(workspace, known, note)
+        latest = runs.run_of(workspace.db, known, latest.number)
         project, run = take_up(workspace, name, config, settings, known.bases, latest, note)
-        session = Session(workspace, project, config, secrets, watch, note, request)
+        session = Session(workspace, project, config, secrets, permit, watch, note, request)
         return go_on(session, run or latest)
 
 
@@ -93,8 +93,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
     known = runs.project(workspace.db, name)
     pipeline.check_role(workspace, name)
     with workspace.own(name):
-        config, settings, secrets = ready(known, request)
-        bases = seeds.base_urls(known.bases, url_rules(config))
+        config, settings, bases, secrets, permit = ready(workspace, known, request, known.bases, note)
         _check_bases(config, bases)
         catch_up(workspace, known, config)
         paused = paused_run(workspace, known, note)
@@ -108,22 +107,19 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
             note(f"run {paused.number} of {name} is finished, {given_up} URLs left to the recrawl")
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        session = Session(workspace, project, config, secrets, watch, note, request)
+        session = Session(workspace, project, config, secrets, permit, watch, note, request)
         if request.replay:
             session = replace(session, replays=Replays(latest, url_rules(configure(known, Request())[0])))
         return hold(session, None, bases, latest, due_only=request.due)
 
 
-def _asked(
-    name: str, known: Project | None, request: Request
-) -> tuple[Config, dict[str, Any], Secrets, list[Target]]:
-    """The settings of a crawl, what they ask of this machine, and where it begins."""
-    config, settings, secrets = ready(known, request)
-    bases = seeds.base_urls(request.urls or (known.bases if known else ()), url_rules(config))
-    if not bases:
+def _asked(workspace: Workspace, name: str, known: Project | None, request: Request, note: Note) -> Ready:
+    """What a crawl works with, and where it begins."""
+    found = ready(workspace, known, request, request.urls or (known.bases if known else ()), note)
+    if not found.bases:
         raise UsageError(f"project {name!r} does not exist yet: give at least one URL to crawl")
-    _check_bases(config, bases)
-    return config, settings, secrets, bases
+    _check_bases(found.config, found.bases)
+    return found
 
 
 def _check_bases(config: Config, bases: Sequence[Target]) -> None:

@@ -6,12 +6,14 @@ is at work they are stored first; the crawl judges its run when everything is wr
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from orbweb import rejudge
+from orbweb.app.consent import remember
 from orbweb.app.request import Note, Request, configure, discreet, name_of, stored
 from orbweb.app.session import Session, paused_run, queued
 from orbweb.app.settings import lane_of, policy_rules, terms
@@ -40,10 +42,9 @@ def rules(workspace: Workspace, request: Request, *, note: Note) -> Report:
     if not request.settings and request.config_file is None:
         return _rules_report(workspace, known, None)
     if workspace.owner(name) is not None:
-        return _tell_rules(workspace, known, request)
+        return _tell_rules(workspace, known, request, note)
     with workspace.own(name):
-        config, settings = configure(known, request)
-        Policy(policy_rules(config), list(known.bases))
+        config, settings = _changed(workspace, known, request, note)
         paused_run(workspace, known, discreet(note))
         latest = runs.latest_run(workspace.db, known.id)
         with workspace.db.transaction():
@@ -53,10 +54,17 @@ def rules(workspace: Workspace, request: Request, *, note: Note) -> Report:
     return _rules_report(workspace, project, change)
 
 
-def _tell_rules(workspace: Workspace, known: Project, request: Request) -> Report:
-    """Store the rules and wait until the running crawl works by them."""
+def _changed(workspace: Workspace, known: Project, request: Request, note: Note) -> tuple[Config, dict[str, Any]]:
+    """The settings that are to be stored, checked."""
     config, settings = configure(known, request)
     Policy(policy_rules(config), list(known.bases))
+    remember(workspace, request, config, known.bases, os.environ, note)
+    return config, settings
+
+
+def _tell_rules(workspace: Workspace, known: Project, request: Request, note: Note) -> Report:
+    """Store the rules and wait until the running crawl works by them."""
+    config, settings = _changed(workspace, known, request, note)
     project = runs.save_project(workspace.db, known.name, settings, known.bases, now_us())
     workspace.control(known.name).write(Command.RULES)
     deadline = time.monotonic() + RULES_WAIT_S

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from orbweb import content, seeds
+from orbweb import content, nofollow, seeds
 from orbweb.adoption import Bodies, Home
 from orbweb.adoption import adopt as adopt_state
 from orbweb.app import assembly
@@ -125,6 +125,8 @@ def replay(
         everything = Wanted(pages=True, edges=True, metadata=True, raw=config.outputs.raw)
         files = rebuild(told, everything, top, watch)
         markdown = top / "markdown" if out is not None else top / "markdown" / told.label
+        if out is None:
+            nofollow.make_directory(top, markdown.relative_to(top))
         pages = workspace.export(
             known.name, Format.MARKDOWN, markdown, run.number, rules=url_rules(config), watch=watch
         )

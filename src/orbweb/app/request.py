@@ -13,7 +13,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from orbweb import seeds, urls
+from orbweb import nofollow, seeds, urls
 from orbweb.app.settings import routes, url_rules
 from orbweb.config import schema, sources
 from orbweb.config.schema import Config
@@ -21,6 +21,7 @@ from orbweb.control import Command
 from orbweb.errors import UnknownProject, UsageError
 from orbweb.events import Snapshot
 from orbweb.store import runs
+from orbweb.store.db import DATABASE
 from orbweb.store.runs import Project
 from orbweb.urls import DEFAULT_RULES, UrlRules
 from orbweb.workspace import Workspace
@@ -48,6 +49,11 @@ class Request:
     replay: bool = False
     seeds: Path | None = None
     metrics_port: int | None = None
+    trust: Sequence[str] = ()
+    typed: bool = True
+    """Whether the URLs are the user's own words, not those of a workspace."""
+    remembers: bool = True
+    """Whether what the user allows is kept on this machine: not for what leaves nothing."""
 
 
 @dataclass(slots=True)
@@ -65,16 +71,21 @@ def completed(workspace: Workspace, request: Request, note: Note) -> Request:
     if request.urls:
         return request
     own = workspace.path / CONFIG_FILE
-    if request.config_file is None and own.is_file():
+    if request.config_file is None and _has(workspace, CONFIG_FILE):
         request = replace(request, config_file=own)
         note(f"settings of {own}")
     known = runs.find_project(workspace.db, request.project) if request.project else None
     file = request.seeds or workspace.path / SEEDS_FILE
-    if request.seeds is None and (known is not None or not file.is_file()):
+    if request.seeds is None and (known is not None or not _has(workspace, SEEDS_FILE)):
         return request
     given = seeds.read_seeds(file, url_rules(configure(known, request)[0]))
     note(f"{len(given)} base URLs of {file}")
-    return replace(request, urls=given)
+    return replace(request, urls=given, typed=not _is_of_workspace(file))
+
+
+def _has(workspace: Workspace, name: str) -> bool:
+    """Whether a workspace has such a file; ForeignFile for a link."""
+    return workspace.path.is_dir() and nofollow.check(workspace.path, name, writes=False)
 
 
 def name_of(workspace: Workspace, request: Request) -> str:
@@ -150,6 +161,21 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     config = _built(settings, source="settings")
     routes(config)
     return config, settings
+
+
+def own_words(request: Request, environ: Mapping[str, str]) -> Config:
+    """The settings that the user named in this command: not those of a project, nor of a file in a workspace."""
+    file = request.config_file
+    named = sources.read_file(file) if file is not None and not _is_of_workspace(file) else {}
+    flags = schema.given(request.settings or {}, source="command line")
+    return _built(schema.merge(named, sources.read_environment(environ), flags), source="settings")
+
+
+def _is_of_workspace(file: Path) -> bool:
+    """Whether a file lies in a workspace, by its name or where a link leads."""
+    return any(
+        os.path.lexists(above / DATABASE) for path in (file.absolute(), file.resolve()) for above in path.parents
+    )
 
 
 def stored(project: Project) -> Config:

@@ -13,7 +13,6 @@ from orbweb import pipeline, seeds
 from orbweb.app.assembly import catch_up
 from orbweb.app.request import Note, Relay, Request, Watch, discreet
 from orbweb.app.session import Session, left_in, paused_run, ready
-from orbweb.app.settings import url_rules
 from orbweb.app.work import hold
 from orbweb.config import schema
 from orbweb.control import Kind
@@ -125,16 +124,16 @@ def _scrape(
     discovery = runs.project(workspace.db, name + DISCOVERY)
     own = runs.find_project(workspace.db, name)
     taken = schema.merge(own.settings if own else {}, _handed_on(discovery.settings))
-    config, settings, secrets = ready(replace(own or discovery, settings=taken), request)
+    urls_given = [base.url for base in runs.bases_of(workspace.db, source.id)]
+    works_as = replace(own or discovery, settings=taken)
+    config, settings, bases, secrets, permit = ready(workspace, works_as, request, urls_given, note)
     budget = (request.settings or {}).get("limits", {}).get("budget")
     config = config.model_copy(update={"limits": config.limits.model_copy(update={"budget": budget})})
     paused = paused_run(workspace, own, note)
-    urls_given = [base.url for base in runs.bases_of(workspace.db, source.id)]
-    bases = seeds.base_urls(urls_given, url_rules(config))
     project = runs.save_project(workspace.db, name, settings, urls_given, now_us())
     if paused is not None:
         note(f"going on with run {paused.number} of {name}, {left_in(workspace, paused)}")
-    session = Session(workspace, project, config, secrets, watch, note, request, source, follows, relay)
+    session = Session(workspace, project, config, secrets, permit, watch, note, request, source, follows, relay)
     return hold(session, paused, bases)
 
 

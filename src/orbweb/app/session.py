@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from orbweb import urls
+from orbweb import seeds, urls
+from orbweb.app.consent import Permit, permit
 from orbweb.app.manners import Secrets, check_contact, secrets_of
 from orbweb.app.request import Note, Plan, Relay, Request, Watch, configure
 from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules, window
@@ -36,6 +37,7 @@ class Session:
     project: Project
     config: Config
     secrets: Secrets
+    permit: Permit
     watch: Watch
     note: Note
     request: Request
@@ -80,14 +82,28 @@ class Replays:
         return target.key if target else None
 
 
-def ready(known: Project | None, request: Request) -> tuple[Config, dict[str, Any], Secrets]:
-    """The settings of a crawl, and what they ask of this machine: secrets, the data of a tokenizer."""
+class Ready(NamedTuple):
+    """The settings of a crawl, its base URLs, and what it has of this machine."""
+
+    config: Config
+    settings: dict[str, Any]
+    bases: list[Target]
+    secrets: Secrets
+    permit: Permit
+
+
+def ready(
+    workspace: Workspace, known: Project | None, request: Request, bases: Sequence[str], note: Note
+) -> Ready:
+    """What a crawl of these base URLs works with: settings, secrets, consent, the data of a tokenizer."""
     config, settings = configure(known, request)
     check_contact(config)
     Policy(policy_rules(config), ())
+    found = seeds.base_urls(bases, url_rules(config))
+    allowed = permit(workspace, request, config, [base.url for base in found], os.environ, note)
     secrets = secrets_of(config, os.environ)
     tokenizer(config.content.tokens)
-    return config, settings, secrets
+    return Ready(config, settings, found, secrets, allowed)
 
 
 def paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run | None:

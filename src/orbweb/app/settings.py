@@ -6,7 +6,7 @@ run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from orbweb import politeness, spool, urls
 from orbweb.config import notation
@@ -15,7 +15,6 @@ from orbweb.digest import DigestSettings
 from orbweb.dispatch import DispatchSettings
 from orbweb.engine import EngineSettings
 from orbweb.errors import UsageError
-from orbweb.fetch.guard import Consent
 from orbweb.gate import GateSettings
 from orbweb.grouping import GroupRule, ScoreRule, TypeRule, Types
 from orbweb.leasing import LeaseSettings
@@ -26,7 +25,6 @@ from orbweb.policy import Rules
 from orbweb.rejudge import Terms
 from orbweb.robots import product_token
 from orbweb.spool import SpoolSettings
-from orbweb.store.runs import Base
 from orbweb.survey import SurveySettings
 from orbweb.urls import TRACKING_PARAMS, UrlRules
 
@@ -117,13 +115,6 @@ def routes(config: Config) -> dict[str, tuple[str, str]]:
             raise UsageError(f"--resolve {text!r}: {pin.host if site is None else pin.address} is not a host")
         found[urls.site(site.key)] = (urls.split(asked.url).host, pin.target_port)
     return found
-
-
-def consent(config: Config, bases: Sequence[Base]) -> Consent:
-    """What the user named: the host:port of the base URLs as given, and of `--resolve`. Where a base URL redirects
-    to is not what the user named."""
-    named = {urls.site(url) for base in bases for url in (base.url, urls.canonicalize(base.url) or base.url)}
-    return Consent(frozenset(named | set(routes(config))), config.fetch.allow_private)
 
 
 def dispatch_settings(config: Config, *, halved: bool) -> DispatchSettings:

@@ -194,7 +194,7 @@ async def _crawl(
         on_held=control.say_held,
         feed=feed,
     )
-    fetcher = assembly.fetcher(session, bases, shelf, engine.passage)
+    fetcher = assembly.fetcher(session, shelf, engine.passage)
     pool = await assembly.pool(config, _reading(session), engine.passage.digested, engine.broke, spawned)
     engine.passage.attach(fetcher, pool)
 

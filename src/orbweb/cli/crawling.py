@@ -35,6 +35,7 @@ from orbweb.cli.options import (
     SitemapOption,
     Store,
     StrictPath,
+    Trust,
     UserAgent,
     Workers,
     WorkspaceDir,
@@ -86,6 +87,7 @@ def crawl(
     store: Store = None,
     refresh: Refresh = False,
     new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
+    trust: Trust = None,
     metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -122,7 +124,15 @@ def crawl(
     from orbweb.app import Request
 
     request = Request(
-        urls or (), project, config, settings, new_run, refresh=refresh, seeds=seeds, metrics_port=metrics_port
+        urls or (),
+        project,
+        config,
+        settings,
+        new_run,
+        refresh=refresh,
+        seeds=seeds,
+        metrics_port=metrics_port,
+        trust=trust or (),
     )
     raise typer.Exit(_run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress))
 
@@ -136,6 +146,7 @@ def resume(
     rate: Rate = None,
     config: ConfigFile = None,
     refresh: Refresh = False,
+    trust: Trust = None,
     metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -145,7 +156,7 @@ def resume(
     settings = pace(budget, workers, processes, rate)
     from orbweb.app import Request
 
-    request = Request((), project, config, settings, refresh=refresh, metrics_port=metrics_port)
+    request = Request((), project, config, settings, refresh=refresh, metrics_port=metrics_port, trust=trust or ())
     raise typer.Exit(_run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress))
 
 
@@ -161,6 +172,7 @@ def recrawl(
         bool, typer.Option("--due", help="Ask only for pages that may have changed by now; take the others over.")
     ] = False,
     refresh: Refresh = False,
+    trust: Trust = None,
     metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -174,7 +186,9 @@ def recrawl(
     settings = pace(budget, workers, processes, rate)
     from orbweb.app import Request
 
-    request = Request((), project, config, settings, refresh=refresh, due=due, metrics_port=metrics_port)
+    request = Request(
+        (), project, config, settings, refresh=refresh, due=due, metrics_port=metrics_port, trust=trust or ()
+    )
     raise typer.Exit(_run("recrawl", request, workspace, create=False, as_json=as_json, quiet=no_progress))
 
 
@@ -235,6 +249,7 @@ def plan(
     headers: Headers = None,
     resolve: Resolve = None,
     allow_private: AllowPrivate = None,
+    trust: Trust = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
@@ -267,7 +282,7 @@ def plan(
         report = planning.replan(Request((), urls[0], config, settings), of=workspace, note=output.unsaid)
         output.emit(report, replan_text, as_json=as_json)
     else:
-        request = Request(urls, None, config, settings)
+        request = Request(urls, None, config, settings, trust=trust or ())
         report = planning.plan(request, beside=workspace, note=lambda text: typer.echo(text, err=True))
         output.emit(report, plan_text, as_json=as_json)
     raise typer.Exit(3 if any(base["problem"] for base in report["bases"]) else 0)
@@ -283,6 +298,7 @@ def fetch(
     headers: Headers = None,
     resolve: Resolve = None,
     allow_private: AllowPrivate = None,
+    trust: Trust = None,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Print one page as Markdown, text or HTML; nothing is kept.
@@ -299,7 +315,7 @@ def fetch(
     from orbweb import plan as planning
     from orbweb.app import Request
 
-    request = Request([url], None, config, settings)
+    request = Request([url], None, config, settings, trust=trust or ())
     got = planning.fetch(request, beside=workspace)
     if got.document is None:
         typer.echo(f"orbweb: {url} gives no page: {got.problem}", err=True)

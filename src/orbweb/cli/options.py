@@ -199,6 +199,17 @@ MetricsPort = Annotated[
 ]
 
 
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        metavar="WHAT",
+        help="Allow what came with the workspace, by the words of the refusal, such as "
+        "'$SITE_TOKEN@https://example.org'. Remembered on this machine. May be repeated.",
+    ),
+]
+
+
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
 
 

@@ -20,6 +20,7 @@ from orbweb.cli.options import (
     Processes,
     Rate,
     Refresh,
+    Trust,
     Workers,
     WorkspaceDir,
     open_workspace,
@@ -67,14 +68,14 @@ def _name(options: dict[str, Any]) -> str:
 
 def _configured(path: Path, file: Path | None) -> Sequence[str] | str:
     """The name of the pipeline that a workspace has, else the URLs of its file of seeds."""
-    from orbweb import seeds
+    from orbweb import nofollow, seeds
     from orbweb.urls import DEFAULT_RULES
     from orbweb.workspace.directory import SEEDS_FILE
 
     known = _pipelines(path)
     if file is None and len(known) == 1:
         return known[0]
-    if file is None and not (path / SEEDS_FILE).is_file():
+    if file is None and not (path.is_dir() and nofollow.check(path, SEEDS_FILE, writes=False)):
         return ()
     return seeds.read_seeds(file or path / SEEDS_FILE, DEFAULT_RULES)
 
@@ -114,6 +115,7 @@ def scrape(
     rate: Rate = None,
     config: ConfigFile = None,
     refresh: Refresh = False,
+    trust: Trust = None,
     metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -136,6 +138,7 @@ def scrape(
         pace(budget, workers, processes, rate),
         refresh=refresh,
         metrics_port=metrics_port,
+        trust=trust or (),
     )
     with open_workspace(workspace, create=follow) as there, Display(quiet=no_progress) as display:
         report = application.scrape(there, request, follows=lambda: follow, watch=display.watch, note=display.note)
@@ -187,7 +190,12 @@ def _scraped(name: str, options: dict[str, Any], discovery: Companion, display: 
             return None
         port = options["metrics_port"]
         request = application.Request(
-            (), name, options["config"], refresh=options["refresh"], metrics_port=port and port + 1
+            (),
+            name,
+            options["config"],
+            refresh=options["refresh"],
+            metrics_port=port and port + 1,
+            trust=options["trust"] or (),
         )
         return application.scrape(
             there,

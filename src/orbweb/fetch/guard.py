@@ -25,10 +25,11 @@ Judge = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What a user opened: sites by `host:port`, or everything."""
+    """What a user opened: sites by `host:port`, or everything. `asked`: what a workspace alone names."""
 
     sites: frozenset[str] = frozenset()
     everything: bool = False
+    asked: frozenset[str] = frozenset()
 
     def covers(self, site: str) -> bool:
         return self.everything or site in self.sites
@@ -54,7 +55,8 @@ class Pin:
 class Guard:
     """Finds the pin of a site, or why it has none.
 
-    `routes` are the user's own: site -> the host and port to ask in its stead, by `--resolve`.
+    `routes` are the user's own: site -> the host and port to ask in its stead, by `--resolve`. `opened` is told of
+    a site that is at a private address by consent.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class Guard:
         *,
         clock: Callable[[], float],
         judge: Judge = not_public,
+        opened: Callable[[str], None] = lambda _site: None,
     ) -> None:
         self._names = names
         self._consent = consent
         self._routes = routes
         self._clock = clock
         self._judge = judge
+        self._opened = opened
         self._pins: dict[str, Pin] = {}
 
     def pin(self, site: str) -> Pin | None:
@@ -117,11 +121,13 @@ class Guard:
     def _checked(self, site: str, port: str, found: Found) -> Pin | Failed:
         """Every address is judged, however many; then the one in use stays the first if it is still there."""
         consented = self._consent.covers(site)
-        if not consented:
-            for address in found.addresses:
-                why = self._judge(address)
-                if why is not None:
-                    return _blocked(site, address, why)
+        for address in found.addresses:
+            why = self._judge(address)
+            if why is not None and not consented:
+                return _blocked(site, address, why, asked=site in self._consent.asked)
+            if why is not None:
+                self._opened(site)
+                break
         addresses = [address for address in map(normal, found.addresses[:KEPT_ADDRESSES]) if address is not None]
         before = self._pins.get(site)
         if before is not None and before.addresses[0] in addresses:
@@ -129,10 +135,10 @@ class Guard:
         return Pin(site, port, tuple(dict.fromkeys(addresses)), consented, found.until)
 
 
-def _blocked(site: str, address: str, why: str) -> Failed:
+def _blocked(site: str, address: str, why: str, *, asked: bool = False) -> Failed:
     is_named = site.rpartition(":")[0].strip("[]") != address
     what = f"{site} is at {address}, which is" if is_named else f"{address} is"
-    return Failed(
-        FailKind.BLOCKED_ADDRESS,
-        f"{what} not public ({why}); only a base URL or --resolve that names {site}, or --allow-private, opens it",
-    )
+    opens = f"only a base URL or --resolve that names {site}, or --allow-private, opens it"
+    if asked:
+        opens = f"the base URL came with the workspace; --trust private={site} opens it"
+    return Failed(FailKind.BLOCKED_ADDRESS, f"{what} not public ({why}); {opens}")

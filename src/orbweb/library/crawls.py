@@ -26,6 +26,7 @@ from orbweb.library.options import (
     config_file,
     file_of,
     settings_of,
+    trusted,
 )
 from orbweb.library.results import CrawlResult, result_of
 from orbweb.store.reports import Report
@@ -63,6 +64,7 @@ class Crawls(Handle):
             refresh=bool(given.get("refresh")),
             seeds=file_of(given, "seeds"),
             metrics_port=options.get("metrics_port"),
+            trust=trusted(given),
         )
         app.check_new(self.path, request)
         with self._opened(create=True) as opened:
@@ -96,7 +98,9 @@ class Crawls(Handle):
         given = dict(options)
         check_names(given, ResumeOptions.__optional_keys__)
         refresh = bool(given.get("refresh"))
-        request = Request((), project, config_file(given), settings_of(given), refresh=refresh)
+        request = Request(
+            (), project, config_file(given), settings_of(given), refresh=refresh, trust=trusted(given)
+        )
         with self._opened() as opened:
             watch = on_progress or unwatched
             report = app.scrape(opened, request, follows=lambda: follow, watch=watch, note=_log.info)
@@ -136,7 +140,15 @@ class Crawls(Handle):
         check_names(given, ResumeOptions.__optional_keys__)
         refresh = bool(given.get("refresh"))
         port = options.get("metrics_port")
-        request = Request((), project, config_file(given), settings_of(given), refresh=refresh, metrics_port=port)
+        request = Request(
+            (),
+            project,
+            config_file(given),
+            settings_of(given),
+            refresh=refresh,
+            metrics_port=port,
+            trust=trusted(given),
+        )
         with self._opened() as opened:
             return result_of(app.resume(opened, request, watch=on_progress or unwatched, note=_log.info))
 
@@ -156,6 +168,7 @@ class Crawls(Handle):
             refresh=refresh,
             due=bool(given.get("due")),
             metrics_port=options.get("metrics_port"),
+            trust=trusted(given),
         )
         with self._opened() as opened:
             return result_of(app.recrawl(opened, request, watch=on_progress or unwatched, note=_log.info))
@@ -172,7 +185,7 @@ class Crawls(Handle):
         if planning.names_project(self.path, bases):
             request = Request((), bases[0], config_file(given), settings_of(given))
             return planning.replan(request, of=self.path, note=_log.debug)
-        request = Request(bases, None, config_file(given), settings_of(given))
+        request = Request(bases, None, config_file(given), settings_of(given), trust=trusted(given))
         return planning.plan(request, beside=self.path, note=_log.info)
 
     def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> planning.Fetched:
@@ -180,4 +193,5 @@ class Crawls(Handle):
         check_thread()
         given = dict(options)
         check_names(given, CrawlOptions.__optional_keys__)
-        return planning.fetch(Request((url,), None, config_file(given), settings_of(given)), beside=self.path)
+        request = Request((url,), None, config_file(given), settings_of(given), trust=trusted(given))
+        return planning.fetch(request, beside=self.path)

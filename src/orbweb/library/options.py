@@ -15,7 +15,8 @@ from typing import Any, Literal, TypedDict
 
 from orbweb.errors import UsageError
 
-# Option -> section and key of the setting. `config`, `new_run`, `refresh` and `metrics_port` are no settings.
+# Option -> section and key of the setting. `config`, `new_run`, `refresh`, `trust` and
+# `metrics_port` are no settings.
 _SETTINGS = {
     "profile": ("", "profile"),
     "user_agent": ("", "user_agent"),
@@ -49,6 +50,7 @@ class ResumeOptions(TypedDict, total=False):
     rate: float | Literal["max"]
     config: str | PathLike[str]
     refresh: bool
+    trust: Sequence[str]
     metrics_port: int | None
 
 
@@ -105,6 +107,12 @@ def check_names(given: Mapping[str, object], names: frozenset[str]) -> None:
             close = difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.5)
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(names))}"
             raise UsageError(f"unknown option {name} ({hint})")
+
+
+def trusted(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a program allows a workspace; one word alone is one."""
+    words = given.get("trust", ())
+    return (words,) if isinstance(words, str) else tuple(words)
 
 
 def config_file(given: Mapping[str, Any]) -> Path | None:

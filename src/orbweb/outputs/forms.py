@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from orbweb import nofollow
 from orbweb.outputs import lines
 from orbweb.outputs.follow import Derive, Followed
 from orbweb.outputs.records import COLUMNS, PageType, Records
 from orbweb.outputs.tail import Tail, writing
 from orbweb.store import journal
-from orbweb.store.blobs import make_directory
 from orbweb.store.db import Database
 from orbweb.store.journal import Visits
 
@@ -110,9 +110,10 @@ def opened(subject: Subject, form: Form) -> Followed:
 
 def lead(link: Path, target: str) -> None:
     """Let the link lead to the file beside it, at once and for everyone."""
-    aside = link.with_name(f".{link.name}.new")
+    root, folder = link.parent.parent, link.parent.name
+    aside = Path(folder, f".{link.name}.new")
     with writing(link):
-        make_directory(link.parent, 0o700)
-        aside.unlink(missing_ok=True)
-        aside.symlink_to(target)
-        aside.replace(link)
+        nofollow.make_directory(root, folder)
+        nofollow.unlink(root, aside)
+        nofollow.link(root, aside, target)
+        nofollow.replace(root, aside, Path(folder, link.name))

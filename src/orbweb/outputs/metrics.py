@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 from orbweb.model import FailKind, Reuse, Role
 from orbweb.outputs import lines
-from orbweb.outputs.tail import writing
+from orbweb.outputs.tail import opened, writing
 from orbweb.store import journal
-from orbweb.store.blobs import make_directory, write_all
+from orbweb.store.blobs import write_all
 from orbweb.store.db import Database, moment
 from orbweb.store.journal import Count, Visits
 
@@ -145,8 +145,7 @@ class MetricsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         with writing(path):
-            make_directory(path.parent, 0o700)
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self._fd = opened(path)
         with writing(path), os.fdopen(os.dup(self._fd), "rb") as stream:
             self._end = _whole(stream.read())
             os.ftruncate(self._fd, self._end)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from orbweb import nofollow
 from orbweb.outputs.follow import PORTION
 from orbweb.outputs.forms import METADATA_LINK, Form, Subject, Wanted, forms, lead
 from orbweb.outputs.tail import Tail, writing
 from orbweb.store import journal
-from orbweb.store.blobs import sync_directory
 from orbweb.store.journal import Cursor, Visits
 
 Watch = Callable[[int, int], None]
@@ -71,10 +71,10 @@ def _made(form: Form, out: Path, visits: Visits, watch: Callable[[int], None]) -
             watch(visit)
         cursor = tail.sync() or Cursor(0, 0, 0, 0)
         with writing(path):
-            part.replace(path)
-            sync_directory(path.parent)
+            nofollow.replace(out, part.relative_to(out), form.path)
+            nofollow.sync_directory(out, form.path.parent)
     except BaseException:
-        part.unlink(missing_ok=True)
+        nofollow.unlink(out, part.relative_to(out))
         raise
     finally:
         tail.close()

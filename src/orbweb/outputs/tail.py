@@ -14,9 +14,10 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from orbweb import nofollow
 from orbweb.errors import DiskFull, StoreError, is_disk_full
 from orbweb.failpoints import failpoint
-from orbweb.store.blobs import make_directory, write_all
+from orbweb.store.blobs import write_all
 from orbweb.store.journal import Cursor
 
 CHECKED = 1 << 16
@@ -34,6 +35,14 @@ def writing(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: cannot be written: {error.strerror}. Check the path and its owner.") from error
 
 
+def opened(path: Path) -> int:
+    """A file in a folder of a workspace, which is made if need be, to read and write."""
+    root, folder = path.parent.parent, path.parent.name
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    nofollow.make_directory(root, folder)
+    return nofollow.open_file(root, Path(folder, path.name), os.O_RDWR | os.O_CREAT)
+
+
 class Tail:
     """The file, open for appending. `visit` is the last one in it."""
 
@@ -41,9 +50,7 @@ class Tail:
         self.path = path
         self._settled = cursor
         with writing(path):
-            make_directory(path.parent, 0o700)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._fd = os.open(path, flags, 0o600)
+            self._fd = opened(path)
             try:
                 self._begin(header, cursor)
             except BaseException:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from orbweb import nofollow
 from orbweb.outputs.forms import paths
 from orbweb.store import journal
 from orbweb.store.db import Database
@@ -32,18 +33,18 @@ def altered(db: Database, run_id: int, label: str, workspace: Path) -> Iterator[
     """The files of a run that were changed since, of those whose checksum is known."""
     for name, path in paths(label).items():
         cursor = journal.cursor(db, run_id, name)
-        if cursor is not None and cursor.whole is not None and (workspace / path).is_file():
-            problem = _problem(workspace / path, cursor)
+        if cursor is not None and cursor.whole is not None and nofollow.exists(workspace, path):
+            problem = _problem(workspace, path, cursor)
             if problem is not None:
                 yield Altered(name, path, problem)
 
 
-def _problem(path: Path, cursor: Cursor) -> str | None:
-    size = path.stat().st_size
+def _problem(workspace: Path, path: Path, cursor: Cursor) -> str | None:
+    size = nofollow.size(workspace, path) or 0
     if size < cursor.offset:
         return f"it has {size} bytes, and {cursor.offset} were written"
     checksum, left = 0, cursor.offset
-    with path.open("rb") as stream:
+    with nofollow.stream(workspace, path) as stream:
         while left and (block := stream.read(min(BLOCK, left))):
             checksum, left = zlib.crc32(block, checksum), left - len(block)
     return None if checksum == cursor.whole else f"its {cursor.offset} bytes are not those that were written"

@@ -23,6 +23,7 @@ from typing import NamedTuple, NoReturn, Protocol
 
 import zstandard
 
+from orbweb import nofollow
 from orbweb.errors import CorruptBody, DiskFull, StoreError, is_disk_full
 from orbweb.model import Blob
 
@@ -174,26 +175,40 @@ def write_all(fd: int, data: bytes | bytearray, offset: int) -> None:
             done += os.pwrite(fd, view[done:], offset + done)
 
 
-def make_top(path: Path, mode: int) -> None:
-    """A directory of the store, durable even if an earlier process died between making and syncing it."""
-    make_directory(path, mode)
-    sync_directory(path.parent)
-    sync_directory(path.parent.parent)
+class Inside:
+    """What lies in the folder of a body store, reached from the directory above it without following a link."""
 
+    __slots__ = ("_above", "_folder")
 
-def make_directory(path: Path, mode: int) -> None:
-    """A directory, and those missing above it, with exactly these permissions. Not yet durable."""
-    if path.is_dir():
-        return
-    make_directory(path.parent, mode)
-    path.mkdir(mode, exist_ok=True)
-    path.chmod(mode)
+    def __init__(self, root: Path) -> None:
+        self._above, self._folder = root.parent, Path(root.name)
 
+    def open_file(self, name: Path, flags: int, mode: int = 0o600) -> int:
+        return nofollow.open_file(self._above, self._folder / name, flags, mode)
 
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    def read(self, name: Path) -> bytes:
+        return nofollow.read(self._above, self._folder / name)
+
+    def size(self, name: Path) -> int | None:
+        return nofollow.size(self._above, self._folder / name)
+
+    def names(self, name: Path) -> list[str]:
+        return nofollow.names(self._above, self._folder / name)
+
+    def unlink(self, name: Path) -> None:
+        nofollow.unlink(self._above, self._folder / name)
+
+    def replace(self, old: Path, new: Path) -> None:
+        nofollow.replace(self._above, self._folder / old, self._folder / new)
+
+    def make_directory(self, name: Path | str, mode: int) -> None:
+        nofollow.make_directory(self._above, self._folder / name, mode)
+
+    def make_top(self, name: str, mode: int) -> None:
+        """A directory of the store, durable even if an earlier process died between making and syncing it."""
+        self.make_directory(name, mode)
+        nofollow.sync_directory(self._above, self._folder)
+        nofollow.sync_directory(self._above)
+
+    def sync_directory(self, name: Path | str) -> None:
+        nofollow.sync_directory(self._above, self._folder / name)

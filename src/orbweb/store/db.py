@@ -12,7 +12,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -115,6 +115,20 @@ def stored_schema(connection: sqlite3.Connection) -> tuple[Row, ...]:
     return tuple(connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY rowid"))
 
 
+@cache
+def _made_by(statements: tuple[str, ...]) -> frozenset[Row]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        return frozenset(stored_schema(connection))
+
+
+def strangers(connection: sqlite3.Connection, statements: tuple[str, ...]) -> list[str]:
+    """What a database has besides what these statements make, or otherwise; but for the figures of ANALYZE."""
+    odd = set(stored_schema(connection)) - _made_by(statements)
+    return sorted(f"{kind} {name}" for kind, name, _ in odd if not name.startswith("sqlite_stat"))
+
+
 def schema() -> list[str]:
     """The statements of the schema, with the states of `lifecycle` in its CHECK constraints."""
     words = {
@@ -205,6 +219,7 @@ class Database:
         """Nothing is written before the version is known."""
         try:
             self._refuse_others()
+            self._refuse_strange()
             self._configure()
             self._found()
         except sqlite3.Error as error:
@@ -220,6 +235,16 @@ class Database:
             )
         if 0 < version < known:
             raise OlderWorkspace(f"{self.path}: schema {version}, not yet upgraded to {known} (see store.upgrade)")
+
+    def _refuse_strange(self) -> None:
+        """A trigger, a view or a table that orbweb did not make would run with our statements."""
+        self._connection.execute("PRAGMA trusted_schema = OFF")
+        strange = strangers(self._connection, self._schema.statements) if self._version() else []
+        if strange:
+            raise StoreError(
+                f"{self.path}: holds {', '.join(strange)}, which orbweb did not make. Nothing was changed. "
+                "`orbweb doctor --repair` takes over the rows alone."
+            )
 
     def _configure(self) -> None:
         use_wal(self._connection, self._timeout_s)

@@ -22,11 +22,9 @@ from orbweb.store.blobs import (
     GROUP_BYTES,
     Decompressor,
     Gate,
+    Inside,
     Location,
-    make_directory,
-    make_top,
     no_writer,
-    sync_directory,
     unpack,
     verified,
     write_all,
@@ -53,8 +51,10 @@ class FileStore:
         file_mode: int = 0o600,
         directory_mode: int = 0o700,
     ) -> None:
-        self._html = root / "html"
-        self._temp = root / "tmp" / (writer or "")
+        self._root = root
+        self._inside = Inside(root)
+        self._html = Path("html")
+        self._temp = Path("tmp", writer or "")
         self._writer = writer
         self._compress = compress
         self._file_mode = file_mode
@@ -79,9 +79,9 @@ class FileStore:
             return known
         data = blob.frame if self._compress else self._plain(blob)
         path = self._path(blob.sha256, compressed=self._compress)
-        with self._gate.writing(path):
+        with self._gate.writing(self._root / path):
             self._make_home(blob.sha256, path)
-            present = _has_size(path, len(data))
+            present = self._inside.size(path) == len(data)
         if not present:
             self._wait(path, data)
         location = Location(None, None, len(data), blob.size)
@@ -94,13 +94,13 @@ class FileStore:
             return
         self._stage()
         for temp, path in self._staged:
-            with self._gate.writing(path):
-                temp.rename(path)
+            with self._gate.writing(self._root / path):
+                self._inside.replace(temp, path)
             failpoint("blob_renamed")
         self._staged.clear()
         for directory in sorted(self._dirty):
-            with self._gate.writing(directory):
-                sync_directory(directory)
+            with self._gate.writing(self._root / directory):
+                self._inside.sync_directory(directory)
         self._dirty.clear()
         failpoint("blob_synced")
         self._group.clear()
@@ -111,13 +111,14 @@ class FileStore:
             raise StoreError(f"body {sha256.hex()} is kept in segment {location.segment}, not as a file")
         for compressed in (self._compress, not self._compress):
             path = self._path(sha256, compressed=compressed)
-            data = _read_file(path)
+            data = self._read(path)
             if data is None:
                 continue
+            where = str(self._root / path)
             if compressed:
-                return unpack(data, location.size, sha256, where=str(path), decompressor=decompressor)
-            return verified(data, location.size, sha256, str(path))
-        raise CorruptBody(f"{self._path(sha256, compressed=self._compress)}: the file is missing")
+                return unpack(data, location.size, sha256, where=where, decompressor=decompressor)
+            return verified(data, location.size, sha256, where)
+        raise CorruptBody(f"{self._root / self._path(sha256, compressed=self._compress)}: the file is missing")
 
     def compress(self, compress: bool) -> None:  # noqa: FBT001
         """Write bodies in this form from now on; either is read."""
@@ -127,16 +128,16 @@ class FileStore:
         self._gate.shut("the body store is closed")
         if self._writer is not None:
             with contextlib.suppress(OSError):
-                _sweep(self._temp)
+                self._sweep()
 
     def _open(self, writer: str) -> None:
         if not _WRITER_NAME.fullmatch(writer):
             raise StoreError(f"{writer!r} cannot name a writer: use letters, digits, '-' and '_'")
-        with self._gate.writing(self._html):
-            make_top(self._html, self._directory_mode)
-        with self._gate.writing(self._temp):
-            make_directory(self._temp, 0o700)
-            _sweep(self._temp)
+        with self._gate.writing(self._root / self._html):
+            self._inside.make_top("html", self._directory_mode)
+        with self._gate.writing(self._root / self._temp):
+            self._inside.make_directory(self._temp, 0o700)
+            self._sweep()
 
     def _path(self, sha256: bytes, *, compressed: bool) -> Path:
         name = sha256.hex()
@@ -151,7 +152,7 @@ class FileStore:
         home = path.parent
         number = int.from_bytes(sha256[:2], "big")
         if not self._seen_homes[number]:
-            make_directory(home, self._directory_mode)
+            self._inside.make_directory(home, self._directory_mode)
             self._dirty.update((home.parent, self._html))
             self._seen_homes[number] = 1
         self._dirty.add(home)
@@ -167,41 +168,31 @@ class FileStore:
         for path, data in self._waiting:
             self._serial += 1
             temp = self._temp / f"{self._serial}{_TEMP_SUFFIX}"
-            with self._gate.writing(temp):
-                _write_temp(temp, data, self._file_mode)
+            with self._gate.writing(self._root / temp):
+                self._write_temp(temp, data)
             self._staged.append((temp, path))
         self._waiting.clear()
         self._waiting_bytes = 0
 
+    def _write_temp(self, name: Path, data: bytes) -> None:
+        fd = self._inside.open_file(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            write_all(fd, data, 0)
+            failpoint("blob_written")
+            os.fchmod(fd, self._file_mode)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
-def _write_temp(path: Path, data: bytes, mode: int) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        write_all(fd, data, 0)
-        failpoint("blob_written")
-        os.fchmod(fd, mode)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    def _read(self, name: Path) -> bytes | None:
+        try:
+            return self._inside.read(name)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot read {self._root / name}: {error.strerror}") from error
 
-
-def _read_file(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}") from error
-
-
-def _has_size(path: Path, length: int) -> bool:
-    try:
-        return path.stat().st_size == length
-    except FileNotFoundError:
-        return False
-
-
-def _sweep(directory: Path) -> None:
-    for leftover in directory.iterdir():
-        if leftover.name.endswith(_TEMP_SUFFIX):
-            leftover.unlink(missing_ok=True)
+    def _sweep(self) -> None:
+        for leftover in self._inside.names(self._temp):
+            if leftover.endswith(_TEMP_SUFFIX):
+                self._inside.unlink(self._temp / leftover)

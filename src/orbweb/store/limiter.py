@@ -11,7 +11,7 @@ import sqlite3
 from pathlib import Path
 
 from orbweb.errors import StoreError
-from orbweb.store.db import BUSY_TIMEOUT_S, load_queries, named_schema, use_wal
+from orbweb.store.db import BUSY_TIMEOUT_S, load_queries, named_schema, strangers, use_wal
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 LONGEST_WAIT = 3_660_000_000
@@ -35,10 +35,13 @@ class Limiter:
             raise StoreError(f"{path}: {reason}. Delete this file if it is damaged; it holds no pages.") from error
 
     def _prepare(self) -> None:
+        self._connection.execute("PRAGMA trusted_schema = OFF")
         use_wal(self._connection, BUSY_TIMEOUT_S)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         for statement in named_schema("limiter.sql"):
             self._connection.execute(statement)
+        if strange := strangers(self._connection, named_schema("limiter.sql")):
+            raise StoreError(f"holds {', '.join(strange)}, which orbweb did not make")
         self._forget_other_boots()
 
     def _forget_other_boots(self) -> None:

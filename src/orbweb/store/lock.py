@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from orbweb import nofollow
 from orbweb.errors import Busy, StoreError
 
 PROBES = 10
@@ -36,8 +37,8 @@ class OwnerLock:
     def __init__(self, directory: Path, project: str, role: str = "crawl") -> None:
         path = directory / f"{project}.{role}.lock"
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            nofollow.make_directory(directory.parent, directory.name)
+            self._fd = nofollow.open_file(*_place(directory, project, role), os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
         try:
@@ -70,10 +71,15 @@ class OwnerLock:
         os.close(self._fd)
 
 
+def _place(directory: Path, project: str, role: str) -> tuple[Path, Path]:
+    """The workspace, and the lock file in it."""
+    return directory.parent, Path(directory.name, f"{project}.{role}.lock")
+
+
 def owner_pid(directory: Path, project: str, role: str = "crawl") -> int | None:
     """The process that owns the project now, if any. Takes nothing and leaves nothing behind."""
     try:
-        fd = os.open(directory / f"{project}.{role}.lock", os.O_RDWR | os.O_CLOEXEC)
+        fd = nofollow.open_file(*_place(directory, project, role), os.O_RDWR)
     except FileNotFoundError:
         return None
     try:

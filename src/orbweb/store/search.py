@@ -91,8 +91,11 @@ class Index:
             raise
 
     def _prepare(self) -> None:
+        self._connection.execute("PRAGMA trusted_schema = OFF")
         use_wal(self._connection, BUSY_TIMEOUT_S)
         self._connection.execute("PRAGMA synchronous = NORMAL")
+        if self._connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
+            raise sqlite3.DatabaseError("file is not a database of ours: it has a trigger or a view")
         if self._version() == VERSION:
             return
         with immediate(self._connection):

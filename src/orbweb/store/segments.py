@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from orbweb import nofollow
 from orbweb.errors import CorruptBody, StoreError
 from orbweb.failpoints import failpoint
 from orbweb.model import Blob
@@ -27,10 +28,9 @@ from orbweb.store.blobs import (
     GROUP_BYTES,
     Decompressor,
     Gate,
+    Inside,
     Location,
-    make_top,
     no_writer,
-    sync_directory,
     unpack,
     write_all,
 )
@@ -60,6 +60,7 @@ class SegmentStore:
         segment_bytes: int = SEGMENT_BYTES,
     ) -> None:
         self._directory = root / "segments"
+        self._inside = Inside(root)
         self._allocate = allocate or no_writer
         self._segment_bytes = segment_bytes
         self._gate = Gate()
@@ -94,7 +95,7 @@ class SegmentStore:
         with self._gate.writing(tail.path):
             os.fdatasync(tail.fd)
             if tail.fresh:
-                sync_directory(self._directory)
+                self._inside.sync_directory("segments")
                 tail.fresh = False
         failpoint("blob_synced")
         self._group.clear()
@@ -106,7 +107,7 @@ class SegmentStore:
             raise StoreError(f"body {sha256.hex()} is kept as a file, not in a segment")
         path = self._path(segment)
         where = f"{path} at offset {offset}"
-        record = _read_at(path, offset - RECORD_HEADER_BYTES, RECORD_HEADER_BYTES + length)
+        record = self._read_at(segment, offset - RECORD_HEADER_BYTES, RECORD_HEADER_BYTES + length)
         if len(record) < RECORD_HEADER_BYTES + length:
             raise CorruptBody(f"{where}: the segment ends inside the body")
         if record[:RECORD_HEADER_BYTES] != _record_header(sha256, length, size):
@@ -124,9 +125,9 @@ class SegmentStore:
 
     def _open(self, resume: tuple[int, int] | None) -> None:
         with self._gate.writing(self._directory):
-            make_top(self._directory, 0o700)
+            self._inside.make_top("segments", 0o700)
         if resume is not None:
-            self._tail = _reopened(resume[0], self._path(resume[0]), resume[1])
+            self._tail = self._reopened(*resume)
 
     def _tail_of_group(self) -> _Tail:
         tail = self._tail
@@ -147,7 +148,7 @@ class SegmentStore:
             last = number
             path = self._path(number)
             with self._gate.writing(path):
-                fd = _create(path, 0o600)
+                fd = self._create(_name(number), 0o600)
             if fd is not None:
                 return _Tail(number, path, fd, written=0, fresh=True)
 
@@ -156,6 +157,45 @@ class SegmentStore:
             write_all(tail.fd, self._buffer, tail.written)
         tail.written += len(self._buffer)
         self._buffer.clear()
+
+    def _reopened(self, number: int, committed: int) -> _Tail:
+        """An existing segment, cut back to its committed length."""
+        path = self._path(number)
+        try:
+            with contextlib.ExitStack() as undo:
+                fd = self._inside.open_file(_name(number), os.O_RDWR)
+                undo.callback(os.close, fd)
+                _cut_back(fd, path, committed)
+                undo.pop_all()
+        except OSError as error:
+            raise StoreError(f"cannot reopen {path} at {committed} committed bytes: {error.strerror}") from error
+        return _Tail(number, path, fd, written=committed, fresh=False)
+
+    def _create(self, name: Path, mode: int) -> int | None:
+        """A new file with exactly these permissions, or None where one lies already."""
+        try:
+            fd = self._inside.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        except FileExistsError:
+            return None
+        os.fchmod(fd, mode)
+        return fd
+
+    def _read_at(self, number: int, offset: int, length: int) -> bytes:
+        path = self._path(number)
+        try:
+            fd = self._inside.open_file(_name(number), os.O_RDONLY)
+            try:
+                return os.pread(fd, length, offset)
+            finally:
+                os.close(fd)
+        except FileNotFoundError:
+            raise CorruptBody(f"{path}: the segment is missing") from None
+        except OSError as error:
+            raise StoreError(f"cannot read {path} at offset {offset}: {error.strerror}") from error
+
+
+def _name(number: int) -> Path:
+    return Path("segments", f"{number:04d}.seg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +223,7 @@ def scan(path: Path, decompressor: Decompressor | None = None) -> Iterator[Recor
     Needs no committed length: a torn tail shows as damage at the end. After damage it goes on at the next
     record whose header is whole.
     """
-    with path.open("rb") as stream:
+    with nofollow.stream(path.parent, path.name) as stream:
         end = os.fstat(stream.fileno()).st_size
         position = min(len(SEGMENT_HEADER), end)
         if stream.read(len(SEGMENT_HEADER)) != SEGMENT_HEADER:
@@ -251,19 +291,6 @@ class _Tail:
     fresh: bool
 
 
-def _reopened(number: int, path: Path, committed: int) -> _Tail:
-    """An existing segment, cut back to its committed length."""
-    try:
-        with contextlib.ExitStack() as undo:
-            fd = os.open(path, os.O_RDWR)
-            undo.callback(os.close, fd)
-            _cut_back(fd, path, committed)
-            undo.pop_all()
-    except OSError as error:
-        raise StoreError(f"cannot reopen {path} at {committed} committed bytes: {error.strerror}") from error
-    return _Tail(number, path, fd, written=committed, fresh=False)
-
-
 def _cut_back(fd: int, path: Path, committed: int) -> None:
     if os.pread(fd, len(SEGMENT_HEADER), 0) != SEGMENT_HEADER:
         raise StoreError(f"{path} is not a segment of a known version; run `orbweb doctor`")
@@ -273,26 +300,3 @@ def _cut_back(fd: int, path: Path, committed: int) -> None:
             f"{path} has {length} bytes, but {committed} were committed: bodies are lost; run `orbweb doctor`"
         )
     os.ftruncate(fd, committed)
-
-
-def _create(path: Path, mode: int) -> int | None:
-    """A new file with exactly these permissions, or None where one lies already."""
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-    except FileExistsError:
-        return None
-    os.fchmod(fd, mode)
-    return fd
-
-
-def _read_at(path: Path, offset: int, length: int) -> bytes:
-    try:
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            return os.pread(fd, length, offset)
-        finally:
-            os.close(fd)
-    except FileNotFoundError:
-        raise CorruptBody(f"{path}: the segment is missing") from None
-    except OSError as error:
-        raise StoreError(f"cannot read {path} at offset {offset}: {error.strerror}") from error

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from orbweb import nofollow
 from orbweb.errors import NewerWorkspace, StoreError
 from orbweb.failpoints import failpoint
 from orbweb.store import salvage
@@ -108,8 +109,9 @@ def _version(connection: sqlite3.Connection) -> int:
 def _nobody_crawls(root: Path) -> Iterator[None]:
     """Own every project that was ever crawled, or Busy."""
     with ExitStack() as owned:
-        for lock in sorted((root / "locks").glob(f"*{_LOCK}")):
-            owned.enter_context(OwnerLock(root / "locks", lock.name.removesuffix(_LOCK)))
+        for name in sorted(nofollow.names(root, "locks")):
+            if name.endswith(_LOCK):
+                owned.enter_context(OwnerLock(root / "locks", name.removesuffix(_LOCK)))
         yield
 
 
@@ -127,12 +129,12 @@ def _copied(connection: sqlite3.Connection, path: Path, version: int) -> Path:
     folder = path.parent / BACKUPS
     copy, half = folder / f"{path.stem}-schema-{version}.db", folder / f"{path.stem}-schema-{version}.half"
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        half.unlink(missing_ok=True)
-        os.close(os.open(half, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        nofollow.make_directory(path.parent, BACKUPS)
+        nofollow.unlink(path.parent, Path(BACKUPS, half.name))
+        os.close(nofollow.open_file(path.parent, Path(BACKUPS, half.name), os.O_RDWR | os.O_CREAT | os.O_EXCL))
         connection.execute("VACUUM INTO ?", (str(half),))
         _sync(half)
-        half.replace(copy)
+        nofollow.replace(path.parent, Path(BACKUPS, half.name), Path(BACKUPS, copy.name))
         _sync(folder)
     except OSError as error:
         problem = f"{copy}: the copy before the upgrade failed: {error.strerror}. Nothing was changed."

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,10 +111,14 @@ class Workspace(Reports):
 
         `beyond` looks after what database and bodies know nothing of, while everything is owned.
         """
-        from orbweb.store import db, doctor, repair, upgrade
+        from orbweb.store import db, doctor, links, repair, upgrade
 
         if not exists(path):
             raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
+        strange = tuple(links.find(path))
+        aside = links.set_aside(path, strange, now_us()) if mend else None
+        if strange and (left := tuple(links.find(path))):
+            return _report(path, repair.Treatment(strange, left, 0, aside))
         if upgrade.is_older(path / db.DATABASE, db.today()):
             upgrade_database(path / db.DATABASE, None)
         with ExitStack() as owned:
@@ -121,14 +126,18 @@ class Workspace(Reports):
                 owned.enter_context(OwnerLock(path / "locks", name))
             done = repair.repair(path, _read_again, now_us()) if mend else repair.looked_at(doctor.examine(path))
             done = beyond(done)
-        return {
-            "workspace": str(path),
-            "healthy": not done.left,
-            "damages": [damage.report() for damage in done.damages],
-            "left": [damage.report() for damage in done.left],
-            "requeued": done.requeued,
-            "quarantine": str(done.quarantine) if done.quarantine else None,
-        }
+        return _report(path, replace(done, damages=(*strange, *done.damages), quarantine=done.quarantine or aside))
+
+
+def _report(path: Path, done: Treatment) -> Report:
+    return {
+        "workspace": str(path),
+        "healthy": not done.left,
+        "damages": [damage.report() for damage in done.damages],
+        "left": [damage.report() for damage in done.left],
+        "requeued": done.requeued,
+        "quarantine": str(done.quarantine) if done.quarantine else None,
+    }
 
 
 def _read_again(url: str, content_type: str | None, body: bytes) -> PackedDocument | None:

@@ -6,6 +6,7 @@ an earlier orbweb made is upgraded before it is opened.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
@@ -14,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orbweb import nofollow
 from orbweb.control import ControlFiles, Kind
 from orbweb.errors import OlderWorkspace, StoreError, UsageError
 from orbweb.store import runs
@@ -37,12 +39,20 @@ _log = logging.getLogger("orbweb")
 
 def exists(path: Path) -> bool:
     """Whether there is a workspace."""
-    return (path / DATABASE).exists()
+    return path.is_dir() and nofollow.exists(path, DATABASE)
 
 
 def make_private(path: Path) -> None:
-    """Make the file, for its owner only, before a library makes it for everyone."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    """Make the file of a database, for its owner only, before SQLite makes it for everyone.
+
+    ForeignFile if a link is in its place, or in that of what SQLite puts beside it.
+    """
+    for beside in ("-wal", "-shm", "-journal"):
+        nofollow.check(path.parent, f"{path.name}{beside}")
+    if not nofollow.check(path.parent, path.name):
+        with contextlib.suppress(FileExistsError):
+            os.close(nofollow.open_file(path.parent, path.name, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+        nofollow.check(path.parent, path.name)
 
 
 def _database(path: Path, plan: Plan | None) -> Database:
@@ -84,7 +94,7 @@ class Directory:
             self.db = Database(Path(":memory:"))
             return
         database = path / DATABASE
-        if not create and not database.exists():
+        if not create and not exists(path):
             raise UsageError(
                 f"{path} is not an orbweb workspace. Crawl something into it, or name one: --workspace DIR"
             )

@@ -1,0 +1,219 @@
+"""What lies in a workspace, reached without following a link.
+
+Owns every step from the directory of a workspace, which the user named, down to a file in it. Always holds: each
+component is opened relative to the directory above it and none is a symbolic link; what is opened is a regular
+file; one that is written has one name only, for another name may be somewhere else. Never follows, and never
+removes what it did not expect: it is named, with what to do.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from orbweb.errors import ForeignFile
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ALWAYS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_WRITES = os.O_WRONLY | os.O_RDWR
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+Name = str | Path
+
+
+@contextmanager
+def _above(root: Path, name: Name) -> Iterator[tuple[int, str]]:
+    """The open directory in which the last component of `name` lies, and that component."""
+    *folders, last = Path(name).parts
+    at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for number, folder in enumerate(folders, 1):
+            below = _entered(at, folder, root.joinpath(*folders[:number]))
+            os.close(at)
+            at = below
+        yield at, last
+    finally:
+        os.close(at)
+
+
+def _entered(at: int, folder: str, shown: Path) -> int:
+    try:
+        return os.open(folder, _DIRECTORY, dir_fd=at)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise _unexpected(shown, os.lstat(folder, dir_fd=at), "a directory") from error
+        raise
+
+
+def kind(found: os.stat_result) -> str:
+    """What is there, in words."""
+    return _KINDS.get(stat.S_IFMT(found.st_mode), "a file")
+
+
+def _unexpected(shown: Path, found: os.stat_result, wanted: str) -> ForeignFile:
+    why = ", and no link in a workspace is followed" if stat.S_ISLNK(found.st_mode) else ""
+    return ForeignFile(
+        f"{shown}: is {kind(found)}, not {wanted}{why}. Remove it, or let `orbweb doctor --repair` set it aside."
+    )
+
+
+def _checked(shown: Path, found: os.stat_result, *, writes: bool) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise _unexpected(shown, found, "a file")
+    if writes and found.st_nlink > 1:
+        raise ForeignFile(
+            f"{shown}: has {found.st_nlink} names (hard links), and writing would change them all. Copy the "
+            "workspace with `cp -a` and use the copy."
+        )
+
+
+def open_file(root: Path, name: Name, flags: int, mode: int = 0o600) -> int:
+    """As os.open, for a regular file below `root`; one that is written is cut only when it is known to be one."""
+    shown = root / name
+    with _above(root, name) as (at, last):
+        try:
+            fd = os.open(last, (flags & ~os.O_TRUNC) | _ALWAYS, mode, dir_fd=at)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+                _checked(shown, os.lstat(last, dir_fd=at), writes=False)
+            raise
+    try:
+        _checked(shown, os.fstat(fd), writes=bool(flags & _WRITES))
+        if flags & os.O_TRUNC:
+            os.ftruncate(fd, 0)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def stream(root: Path, name: Name, flags: int = os.O_RDONLY, mode: int = 0o600) -> BinaryIO:
+    """An open file as a stream of bytes: to read, or both ways with O_RDWR."""
+    how: Literal["rb", "wb", "r+b"] = "r+b" if flags & os.O_RDWR else "wb" if flags & os.O_WRONLY else "rb"
+    return os.fdopen(open_file(root, name, flags, mode), how)
+
+
+def read(root: Path, name: Name) -> bytes:
+    with stream(root, name) as file:
+        return file.read()
+
+
+def state(root: Path, name: Name) -> os.stat_result | None:
+    """What is there, a link itself included; None if nothing is."""
+    try:
+        with _above(root, name) as (at, last):
+            return os.lstat(last, dir_fd=at)
+    except FileNotFoundError:
+        return None
+
+
+def exists(root: Path, name: Name) -> bool:
+    """Whether anything is there, were it a link that leads nowhere."""
+    return state(root, name) is not None
+
+
+def size(root: Path, name: Name) -> int | None:
+    """The length of a regular file; None if there is none."""
+    found = state(root, name)
+    if found is None:
+        return None
+    _checked(root / name, found, writes=False)
+    return found.st_size
+
+
+def check(root: Path, name: Name, *, writes: bool = True) -> bool:
+    """Whether a file is there; ForeignFile if it is none that may be opened.
+
+    Opens nothing: SQLite holds locks that closing any handle of its file would drop.
+    """
+    found = state(root, name)
+    if found is not None:
+        _checked(root / name, found, writes=writes)
+    return found is not None
+
+
+def names(root: Path, name: Name = "") -> list[str]:
+    """What a directory holds; nothing if there is none."""
+    try:
+        fd = _opened_directory(root, name)
+    except FileNotFoundError:
+        return []
+    try:
+        return os.listdir(fd)  # noqa: PTH208
+    finally:
+        os.close(fd)
+
+
+def _opened_directory(root: Path, name: Name) -> int:
+    if not Path(name).parts:
+        return os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with _above(root, name) as (at, last):
+        return _entered(at, last, root / name)
+
+
+def sync_directory(root: Path, name: Name = "") -> None:
+    """Make the names in a directory durable."""
+    fd = _opened_directory(root, name)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def make_directory(root: Path, name: Name, mode: int = 0o700) -> None:
+    """A directory, and those missing above it, with exactly these permissions. Not yet durable."""
+    parts = Path(name).parts
+    for number in range(1, len(parts) + 1):
+        with _above(root, Path(*parts[:number])) as (at, last):
+            try:
+                os.mkdir(last, mode, dir_fd=at)
+            except FileExistsError:
+                os.close(_entered(at, last, root.joinpath(*parts[:number])))
+            else:
+                os.chmod(last, mode, dir_fd=at)
+
+
+def unlink(root: Path, name: Name) -> bool:
+    """Remove a file, or a link itself; whether there was one."""
+    try:
+        with _above(root, name) as (at, last):
+            os.unlink(last, dir_fd=at)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def replace(root: Path, old: Name, new: Name) -> None:
+    """Give a file another name; what had that name is gone, a link itself and not where it leads."""
+    with _above(root, old) as (source, first), _above(root, new) as (target, last):
+        os.rename(first, last, src_dir_fd=source, dst_dir_fd=target)
+
+
+def link(root: Path, name: Name, target: str) -> None:
+    """A link of our own, for readers, to a file beside it. Nobody here follows it."""
+    with _above(root, name) as (at, last):
+        os.symlink(target, last, dir_fd=at)
+
+
+def write_whole(root: Path, name: Name, data: bytes, mode: int = 0o600) -> None:
+    """The whole file or none of it, durable; what had the name is replaced."""
+    half = Path(name).with_name(f".{Path(name).name}.half")
+    unlink(root, half)
+    with stream(root, half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    replace(root, half, name)
+    sync_directory(root, Path(name).parent)
