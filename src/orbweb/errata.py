@@ -21,9 +21,10 @@ from orbweb.errors import StoreError
 from orbweb.model import SkipReason
 from orbweb.spool import ARCHIVE, BOOKMARK, DISCOVERIES, Bookmark
 from orbweb.store import runs, spools
-from orbweb.store.blobs import make_directory, sync_directory
+from orbweb.store.blobs import make_directory
 from orbweb.store.db import Database
 from orbweb.store.doctor import Damage
+from orbweb.store.durable import sync_directory
 from orbweb.store.repair import Ward
 from orbweb.store.spools import Found, SpoolFile
 

@@ -19,8 +19,9 @@ from typing import BinaryIO, NamedTuple
 from orbweb.errors import DiskFull, StoreError, is_disk_full
 from orbweb.failpoints import failpoint
 from orbweb.store import spools
-from orbweb.store.blobs import make_directory, sync_directory
+from orbweb.store.blobs import make_directory
 from orbweb.store.db import Database
+from orbweb.store.durable import sync_directory
 from orbweb.store.spools import Found, SpoolFile
 
 MEGABYTE = 1_000_000

@@ -15,7 +15,7 @@ from orbweb.outputs.follow import PORTION
 from orbweb.outputs.forms import METADATA_LINK, Form, Subject, Wanted, forms, lead
 from orbweb.outputs.tail import Tail, writing
 from orbweb.store import journal
-from orbweb.store.blobs import sync_directory
+from orbweb.store.durable import sync_directory
 from orbweb.store.journal import Cursor, Visits
 
 Watch = Callable[[int, int], None]

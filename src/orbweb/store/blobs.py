@@ -25,6 +25,7 @@ import zstandard
 
 from orbweb.errors import CorruptBody, DiskFull, StoreError, is_disk_full
 from orbweb.model import Blob
+from orbweb.store.durable import sync_directory
 
 # What a store gathers in memory before it writes a part of its group.
 GROUP_BYTES = 4 * 1024 * 1024
@@ -188,12 +189,3 @@ def make_directory(path: Path, mode: int) -> None:
     make_directory(path.parent, mode)
     path.mkdir(mode, exist_ok=True)
     path.chmod(mode)
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

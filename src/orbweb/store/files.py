@@ -26,11 +26,11 @@ from orbweb.store.blobs import (
     make_directory,
     make_top,
     no_writer,
-    sync_directory,
     unpack,
     verified,
     write_all,
 )
+from orbweb.store.durable import sync_directory
 
 _TEMP_SUFFIX = ".tmp"
 _WRITER_NAME = re.compile(r"[A-Za-z0-9_-]+")

@@ -30,10 +30,10 @@ from orbweb.store.blobs import (
     Location,
     make_top,
     no_writer,
-    sync_directory,
     unpack,
     write_all,
 )
+from orbweb.store.durable import sync_directory
 
 SEGMENT_BYTES = 256 * 1024 * 1024
 SEGMENT_HEADER = b"orbseg" + (1).to_bytes(2, "little")
