@@ -188,6 +188,13 @@ def explained(path: Path, error: sqlite3.Error) -> StoreError:
     return StoreError(f"{path}: {error}")
 
 
+def newer(path: Path, version: int, known: int) -> NewerWorkspace:
+    return NewerWorkspace(
+        f"{path}: written by a newer orbweb (schema {version}, this one knows {known}). "
+        "Nothing was changed. Upgrade orbweb, or use another --workspace."
+    )
+
+
 def unwritable(path: Path, error: OSError) -> StoreError:
     """An error of the disk, with the file and what to do."""
     if is_disk_full(error):
@@ -292,10 +299,7 @@ class Database:
         version = self._version()
         known = self._schema.version
         if version > known:
-            raise NewerWorkspace(
-                f"{self.path}: written by a newer orbweb (schema {version}, this one knows {known}). "
-                "Nothing was changed. Upgrade orbweb, or use another --workspace."
-            )
+            raise newer(self.path, version, known)
         if 0 < version < known:
             raise OlderWorkspace(f"{self.path}: schema {version}, not yet upgraded to {known} (see store.upgrade)")
 

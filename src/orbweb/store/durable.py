@@ -58,14 +58,23 @@ def found_database(path: Path, fill: Callable[[sqlite3.Connection], None]) -> No
         if _has_content(path):
             return
         made = path.with_name(f"{path.name}.new")
-        os.close(os.open(made, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-        with closing(sqlite3.connect(made, isolation_level=None)) as connection:
-            connection.execute("PRAGMA synchronous = OFF")
-            fill(connection)
-        sync_file(made)
+        try:
+            _make(made, fill)
+        except BaseException:
+            for suffix in ("", "-journal", "-wal", "-shm"):
+                made.with_name(made.name + suffix).unlink(missing_ok=True)
+            raise
         made.replace(path)
         sync_directory(path.parent)
         sync_directory(path.parent.parent)
+
+
+def _make(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        fill(connection)
+    sync_file(path)
 
 
 def _has_content(path: Path) -> bool:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from orbweb.store.carving import Cell, cells
 from orbweb.store.db import SCHEMA_VERSION, Database, Row, load_queries, named_schema, schema, stored_schema
+from orbweb.store.durable import sync_directory, sync_file
 
 MOST_FLAWS = 20
 PAGE_BYTES = 4096
@@ -148,6 +149,24 @@ def flaws(path: Path, layout: Layout, judge: Judge) -> list[Flaw]:
         return [Flaw("the whole file", str(error))]
 
 
+def page_flaws(path: Path) -> list[Flaw]:
+    """What is wrong with the pages of a file, whatever tables it has."""
+    try:
+        with closing(reading(path)) as connection:
+            return _bad_pages(connection)
+    except UNREADABLE as error:
+        return [Flaw("the whole file", str(error))]
+
+
+def version(path: Path) -> int | None:
+    """The version that a file claims; None if it cannot be read."""
+    try:
+        with closing(reading(path)) as connection:
+            return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    except UNREADABLE:
+        return None
+
+
 def texts(path: Path, layout: Layout, name: str, column: str) -> list[str]:
     """What a column still says; nothing where the table cannot be read at all."""
     table = next(table for table in layout.tables if table.name == name)
@@ -163,10 +182,14 @@ def texts(path: Path, layout: Layout, name: str, column: str) -> list[str]:
 def _structure(connection: sqlite3.Connection, layout: Layout) -> list[Flaw]:
     if sorted(stored_schema(connection), key=str) != sorted(layout.stored, key=str):
         return [Flaw("its schema", "the tables are not those of this version")]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    found = [] if version == layout.version else [Flaw("its header", f"it claims schema version {version}")]
+    claimed = connection.execute("PRAGMA user_version").fetchone()[0]
+    found = [] if claimed == layout.version else [Flaw("its header", f"it claims schema version {claimed}")]
+    return found + _bad_pages(connection)
+
+
+def _bad_pages(connection: sqlite3.Connection) -> list[Flaw]:
     lines = [line for (line,) in connection.execute(f"PRAGMA integrity_check({MOST_FLAWS})")]
-    return found + [Flaw("its pages", line) for line in lines if line != "ok"]
+    return [Flaw("its pages", line) for line in lines if line != "ok"]
 
 
 def _bad_rows(connection: sqlite3.Connection, table: Table, judge: Judge) -> list[Flaw]:
@@ -507,8 +530,10 @@ def _doubtful(source: sqlite3.Connection, table: Table) -> set[Row]:
 
 
 def replace(damaged: Path, rebuilt: Path) -> None:
-    """Put the new file in place of the damaged one; a log of the old must never meet the new."""
+    """Put the new file, durable, in place of the damaged one; a log of the old must never meet the new."""
+    sync_file(rebuilt)
     for path in (log_of(damaged), damaged.with_name(damaged.name + "-shm")):
         path.unlink(missing_ok=True)
     rebuilt.chmod(0o600)
     rebuilt.replace(damaged)
+    sync_directory(damaged.parent)

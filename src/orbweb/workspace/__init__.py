@@ -110,6 +110,7 @@ class Workspace(Reports):
 
         `beyond` looks after what database and bodies know nothing of, while everything is owned.
         """
+        from orbweb.outputs.reading import journals
         from orbweb.store import db, doctor, repair, upgrade
 
         if not exists(path):
@@ -119,15 +120,21 @@ class Workspace(Reports):
         with ExitStack() as owned:
             for name in doctor.project_names(path):
                 owned.enter_context(OwnerLock(path / "locks", name))
-            done = repair.repair(path, _read_again, now_us()) if mend else repair.looked_at(doctor.examine(path))
+            if mend:
+                done = repair.repair(path, _read_again, journals(path), now_us())
+            else:
+                done = repair.looked_at(doctor.examine(path))
             done = beyond(done)
         return {
             "workspace": str(path),
             "healthy": not done.left,
             "damages": [damage.report() for damage in done.damages],
             "left": [damage.report() for damage in done.left],
+            "lost": [loss.report() for loss in done.lost],
+            "forgettable": [damage.report() for damage in done.forgettable],
             "requeued": done.requeued,
             "quarantine": str(done.quarantine) if done.quarantine else None,
+            "quarantined": sorted(file.name for file in done.quarantine.iterdir()) if done.quarantine else [],
         }
 
 
