@@ -36,6 +36,9 @@ WAL_PROBE_S = 0.01
 
 Row = tuple[Any, ...]
 
+# The message of an error may quote damaged bytes, and then fails to be text itself.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+
 # sqlite3 looks for an adapter of every value that is no int, float or str, and longest where there is none.
 for _kind in (type(None), bool, bytes):
     sqlite3.register_adapter(_kind, lambda value: value)
@@ -170,7 +173,7 @@ def _second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def explained(path: Path, error: sqlite3.Error) -> StoreError:
+def explained(path: Path, error: Exception) -> StoreError:
     """What an error of the database means, and what to do."""
     if is_disk_full(error):
         return DiskFull(f"disk full: {path} cannot grow. Free some space, then resume.")
@@ -204,8 +207,10 @@ def unwritable(path: Path, error: OSError) -> StoreError:
     )
 
 
-def is_damage(error: sqlite3.Error) -> bool:
+def is_damage(error: Exception) -> bool:
     """Whether the file is not a database, or its pages, tables or values do not fit together."""
+    if isinstance(error, UnicodeDecodeError):
+        return True
     texts = ("no such table", "no such column", "has no column named", "Could not decode", "vtable constructor")
     return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or any(
         text in str(error) for text in texts
@@ -219,12 +224,12 @@ def damaged(problem: str) -> sqlite3.DatabaseError:
     return error
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     """The primary code of SQLite; 0 where the error is Python's own."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _name(error: sqlite3.Error) -> str:
+def _name(error: Exception) -> str:
     return str(getattr(error, "sqlite_errorname", "SQLITE_IOERR"))
 
 
@@ -257,7 +262,7 @@ class Database:
         self._create()
         try:
             self._connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._explain(error) from error
         try:
             self._prepare()
@@ -271,7 +276,7 @@ class Database:
             return
         try:
             found_database(self.path, self._fill)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._explain(error) from error
         except OSError as error:
             raise unwritable(self.path, error) from error
@@ -283,7 +288,7 @@ class Database:
             self._configure()
             if not self._version():
                 self._fill(self._connection)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._explain(error) from error
 
     def _fill(self, connection: sqlite3.Connection) -> None:
@@ -319,7 +324,7 @@ class Database:
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
-    def _explain(self, error: sqlite3.Error) -> StoreError:
+    def _explain(self, error: Exception) -> StoreError:
         return explained(self.path, error)
 
     @contextmanager
@@ -338,7 +343,7 @@ class Database:
             with immediate(self._connection):
                 yield
             self._checkpoint(CHECKPOINT_BYTES)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise self._stopped(error) from error
@@ -356,15 +361,20 @@ class Database:
         self._is_new_log = False
 
     def _checkpoint(self, least: int) -> None:
-        """Move what is in the log to the file if there is that much."""
+        """Move what is in the log to the file if there is that much. While rows are read it has to wait."""
         try:
             size = self._log.stat().st_size
         except FileNotFoundError:
             return
-        if size > least:
+        if size <= least:
+            return
+        try:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except sqlite3.OperationalError as error:
+            if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
 
-    def _stopped(self, error: sqlite3.Error) -> StoreError:
+    def _stopped(self, error: Exception) -> StoreError:
         """What an error of a write means. After one of the disk nothing is written or synced any more."""
         found = self._explain(error)
         if _code(error) == sqlite3.SQLITE_IOERR and self._broken is None:
@@ -408,14 +418,14 @@ class Database:
         try:
             for row in self._connection.execute(query.sql, query.values(values)):  # noqa: UP028
                 yield row
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._explain(error) from error
 
     def all(self, name: str, /, **values: object) -> list[Row]:
         query = self._queries[name]
         try:
             return self._connection.execute(query.sql, query.values(values)).fetchall()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._explain(error) from error
 
     def one(self, name: str, /, **values: object) -> Row | None:
@@ -449,7 +459,7 @@ class Database:
         """A copy of the whole database as it is now."""
         try:
             self._connection.execute("VACUUM INTO ?", (str(path),))
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise explained(path, error) from error
 
     def close(self) -> None:
@@ -458,7 +468,7 @@ class Database:
         try:
             if self._connection.total_changes and self._broken is None:
                 self._checkpoint(0)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._stopped(error) from error
         finally:
             self._connection.close()

@@ -12,7 +12,16 @@ import logging
 import sqlite3
 from pathlib import Path
 
-from orbweb.store.db import BUSY_TIMEOUT_S, damaged, explained, is_damage, load_queries, named_schema, use_wal
+from orbweb.store.db import (
+    BUSY_TIMEOUT_S,
+    UNREADABLE,
+    damaged,
+    explained,
+    is_damage,
+    load_queries,
+    named_schema,
+    use_wal,
+)
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 LONGEST_WAIT = 3_660_000_000
@@ -28,7 +37,7 @@ class Limiter:
         self._queries = load_queries("limiter.sql")
         try:
             self._open()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             if not is_damage(error):
                 raise explained(path, error) from error
             _log.warning("%s: damaged (%s); replaced by an empty one, it holds no pages", path, error)
@@ -48,7 +57,7 @@ class Limiter:
         self._path.touch(mode=0o600)
         try:
             self._open()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise explained(self._path, error) from error
 
     def _prepare(self) -> None:
@@ -70,7 +79,7 @@ class Limiter:
     def _run(self, name: str, **values: object) -> list[tuple[int]]:
         try:
             return self._execute(name, **values)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise explained(self._path, error) from error
 
     def _execute(self, name: str, **values: object) -> list[tuple[int]]:

@@ -29,6 +29,7 @@ NAMED = 1000
 """URLs of a loss that are named."""
 MOST_BODY = 1 << 30
 NO_DOCUMENT = bytes(32)
+LOST_ROWS = "rows of its tables; found again where a page that is fetched again links to them"
 LOST_SETTINGS = "its settings; the defaults are in force"
 
 
@@ -315,10 +316,11 @@ def losses(
             max(0, had.visits - has.visits - again),
             max(0, had.pages - has.pages - again),
         )
-        journal = named.get((project, number))
-        missing = _missing(journal, keys(project, number)) if journal and any(gone) else ()
         if any(gone):
-            lost.append(Loss(project, number, "rows of its tables", *gone, named=missing))
+            journal = named.get((project, number))
+            missing = _missing(journal, keys(project, number)) if journal else ()
+            visits = max(gone.visits, len(missing))
+            lost.append(Loss(project, number, LOST_ROWS, gone.urls, visits, gone.pages, missing[:NAMED]))
     return lost
 
 
@@ -330,4 +332,5 @@ def lost_projects(db: Database, locks: Sequence[str]) -> list[Loss]:
 
 
 def _missing(journal: Journal, known: set[str]) -> tuple[str, ...]:
-    return tuple(url for key, url in journal.keys().items() if key not in known)[:NAMED]
+    """The URLs that were visited and that the run does not know any more."""
+    return tuple(url for key, url in journal.keys().items() if key not in known)

@@ -20,6 +20,7 @@ from orbweb.errors import StoreError
 from orbweb.model import Document
 from orbweb.store.db import (
     BUSY_TIMEOUT_S,
+    UNREADABLE,
     Database,
     damaged,
     immediate,
@@ -201,7 +202,7 @@ def _found(
             with closing(Index(path)) as index:
                 index.update(db, run_id, documents, watch)
                 return index.find(run_id, asked, limit)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             if not again or not is_damage(error):
                 raise _explained(path, error) from error
             for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
@@ -210,7 +211,7 @@ def _found(
     raise AssertionError("the second try returns or raises")
 
 
-def _explained(path: Path, error: sqlite3.Error) -> StoreError:
+def _explained(path: Path, error: Exception) -> StoreError:
     if "fts5" in str(error):
         return StoreError(f"{path}: this Python's SQLite has no full-text search (FTS5): {error}")
     return StoreError(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from orbweb import patterns
 from orbweb.control import Command
-from orbweb.errors import NothingToDo, StoreError, UsageError
+from orbweb.errors import CorruptBody, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import Digest, PackedDocument
 from orbweb.store import runs
@@ -136,6 +136,33 @@ class Workspace(Reports):
             "quarantine": str(done.quarantine) if done.quarantine else None,
             "quarantined": sorted(file.name for file in done.quarantine.iterdir()) if done.quarantine else [],
         }
+
+
+@contextmanager
+def opened(path: Path, *, create: bool = False) -> Iterator[Workspace]:
+    """The workspace, closed afterwards. What goes wrong because of a damaged value is reported as damage."""
+    workspace = Workspace(path, create=create)
+    try:
+        yield workspace
+    except CorruptBody as error:
+        error.add_note("Run `orbweb doctor`, which reports what is damaged.")
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        damage = _damage(path)
+        if damage is None:
+            raise
+        raise damage from error
+    finally:
+        workspace.close()
+
+
+def _damage(path: Path) -> StoreError | None:
+    """The first thing that is wrong with the database, if anything is."""
+    from orbweb.store import doctor, salvage
+    from orbweb.store.db import DATABASE, damaged, explained
+
+    flaws = salvage.flaws(path / DATABASE, salvage.main_layout(), doctor.misfit)
+    return explained(path / DATABASE, damaged(f"{flaws[0].where}: {flaws[0].problem}")) if flaws else None
 
 
 def _read_again(url: str, content_type: str | None, body: bytes) -> PackedDocument | None:
