@@ -56,27 +56,34 @@ def _derived(path: Path, done: Treatment, *, mend: bool) -> Treatment:
         return done
     with closing(Workspace(path)) as workspace:
         found = left = _damages(workspace)
-        if found and mend:
+        spoiled = tuple(_spoiled_counters(path))
+        if (found or spoiled) and mend:
             ward = Ward(path, done.quarantine or path / "quarantine" / str(now_us()))
-            ward.note(found)
+            ward.note((*found, *spoiled))
             errata.correct(workspace.db, path, ward, partial(_page_type, workspace))
             for table in _tables(workspace):
                 _make_again(workspace, table, ward)
-            for counters in _spoiled_counters(path):
+            for counters in spoiled:
                 ward.keep(counters.file)
                 metrics.purge(path / counters.file)
             left = _damages(workspace)
             done = replace(done, quarantine=ward.path)
-    return replace(done, damages=(*done.damages, *found), left=(*done.left, *left))
+    return replace(
+        done,
+        damages=(*done.damages, *found),
+        left=(*done.left, *left),
+        forgettable=(*done.forgettable, *spoiled),
+    )
 
 
 def _damages(workspace: Workspace) -> tuple[Damage, ...]:
     tables = (table.damage() for table in _tables(workspace))
-    return (*errata.examine(workspace.db, workspace.path), *tables, *_spoiled_counters(workspace.path))
+    return (*errata.examine(workspace.db, workspace.path), *tables)
 
 
 def _spoiled_counters(path: Path) -> Iterator[Damage]:
-    """Tables of counters with lines that cannot have been written so; their numbers are kept nowhere else."""
+    """Tables of counters with lines that cannot have been written so. They are not synced: a power cut may leave
+    them torn; nothing is read from them."""
     for table in metrics.tables(path):
         spoiled = metrics.malformed(path / table)
         if spoiled:
