@@ -205,6 +205,8 @@ def test_a_damaged_search_index_is_named_set_aside_and_made_again(whole: Whole, 
     report = app.doctor(path)
     assert (report["healthy"], report["damages"]) == (True, [])
     assert {damage["file"] for damage in report["forgettable"]} == {"search.db"}
+    told = Cli(path)("doctor").ok(0).out.splitlines()
+    assert (told[0].partition(",")[0], told[-1]) == ("forgettable: search.db", f"{path}: healthy")
     assert Path(str(app.doctor(path, mend=True)["quarantine"]), "search.db").read_bytes() == data
     assert orbweb.open(path).search("segments", "page 7")
     assert app.doctor(path)["forgettable"] == []

@@ -90,10 +90,14 @@ def doctor_text(report: Report) -> str:
         if damage not in report["damages"]
         for line in _damage_lines(damage, left)
     ]
-    lines += [line for damage in report["forgettable"] for line in _damage_lines(damage, [])]
     lines += [line for loss in report["lost"] for line in _loss_lines(loss)]
+    spoiled = [
+        f"forgettable: {damage['file']}, {damage['where']}: {damage['problem']}\n    repair: {damage['repair']}"
+        for damage in report["forgettable"]
+    ]
     if not lines:
-        return f"{report['workspace']}: healthy"
+        return "\n".join([*spoiled, f"{report['workspace']}: healthy"])
+    lines += spoiled
     if report["quarantine"]:
         lines.append(
             f"{many(report['requeued'], 'URL')} queued again; what was taken away is in {report['quarantine']}"
