@@ -100,11 +100,19 @@ def test_without_a_boot_id_slots_are_kept(path: Path, tmp_path: Path, monkeypatc
         assert opened.take(SITE, 1_000, INTERVAL) == 1_000 + INTERVAL
 
 
-def test_a_damaged_file_is_named_with_what_to_do(path: Path) -> None:
-    path.write_bytes(b"this is no database" * 100)
-    with pytest.raises(StoreError, match="it holds no pages") as caught:
-        Limiter(path)
-    assert str(caught.value).startswith(f"{path}: file is not a database. ")
+def test_a_damaged_file_is_replaced_with_a_warning(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It holds nothing that must survive, so it never stops a crawl."""
+    with closing(Limiter(path)) as opened:
+        assert opened.take(SITE, 1_000, INTERVAL) == 0
+    data = bytearray(path.read_bytes())
+    data[4096:] = bytes(len(data) - 4096)
+    for damaged in (b"this is no database" * 100, bytes(data), b"SQLite format 3\0" + bytes(84)):
+        path.write_bytes(damaged)
+        caplog.clear()
+        with closing(Limiter(path)) as opened:
+            assert opened.take(SITE, 1_000, INTERVAL) == 0
+            assert opened.take(SITE, 1_000, INTERVAL) == 1_000 + INTERVAL
+        assert f"{path}: damaged" in caplog.text
 
 
 def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path) -> None:

@@ -580,7 +580,7 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, damage: str) ->
     damaged = {"garbage": b"no database" * 1000, "header": b"X" + whole[1:], "cut": whole[: 4096 * 2]}[damage]
     path.write_bytes(damaged)
     with (
-        pytest.raises(StoreError, match=r"damaged \(.*\)\. Restore it from a copy") as caught,
+        pytest.raises(StoreError, match=r"damaged \(.*\)\. Run `orbweb doctor`") as caught,
         closing(Database(path)) as db,
     ):
         reports.counts(db, 1)
@@ -589,7 +589,7 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, damage: str) ->
 
 
 def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"absent.*cannot be written .*Check the directory's permissions"):
+    with pytest.raises(StoreError, match=r"absent.*cannot be written .*Check the disk and"):
         Database(tmp_path / "absent" / "orbweb.db")
 
 

@@ -18,6 +18,7 @@ from orbweb.app.request import stored
 from orbweb.app.session import subject
 from orbweb.app.settings import page_type
 from orbweb.errors import ConfigError
+from orbweb.outputs import metrics
 from orbweb.outputs.forms import METADATA_LINK, Wanted, label_of, lead
 from orbweb.outputs.replay import rebuild
 from orbweb.outputs.witness import Altered, altered
@@ -28,6 +29,8 @@ from orbweb.store.repair import Treatment, Ward
 from orbweb.store.reports import Report
 from orbweb.store.runs import Project, Run
 from orbweb.workspace import Workspace, now_us
+
+LINES_NAMED = 3
 
 
 class _Table(NamedTuple):
@@ -53,20 +56,41 @@ def _derived(path: Path, done: Treatment, *, mend: bool) -> Treatment:
         return done
     with closing(Workspace(path)) as workspace:
         found = left = _damages(workspace)
-        if found and mend:
+        spoiled = tuple(_spoiled_counters(path))
+        if (found or spoiled) and mend:
             ward = Ward(path, done.quarantine or path / "quarantine" / str(now_us()))
-            ward.note(found)
+            ward.note((*found, *spoiled))
             errata.correct(workspace.db, path, ward, partial(_page_type, workspace))
             for table in _tables(workspace):
                 _make_again(workspace, table, ward)
+            for counters in spoiled:
+                ward.keep(counters.file)
+                metrics.purge(path / counters.file)
             left = _damages(workspace)
             done = replace(done, quarantine=ward.path)
-    return replace(done, damages=(*done.damages, *found), left=(*done.left, *left))
+    return replace(
+        done,
+        damages=(*done.damages, *found),
+        left=(*done.left, *left),
+        forgettable=(*done.forgettable, *spoiled),
+    )
 
 
 def _damages(workspace: Workspace) -> tuple[Damage, ...]:
     tables = (table.damage() for table in _tables(workspace))
     return (*errata.examine(workspace.db, workspace.path), *tables)
+
+
+def _spoiled_counters(path: Path) -> Iterator[Damage]:
+    """Tables of counters with lines that cannot have been written so. They are not synced: a power cut may leave
+    them torn; nothing is read from them."""
+    for table in metrics.tables(path):
+        spoiled = metrics.malformed(path / table)
+        if spoiled:
+            first = ", ".join(map(str, spoiled[:LINES_NAMED]))
+            where = f"line {first}" if len(spoiled) == 1 else f"{len(spoiled)} lines, from {first}"
+            repair = "these lines are taken out; a copy of the file is kept"
+            yield Damage(str(table), where, "not a line of counters", repair=repair)
 
 
 def _runs(workspace: Workspace) -> Iterator[tuple[Project, Run]]:

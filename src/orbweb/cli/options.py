@@ -215,13 +215,10 @@ NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on 
 
 @contextmanager
 def open_workspace(path: Path, *, create: bool = False) -> Iterator[Workspace]:
-    from orbweb.workspace import Workspace
+    from orbweb.workspace import opened
 
-    workspace = Workspace(path, create=create)
-    try:
+    with opened(path, create=create) as workspace:
         yield workspace
-    finally:
-        workspace.close()
 
 
 def project_and_url(command: str, words: list[str], path: Path) -> tuple[str, str]:

@@ -107,11 +107,12 @@ def doctor(
 ) -> None:
     """Verify database, bodies, links, counters, the spool and the tables of runs, and name each damage.
 
-    Exit codes: 0 healthy or all repaired, 3 damage is left, 5 a crawl is running in the workspace.
+    Exit codes: 0 healthy or all repaired, 3 damage is left or something is lost for good, 5 a crawl is running in
+    the workspace.
     """
     from orbweb import app as application
     from orbweb.cli.output.files import doctor_text
 
     report = application.doctor(workspace, mend=repair)
     output.emit(report, doctor_text, as_json=as_json)
-    raise typer.Exit(0 if report["healthy"] else 3)
+    raise typer.Exit(0 if report["healthy"] and not report["lost"] else 3)

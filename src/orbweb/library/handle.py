@@ -14,6 +14,7 @@ from pathlib import Path
 from orbweb.errors import UsageError
 from orbweb.events import Reading, Snapshot
 from orbweb.workspace import Workspace as Directory
+from orbweb.workspace import opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,8 @@ class Handle:
 
     @contextmanager
     def _opened(self, *, create: bool = False) -> Iterator[Directory]:
-        opened = Directory(self.path, create=create)
-        try:
-            yield opened
-        finally:
-            opened.close()
+        with opened(self.path, create=create) as directory:
+            yield directory
 
 
 def check_thread() -> None:

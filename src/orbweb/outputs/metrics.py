@@ -7,6 +7,7 @@ say how things stand. Several threads may read `Board.values`; one changes it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from orbweb.outputs.tail import opened, writing
 from orbweb.store import journal
 from orbweb.store.blobs import write_all
 from orbweb.store.db import Database, moment
+from orbweb.store.durable import sync_directory, sync_file
 from orbweb.store.journal import Count, Visits
 
 COUNTERS: Mapping[str, str] = {
@@ -139,6 +141,9 @@ class Board:
         self.values = MappingProxyType({**named(counts), **self._gauges})
 
 
+_is_count = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00","[a-z0-9_]+",\d+\r?\n').fullmatch
+
+
 class MetricsFile:
     """The table of counters over time. A line that a crash cut off is dropped; what was told stays told."""
 
@@ -168,3 +173,41 @@ class MetricsFile:
 
 def _whole(data: bytes) -> int:
     return data.rfind(b"\n") + 1
+
+
+# Damage.
+
+
+def tables(workspace: Path) -> list[Path]:
+    """The tables of counters of all runs, below the workspace."""
+    found = (workspace / "logs").glob("*_metrics-*.csv")
+    return sorted(path.relative_to(workspace) for path in found if path.is_file() and not path.is_symlink())
+
+
+def malformed(path: Path) -> list[int]:
+    """The lines that cannot have been written so. A last one that was cut off is what a crash leaves.
+
+    Numbers are kept nowhere else: one that was changed into another number is not noticed.
+    """
+    return [number for number, line in enumerate(_lines(path), 1) if not _is_row(number, line)]
+
+
+def _lines(path: Path) -> list[bytes]:
+    data = path.read_bytes()
+    return data[: _whole(data)].splitlines(keepends=True)
+
+
+def _is_row(number: int, line: bytes) -> bool:
+    return line == lines.header(lines.METRICS) if number == 1 else _is_count(line) is not None
+
+
+def purge(path: Path) -> None:
+    """Leave the malformed lines out; a header that was damaged is written again."""
+    sound = [line for number, line in enumerate(_lines(path), 1) if number > 1 and _is_row(number, line)]
+    part = path.with_name(f".{path.name}.part")
+    with writing(path):
+        part.write_bytes(lines.header(lines.METRICS) + b"".join(sound))
+        part.chmod(0o600)
+        sync_file(part)
+        part.replace(path)
+        sync_directory(path.parent)

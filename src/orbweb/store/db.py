@@ -22,15 +22,22 @@ from typing import Any
 from orbweb.errors import DiskFull, NewerWorkspace, OlderWorkspace, StoreError, is_disk_full
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import Carried, Reuse
+from orbweb.store.durable import found_database, keep_log, sync_directory
 
 DATABASE = "orbweb.db"
 """The file in a workspace."""
 SCHEMA_VERSION = 2
 BUSY_TIMEOUT_S = 60.0
 CACHE_KIB = 16_384
+CHECKPOINT_BYTES = 8_240_000
+"""How long the write-ahead log gets before it is moved to the database: 2,000 pages."""
+MEMORY = ":memory:"
 WAL_PROBE_S = 0.01
 
 Row = tuple[Any, ...]
+
+# The message of an error may quote damaged bytes, and then fails to be text itself.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 # sqlite3 looks for an adapter of every value that is no int, float or str, and longest where there is none.
 for _kind in (type(None), bool, bytes):
@@ -144,18 +151,27 @@ def schema() -> list[str]:
     ]
 
 
-def use_wal(connection: sqlite3.Connection, timeout_s: float) -> None:
-    """Switch to WAL mode. SQLite does not wait for another process that does the same just now; this does."""
+def use_wal(connection: sqlite3.Connection, path: Path, timeout_s: float) -> None:
+    """Switch to WAL mode, or StoreError where the file system cannot do that.
+
+    SQLite does not wait for another process that does the same just now; this does. The rows are fetched, because
+    an error of the switch shows only when the statement ends.
+    """
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            ((mode,),) = connection.execute("PRAGMA journal_mode = WAL").fetchall()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(WAL_PROBE_S)
         else:
-            return
+            break
+    if mode not in ("wal", "memory"):
+        raise StoreError(
+            f"{path}: SQLite cannot keep a write-ahead log here (journal mode {mode}): the file system has no "
+            "shared memory, or the file is read-only. Nothing was changed. Use a --workspace on a local disk."
+        )
 
 
 def moment(microseconds: int | None) -> str | None:
@@ -171,15 +187,64 @@ def _second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def explained(path: Path, error: sqlite3.Error) -> StoreError:
+def explained(path: Path, error: Exception) -> StoreError:
     """What an error of the database means, and what to do."""
     if is_disk_full(error):
         return DiskFull(f"disk full: {path} cannot grow. Free some space, then resume.")
     if "unable to open" in str(error) or "readonly" in str(error):
         return StoreError(f"{path}: cannot be written ({error}). Check the directory's permissions.")
-    if "not a database" in str(error) or "malformed" in str(error):
-        return StoreError(f"{path}: damaged ({error}). Restore it from a copy.")
+    if is_damage(error):
+        return StoreError(
+            f"{path}: damaged ({error}). Run `orbweb doctor` to see what is wrong and how to repair it."
+        )
+    if _code(error) == sqlite3.SQLITE_IOERR:
+        return StoreError(
+            f"{path}: the disk failed ({error}, {_name(error)}). Everything committed before is safe; nothing "
+            "more was written. Check the disk, then run `orbweb doctor`."
+        )
     return StoreError(f"{path}: {error}")
+
+
+def newer(path: Path, version: int, known: int) -> NewerWorkspace:
+    return NewerWorkspace(
+        f"{path}: written by a newer orbweb (schema {version}, this one knows {known}). "
+        "Nothing was changed. Upgrade orbweb, or use another --workspace."
+    )
+
+
+def unwritable(path: Path, error: OSError) -> StoreError:
+    """An error of the disk, with the file and what to do."""
+    if is_disk_full(error):
+        return DiskFull(f"disk full: {path} cannot be written. Free some space, then resume.")
+    return StoreError(
+        f"{path}: cannot be written ({error.strerror}). Check the disk and the directory's permissions."
+    )
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether the file is not a database, or its pages, tables or values do not fit together."""
+    if isinstance(error, UnicodeDecodeError):
+        return True
+    texts = ("no such table", "no such column", "has no column named", "Could not decode", "vtable constructor")
+    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or any(
+        text in str(error) for text in texts
+    )
+
+
+def damaged(problem: str) -> sqlite3.DatabaseError:
+    """The error of a file that SQLite can read, and that is not what was written."""
+    error = sqlite3.DatabaseError(problem)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
+def _code(error: Exception) -> int:
+    """The primary code of SQLite; 0 where the error is Python's own."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _name(error: Exception) -> str:
+    return str(getattr(error, "sqlite_errorname", "SQLITE_IOERR"))
 
 
 @contextmanager
@@ -205,9 +270,13 @@ class Database:
         self._timeout_s = timeout_s
         self._queries = load_queries("queries.sql")
         self._portions: Iterator[None] | None = None
+        self._log = path.with_name(f"{path.name}-wal")
+        self._is_new_log = str(path) != MEMORY
+        self._broken: StoreError | None = None
+        self._create()
         try:
             self._connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._explain(error) from error
         try:
             self._prepare()
@@ -215,24 +284,42 @@ class Database:
             self.close()
             raise
 
+    def _create(self) -> None:
+        """A database that is not there yet gets its tables before it gets its name."""
+        if str(self.path) == MEMORY:
+            return
+        try:
+            found_database(self.path, self._fill)
+        except UNREADABLE as error:
+            raise self._explain(error) from error
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
     def _prepare(self) -> None:
         """Nothing is written before the version is known."""
         try:
             self._refuse_others()
             self._refuse_strange()
             self._configure()
-            self._found()
-        except sqlite3.Error as error:
+            if not self._version():
+                self._fill(self._connection)
+        except UNREADABLE as error:
             raise self._explain(error) from error
+
+    def _fill(self, connection: sqlite3.Connection) -> None:
+        """The tables of a new database, in WAL mode."""
+        with immediate(connection):
+            if not connection.execute("SELECT 1 FROM sqlite_schema").fetchall():
+                for statement in self._schema.statements:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {self._schema.version}")
+        use_wal(connection, self.path, self._timeout_s)
 
     def _refuse_others(self) -> None:
         version = self._version()
         known = self._schema.version
         if version > known:
-            raise NewerWorkspace(
-                f"{self.path}: written by a newer orbweb (schema {version}, this one knows {known}). "
-                "Nothing was changed. Upgrade orbweb, or use another --workspace."
-            )
+            raise newer(self.path, version, known)
         if 0 < version < known:
             raise OlderWorkspace(f"{self.path}: schema {version}, not yet upgraded to {known} (see store.upgrade)")
 
@@ -247,29 +334,22 @@ class Database:
             )
 
     def _configure(self) -> None:
-        use_wal(self._connection, self._timeout_s)
+        """SQLite passes over errors of its own checkpoints, so it makes none: see `_checkpoint`. After one the log
+        is cut to what is in it, so that its size tells when the next is due."""
+        use_wal(self._connection, self.path, self._timeout_s)
         for pragma in (
             "synchronous = FULL",
             "foreign_keys = OFF",
             f"cache_size = -{CACHE_KIB}",
-            "wal_autocheckpoint = 2000",
+            "wal_autocheckpoint = 0",
+            "journal_size_limit = 0",
         ):
-            self._connection.execute(f"PRAGMA {pragma}")
+            self._connection.execute(f"PRAGMA {pragma}").fetchall()
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
-    def _found(self) -> None:
-        """A new file gets its tables."""
-        if self._version():
-            return
-        with self.transaction():
-            if self._version() == 0:
-                for statement in self._schema.statements:
-                    self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA user_version = {self._schema.version}")
-
-    def _explain(self, error: sqlite3.Error) -> StoreError:
+    def _explain(self, error: Exception) -> StoreError:
         return explained(self.path, error)
 
     @contextmanager
@@ -281,13 +361,51 @@ class Database:
 
     @contextmanager
     def _begun(self) -> Iterator[None]:
+        if self._broken is not None:
+            raise StoreError(str(self._broken)) from self._broken
         try:
+            self._name_log()
             with immediate(self._connection):
                 yield
-        except sqlite3.Error as error:
+            self._checkpoint(CHECKPOINT_BYTES)
+        except UNREADABLE as error:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            raise self._explain(error) from error
+            raise self._stopped(error) from error
+
+    def _name_log(self) -> None:
+        """Make the name of the log durable before anything that is in it: an error of SQLite's own sync of the
+        directory is passed over."""
+        if not self._is_new_log:
+            return
+        try:
+            sync_directory(self.path.parent)
+        except OSError as error:
+            self._broken = unwritable(self.path.parent, error)
+            raise self._broken from error
+        self._is_new_log = False
+
+    def _checkpoint(self, least: int) -> None:
+        """Move what is in the log to the file if there is that much. While rows are read it has to wait."""
+        try:
+            size = self._log.stat().st_size
+        except FileNotFoundError:
+            return
+        if size <= least:
+            return
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except sqlite3.OperationalError as error:
+            if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+
+    def _stopped(self, error: Exception) -> StoreError:
+        """What an error of a write means. After one of the disk nothing is written or synced any more."""
+        found = self._explain(error)
+        if _code(error) == sqlite3.SQLITE_IOERR and self._broken is None:
+            self._broken = found
+            keep_log(self.path)
+        return found
 
     def start(self, work: Iterator[None], done: Callable[[], None]) -> None:
         """Begin a transaction that does a portion of the work at each `go_on`, and calls `done` at its end."""
@@ -325,14 +443,14 @@ class Database:
         try:
             for row in self._connection.execute(query.sql, query.values(values)):  # noqa: UP028
                 yield row
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._explain(error) from error
 
     def all(self, name: str, /, **values: object) -> list[Row]:
         query = self._queries[name]
         try:
             return self._connection.execute(query.sql, query.values(values)).fetchall()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise self._explain(error) from error
 
     def one(self, name: str, /, **values: object) -> Row | None:
@@ -366,8 +484,16 @@ class Database:
         """A copy of the whole database as it is now."""
         try:
             self._connection.execute("VACUUM INTO ?", (str(path),))
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise explained(path, error) from error
 
     def close(self) -> None:
-        self._connection.close()
+        """Let go of the file. What is in the log is moved to the file by whoever closes last; here that is done
+        first by a statement, whose error is not passed over."""
+        try:
+            if self._connection.total_changes and self._broken is None:
+                self._checkpoint(0)
+        except UNREADABLE as error:
+            raise self._stopped(error) from error
+        finally:
+            self._connection.close()

@@ -8,23 +8,26 @@ anything, or calls damage what a crash leaves and the next start settles.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb.errors import NewerWorkspace, StoreError
+from orbweb.errors import StoreError
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import Carried, FailKind, PackedDocument, Reuse, Role, SkipReason, Source
 from orbweb.store import documents, heads, outlinks, salvage
 from orbweb.store.blobs import BodyStore, Location
-from orbweb.store.db import DATABASE, Database, load_queries
+from orbweb.store.db import DATABASE, SCHEMA_VERSION, Database, load_queries, newer
 from orbweb.store.files import FileStore
 from orbweb.store.segments import SEGMENT_HEADER, SegmentStore
 from orbweb.urls import UrlRules, canonicalize
 
 LIMITER = "limiter.db"
+SEARCH = "search.db"
+MOST_VERSION = 9999
+"""A version beyond this is a damaged header."""
 _LOCK = ".crawl.lock"
 CLOCK_SLACK = 86_400_000_000
 
@@ -123,9 +126,11 @@ class Unread(NamedTuple):
 
 @dataclass(slots=True)
 class Findings:
-    """Everything found, and what a repair has to undo."""
+    """Everything found, and what a repair has to undo. `forgettable` is damage of files that are made again when
+    they are used next: it costs nothing, and a power cut may leave it."""
 
     damages: list[Damage] = field(default_factory=list)
+    forgettable: list[Damage] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     bodies: list[Body] = field(default_factory=list)
     segments: list[int] = field(default_factory=list)
@@ -158,40 +163,47 @@ def examine(root: Path) -> Findings:
 
 
 def _examine_files(root: Path, found: Findings) -> bool:
-    """Whether the main database is sound enough to be asked."""
+    """Whether the main database is sound enough to be read."""
     flaws = _database_flaws(root)
-    _name_flaws(DATABASE, flaws, "rebuilt from every row that can be read; what is lost is fetched again", found)
-    if (root / LIMITER).exists():
-        limiter = salvage.flaws(root / LIMITER, salvage.limiter_layout(), lambda _table, _row: None)
-        _name_flaws(LIMITER, limiter, "set aside; it holds no pages and is made anew", found)
+    repair = "rebuilt from every row that can be read; what is lost is reported, or fetched again"
+    found.damages += [Damage(DATABASE, flaw.where, flaw.problem, repair=repair) for flaw in flaws]
+    for name, spoiled in ((LIMITER, _limiter_flaws(root)), (SEARCH, _search_flaws(root))):
+        repair = "set aside; it holds no pages and is made again when it is used next"
+        found.forgettable += [Damage(name, flaw.where, flaw.problem, repair=repair) for flaw in spoiled]
+    if flaws:
+        found.files.append(DATABASE)
     return not flaws
+
+
+def _limiter_flaws(root: Path) -> list[salvage.Flaw]:
+    if not _has_content(root / LIMITER):
+        return []
+    return salvage.flaws(root / LIMITER, salvage.limiter_layout(), lambda _table, _row: None)
+
+
+def _search_flaws(root: Path) -> list[salvage.Flaw]:
+    """Its pages alone: that the index says what the documents say is not looked at."""
+    return salvage.page_flaws(root / SEARCH) if _has_content(root / SEARCH) else []
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _database_flaws(root: Path) -> list[salvage.Flaw]:
     path = root / DATABASE
     if not path.stat().st_size:
         return [salvage.Flaw("the whole file", "it is empty")] if (root / "store").exists() else []
-    flaws = salvage.flaws(path, salvage.main_layout(), misfit)
-    if any(flaw.where == "its schema" for flaw in flaws):
-        _refuse_newer(path)
-    return flaws
+    _refuse_newer(path)
+    return salvage.flaws(path, salvage.main_layout(), misfit)
 
 
 def _refuse_newer(path: Path) -> None:
-    """Other tables and a higher version are those of a newer orbweb, not damage."""
-    try:
-        Database(path).close()
-    except NewerWorkspace:
-        raise
-    except StoreError:
-        return
-
-
-def _name_flaws(file: str, flaws: Iterable[salvage.Flaw], repair: str, found: Findings) -> None:
-    named = [Damage(file, flaw.where, flaw.problem, repair=repair) for flaw in flaws]
-    if named:
-        found.files.append(file)
-        found.damages += named
+    """A higher version that can be one is that of a newer orbweb, not damage: only that one can say what is
+    wrong with it."""
+    version = salvage.version(path)
+    if version is not None and SCHEMA_VERSION < version <= MOST_VERSION:
+        raise newer(path, version, SCHEMA_VERSION)
 
 
 def misfit(table: str, row: Mapping[str, Any]) -> str | None:

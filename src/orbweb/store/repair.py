@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from orbweb.errors import StoreError
@@ -21,7 +22,6 @@ from orbweb.store import runs, salvage
 from orbweb.store.blobs import Location
 from orbweb.store.db import DATABASE, Database
 from orbweb.store.doctor import (
-    LIMITER,
     Body,
     Books,
     Damage,
@@ -30,8 +30,11 @@ from orbweb.store.doctor import (
     body_files,
     examine,
     misfit,
+    project_names,
 )
+from orbweb.store.durable import make_home, sync_directory, sync_file
 from orbweb.store.files import FileStore
+from orbweb.store.restoration import Census, Journal, Loss, census, losses, lost_projects, restore
 from orbweb.store.runs import Base
 from orbweb.store.segments import RECORD_HEADER_BYTES, SegmentStore
 from orbweb.urls import canonicalize
@@ -71,43 +74,88 @@ _RUN_TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """What a repair found and did; `left` is what it could not repair."""
+    """What a repair found and did: `left` is what it could not repair, `lost` what is gone for good, `forgettable`
+    damage of files that hold nothing worth keeping."""
 
     damages: tuple[Damage, ...]
     left: tuple[Damage, ...]
     requeued: int
     quarantine: Path | None
+    forgettable: tuple[Damage, ...] = ()
+    lost: tuple[Loss, ...] = ()
 
 
 def looked_at(found: Findings) -> Treatment:
     """No treatment: everything is left as it was found."""
-    return Treatment(tuple(found.damages), tuple(found.damages), 0, None)
+    return Treatment(tuple(found.damages), tuple(found.damages), 0, None, tuple(found.forgettable))
 
 
-def repair(root: Path, read: Read, now: int) -> Treatment:
+@dataclass(slots=True)
+class Account:
+    """What the runs had when they were first looked at, and what is known to be lost."""
+
+    journals: Sequence[Journal]
+    locks: Sequence[str]
+    before: Census | None = None
+    lost: list[Loss] = field(default_factory=list)
+
+    def open(self, db: Database, root: Path, now: int, *, rebuilt: bool) -> None:
+        """Restore what can be, and count, once."""
+        if self.before is None:
+            self.lost += restore(db, root, self.journals, self.locks, now, rebuilt=rebuilt)
+            self.before = census(db)
+
+    def close(self, db: Database, requeued: int) -> tuple[Loss, ...]:
+        if self.before is None:
+            return tuple(self.lost)
+        counted = losses(self.before, census(db), self.journals, partial(_keys, db), requeued)
+        return (*lost_projects(db, self.locks), *self.lost, *counted)
+
+
+def _keys(db: Database, project: str, number: int) -> set[str]:
+    """The keys of a run as it is now; none if it is gone."""
+    found = runs.find_project(db, project)
+    ids = [run.id for run in runs.runs_of(db, found.id) if run.number == number] if found else []
+    return {key for run_id in ids for (key,) in db.each("run_keys", run_id=run_id)}
+
+
+def repair(root: Path, read: Read, journals: Sequence[Journal], now: int) -> Treatment:
     """Repair what can be; each round looks again, because one repair may show what another has hidden.
 
     `read` makes a document of a page again: of its URL, its content type and its body.
     """
     ward = Ward(root, root / "quarantine" / str(now))
+    account = Account(journals, project_names(root))
     named: dict[Damage, None] = {}
     requeued: set[tuple[int, int]] = set()
     found = examine(root)
+    forgettable = tuple(found.forgettable)
+    for name in {damage.file for damage in forgettable}:
+        ward.take(name, f"{name}-wal", f"{name}-shm")
     for _ in range(ROUNDS):
         if not found.damages:
             break
         named.update(dict.fromkeys(found.damages))
         ward.note(found.damages)
-        requeued |= _treat(root, found, ward, read, now)
+        requeued |= _treat(root, found, ward, read, account, now)
         found = examine(root)
-    return Treatment(tuple(named), tuple(found.damages), len(requeued), ward.path if named else None)
+    lost: tuple[Loss, ...] = ()
+    if named and not found.files:
+        with closing(Books(root / DATABASE)) as db:
+            lost = account.close(db, len(requeued))
+    quarantine = ward.path if named or forgettable else None
+    return Treatment(tuple(named), tuple(found.damages), len(requeued), quarantine, forgettable, lost)
 
 
-def _treat(root: Path, found: Findings, ward: Ward, read: Read, now: int) -> set[tuple[int, int]]:
-    if LIMITER in found.files:
-        ward.take(LIMITER, f"{LIMITER}-wal", f"{LIMITER}-shm")
+def _treat(
+    root: Path, found: Findings, ward: Ward, read: Read, account: Account, now: int
+) -> set[tuple[int, int]]:
     if DATABASE in found.files:
-        return _rebuild(root, ward, now)
+        return _rebuild(root, ward, account, now)
+    if account.before is None:
+        with closing(Books(root / DATABASE)) as db:
+            account.open(db, root, now, rebuilt=False)
+        found = examine(root)
     with closing(Books(root / DATABASE)) as db:
         for body in found.bodies:
             ward.take_body(body)
@@ -217,14 +265,16 @@ def _restart(db: Database, lost: Iterable[int], now: int) -> None:
             runs.settle_crashed(db, project.id, now)
 
 
-def _rebuild(root: Path, ward: Ward, now: int) -> set[tuple[int, int]]:
+def _rebuild(root: Path, ward: Ward, account: Account, now: int) -> set[tuple[int, int]]:
     """A new database of every row that fits, if that leaves any project at all."""
     rebuilt = root / f"{DATABASE}.rebuilt"
     rebuilt.unlink(missing_ok=True)
     lost = salvage.rebuild(root / DATABASE, rebuilt, misfit)
     with closing(Books(rebuilt)) as db:
+        told = {run_id for (run_id,) in db.all("run_ids")}
+        account.open(db, root, now, rebuilt=True)
         hopeless = not runs.projects(db)
-        doubted = _mend_rebuilt(db, {flaw.table for flaw in lost}, now)
+        doubted = _mend_rebuilt(db, {flaw.table for flaw in lost}, told, now)
     if hopeless:
         rebuilt.unlink()
         return set()
@@ -233,12 +283,13 @@ def _rebuild(root: Path, ward: Ward, now: int) -> set[tuple[int, int]]:
     return doubted
 
 
-def _mend_rebuilt(db: Database, lost_from: set[str], now: int) -> set[tuple[int, int]]:
-    """Links that were lost leave no trace, so every page without a record is fetched again."""
+def _mend_rebuilt(db: Database, lost_from: set[str], told: set[int], now: int) -> set[tuple[int, int]]:
+    """Links that were lost leave no trace, so every page without a record is fetched again; but not those of a run
+    that only its journal tells of, which would be lost by that."""
     _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
     doubted: set[tuple[int, int]] = set()
     if "outlinks" in lost_from:
-        doubted = {(run_id, url_id) for run_id, url_id in db.all("pages_without_outlinks")}
+        doubted = {(run_id, url_id) for run_id, url_id in db.all("pages_without_outlinks") if run_id in told}
     with db.transaction():
         _requeue(db, sorted(doubted))
     return doubted
@@ -252,19 +303,26 @@ class Ward:
         self.path = path
 
     def note(self, damages: Iterable[Damage]) -> None:
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make()
         with (self.path / "notes.jsonl").open("a", encoding="utf-8") as notes:
             for damage in damages:
                 notes.write(json.dumps(damage.report(), ensure_ascii=False) + "\n")
 
+    def _make(self) -> None:
+        make_home(self.path)
+
     def keep(self, *names: str) -> None:
-        """Copy files of the workspace."""
+        """Copy files of the workspace; the copies are durable before anything is taken away."""
+        self._make()
         for name in names:
             if (self._root / name).exists():
                 shutil.copy2(self._root / name, self.path / Path(name).name)
+                sync_file(self.path / Path(name).name)
+        sync_directory(self.path)
 
     def take(self, *names: str) -> None:
         """Move files of the workspace."""
+        self._make()
         for name in names:
             if (self._root / name).exists():
                 shutil.move(self._root / name, self.path / Path(name).name)

@@ -15,19 +15,33 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb.store.db import SCHEMA_VERSION, Database, Row, load_queries, named_schema, schema, stored_schema
+from orbweb.store.carving import Cell, cells
+from orbweb.store.db import (
+    SCHEMA_VERSION,
+    UNREADABLE,
+    Database,
+    Row,
+    load_queries,
+    named_schema,
+    schema,
+    stored_schema,
+)
+from orbweb.store.durable import sync_directory, sync_file
 
 MOST_FLAWS = 20
-
-# The message of an error may quote damaged bytes, and then fails to be text itself.
-UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+PAGE_BYTES = 4096
+"""Of every database of ours: SQLite's default, which nothing changes."""
 
 _LOG_HEAD = struct.Struct(">8I")
 _FRAME_HEAD = struct.Struct(">6I")
 _LOG_MAGIC = (0x377F0682, 0x377F0683)
+_LOG_VERSION = 3_007_000
+_MOST_CHECKPOINTS = 200
+"""How many rounds of a log are tried to restore its header; a log begins anew when the last process closes it."""
 _PAGE_COUNT, _FREE_PAGES = slice(28, 32), slice(32, 40)
 _KINDS: Mapping[str, type] = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
 
@@ -52,11 +66,33 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table as the schema has it; `key` are the positions of its primary key."""
+    """A table as the schema has it: `key` are the positions of its primary key, `stored` those of all columns in
+    the order of a record, and `rowid` that of the column which stands for the number of the row, if it has one."""
 
     name: str
     columns: tuple[Column, ...]
     key: tuple[int, ...]
+    has_rowid: bool
+    rowid: int | None
+
+    @property
+    def stored(self) -> tuple[int, ...]:
+        """Where rows have no number, the key comes first."""
+        others = tuple(at for at in range(len(self.columns)) if at not in self.key)
+        return tuple(range(len(self.columns))) if self.has_rowid else (*self.key, *others)
+
+    def row(self, cell: Cell) -> Row | None:
+        """A record as a row of this table; None if it has another shape."""
+        if len(cell.values) != len(self.columns) or (cell.rowid is not None) != self.has_rowid:
+            return None
+        values: list[Any] = [None] * len(self.columns)
+        for at, value in zip(self.stored, cell.values, strict=True):
+            values[at] = float(value) if self.columns[at].kind is float and type(value) is int else value
+        if self.rowid is not None:
+            if values[self.rowid] is not None:
+                return None
+            values[self.rowid] = cell.rowid
+        return tuple(values)
 
     def label(self, row: Row) -> str:
         values = (row[at].hex() if isinstance(row[at], bytes) else row[at] for at in self.key)
@@ -86,19 +122,22 @@ def _layout(statements: Sequence[str], version: int) -> Layout:
         for statement in statements:
             connection.execute(statement)
         stored = stored_schema(connection)
-        names = [name for kind, name, _ in stored if kind == "table"]
-        return Layout(tuple(_table(connection, name) for name in names), stored, version)
+        tables = [(name, sql) for kind, name, sql in stored if kind == "table"]
+        return Layout(tuple(_table(connection, *table) for table in tables), stored, version)
 
 
-def _table(connection: sqlite3.Connection, name: str) -> Table:
-    columns, key = [], []
+def _table(connection: sqlite3.Connection, name: str, sql: str) -> Table:
+    columns: list[Column] = []
+    key: list[int] = []
     for at, column, kind, required, _, position in connection.execute(
         "SELECT * FROM pragma_table_info(?)", (name,)
     ):
         columns.append(Column(column, _KINDS[kind], bool(required or position)))
         if position:
             key.append(at)
-    return Table(name, tuple(columns), tuple(key))
+    has_rowid = not sql.rstrip().endswith("WITHOUT ROWID")
+    is_number = has_rowid and len(key) == 1 and columns[key[0]].kind is int
+    return Table(name, tuple(columns), tuple(key), has_rowid, key[0] if is_number else None)
 
 
 def flaws(path: Path, layout: Layout, judge: Judge) -> list[Flaw]:
@@ -116,6 +155,27 @@ def flaws(path: Path, layout: Layout, judge: Judge) -> list[Flaw]:
         return [Flaw("the whole file", str(error))]
 
 
+def page_flaws(path: Path) -> list[Flaw]:
+    """What is wrong with the pages of a file, whatever tables it has.
+
+    SQLite 3.40 looks for empty values at the wrong place where a key does not come first in its table.
+    """
+    try:
+        with closing(reading(path)) as connection:
+            return [flaw for flaw in _bad_pages(connection) if not flaw.problem.startswith("NULL value in ")]
+    except UNREADABLE as error:
+        return [Flaw("the whole file", str(error))]
+
+
+def version(path: Path) -> int | None:
+    """The version that a file claims; None if it cannot be read."""
+    try:
+        with closing(reading(path)) as connection:
+            return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    except UNREADABLE:
+        return None
+
+
 def texts(path: Path, layout: Layout, name: str, column: str) -> list[str]:
     """What a column still says; nothing where the table cannot be read at all."""
     table = next(table for table in layout.tables if table.name == name)
@@ -131,10 +191,14 @@ def texts(path: Path, layout: Layout, name: str, column: str) -> list[str]:
 def _structure(connection: sqlite3.Connection, layout: Layout) -> list[Flaw]:
     if sorted(stored_schema(connection), key=str) != sorted(layout.stored, key=str):
         return [Flaw("its schema", "the tables are not those of this version")]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    found = [] if version == layout.version else [Flaw("its header", f"it claims schema version {version}")]
+    claimed = connection.execute("PRAGMA user_version").fetchone()[0]
+    found = [] if claimed == layout.version else [Flaw("its header", f"it claims schema version {claimed}")]
+    return found + _bad_pages(connection)
+
+
+def _bad_pages(connection: sqlite3.Connection) -> list[Flaw]:
     lines = [line for (line,) in connection.execute(f"PRAGMA integrity_check({MOST_FLAWS})")]
-    return found + [Flaw("its pages", line) for line in lines if line != "ok"]
+    return [Flaw("its pages", line) for line in lines if line != "ok"]
 
 
 def _bad_rows(connection: sqlite3.Connection, table: Table, judge: Judge) -> list[Flaw]:
@@ -236,49 +300,82 @@ def _encodable(text: str) -> bool:
 # The write-ahead log.
 
 
-def torn_log(path: Path) -> Flaw | None:
-    """Where the log is broken. SQLite reads it up to there and silently drops every transaction behind.
+class Frame(NamedTuple):
+    """A frame of the log: whether it ends a transaction, whether both salts are the log's, the checksum it claims,
+    and whether its bytes give that checksum when counted on from the frame before."""
 
-    A log that ends inside a frame is what a killed process leaves: no flaw.
+    commits: bool
+    ours: bool
+    claimed: tuple[int, int]
+    follows: bool
+
+
+def torn_log(path: Path) -> Flaw | None:
+    """Where the log was damaged after it was synced: SQLite silently drops every transaction from there on.
+
+    A tail that is torn in any way is what a power cut leaves and no flaw: it was not synced yet. A transaction
+    is synced before the next one is written, so a bad frame is damage only if another transaction follows the
+    one it is of; and the header is synced before the first frame.
     """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     if len(data) < _LOG_HEAD.size:
-        return Flaw(path.name, "it is cut off inside its header") if data else None
-    magic, _, page, _, salt, other_salt, *expected = _LOG_HEAD.unpack_from(data)
+        return None
+    magic, _, page, _, *head = _LOG_HEAD.unpack_from(data)
     order = ">" if magic & 1 else "<"
     check = _checksum(data[:24], order, (0, 0))
-    if magic not in _LOG_MAGIC or list(check) != expected or page < 512:
-        return Flaw(path.name, "its header is damaged: SQLite drops the whole log")
-    at = _first_bad_frame(data, page, (salt, other_salt), order, check)
-    return None if at is None else Flaw(path.name, f"frame {at} is damaged: SQLite drops it and all behind it")
+    sound = magic in _LOG_MAGIC and check == tuple(head[2:]) and page >= 512
+    if not sound:
+        return _lost_header(path, data)
+    frames = list(_frames(data, page, (head[0], head[1]), order, check))
+    at = next((number for number, frame in enumerate(frames) if not (frame.ours and frame.follows)), None)
+    if at is None or not _is_followed(frames[at:]):
+        return None
+    return Flaw(path.name, f"frame {at + 1} is damaged: SQLite drops it and all behind it")
 
 
-def _first_bad_frame(
-    data: bytes, page: int, salts: tuple[int, int], order: str, check: tuple[int, int]
-) -> int | None:
-    """The number of the first frame of this log that is not as written.
-
-    Frames of an earlier round have both salts of their own; one that shares a salt is of this round.
-    """
-    size = _FRAME_HEAD.size + page
-    ended = 0
-    for number in range(1, (len(data) - _LOG_HEAD.size) // size + 1):
-        start = _LOG_HEAD.size + (number - 1) * size
-        frame = data[start : start + size]
-        _, _, salt, other_salt, *expected = _FRAME_HEAD.unpack_from(frame)
-        ours = (salt == salts[0]) + (other_salt == salts[1])
-        if ended and ours == 2:
-            return ended
-        if ended or ours == 0:
-            ended = ended or number
-            continue
-        check = _checksum(frame[24:], order, _checksum(frame[:8], order, check))
-        if ours == 1 or list(check) != expected:
-            return number
+def _lost_header(path: Path, data: bytes) -> Flaw | None:
+    """A header that is not whole is damage if frames follow one another behind it."""
+    for order in "<>":
+        salts = _FRAME_HEAD.unpack_from(data.ljust(_LOG_HEAD.size + _FRAME_HEAD.size, b"\0"), _LOG_HEAD.size)[2:4]
+        if any(frame.ours and frame.follows for frame in _frames(data, PAGE_BYTES, salts, order, (0, 0))):
+            return Flaw(path.name, "its header is damaged: SQLite drops the whole log")
     return None
+
+
+def _with_header(data: bytes) -> bytes:
+    """A log whose header is damaged, with the one it had: the first frame has its salts and proves the rest."""
+    if len(data) < _LOG_HEAD.size + _FRAME_HEAD.size + PAGE_BYTES:
+        return data
+    salts = _FRAME_HEAD.unpack_from(data, _LOG_HEAD.size)[2:4]
+    for magic in _LOG_MAGIC:
+        order = ">" if magic & 1 else "<"
+        for checkpoint in range(_MOST_CHECKPOINTS):
+            head = struct.pack(">6I", magic, _LOG_VERSION, PAGE_BYTES, checkpoint, *salts)
+            check = _checksum(head, order, (0, 0))
+            first = data[: _LOG_HEAD.size + _FRAME_HEAD.size + PAGE_BYTES]
+            if next(_frames(first, PAGE_BYTES, salts, order, check)).follows:
+                return head + struct.pack(">2I", *check) + data[_LOG_HEAD.size :]
+    return data
+
+
+def _is_followed(frames: Sequence[Frame]) -> bool:
+    """Whether a transaction ends among these frames and another one begins right behind it."""
+    return any(frame.ours and frame.commits and later.ours and later.follows for frame, later in pairwise(frames))
+
+
+def _frames(data: bytes, page: int, salts: tuple[int, int], order: str, check: tuple[int, int]) -> Iterator[Frame]:
+    """Every whole frame; each checksum counts on from the one that the frame before claims."""
+    size = _FRAME_HEAD.size + page
+    for start in range(_LOG_HEAD.size, len(data) - size + 1, size):
+        frame = data[start : start + size]
+        _, pages, *rest = _FRAME_HEAD.unpack_from(frame)
+        claimed = (rest[2], rest[3])
+        found = _checksum(frame[24:], order, _checksum(frame[:8], order, check))
+        yield Frame(bool(pages), (rest[0], rest[1]) == salts, claimed, found == claimed)
+        check = claimed
 
 
 def _checksum(data: bytes, order: str, start: tuple[int, int]) -> tuple[int, int]:
@@ -298,7 +395,7 @@ def rebuild(damaged: Path, target: Path, judge: Judge) -> list[Flaw]:
     work = target.with_name(target.name + ".work")
     shutil.copyfile(damaged, work)
     if log_of(damaged).exists():
-        shutil.copyfile(log_of(damaged), log_of(work))
+        log_of(work).write_bytes(_with_header(log_of(damaged).read_bytes()))
     Database(target).close()
     try:
         return _refill(work, target, judge)
@@ -309,13 +406,79 @@ def rebuild(damaged: Path, target: Path, judge: Judge) -> list[Flaw]:
 
 def _refill(work: Path, target: Path, judge: Judge) -> list[Flaw]:
     layout = main_layout()
-    if not _has_schema(work, layout):
+    pages = _pages(work)
+    grafted = not _has_schema(work, layout)
+    if grafted:
         _graft_schema(work, target)
     with closing(reading(work)) as source, closing(sqlite3.connect(target, isolation_level=None)) as sink:
         sink.execute("BEGIN")
         lost = [flaw for table in layout.tables for flaw in _copy(source, sink, table, judge)]
+        broken = {flaw.table for flaw in lost if flaw.where == f"table {flaw.table}"}
+        if grafted or broken:
+            _carve(pages, sink, [table for table in layout.tables if grafted or table.name in broken], judge)
         sink.execute("COMMIT")
     return lost
+
+
+def _pages(path: Path) -> list[bytes]:
+    """The pages of a file, as its log has them where that is whole."""
+    data = path.read_bytes()
+    pages = [data[at : at + PAGE_BYTES].ljust(PAGE_BYTES, b"\0") for at in range(0, len(data), PAGE_BYTES)]
+    for number, page in _logged(log_of(path)):
+        pages += [bytes(PAGE_BYTES)] * (number - len(pages))
+        pages[number - 1] = page
+    return pages
+
+
+def _logged(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The pages of whole transactions in the log, up to where it breaks off."""
+    if not path.exists() or path.stat().st_size < _LOG_HEAD.size:
+        return
+    data = path.read_bytes()
+    magic, _, page, _, *head = _LOG_HEAD.unpack_from(data)
+    order = ">" if magic & 1 else "<"
+    check = _checksum(data[:24], order, (0, 0))
+    if magic not in _LOG_MAGIC or check != tuple(head[2:]) or page != PAGE_BYTES:
+        return
+    waiting: list[tuple[int, bytes]] = []
+    size = _FRAME_HEAD.size + page
+    for at, frame in enumerate(_frames(data, page, (head[0], head[1]), order, check)):
+        if not (frame.ours and frame.follows):
+            return
+        start = _LOG_HEAD.size + at * size
+        waiting.append((_FRAME_HEAD.unpack_from(data, start)[0], data[start + _FRAME_HEAD.size : start + size]))
+        if frame.commits:
+            yield from waiting
+            waiting = []
+
+
+def _carve(pages: Sequence[bytes], sink: sqlite3.Connection, tables: Sequence[Table], judge: Judge) -> None:
+    """Add rows of pages that no tree leads to any more. Of a row that is there twice and not the same, neither is
+    trusted: one of them is of a page that was given up."""
+    found: dict[tuple[str, Row], Row | None] = {}
+    for number in range(1, len(pages) + 1):
+        for table, row in _rows_of_page(pages, number, judge):
+            known = found.setdefault((table.name, _key(table, row)), row)
+            if known != row:
+                found[table.name, _key(table, row)] = None
+    for table in tables:
+        insert = f"INSERT OR IGNORE INTO {table.name} VALUES ({', '.join('?' * len(table.columns))})"  # noqa: S608
+        sink.executemany(insert, [row for (name, _), row in found.items() if name == table.name and row])
+
+
+def _rows_of_page(pages: Sequence[bytes], number: int, judge: Judge) -> list[tuple[Table, Row]]:
+    """The rows on a page, which are all of one table: that which most of them fit, if it is the only one."""
+    records = cells(pages, number)
+    fitting = []
+    for table in main_layout().tables:
+        shaped = (table.row(cell) for cell in records)
+        fit = [row for row in shaped if row is not None and not isinstance(_judged(table, row, judge), Flaw)]
+        if fit:
+            fitting.append((len(fit), [(table, row) for row in fit]))
+    fitting.sort(key=lambda each: -each[0])
+    if not fitting or (len(fitting) > 1 and fitting[0][0] == fitting[1][0]):
+        return []
+    return fitting[0][1]
 
 
 def _has_schema(path: Path, layout: Layout) -> bool:
@@ -376,8 +539,10 @@ def _doubtful(source: sqlite3.Connection, table: Table) -> set[Row]:
 
 
 def replace(damaged: Path, rebuilt: Path) -> None:
-    """Put the new file in place of the damaged one; a log of the old must never meet the new."""
+    """Put the new file, durable, in place of the damaged one; a log of the old must never meet the new."""
+    sync_file(rebuilt)
     for path in (log_of(damaged), damaged.with_name(damaged.name + "-shm")):
         path.unlink(missing_ok=True)
     rebuilt.chmod(0o600)
     rebuilt.replace(damaged)
+    sync_directory(damaged.parent)

@@ -18,7 +18,17 @@ from typing import Any
 
 from orbweb.errors import StoreError
 from orbweb.model import Document
-from orbweb.store.db import BUSY_TIMEOUT_S, Database, immediate, load_queries, named_schema, use_wal
+from orbweb.store.db import (
+    BUSY_TIMEOUT_S,
+    UNREADABLE,
+    Database,
+    damaged,
+    immediate,
+    is_damage,
+    load_queries,
+    named_schema,
+    use_wal,
+)
 from orbweb.store.documents import unpack
 
 Report = dict[str, Any]
@@ -92,7 +102,7 @@ class Index:
 
     def _prepare(self) -> None:
         self._connection.execute("PRAGMA trusted_schema = OFF")
-        use_wal(self._connection, BUSY_TIMEOUT_S)
+        use_wal(self._connection, self.path, BUSY_TIMEOUT_S)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if self._connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
             raise sqlite3.DatabaseError("file is not a database of ours: it has a trigger or a view")
@@ -104,7 +114,7 @@ class Index:
                     self._connection.execute(statement)
                 self._connection.execute(f"PRAGMA user_version = {VERSION}")
         if self._version() != VERSION:
-            raise sqlite3.DatabaseError("file is not a database of this version")
+            raise damaged("file is not a database of this version")
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
@@ -195,8 +205,8 @@ def _found(
             with closing(Index(path)) as index:
                 index.update(db, run_id, documents, watch)
                 return index.find(run_id, asked, limit)
-        except sqlite3.Error as error:
-            if not again or not _is_damage(error):
+        except UNREADABLE as error:
+            if not again or not is_damage(error):
                 raise _explained(path, error) from error
             for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
                 path.with_name(name).unlink(missing_ok=True)
@@ -204,14 +214,7 @@ def _found(
     raise AssertionError("the second try returns or raises")
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
-    """A file that is no index of ours, or one whose pages or tables do not fit together."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_NOTADB) & 0xFF
-    lost = "no such table" in str(error) or "vtable constructor failed" in str(error)
-    return lost or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def _explained(path: Path, error: sqlite3.Error) -> StoreError:
+def _explained(path: Path, error: Exception) -> StoreError:
     if "fts5" in str(error):
         return StoreError(f"{path}: this Python's SQLite has no full-text search (FTS5): {error}")
     return StoreError(

@@ -21,7 +21,7 @@ from orbweb import nofollow
 from orbweb.errors import NewerWorkspace, StoreError
 from orbweb.failpoints import failpoint
 from orbweb.store import salvage
-from orbweb.store.db import BUSY_TIMEOUT_S, Schema, explained, statements, stored_schema, today
+from orbweb.store.db import BUSY_TIMEOUT_S, UNREADABLE, Schema, explained, statements, stored_schema, today
 from orbweb.store.lock import OwnerLock
 
 BACKUPS = "backups"
@@ -90,7 +90,7 @@ def is_older(path: Path, than: Schema) -> bool:
     try:
         with closing(salvage.reading(path)) as connection:
             return 0 < _version(connection) < than.version
-    except salvage.UNREADABLE:
+    except UNREADABLE:
         return False
 
 

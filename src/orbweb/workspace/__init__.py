@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from orbweb import patterns
 from orbweb.control import Command
-from orbweb.errors import NothingToDo, StoreError, UsageError
+from orbweb.errors import CorruptBody, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.model import Digest, PackedDocument
 from orbweb.store import runs
@@ -111,6 +111,7 @@ class Workspace(Reports):
 
         `beyond` looks after what database and bodies know nothing of, while everything is owned.
         """
+        from orbweb.outputs.reading import journals
         from orbweb.store import db, doctor, links, repair, upgrade
 
         if not exists(path):
@@ -124,7 +125,10 @@ class Workspace(Reports):
         with ExitStack() as owned:
             for name in doctor.project_names(path):
                 owned.enter_context(OwnerLock(path / "locks", name))
-            done = repair.repair(path, _read_again, now_us()) if mend else repair.looked_at(doctor.examine(path))
+            if mend:
+                done = repair.repair(path, _read_again, journals(path), now_us())
+            else:
+                done = repair.looked_at(doctor.examine(path))
             done = beyond(done)
         return _report(path, replace(done, damages=(*strange, *done.damages), quarantine=done.quarantine or aside))
 
@@ -135,9 +139,39 @@ def _report(path: Path, done: Treatment) -> Report:
         "healthy": not done.left,
         "damages": [damage.report() for damage in done.damages],
         "left": [damage.report() for damage in done.left],
+        "lost": [loss.report() for loss in done.lost],
+        "forgettable": [damage.report() for damage in done.forgettable],
         "requeued": done.requeued,
         "quarantine": str(done.quarantine) if done.quarantine else None,
+        "quarantined": sorted(file.name for file in done.quarantine.iterdir()) if done.quarantine else [],
     }
+
+
+@contextmanager
+def opened(path: Path, *, create: bool = False) -> Iterator[Workspace]:
+    """The workspace, closed afterwards. What goes wrong because of a damaged value is reported as damage."""
+    workspace = Workspace(path, create=create)
+    try:
+        yield workspace
+    except CorruptBody as error:
+        error.add_note("Run `orbweb doctor`, which reports what is damaged.")
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        damage = _damage(path)
+        if damage is None:
+            raise
+        raise damage from error
+    finally:
+        workspace.close()
+
+
+def _damage(path: Path) -> StoreError | None:
+    """The first thing that is wrong with the database, if anything is."""
+    from orbweb.store import doctor, salvage
+    from orbweb.store.db import DATABASE, damaged, explained
+
+    flaws = salvage.flaws(path / DATABASE, salvage.main_layout(), doctor.misfit)
+    return explained(path / DATABASE, damaged(f"{flaws[0].where}: {flaws[0].problem}")) if flaws else None
 
 
 def _read_again(url: str, content_type: str | None, body: bytes) -> PackedDocument | None:

@@ -22,6 +22,7 @@ from orbweb.store import runs
 from orbweb.store.blobs import BodyStore, Location
 from orbweb.store.captures import Captures
 from orbweb.store.db import DATABASE, Database
+from orbweb.store.durable import make_home
 from orbweb.store.files import FileStore
 from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
@@ -99,8 +100,7 @@ class Directory:
                 f"{path} is not an orbweb workspace. Crawl something into it, or name one: --workspace DIR"
             )
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            make_private(database)
+            make_home(path)
         except OSError as error:
             raise StoreError(f"{path}: cannot be used as a workspace: {error.strerror}") from error
         self.db = _database(database, plan)

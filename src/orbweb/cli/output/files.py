@@ -5,6 +5,7 @@ from __future__ import annotations
 from orbweb.cli.output.words import Report, many, size, span
 
 DAMAGED_SHOWN = 3
+LOST_WORDS = {"urls": "URL", "visits": "visit", "pages": "page"}
 
 
 def export_text(report: Report) -> str:
@@ -89,17 +90,39 @@ def doctor_text(report: Report) -> str:
         if damage not in report["damages"]
         for line in _damage_lines(damage, left)
     ]
+    lines += [line for loss in report["lost"] for line in _loss_lines(loss)]
+    spoiled = [
+        f"forgettable: {damage['file']}, {damage['where']}: {damage['problem']}\n    repair: {damage['repair']}"
+        for damage in report["forgettable"]
+    ]
     if not lines:
-        return f"{report['workspace']}: healthy"
+        return "\n".join([*spoiled, f"{report['workspace']}: healthy"])
+    lines += spoiled
     if report["quarantine"]:
         lines.append(
             f"{many(report['requeued'], 'URL')} queued again; what was taken away is in {report['quarantine']}"
         )
-        lines.append("`orbweb resume PROJECT` fetches them" if report["requeued"] else "nothing has to be fetched")
+        if "orbweb.db" in report["quarantined"]:
+            lines.append(f"the database was rebuilt; the damaged one is {report['quarantine']}/orbweb.db")
+        if report["requeued"]:
+            lines.append("`orbweb resume PROJECT` fetches them")
+        elif not report["lost"]:
+            lines.append("nothing has to be fetched")
     if report["left"]:
         word = "could not be repaired: restore from a copy, or crawl anew" if report["quarantine"] else "found"
         lines.append(f"{many(len(report['left']), 'damage')} {word}")
     return "\n".join(lines)
+
+
+def _loss_lines(loss: Report) -> list[str]:
+    """What is gone of a project or a run, by number and by name."""
+    run = f"run {loss['run']} of " if loss["run"] is not None else ""
+    numbers = [many(loss[name], word) for name, word in LOST_WORDS.items() if loss[name]]
+    counted = f": at least {', '.join(numbers)}" if numbers else ""
+    lines = [f"lost: {run}project {loss['project']}: {loss['what']}{counted}"]
+    lines += [f"    {url}" for url in loss["named"][:DAMAGED_SHOWN]]
+    more = len(loss["named"]) - DAMAGED_SHOWN
+    return lines if more <= 0 else [*lines, f"    and {more} more, with --json"]
 
 
 def _damage_key(damage: Report) -> tuple[str, str, str]:

@@ -369,3 +369,72 @@ DELETE FROM runs WHERE id = :run_id;
 -- name: next_rank
 -- Where the queue of a run goes on, for URLs that are reopened.
 SELECT next_rank FROM runs WHERE id = :run_id;
+
+-- name: orphaned_runs
+-- Runs of which rows are left, but not the run itself, or not its project.
+SELECT left_over.run_id, runs.project_id, runs.number, MIN(visits.fetched_at) FROM (
+    SELECT run_id FROM urls UNION SELECT run_id FROM visits
+    UNION SELECT id FROM runs WHERE project_id NOT IN (SELECT id FROM projects)
+) AS left_over LEFT JOIN runs ON runs.id = left_over.run_id LEFT JOIN visits ON visits.run_id = left_over.run_id
+WHERE runs.id IS NULL OR runs.project_id NOT IN (SELECT id FROM projects) GROUP BY left_over.run_id ORDER BY left_over.run_id;
+
+-- name: first_visited_keys
+-- By what a run is recognised in the files that follow runs.
+SELECT urls.key FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id ORDER BY visits.number LIMIT :most;
+
+-- name: restore_project
+-- A project whose row was lost gets the name that files still tell; its settings are gone.
+INSERT INTO projects (id, name, settings, bases, created_at) VALUES (:id, :name, '{}', :bases, :created_at) RETURNING id;
+
+-- name: restore_run
+-- A run whose row was lost is paused, so that what is queued of it can be resumed; its counters are mended later.
+INSERT INTO runs (id, project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
+                  horizon, due_only)
+VALUES (:id, :project_id, :number, 'paused', :started_at, 1, 0, 1, 1, 1, 0, 0) RETURNING id;
+
+-- name: baseless_runs
+-- Runs whose base URLs were lost; the URLs that a user gave are still marked as such.
+SELECT urls.run_id, urls.base, COALESCE(urls.url, urls.key), urls.key FROM urls
+WHERE urls.source = 'initial' AND urls.depth = 0 AND NOT EXISTS (SELECT 1 FROM bases WHERE bases.run_id = urls.run_id)
+GROUP BY urls.run_id, urls.base ORDER BY urls.run_id, urls.base;
+
+-- name: unplaced_bodies
+-- Bodies that visits name and the index of bodies does not; the store may have them all the same.
+SELECT DISTINCT body_sha256 FROM visits WHERE body_sha256 IS NOT NULL AND body_sha256 NOT IN (SELECT sha256 FROM bodies);
+
+-- name: restore_visit
+-- A visit as the line of a file that follows its run tells it.
+INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
+                    content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, truncated,
+                    body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, robots_tags)
+VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :error, :tries, :final_url, :redirect_to,
+        :content_type, :encoding, :etag, :last_modified, :title, :canonical, 0, 0, :truncated,
+        :body_sha256, :content_sha256, :role, :bytes, :bytes, :latency_ms, :fetched_at, :proxy, :robots_tags);
+
+-- name: next_crawl
+-- The number of a crawl that nobody has.
+SELECT MAX((SELECT COALESCE(MAX(id), 0) FROM crawls), (SELECT COALESCE(MAX(crawl_id), 0) FROM visits)) + 1;
+
+-- name: counted_runs
+-- What each run has, and what its counters say it had.
+SELECT runs.id, projects.name, runs.number,
+    (SELECT COUNT(*) FROM urls WHERE run_id = runs.id),
+    MAX(runs.next_url - 1, (SELECT COALESCE(MAX(id), 0) FROM urls WHERE run_id = runs.id),
+        (SELECT COALESCE(SUM(count), 0) FROM tallies WHERE run_id = runs.id)),
+    (SELECT COUNT(*) FROM visits WHERE run_id = runs.id),
+    MAX((SELECT COUNT(*) FROM urls WHERE run_id = runs.id AND state IN ('visited', 'failed')),
+        (SELECT COALESCE(SUM(count), 0) FROM tallies WHERE run_id = runs.id AND state IN ('visited', 'failed'))),
+    (SELECT COUNT(*) FROM pages WHERE run_id = runs.id),
+    MAX((SELECT COALESCE(SUM(pages), 0) FROM bases WHERE run_id = runs.id),
+        (SELECT COUNT(*) FROM visits WHERE run_id = runs.id AND role = 'primary')),
+    runs.number = (SELECT MAX(others.number) FROM runs AS others WHERE others.project_id = runs.project_id)
+FROM runs JOIN projects ON projects.id = runs.project_id ORDER BY runs.id;
+
+-- name: run_keys
+-- Which URLs of a journal a run still has.
+SELECT key FROM urls WHERE run_id = :run_id;
+
+-- name: run_ids
+-- Runs of which rows were left in a damaged database.
+SELECT run_id FROM urls UNION SELECT run_id FROM visits UNION SELECT id FROM runs;
