@@ -81,13 +81,24 @@ class Leasing:
         return bool(lines)
 
     def fill(self) -> None:
-        """Send what is due, and lease more, while there are workers for it."""
-        while self._passage.fetching < self.settings.workers and not self._passage.has_backlog():
-            ticket = self._dispatcher.take()
+        """Send what is due, and lease more, while there are workers for it.
+
+        When bodies wait to be read, and all of them for their turn, only what they wait for is sent.
+        """
+        while self._passage.fetching < self.settings.workers:
+            has_backlog = self._passage.has_backlog()
+            if has_backlog and self._passage.digesting:
+                return
+            ticket = self._dispatcher.take(self._is_awaited if has_backlog else None)
             if ticket is not None:
                 self._passage.send(ticket)
             elif not self._lease_one():
                 return
+
+    def _is_awaited(self, ticket: int) -> bool:
+        """Whether it is the head of its lane, or no place at all."""
+        slot = self._window.get(ticket)
+        return slot is None or self._passage.is_head(slot)
 
     def _lease_one(self) -> bool:
         if not self.settings.relaxed:
@@ -143,7 +154,7 @@ class Leasing:
         settings = self.settings
         if len(self._window) + self._books.unwritten >= settings.window:
             return True
-        if self._window.bytes >= settings.window_bytes:
+        if self._window.bytes >= settings.window_bytes or self._passage.has_backlog():
             return True
         return settings.relaxed and self._passage.unfinished[lane] >= self._share()
 
