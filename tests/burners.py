@@ -32,6 +32,7 @@ def _burner() -> int:
     parent, child = os.getpid(), os.fork()
     if child:
         return child
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     while os.getppid() == parent:
         sum(range(100_000))

@@ -41,7 +41,7 @@ def assert_linear(work: Callable[[T], object], small: T, large: T, *, most: floa
         if least_large < FLOOR_S:
             return
         least_small = min(least_small, _seconds(lambda: work(small)))
-        if least_large < most * least_small + FLOOR_S:
+        if least_large < most * least_small:
             return
     raise AssertionError(f"{least_small:.4f} s, and {least_large:.4f} s for {TIMES} times as much")
 
