@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TOOLS := $(VENV)/tools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 SEED ?= 7
@@ -10,13 +11,17 @@ PAGES ?= 2000
 PORT ?= 8000
 JOBS ?= $(shell expr 2 '*' $$(nproc))
 
+LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--custom-compile-command 'make lock'
+BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
+
 COMPILED := $(wildcard src/orbweb/*.pyx src/orbweb/*/*.pyx src/orbweb/*/*.pxd) hatch_build.py
 
 SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check test crash fuzz bench site docs clean
+.PHONY: help dev demo check test busy crash fuzz bench site docs wheel lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,9 +33,16 @@ $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
 	$(PIP) -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml $(COMPILED) | $(BIN)/python
-	$(PIP) -e '.[dev]'
+# From the lock, with hashes, also what compiles; the project itself cannot have one.
+$(VENV)/.dev: pyproject.toml locks/dev.txt $(COMPILED) | $(BIN)/python
+	$(PIP) --require-hashes --requirement locks/dev.txt
+	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(VENV)/.package $@
+
+$(TOOLS)/.ready: locks/tools.txt
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/tools.txt
+	@touch $@
 
 $(VENV)/.bench: pyproject.toml $(VENV)/.package
 	$(PIP) -e '.[bench]'
@@ -57,6 +69,9 @@ test: check ## check, and every test that is not marked long: side by side (JOBS
 	$(BIN)/pytest -m 'alone and not long' || code=$$?; \
 	exit $$code
 
+busy: $(VENV)/.dev ## make test while two processes burn processor time beside it
+	$(BIN)/python tests/burners.py $(MAKE) test
+
 crash: $(VENV)/.dev ## the long proofs: many kills, many crawls
 	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults tests/growth tests/security
 
@@ -81,6 +96,23 @@ site: $(VENV)/.package ## serve the random-graph site until Ctrl-C; SEED, PAGES 
 
 docs: $(VENV)/.package ## write docs/reference anew from the code
 	$(BIN)/python docs/reference/generate.py
+
+wheel: $(VENV)/.dev ## build dist/*.whl by the locked tools, and see that its modules name no directory to search
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python tests/release/runpaths.py dist/*.whl
+
+lock: $(TOOLS)/.ready ## write locks/ anew: the latest versions that pyproject.toml allows, with hashes
+	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra tokens --output-file locks/dev.txt pyproject.toml -
+	$(LOCK) --constraint locks/dev.txt --output-file locks/run.txt pyproject.toml
+	$(LOCK) --output-file locks/tools.txt locks/tools.in
+
+sbom: $(TOOLS)/.ready ## write dist/orbweb.cdx.json: what an installed orbweb consists of (CycloneDX)
+	@mkdir -p dist
+	$(TOOLS)/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application --output-reproducible \
+		--output-file dist/orbweb.cdx.json locks/run.txt
+
+audit: $(TOOLS)/.ready ## look the locked versions up among known vulnerabilities; needs the network
+	$(TOOLS)/bin/python locks/audit.py locks/dev.txt locks/tools.txt
 
 clean: ## remove caches and builds, not .venv and not orbweb-data
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

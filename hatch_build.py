@@ -1,7 +1,8 @@
 """Builds the wheel: what reads pages is written in Cython and compiled here.
 
 Owns how it is compiled. Always: every .pyx under src becomes a module, beside its source (an editable install) or
-in the wheel; a machine without a C compiler is told so. Never: leaves anything else in the source tree.
+in the wheel; a machine without a C compiler is told so; a module names no directory of this machine. Never:
+leaves anything else in the source tree.
 """
 
 from __future__ import annotations
@@ -35,6 +36,36 @@ class NativeModules(BuildHookInterface[Any]):
         self._scratch.cleanup()
 
 
+def _portable(build_ext: type[Any]) -> type[Any]:
+    """A build whose modules search no directory for libraries.
+
+    An interpreter that was itself linked so hands its `-rpath` on to all that it links: whoever can write to that
+    directory on the machine of a user could put a library there.
+    """
+
+    class Portable(build_ext):  # type: ignore[misc]
+        def build_extensions(self) -> None:
+            self.compiler.linker_so = without_rpath(self.compiler.linker_so)
+            super().build_extensions()
+
+    return Portable
+
+
+def without_rpath(words: list[str]) -> list[str]:
+    """The words of a linker's command but for those that name run paths: `-R`, `-Wl,-R`, and `-Wl,-rpath` with its
+    directory behind a comma, an equals sign or in the next word."""
+    kept: list[str] = []
+    names_path = False
+    for word in words:
+        if names_path:
+            names_path = False
+        elif word in ("-Wl,-rpath", "-Wl,-R", "-R", "-rpath"):
+            names_path = True
+        elif not word.startswith(("-Wl,-rpath,", "-Wl,-rpath=", "-Wl,-R", "-R")):
+            kept.append(word)
+    return kept
+
+
 def compile_modules(sources: Path, made: Path, scratch: Path) -> None:
     """Compile all modules under `sources` into the same layout under `made`."""
     from Cython.Build import cythonize
@@ -49,7 +80,7 @@ def compile_modules(sources: Path, made: Path, scratch: Path) -> None:
             Extension(".".join(path.with_suffix("").parts), [str(path)], extra_compile_args=OPTIONS)
             for path in sorted(Path("orbweb").rglob("*.pyx"))
         ]
-        command = build_ext(
+        command = _portable(build_ext)(
             Distribution(
                 {
                     "name": "orbweb",

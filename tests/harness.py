@@ -209,7 +209,7 @@ def assert_books_balance(database: Path) -> None:
             assert db.execute(query).fetchall() == [], what
 
 
-def wait_until(condition: Any, timeout: float = 20.0) -> None:
+def wait_until(condition: Any, timeout: float = 90.0) -> None:
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, "timed out"

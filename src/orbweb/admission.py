@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from orbweb import traps
@@ -22,6 +23,7 @@ from orbweb.policy import Candidate, Policy
 from orbweb.store import PORTION, QUEUED, ReadmitRow, ShortenRow, Tally, UrlRow, outlinks, skipped
 from orbweb.store.captures import EarlierLinks
 from orbweb.traps import Traps
+from orbweb.wire import PackedLinks
 
 # What a link is refused for, and a sitemap that lists it or a page that loads it is not.
 NOT_FOR = {
@@ -352,14 +354,21 @@ class Admission:
         self._frontier.remember(found.key, Known(number, found.depth, verdict.hops, reason))
 
 
-def _portions(links: Sequence[Link]) -> Sequence[Sequence[Link]]:
+def _portions(links: Sequence[Link]) -> Iterator[Sequence[Link]]:
     if len(links) <= PORTION:
-        return (links,) if links else ()
-    return [links[start : start + PORTION] for start in range(0, len(links), PORTION)]
+        if links:
+            yield links
+    elif type(links) is PackedLinks:
+        unpacked = iter(links)
+        while portion := tuple(islice(unpacked, PORTION)):
+            yield portion
+    else:
+        for start in range(0, len(links), PORTION):
+            yield links[start : start + PORTION]
 
 
 def _flags(links: Sequence[Link]) -> bytes:
-    if type(links) is EarlierLinks:
+    if type(links) is EarlierLinks or type(links) is PackedLinks:
         return links.flags
     return bytes([outlinks.FLAGS[link.kind, link.nofollow] for link in links])
 

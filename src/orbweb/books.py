@@ -172,6 +172,7 @@ class Books:
     def write(self, ending: Callable[[], Ending | None]) -> Ending | None:
         """Make the group durable, and the ending that is given when it is written. Nothing is begun."""
         self._bodies.sync()
+        self._forget()
         self.group.families.extend(self._traps.take_changes())
         ended = commit(self.db, self.run_id, self.crawl_id, self.group, self.progress(), self._clock(), ending)
         self._begin_group()
@@ -187,24 +188,29 @@ class Books:
             self.flush()
             return True
         self._bodies.sync()
+        self._forget()
         group.families.extend(self._traps.take_changes())
         progress, self._writing, self.old_redirects = self.progress(), len(group.settled), self.new_redirects
         self._begin_group()
         commit_in_portions(self.db, self.run_id, self.crawl_id, group, progress, self._clock(), self._written)
         return True
 
+    def _forget(self) -> None:
+        """The group is about to be written, and those before it are: memory may rely on the database for them."""
+        self._frontier.forget()
+        self.pages_seen.forget()
+        self.bodies_seen.forget()
+
     def _is_empty(self) -> bool:
         return not self.group.settled and not self.group.changes and not self.group.urls
 
     def _written(self) -> None:
-        """What was being written is durable; unless more came in meanwhile, memory may rely on the database."""
+        """What was being written is durable; unless more came in meanwhile, the frontier may rely on it."""
         self._writing = 0
         self.old_redirects = {}
         self._fed_written = self._fed_writing
         self.groups += 1
         if self._is_empty():
-            self.pages_seen.written()
-            self.bodies_seen.written()
             self._frontier.refill()
 
     def progress(self) -> Progress:

@@ -145,31 +145,52 @@ class Dispatcher:
         site.waiting = [entry for entry in site.waiting if entry[1] != ticket]
         heapq.heapify(site.waiting)
 
-    def take(self) -> int | None:
-        """A ticket to send now, if one is due."""
-        while self._free:
+    def take(self, is_wanted: Callable[[int], bool] | None = None) -> int | None:
+        """A ticket to send now, if one is due; with `is_wanted`, one of those."""
+        passed_over: list[tuple[Place, int, str]] = []
+        taken = None
+        while self._free and taken is None:
             place, ticket, name = heapq.heappop(self._free)
             site = self._sites[name]
-            if not site.gap:
-                return ticket
-            self._wait(ticket, name, site, place)
-        now = self._clock()
-        while self._due and self._due[0][0] <= now:
-            name = heapq.heappop(self._due)[1]
-            taken = self._take_from(name, self._sites[name], now)
-            if taken is not None:
-                return taken
-        return None
+            if site.gap:
+                self._wait(ticket, name, site, place)
+            elif is_wanted is None or is_wanted(ticket):
+                taken = ticket
+            else:
+                passed_over.append((place, ticket, name))
+        for entry in passed_over:
+            heapq.heappush(self._free, entry)
+        return self._take_due(is_wanted) if taken is None else taken
 
-    def _take_from(self, name: str, site: _Site, now: int) -> int | None:
+    def _take_due(self, is_wanted: Callable[[int], bool] | None) -> int | None:
+        now, taken = self._clock(), None
+        passed_over: list[tuple[int, str]] = []
+        while self._due and self._due[0][0] <= now and taken is None:
+            due_at, name = heapq.heappop(self._due)
+            first = _first(self._sites[name], is_wanted)
+            if first is None and is_wanted is not None:
+                passed_over.append((due_at, name))
+            else:
+                taken = self._take_from(name, first, now)
+        for entry in passed_over:
+            heapq.heappush(self._due, entry)
+        return taken
+
+    def _take_from(self, name: str, first: tuple[Place, int] | None, now: int) -> int | None:
+        site = self._sites[name]
         site.listed = False
-        if site.sending is not None or not site.waiting or self._full(site):
+        if site.sending is not None or first is None or self._full(site):
             return None
         due_at = self._limiter.take(name, now, site.gap) if site.gap else 0
         if due_at:
             self._list(name, site, due_at)
             return None
-        ticket = heapq.heappop(site.waiting)[1]
+        if first is site.waiting[0]:
+            heapq.heappop(site.waiting)
+        else:
+            site.waiting.remove(first)
+            heapq.heapify(site.waiting)
+        ticket = first[1]
         site.under_way += 1
         if site.gap:
             site.sending = ticket
@@ -212,3 +233,10 @@ class Dispatcher:
         if not self._due:
             return None
         return max(0.0, (self._due[0][0] - self._clock()) / 1_000_000)
+
+
+def _first(site: _Site, is_wanted: Callable[[int], bool] | None) -> tuple[Place, int] | None:
+    """The earliest place that waits for the site, of those that are wanted."""
+    if is_wanted is None:
+        return site.waiting[0] if site.waiting else None
+    return min((entry for entry in site.waiting if is_wanted(entry[1])), default=None)

@@ -143,6 +143,7 @@ class Engine:
             self._poll()
             self._commit_ready()
             self._defer_stalled()
+            self.passage.read_more()
             ending = self._ending()
             if ending is not None and self._ledger.end(ending):
                 self._leasing.give_back_all()
@@ -387,6 +388,7 @@ class Engine:
             and self._rules_at is None
             and not self._held
             and self.passage.fetching < self._leasing.settings.workers
+            and not self.passage.has_backlog()
         ):
             wait = min(wait, due)
         if self._group_since is not None:

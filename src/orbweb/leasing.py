@@ -81,14 +81,25 @@ class Leasing:
         return bool(lines)
 
     def fill(self) -> None:
-        """Send what is due, and lease more, while there are workers for it."""
+        """Send what is due, and lease more, while there are workers for it.
+
+        When bodies wait to be read, and all of them for their turn, only what they wait for is sent.
+        """
         refused: set[str] = set()
-        while self._passage.fetching < self.settings.workers and not self._passage.has_backlog():
-            ticket = self._dispatcher.take()
+        while self._passage.fetching < self.settings.workers:
+            has_backlog = self._passage.has_backlog()
+            if has_backlog and self._passage.digesting:
+                return
+            ticket = self._dispatcher.take(self._is_awaited if has_backlog else None)
             if ticket is not None:
                 self._passage.send(ticket)
             elif not self._lease_one(refused):
                 return
+
+    def _is_awaited(self, ticket: int) -> bool:
+        """Whether it is the head of its lane, or no place at all."""
+        slot = self._window.get(ticket)
+        return slot is None or self._passage.is_head(slot)
 
     def _lease_one(self, refused: set[str]) -> bool:
         """Lease a place of a lane that has not refused: one that has no room now has none before the next turn."""
@@ -147,7 +158,7 @@ class Leasing:
         settings = self.settings
         if len(self._window) + self._books.unwritten >= settings.window:
             return True
-        if self._window.bytes >= settings.window_bytes:
+        if self._window.bytes >= settings.window_bytes or self._passage.has_backlog():
             return True
         return settings.relaxed and self._passage.unfinished[lane] >= self._share()
 

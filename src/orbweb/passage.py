@@ -9,10 +9,12 @@ What an answer means is decided in `answers`; when places are leased and committ
 from __future__ import annotations
 
 import asyncio
+import bisect
 import random
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from orbweb import politeness, traps, urls
 from orbweb.answers import (
@@ -43,6 +45,7 @@ from orbweb.model import (
     Fetched,
     Item,
     Outcome,
+    Place,
     Refused,
     Resources,
     Reuse,
@@ -55,7 +58,7 @@ from orbweb.reuse import Shelf, confirmed, taken
 from orbweb.scopes import Scopes
 from orbweb.survey import Survey
 from orbweb.urls import UrlRules
-from orbweb.window import Slot, Window
+from orbweb.window import Slot, Window, most_bytes
 
 BACKLOG_BYTES = 16_000_000
 """Ordinary bodies that may wait to be read: more keep nobody busier."""
@@ -84,11 +87,21 @@ class PassageSettings:
     resources: Resources
 
 
+class _Reading(NamedTuple):
+    """A body that is to be read, in its order, and what its result may take."""
+
+    place: Place
+    ticket: int
+    job: Job
+    expected: int
+
+
 class Passage:
     """What is under way in one crawl. The listener of its fetcher and its pool, and who sends its errands.
 
-    `fetching` counts requests, `digesting` has the size of each body that is read, by its ticket; `unfinished`
-    counts the places of each lane without an outcome.
+    `fetching` counts requests, `digesting` has each body that is read, by its ticket;
+    `unfinished` counts the places of each lane without an outcome. A body whose result might not have room beside
+    those that wait for their turn is not read yet, unless it is its turn: `_unread` has these, in order.
     """
 
     def __init__(
@@ -118,7 +131,9 @@ class Passage:
         self.touched: set[str] = set()
         self.unfinished: Counter[str] = Counter()
         self.fetching = 0
-        self.digesting: dict[int, int] = {}
+        self.digesting: dict[int, _Reading] = {}
+        self._expected = 0
+        self._unread: list[_Reading] = []
         self.fresh: deque[Slot] = deque()
         self._slowed: set[str] = set()
         self._next_ticket = 0
@@ -144,12 +159,12 @@ class Passage:
         return not self.fetching and not self.digesting and not self.fresh
 
     def has_backlog(self) -> bool:
-        """Whether so much waits to be read that nothing more should be asked for."""
+        """Whether so much waits to be read that nothing more should be fetched."""
         return self._backlog >= self._settings.window_bytes or self._ordinary >= BACKLOG_BYTES
 
     def waits(self, slot: Slot) -> bool:
         """Whether the slot waits for leave to be sent."""
-        return slot.outcome is None and not slot.under_way and slot.ticket not in self.digesting
+        return slot.outcome is None and not slot.under_way and slot.answer is None
 
     def begin(self, item: Item) -> None:
         """Set out with a place that is leased."""
@@ -181,6 +196,7 @@ class Passage:
             slot.timer.cancel()
         if slot.outcome is None:
             self.unfinished[slot.item.lane] -= 1
+        self._leave_unread(slot.ticket)
         self._window.remove(slot)
         self._dispatcher.discard(slot.ticket)
 
@@ -228,9 +244,9 @@ class Passage:
 
     def digested(self, ticket: int, digest: Digest | Failed) -> None:
         """The pool is done with a page."""
-        size = self.digesting.pop(ticket)
-        self._backlog -= size
-        self._ordinary -= min(size, ORDINARY_BYTES)
+        read = self.digesting.pop(ticket)
+        self._expected -= read.expected
+        self._weigh(-1, read.job)
         self.wake()
         slot = self._window.get(ticket)
         if slot is None:
@@ -282,10 +298,55 @@ class Passage:
     def _digest(self, slot: Slot, answer: Fetched, body: bytes, *, is_page: bool) -> None:
         slot.answer = answer
         slot.is_page = is_page
-        self.digesting[slot.ticket] = len(body)
-        self._backlog += len(body)
-        self._ordinary += min(len(body), ORDINARY_BYTES)
-        self._pool.submit(Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags))
+        job = Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags)
+        self._weigh(1, job)
+        expected = most_bytes(job, with_resources=self._settings.resources is not Resources.OFF)
+        reading = _Reading(slot.place, slot.ticket, job, expected)
+        if self._may_read(reading):
+            self._read(reading)
+        else:
+            bisect.insort(self._unread, reading)
+
+    def _weigh(self, sign: int, job: Job) -> None:
+        """A body came, or went."""
+        size = len(job.body)
+        self._backlog += sign * size
+        self._ordinary += sign * min(size, ORDINARY_BYTES)
+
+    def is_head(self, slot: Slot) -> bool:
+        """Whether nothing that is leased comes before the slot."""
+        return self._window.head(slot.item.lane) is slot
+
+    def _may_read(self, reading: _Reading) -> bool:
+        """Whether it is its turn, or its result has room beside those that wait and those that may come."""
+        slot = self._window.get(reading.ticket)
+        if slot is not None and self.is_head(slot):
+            return True
+        taken = self._window.bytes + self._expected
+        return not self._unread and taken + reading.expected <= self._settings.window_bytes
+
+    def _read(self, reading: _Reading) -> None:
+        self._expected += reading.expected
+        self.digesting[reading.ticket] = reading
+        self._pool.submit(reading.job)
+
+    def read_more(self) -> None:
+        """Read what has room by now: in order, and each head of a lane whatever comes before it."""
+        if not self._unread:
+            return
+        unread, self._unread = self._unread, []
+        for reading in unread:
+            if self._may_read(reading):
+                self._read(reading)
+            else:
+                self._unread.append(reading)
+
+    def _leave_unread(self, ticket: int) -> None:
+        for at, reading in enumerate(self._unread):
+            if reading.ticket == ticket:
+                self._weigh(-1, reading.job)
+                del self._unread[at]
+                return
 
     def _try_later(self, slot: Slot, times: int, base_s: float, cap_s: float) -> None:
         delay = politeness.backoff(times, base_s=base_s, cap_s=cap_s, jitter=random.random())  # noqa: S311

@@ -11,15 +11,24 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 
+from orbweb.digest import Job
+from orbweb.dom.census import references
 from orbweb.model import Digest, Failed, Fetched, Item, Link, Outcome, Place, Refused, Reuse, Unchanged
+from orbweb.parse import MAX_LINK_CHARACTERS, MAX_LINKS
 from orbweb.reuse import Offer
 from orbweb.store.captures import EarlierLinks
+from orbweb.urls import MAX_URL
+from orbweb.wire import PackedLinks
 
 LINK_BYTES = 88
 TEXT_BYTES = 49
 """What a link takes besides its texts, and what a text takes besides its characters."""
 EARLIER_BYTES = 16
 """What a link takes that is known by its id."""
+FRAMES_BYTES = 1_000
+"""What the frames of an empty body and of its document take, with what is stated about it."""
+ESCAPED = 3
+"""What a byte of an href becomes at most, in UTF-8: a percent sign and two digits."""
 
 
 class Slot:
@@ -67,8 +76,18 @@ class Slot:
 
 def bytes_of(digest: Digest) -> int:
     """What a result takes in memory while it waits for its turn."""
-    parsed = digest.parsed
-    return len(digest.blob.frame) + _link_bytes(parsed.links) + _link_bytes(parsed.resources)
+    parsed, document = digest.parsed, digest.document
+    frames = len(digest.blob.frame) + (len(document.frame) if document is not None else 0)
+    return frames + _link_bytes(parsed.links) + _link_bytes(parsed.resources)
+
+
+def most_bytes(job: Job, *, with_resources: bool) -> int:
+    """What the result of a body may take: a relative link takes more than what is written of it."""
+    size = len(job.body)
+    attributes, others, has_base = references(job.body)
+    links = min(attributes + (others if with_resources else 0), MAX_LINKS)
+    texts = min(links * (MAX_URL if has_base else len(job.url)) + ESCAPED * size, MAX_LINK_CHARACTERS)
+    return FRAMES_BYTES + 2 * size + links * (LINK_BYTES + TEXT_BYTES) + texts
 
 
 def _head_bytes(answer: Fetched | Failed | Refused) -> int:
@@ -76,6 +95,8 @@ def _head_bytes(answer: Fetched | Failed | Refused) -> int:
 
 
 def _link_bytes(links: Sequence[Link]) -> int:
+    if type(links) is PackedLinks:
+        return TEXT_BYTES + sum(map(len, links.sections))
     if type(links) is EarlierLinks or not links:
         return EARLIER_BYTES * len(links)
     texts = [link.key for link in links] + [link.url for link in links if link.url is not link.key]

@@ -7,18 +7,70 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, overload
 
 from orbweb.digest import DigestSettings, Job
 from orbweb.model import NO_BODY, Blob, Digest, Directives, Failed, FailKind, Link, PackedDocument, Parsed
-from orbweb.store.outlinks import FLAGS, KINDS, NOFOLLOW
+from orbweb.store.outlinks import EDGES, FLAGS
 from orbweb.urls import UrlRules
 
 READY = b"\1"
 """What a worker sends first, when it is about to read its first job."""
 MAX_DIGEST = 1 << 30
 _JOB = struct.Struct("<IIIII")
-_RESULT = struct.Struct("<IIIIIIIQ32s32s")
+_RESULT = struct.Struct("<IIIIIIIIIIQ32s32s")
+_SECTIONS = slice(1, 10)
+
+
+class PackedLinks(Sequence[Link]):
+    """Links as a worker sent them: the texts of a page in one piece each. A link is made when it is read.
+
+    A page may wait long for its turn with thousands of links, which take five times the memory one by one.
+    """
+
+    __slots__ = ("_keys", "_urls", "flags")
+
+    def __init__(self, keys: bytes, urls: bytes, flags: bytes) -> None:
+        self._keys = keys
+        self._urls = urls
+        self.flags = flags
+
+    @classmethod
+    def pack(cls, links: Sequence[Link]) -> PackedLinks:
+        """`urls` is empty where each is its key."""
+        keys = "\n".join([link.key for link in links]).encode()
+        urls = b""
+        if any(link.url != link.key for link in links):
+            urls = "\n".join(["" if link.url == link.key else link.url for link in links]).encode()
+        return cls(keys, urls, bytes([FLAGS[link.kind, link.nofollow] for link in links]))
+
+    @property
+    def sections(self) -> tuple[bytes, bytes, bytes]:
+        return self._keys, self._urls, self.flags
+
+    def __len__(self) -> int:
+        return len(self.flags)
+
+    def __iter__(self) -> Iterator[Link]:
+        if not self.flags:
+            return
+        keys = self._keys.decode().split("\n")
+        urls = self._urls.decode().split("\n") if self._urls else [""] * len(keys)
+        for key, url, flag in zip(keys, urls, self.flags, strict=True):
+            yield Link(key, url or key, *EDGES[flag])
+
+    @overload
+    def __getitem__(self, at: int) -> Link: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Link, ...]: ...
+    def __getitem__(self, at: int | slice) -> Link | tuple[Link, ...]:
+        return tuple(self)[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def encode_settings(settings: DigestSettings) -> str:
@@ -62,7 +114,7 @@ def digest_size(buffer: bytearray, start: int) -> int:
     """The length of the digest that begins there; 0 while it is not complete."""
     if len(buffer) - start < _RESULT.size:
         return 0
-    size = _RESULT.size + sum(_RESULT.unpack_from(buffer, start)[1:7])
+    size = _RESULT.size + sum(_RESULT.unpack_from(buffer, start)[_SECTIONS])
     if size > MAX_DIGEST:
         raise ValueError(f"{size} bytes")
     return size if len(buffer) - start >= size else 0
@@ -71,7 +123,7 @@ def digest_size(buffer: bytearray, start: int) -> int:
 def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
     if isinstance(digest, Failed):
         reason = json.dumps(digest.error).encode()
-        return [_RESULT.pack(ticket, len(reason), 0, 0, 0, 0, 0, 0, bytes(32), bytes(32)), reason]
+        return [_RESULT.pack(ticket, len(reason), *([0] * 9), bytes(32), bytes(32)), reason]
     parsed, blob, document = digest.parsed, digest.blob, digest.document
     facts = [
         parsed.title,
@@ -80,27 +132,13 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
         parsed.directives.nofollow,
         parsed.encoding,
         parsed.links_cut,
-        len(parsed.links),
         document and [document.sha256.hex(), *document[1:-3], document.sketch.hex(), document.size],
     ]
     meta = json.dumps(facts).encode()
-    links = (*parsed.links, *parsed.resources)
-    keys = "\n".join([link.key for link in links]).encode()
-    urls = "\n".join(["" if link.url == link.key else link.url for link in links]).encode()
-    flags = bytes([FLAGS[link.kind, link.nofollow] for link in links])
-    head = _RESULT.pack(
-        ticket,
-        len(meta),
-        len(keys),
-        len(urls),
-        len(flags),
-        len(blob.frame),
-        len(document.frame) if document else 0,
-        blob.size,
-        blob.sha256,
-        digest.content_sha256,
-    )
-    return [head, meta, keys, urls, flags, blob.frame, document.frame if document else b""]
+    links = (*PackedLinks.pack(parsed.links).sections, *PackedLinks.pack(parsed.resources).sections)
+    sections = [meta, *links, blob.frame, document.frame if document else b""]
+    head = _RESULT.pack(ticket, *map(len, sections), blob.size, blob.sha256, digest.content_sha256)
+    return [head, *sections]
 
 
 def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
@@ -117,27 +155,23 @@ def _decoded(record: bytes) -> tuple[int, Digest | Failed]:
     for length in lengths:
         parts.append(record[start : start + length])
         start += length
-    meta, keys, urls, flags, frame, document_frame = parts
+    meta, *links, frame, document_frame = parts
     facts = json.loads(meta)
     if isinstance(facts, str):
         return ticket, Failed(FailKind.UNPARSABLE, facts)
-    title, canonical, noindex, nofollow, encoding, links_cut, count, listed = facts
-    links = _decode_links(keys.decode(), urls.decode(), flags)
+    title, canonical, noindex, nofollow, encoding, links_cut, listed = facts
     parsed = Parsed(
-        links[:count], links[count:], title, canonical, Directives(noindex, nofollow), encoding, links_cut
+        PackedLinks(*links[:3]),
+        PackedLinks(*links[3:]),
+        title,
+        canonical,
+        Directives(noindex, nofollow),
+        encoding,
+        links_cut,
     )
     document = _decode_document(listed, document_frame) if listed else None
     kept = NO_BODY if sha256 == bytes(32) else sha256
     return ticket, Digest(parsed, Blob(kept, frame, size), content_sha256, document)
-
-
-def _decode_links(keys: str, urls: str, flags: bytes) -> tuple[Link, ...]:
-    if not flags:
-        return ()
-    return tuple(
-        Link(key, url or key, KINDS[flag & ~NOFOLLOW], flag >= NOFOLLOW)
-        for key, url, flag in zip(keys.split("\n"), urls.split("\n"), flags, strict=True)
-    )
 
 
 def _decode_document(listed: list[Any], frame: bytes) -> PackedDocument:

@@ -745,7 +745,7 @@ def test_a_reader_in_another_process_while_appending(workspace: Workspace) -> No
             told = append_and_tell(
                 workspace, store, lambda sha256, at: print(sha256.hex(), *at, file=stdin, flush=True)
             )
-        out, _ = child.communicate(timeout=60)
+        out, _ = child.communicate(timeout=120)
     assert (child.returncode, out.strip()) == (0, str(told))
 
 

@@ -48,6 +48,7 @@ class Books:
         self.db = db
         self.run, self.crawl_id = runs.start_run(db, project, [], [], None, 1)
         self.group = Group()
+        self.writing: Group | None = None
         self.next_id = 1
         self.next_rank = 0
         self.queued: dict[Place, Item] = {}
@@ -88,10 +89,22 @@ class Books:
         self.queued[item.place] = item
 
     def flush(self, ending: Ending | None = None) -> None:
-        progress = Progress(self.next_id, self.next_rank, 1, True, True, 0, 0, 0, 0)
-        commit(self.db, self.run.id, self.crawl_id, self.group, progress, 1, lambda: ending)
-        self.group = Group()
+        self.written()
+        self.begin_to_write()
+        self.written(ending)
         self.frontier.refill()
+
+    def begin_to_write(self) -> None:
+        """The group is on its way to the database, which does not show it yet; more comes in meanwhile."""
+        self.written()
+        self.frontier.forget()
+        self.writing, self.group = self.group, Group()
+
+    def written(self, ending: Ending | None = None) -> None:
+        if self.writing is not None:
+            progress = Progress(self.next_id, self.next_rank, 1, True, True, 0, 0, 0, 0)
+            commit(self.db, self.run.id, self.crawl_id, self.writing, progress, 1, lambda: ending)
+            self.writing = None
 
     def restart(self) -> None:
         """As after a crash: leases are forgotten, what was written is there."""
@@ -269,6 +282,14 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule()
     def flush(self) -> None:
         self.books.flush()
+
+    @rule()
+    def begin_to_write(self) -> None:
+        self.books.begin_to_write()
+
+    @rule()
+    def written(self) -> None:
+        self.books.written()
 
     @rule()
     def reload(self) -> None:

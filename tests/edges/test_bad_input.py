@@ -299,7 +299,7 @@ def test_small_disk_holds_a_crawl_before_the_first_request(small_disk: Path) -> 
             wait_until(lambda: "reserve_mb" in cli.ask("status", "site", "--json").out)
         finally:
             process.terminate()
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=120)
         assert process.returncode == 4
         assert "store.reserve_mb" in err
         assert server.log == ()

@@ -160,7 +160,7 @@ def test_a_crawl_in_a_thread_is_paused_stopped_and_finished_from_another(tmp_pat
         space.unpause("site")
         wait_until(lambda: len(server.log) > 5)
         assert space.stop("site")
-        stopped = crawl.result(timeout=30)
+        stopped = crawl.result(timeout=120)
         assert (stopped.ended_by, stopped.run_state, stopped.exit_code) == ("cancelled", "paused", 4)
         assert snapshots[-1].visited == stopped.visited
         assert space.finish("site")["state"] == "completed"
@@ -169,13 +169,13 @@ def test_a_crawl_in_a_thread_is_paused_stopped_and_finished_from_another(tmp_pat
 def test_start_passes_errors_on(tmp_path: Path) -> None:
     crawl = orbweb.open(tmp_path / "w").start("ftp://example.org/")
     with pytest.raises(orbweb.UsageError, match="http"):
-        crawl.result(timeout=30)
+        crawl.result(timeout=120)
 
 
 def test_worker_processes_under_a_thread(tmp_path: Path) -> None:
     with serve(StaticSite(chain(3))) as server:
         crawl = orbweb.open(tmp_path / "w").start(server.url, rate="max", processes=1)
-        assert crawl.result(timeout=30).visited == 4
+        assert crawl.result(timeout=120).visited == 4
 
 
 def test_inside_an_event_loop(tmp_path: Path) -> None:

@@ -130,10 +130,10 @@ def test_cancelling_silences_what_is_still_being_looked_up() -> None:
             client.start(f"http://slow.test:{server.port}/")
             client.start(f"http://{PRIVATE}:{server.port}/")
             client.fetcher.cancel_all()
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(3.0)
             before = dict(client.watcher.answers)
             return before, await client.get(f"http://quick.test:{server.port}/")
 
-        before, after = with_client(work, servers=[names.address], judge=judge, timeout_s=0.2)
+        before, after = with_client(work, servers=[names.address], judge=judge, timeout_s=2.0)
     assert before == {}
     assert isinstance(after, Fetched)

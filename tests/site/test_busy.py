@@ -17,6 +17,8 @@ from servers.pages import chain, page
 from servers.site import Answer, Hit, Request, StaticSite, serve
 
 FAST = ("--rate", "max", "--project", "site")
+LATE_S = 0.04
+"""An arrival is noted late by so much on a busy machine, the one after it perhaps not."""
 IN_FLIGHT_S = 0.1
 
 
@@ -72,7 +74,7 @@ def test_a_stop_does_not_wait_for_retry_after(cli: Cli) -> None:
         process = cli.start("crawl", server.url, *FAST)
         wait_until(lambda: len(server.log) == 2)
         cli("stop", "site").ok()
-        assert process.wait(timeout=30) == 4
+        assert process.wait(timeout=120) == 4
         assert len(server.log) == 2
     process.communicate()
     assert cli.check("site")["queued"] == 1
@@ -124,13 +126,13 @@ def test_each_busy_answer_halves_the_rate_and_good_ones_bring_it_back(cli: Cli) 
         site[path] = once(lambda _request: busy(None, 503), site[path])
     with serve(StaticSite(site)) as server:
         env = {"ORBWEB_FETCH__BACKOFF_S": "0"}
-        cli.crawl(server.url, "--project", "site", "--rate", 50, "--workers", 1, env=env).ok(0)
+        cli.crawl(server.url, "--project", "site", "--rate", 20, "--workers", 1, env=env).ok(0)
         hits = server.log
     gaps = [later.at - earlier.at for earlier, later in pairwise(hits)]
     first, second = [number for number, hit in enumerate(hits) if hit.status == 503]
-    assert min(gaps[first:second]) >= 0.039
-    assert min(gaps[second : second + 9]) >= 0.079
-    assert min(gaps[-5:]) < 0.079
+    assert min(gaps[first:second]) >= 0.1 - LATE_S
+    assert min(gaps[second : second + 9]) >= 0.2 - LATE_S
+    assert min(gaps[-5:]) < 0.18, "0.167 after ten good answers"
 
 
 def test_a_host_has_at_most_so_many_connections(cli: Cli) -> None:

@@ -34,7 +34,7 @@ def test_pause_holds_and_unpause_goes_on(cli: Cli) -> None:
         cli("unpause", "site").ok()
         wait_until(lambda: len(server.log) > held)
         site.end()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
         assert process.returncode == 0
         assert cli.check("site")["visited"] == len(server.log)
 
@@ -44,7 +44,7 @@ def test_stop_command(cli: Cli) -> None:
         process = cli.start("crawl", server.url, *FAST)
         wait_until(lambda: len(server.log) > 5)
         assert "stopped" in cli("stop", "site").ok().out
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     assert process.returncode == 4
     assert cli("stop", "site").code == 2
     assert cli("pause", "site").code == 2
@@ -56,7 +56,7 @@ def test_stop_file_and_a_stale_one(cli: Cli) -> None:
         process = cli.start("crawl", server.url, *FAST)
         wait_until(lambda: len(server.log) > 5)
         (cli.workspace / "stop").touch()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
         assert process.returncode == 4
         (cli.workspace / "stop").touch()
         resumed = cli.resume("site", "--budget", 3)
@@ -81,5 +81,5 @@ def test_a_terminal_that_is_closed_stops_the_crawl(cli: Cli) -> None:
         os.close(theirs)
         wait_until(lambda: len(server.log) > 5)
         os.close(ours)
-        process.wait(timeout=30)
+        process.wait(timeout=120)
     assert cli.check("site")["state"] == "paused"

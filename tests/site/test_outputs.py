@@ -416,7 +416,7 @@ def test_prometheus_reads_the_same_counters(cli: Cli) -> None:
         assert values()["orbweb_status_2xx_total"] >= 2
         assert values()["orbweb_in_flight"] >= 0
         site.end()
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(address[0], timeout=5)
 

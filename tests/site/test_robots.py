@@ -12,6 +12,8 @@ from servers.pages import page
 from servers.site import Answer, Ending, StaticSite, html, redirect, serve, text
 
 FAST = ("--rate", "max", "--project", "site")
+LATE_S = 0.1
+"""An arrival is noted late by so much on a busy machine, the one after it perhaps not."""
 QUICK = {"ORBWEB_FETCH__BACKOFF_S": "0.05", "ORBWEB_FETCH__TIMEOUT_S": "0.4", "ORBWEB_ROBOTS__RETRY_FOR_S": "0.6"}
 PAGES = {
     "/": page("start", "/open", "/private/x", "/private/ok", "/dir", "/r"),
@@ -127,7 +129,8 @@ def test_crawl_delay_slows_down(cli: Cli, rate: str) -> None:
         done = cli.crawl(server.url, "--rate", rate, "--project", "site", "--workers", 4, "--budget", 4).ok(4)
         times = [hit.at for hit in server.whole_log]
     assert "Crawl-delay of 0.3 s" in done.err
-    assert all(later - earlier >= 0.29 for earlier, later in pairwise(times))
+    assert all(later - earlier >= 0.3 - LATE_S for earlier, later in pairwise(times))
+    assert times[-1] - times[0] >= 0.3 * (len(times) - 1) - LATE_S
 
 
 def test_an_absurd_crawl_delay_is_cut_and_shown(cli: Cli) -> None:

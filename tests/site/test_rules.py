@@ -472,7 +472,7 @@ def test_a_running_crawl_goes_on_by_the_new_rules(cli: Cli, endless: Server, num
     assert (told["running"], told["in_force"], told["rules"]["scope.exclude"]) == (True, True, ["/side/"])
     endless.reset()
     numbered.hurry()
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=120)
     done = json.loads(out.splitlines()[-1])
     assert not [hit.path for hit in endless.log if "/side/" in hit.path]
     assert (process.returncode, done["run_state"], done["ended_by"]) == (0, "completed", "exhausted")
@@ -490,7 +490,7 @@ def test_a_running_crawl_goes_on_in_the_order_of_new_scores(
     (tmp_path / "scores.yaml").write_text("policy: {scores: [{pattern: /side/, score: 5}]}")
     assert cli("rules", "site", "--config", tmp_path / "scores.yaml", "--json").ok(0).json["in_force"]
     numbered.hurry()
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert process.returncode == 0
     lines = cli.manifest("site")
     places = [tuple(map(int, line[0].split(":"))) for line in lines]
@@ -504,7 +504,7 @@ def test_a_running_crawl_goes_on_in_the_order_of_new_scores(
 def test_rules_that_leave_nothing_end_a_running_crawl(cli: Cli, endless: Server) -> None:
     process = running(cli, endless)
     assert cli("rules", "site", "--exclude", ".", "--json").ok(0).json["run_state"] == "completed"
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=120)
     done = json.loads(out.splitlines()[-1])
     assert (done["run_state"], done["queued"], done["ended_by"]) == ("completed", 0, "exhausted")
     cli.check("site")

@@ -283,7 +283,7 @@ def status(cli: Cli, project: str) -> dict[str, Any]:
 
 
 def ended(process: subprocess.Popen[str], *codes: int) -> str:
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert process.returncode in codes, f"exit {process.returncode}\n{err}"
     return err
 
@@ -380,7 +380,7 @@ def test_a_follower_that_is_stopped_with_nothing_to_do_has_done_nothing_wrong(cl
         waiting = cli.start("scrape", "--project", "site", "--follow", "--json")
         wait_until(lambda: _catches(waiting, signal.SIGTERM))
         waiting.send_signal(number)
-        out, err = waiting.communicate(timeout=60)
+        out, err = waiting.communicate(timeout=120)
         assert waiting.returncode == 0, err
         told: dict[str, Any] = json.loads(out)
         return told
@@ -491,7 +491,7 @@ def test_a_reload_changes_how_often_counters_are_written(cli: Cli, tmp_path: Pat
         crawl.send_signal(signal.SIGHUP)
         wait_until(lambda: table.stat().st_size > written)
         crawl.send_signal(signal.SIGTERM)
-        assert "metrics.flush_interval_sec 3600.0 -> 0.2" in crawl.communicate(timeout=60)[1]
+        assert "metrics.flush_interval_sec 3600.0 -> 0.2" in crawl.communicate(timeout=120)[1]
 
 
 def test_a_scraper_that_leaves_urls_says_how_to_go_on(cli: Cli) -> None:
@@ -523,7 +523,7 @@ def test_a_reload_changes_compression(cli: Cli, tmp_path: Path) -> None:
         crawl.send_signal(signal.SIGHUP)
         wait_until(lambda: any(bodies.rglob("*.html")))
         crawl.send_signal(signal.SIGTERM)
-        assert "store.compress True -> False" in crawl.communicate(timeout=60)[1]
+        assert "store.compress True -> False" in crawl.communicate(timeout=120)[1]
     assert sound(cli.workspace)
 
 
@@ -538,4 +538,4 @@ def test_a_reload_lets_a_backlog_grow(cli: Cli, tmp_path: Path) -> None:
         found.send_signal(signal.SIGHUP)
         wait_until(lambda: len(server.log) > asked + 50)
         found.send_signal(signal.SIGTERM)
-        assert "spool.max_backlog_gb 4e-06 -> 1.0" in found.communicate(timeout=60)[1]
+        assert "spool.max_backlog_gb 4e-06 -> 1.0" in found.communicate(timeout=120)[1]

@@ -151,7 +151,7 @@ def test_stopped_before_the_sitemaps_were_read_a_run_has_work_and_says_so(cli: C
         process = cli.start("crawl", server.url, "--rate", "max", "--project", "site", env=brake)
         wait_until(lambda: asked)
         assert "stopped" in cli("stop", "site").ok().out
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
         assert process.returncode == 4
         status = cli.check("site")
         assert (status["state"], status["visited"], status["queued"]) == ("paused", 1, 0)

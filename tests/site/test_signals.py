@@ -24,7 +24,7 @@ from servers.pages import Unending
 from servers.site import serve
 
 SEQUENCES = 25
-PATIENCE_S = 20.0
+PATIENCE_S = 90.0
 CONFIG = "limits: {rate: %s, workers: %d}\nengine: {group_ms: 20}\nsitemap: {mode: 'off'}\n"
 HARMLESS = (signal.SIGHUP, signal.SIGUSR1)
 ENDINGS: tuple[int | str, ...] = (signal.SIGTERM, signal.SIGINT, "stop", "stop.{own}")

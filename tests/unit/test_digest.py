@@ -6,11 +6,11 @@ import hashlib
 import resource
 import subprocess
 import sys
-import time
 
 import pytest
 import zstandard
 
+from effort import best_s
 from orbweb.digest import SNIFFED, Digester, DigestSettings, Job, is_css, is_html
 from orbweb.fetch import PAGE, transfer
 from orbweb.model import Digest, Directives, Failed, FailKind
@@ -176,16 +176,16 @@ def test_undeclared_bytes_of_another_kind_are_none(body: bytes) -> None:
     assert not is_html(None, body)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "unit", [b"<!---->", b"<!--", b"<!-- --> ", b"<?xml>", b"<?xml", b" ", b"<!---->\n<?xml ?>", b"<"]
 )
 def test_hostile_bytes_are_judged_at_once(unit: bytes) -> None:
     body = (unit * SNIFFED)[:SNIFFED] + b"x"
-    start = time.process_time()
     assert not is_html(None, body)
     assert not is_html("text/plain", body)
     assert is_html("text/html", body)
-    assert time.process_time() - start < 0.05
+    assert best_s(lambda: is_html(None, body), enough_s=0.05) < 0.05
 
 
 def test_a_digest_has_links_hashes_and_the_body_itself() -> None:
@@ -232,6 +232,7 @@ def repeated_formatting(paragraphs: int) -> bytes:
     return b"<p>" + b"".join(b"<b id=%d>" % number for number in range(400)) + b"</p><p>x" * paragraphs
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("body", "error"),
     [
@@ -248,9 +249,9 @@ def repeated_formatting(paragraphs: int) -> bytes:
 def test_a_page_that_takes_too_much_fails_and_the_next_does_not(body: bytes, error: str) -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     digester = Digester(SETTINGS)
-    start = time.process_time()
-    assert digester.digest(Job(1, "https://h/", "text/html", body)) == Failed(FailKind.UNPARSABLE, error)
-    assert time.process_time() - start < 2.0
+    job = Job(1, "https://h/", "text/html", body)
+    assert digester.digest(job) == Failed(FailKind.UNPARSABLE, error)
+    assert best_s(lambda: digester.digest(job), enough_s=2.0) < 2.0
     assert resource.getrlimit(resource.RLIMIT_AS) == before
     good = digester.digest(Job(2, "https://h/", "text/html", b"<a href=x>"))
     assert isinstance(good, Digest)

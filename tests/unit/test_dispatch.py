@@ -310,3 +310,28 @@ def test_another_rate_holds_from_now_on_and_a_crawl_delay_stays(tmp_path: Path, 
         dispatcher.discard(5)
         slowly = moments(dispatcher, clock, 0, 0, 0)
         assert [later - earlier for earlier, later in itertools.pairwise(slowly)] == [2 * INTERVAL] * 2
+
+
+@pytest.mark.parametrize("interval", [0, INTERVAL])
+@pytest.mark.parametrize("connections", [None, 2])
+def test_of_those_that_are_due_only_wanted_ones_are_sent(
+    tmp_path: Path, clock: Clock, interval: int, connections: int | None
+) -> None:
+    with dispatching(tmp_path, clock, interval, connections) as dispatcher:
+        for number in range(1, 7):
+            dispatcher.add(number, f"host{number % 2}:443", Place(1, number))
+        assert dispatcher.take(lambda _: False) is None
+        assert dispatcher.take(lambda ticket: ticket == 5) == 5, "three of its host are before it"
+        dispatcher.sent(5)
+        dispatcher.done(5)
+        clock.now += interval
+        taken = []
+        while len(taken) < 5:
+            ticket = dispatcher.take()
+            if ticket is None:
+                clock.now += INTERVAL
+                continue
+            taken.append(ticket)
+            dispatcher.sent(ticket)
+            dispatcher.done(ticket)
+        assert sorted(taken) == [1, 2, 3, 4, 6], "nothing that was passed over is lost"

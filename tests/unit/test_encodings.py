@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import TIMES, assert_linear
 from orbweb import encodings, parse
 from orbweb.encodings import MAX_GUESSED, MAX_HEAD, PRESCAN, encoding_named, encoding_of, media_type
 
@@ -269,11 +268,13 @@ def test_the_text_is_that_of_a_browser(body: bytes, content_type: str | None, en
     ],
 )
 @pytest.mark.parametrize("tail", [b"", b"\xff", b">\xff"])
+@pytest.mark.alone
 def test_hostile_bytes_are_judged_at_once(unit: bytes, tail: bytes) -> None:
-    body = unit * (2 * MAX_HEAD // len(unit)) + tail
-    start = time.process_time()
-    encoding_of(body, "text/html" + (unit * 10_000).decode("latin-1"))
-    assert time.process_time() - start < 1
+    def judged(parts: int) -> object:
+        body = unit * (2 * MAX_HEAD * parts // TIMES // len(unit)) + tail
+        return encoding_of(body, "text/html" + (unit * (10_000 * parts // TIMES)).decode("latin-1"))
+
+    assert_linear(judged, 1, TIMES)
 
 
 PIECES = [

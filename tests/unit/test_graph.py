@@ -113,7 +113,7 @@ def test_pipelined_requests_are_answered_in_order() -> None:
 
 
 def test_slow_answer_does_not_delay_others() -> None:
-    site = StaticSite({"/slow": html("slow", delay_s=0.5), "/fast": html("fast")})
+    site = StaticSite({"/slow": html("slow", delay_s=3.0), "/fast": html("fast")})
     with serve(site) as server, ThreadPoolExecutor(1) as pool:
         slow = pool.submit(fetch, server.port, "/slow")
         while not server.log:

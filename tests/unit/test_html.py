@@ -9,6 +9,7 @@ import turbohtml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import TIMES, assert_linear
 from orbweb.dom.html import MAX_DEPTH, is_utf8, parsed
 
 TAGS = [
@@ -153,6 +154,30 @@ def test_utf_8_is_known(some: bytes) -> None:
         assert not is_utf8(some)
     else:
         assert is_utf8(some)
+
+
+HOSTILE = {
+    **{
+        name: lambda size, name=name: f"<{name}>" * size
+        for name in ("div", "b", "a", "p", "table", "svg", "li", "template", "select", "object", "table><td")
+    },
+    "fonts": lambda size: "".join(f"<font a={number}>" for number in range(size // 2)),
+    "fonts again": lambda size: "".join(f"<font a={number}>" for number in range(2_000)) + "<p>x" * (size // 100),
+    "ends of nothing": lambda size: "<div>" * 900 + "</x>" * size,
+    "misnested": lambda size: "<i><b><div></i>" * (size // 4),
+    "beside a table": lambda size: "<table>" + "<b>x" * (size // 2),
+    "attributes": lambda size: "<a " + " ".join(f"a{number}" for number in range(size // 2)) + ">",
+    "scripts": lambda size: "<script><!--<script>" * (size // 2),
+    "comments": lambda size: "<!--" * size,
+    "ampersands": lambda size: "&" * (5 * size),
+}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_the_time_of_a_hostile_page_is_in_proportion_to_its_size(kind: str) -> None:
+    small, large = (HOSTILE[kind](size).encode() for size in (200_000 // TIMES, 200_000))
+    assert_linear(lambda body: parsed(body, "UTF-8"), small, large)
 
 
 def test_what_is_too_deep_stands_side_by_side() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from effort import TIMES, assert_linear
 from orbweb import parse
 from orbweb.content import generators, main, names, text
 from orbweb.content.names import Kind
@@ -544,17 +544,15 @@ HOSTILE = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("head", [ARTICLE, "<title>text</title>"])
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_time_is_linear_in_hostile_pages(kind: str, head: str) -> None:
-    def seconds(size: int) -> float:
-        dom = parse.dom((head + HOSTILE[kind](size)).encode(), "text/html; charset=utf-8")
-        start = time.process_time()
-        main.choose(dom)
-        return time.process_time() - start
-
-    small, large = seconds(4_000), seconds(16_000)
-    assert large < 10 * small + 0.2
+    small, large = (
+        parse.dom((head + HOSTILE[kind](size)).encode(), "text/html; charset=utf-8")
+        for size in (16_000 // TIMES, 16_000)
+    )
+    assert_linear(main.choose, small, large)
 
 
 TAGS = [

@@ -25,7 +25,7 @@ from orbweb.pool import ATTEMPTS, FRUITLESS, JOBS_AHEAD, InlinePool, Pool, Proce
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
-PATIENCE_S = 20.0
+PATIENCE_S = 90.0
 
 Results = dict[int, Digest | Failed]
 

@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 import zlib
 from itertools import combinations, pairwise
 
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from effort import best_s
 from orbweb.content import simhash
 from orbweb.content.simhash import WITHIN, distance, groups
 
@@ -142,6 +142,7 @@ def test_texts_without_words_are_near_to_none() -> None:
     assert groups([]) == []
 
 
+@pytest.mark.alone
 def test_many_fingerprints_are_grouped_in_seconds() -> None:
     draw = random.Random(1)
     hashes = [draw.getrandbits(64) | 1 for _ in range(5_000)]
@@ -149,8 +150,7 @@ def test_many_fingerprints_are_grouped_in_seconds() -> None:
     hashes += [
         hashes[0] ^ draw.getrandbits(64) & draw.getrandbits(64) & draw.getrandbits(64) & 0xFF for _ in range(2_000)
     ]
-    started = time.process_time()
     found = groups(hashes)
-    assert time.process_time() - started < 15
+    assert best_s(lambda: groups(hashes), enough_s=15) < 15
     assert len(found) == 500
     assert all(distance(hashes[group[0]], hashes[group[1]]) <= 2 * WITHIN for group in found)

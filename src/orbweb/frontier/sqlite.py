@@ -2,7 +2,7 @@
 
 Each lane keeps the places before its horizon in a heap; all later ones are only in the database. Rows
 admitted in a group that is not yet written exist in memory alone, so the caller writes the group before
-`refill`, and the cache of known URLs forgets only then.
+`refill`. The cache of known URLs has two halves; what leaves it was found before a group that is written.
 """
 
 from __future__ import annotations
@@ -166,11 +166,17 @@ class SqliteFrontier:
             self._young[key] = found
         return found
 
-    def refill(self) -> None:
-        """Load places of lanes that run low, and let the cache forget. All admitted rows are written."""
+    def forget(self) -> None:
+        """A group begins to be written, and those before it are: forget what was known before them.
+
+        What this one has found is in the younger half, and stays in memory as the older one.
+        """
         if len(self._young) > REMEMBERED:
             self._old, self._young = self._young, {}
             self._complete = False
+
+    def refill(self) -> None:
+        """Load places of lanes that run low. All admitted rows are written."""
         for name in list(self._lanes):
             lane = self._lanes[name]
             while lane.horizon is not None and len(lane.heap) < LOW:
