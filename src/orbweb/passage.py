@@ -13,7 +13,7 @@ import bisect
 import random
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from orbweb import politeness, traps, urls

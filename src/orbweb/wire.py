@@ -21,6 +21,7 @@ MAX_DIGEST = 1 << 30
 _JOB = struct.Struct("<IIIII")
 _RESULT = struct.Struct("<IIIIIIIIIIQ32s32s")
 _SECTIONS = slice(1, 10)
+_KNOWN_FLAGS = bytes(EDGES)
 
 
 class PackedLinks(Sequence[Link]):
@@ -44,6 +45,18 @@ class PackedLinks(Sequence[Link]):
         if any(link.url != link.key for link in links):
             urls = "\n".join(["" if link.url == link.key else link.url for link in links]).encode()
         return cls(keys, urls, bytes([FLAGS[link.kind, link.nofollow] for link in links]))
+
+    def check(self) -> PackedLinks:
+        """ValueError if no worker in its right mind sent this."""
+        count = len(self.flags)
+        texts = [self._keys, self._urls] if self._urls else [self._keys]
+        if self.flags.translate(None, _KNOWN_FLAGS) or any(
+            text.count(b"\n") != max(count - 1, 0) for text in texts
+        ):
+            raise ValueError("links that do not fit together")
+        for text in texts:
+            text.decode()
+        return self
 
     @property
     def sections(self) -> tuple[bytes, bytes, bytes]:
@@ -161,8 +174,8 @@ def _decoded(record: bytes) -> tuple[int, Digest | Failed]:
         return ticket, Failed(FailKind.UNPARSABLE, facts)
     title, canonical, noindex, nofollow, encoding, links_cut, listed = facts
     parsed = Parsed(
-        PackedLinks(*links[:3]),
-        PackedLinks(*links[3:]),
+        PackedLinks(*links[:3]).check(),
+        PackedLinks(*links[3:]).check(),
         title,
         canonical,
         Directives(noindex, nofollow),
