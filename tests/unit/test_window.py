@@ -56,6 +56,15 @@ def test_links_are_the_same_when_they_were_packed(links: list[Link], resources: 
     assert (found.parsed.links == [*links, Link("x", "x", "a", False)]) is False
 
 
+@pytest.mark.parametrize(
+    "garbled",
+    [PackedLinks(b"a\nb", b"", b"\0"), PackedLinks(b"\xff", b"", b"\0"), PackedLinks(b"a", b"", b"\xff")],
+)
+def test_links_that_no_worker_sent_in_its_right_mind_are_refused(garbled: PackedLinks) -> None:
+    with pytest.raises(ValueError, match="."):
+        garbled.check()
+
+
 def test_a_packed_link_takes_a_fraction() -> None:
     links = tuple(Link(f"http://h/w/{number}", f"http://h/w/{number}", "a", False) for number in range(1_000))
     digest = Digest(Parsed(links), Blob(b"b" * 32, b"frame", 5), b"c" * 32)
