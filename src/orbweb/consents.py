@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from orbweb import nofollow
-from orbweb.errors import ConfigError
+from orbweb.errors import ConfigError, StoreError
 
 FILE = "consent.json"
 LOCK = "consent.lock"
@@ -74,10 +74,10 @@ class Consents:
         """Remember that these are allowed for a workspace; why that could not be done, or None."""
         if self._directory is None:
             return "neither XDG_CONFIG_HOME nor HOME is set"
+        number = identity(workspace) or _identified(workspace)
         try:
             with self._locked(self._directory):
                 known = self._read()
-                number = identity(workspace) or _identified(workspace)
                 allowed = known[number]["allowed"] if number in known else []
                 known[number] = Entry(workspace=os.path.realpath(workspace), allowed=sorted({*allowed, *words}))
                 text = json.dumps(_trimmed(known), indent=2, sort_keys=True) + "\n"
@@ -133,5 +133,8 @@ def _identity_at(path: str) -> str | None:
 
 def _identified(workspace: Path) -> str:
     number = secrets.token_hex(16)
-    nofollow.write_whole(workspace, IDENTITY, f"{number}\n".encode())
+    try:
+        nofollow.write_whole(workspace, IDENTITY, f"{number}\n".encode())
+    except OSError as error:
+        raise StoreError(f"{workspace / IDENTITY}: cannot be written: {error.strerror}") from error
     return number

@@ -122,14 +122,18 @@ class ProcessPool:
     """Spreads jobs over worker processes, at most `most`.
 
     It starts one when it has none and gets something to do, another when a heavy page comes, and all when there is
-    much to do in little time.
+    much to do in little time. Unless it has heavy pages only, it keeps one worker free of them, so that no
+    other page waits behind one: then there are two, even if `most` is one.
     """
 
-    def __init__(self, settings: DigestSettings, done: Done, broken: Broken, *, most: int) -> None:
+    def __init__(
+        self, settings: DigestSettings, done: Done, broken: Broken, *, most: int, only_heavy: bool = False
+    ) -> None:
         self._settings = settings
         self._done = done
         self._broken = broken
         self._most = most
+        self._only_heavy = only_heavy
         self._fruitless = 0
         self._workers: list[_Worker] = []
         self._waiting: deque[_Task] = deque()
@@ -170,29 +174,44 @@ class ProcessPool:
         """How many workers there should be. Pages wait neither for a heavy one nor, where they are many, for each
         other."""
         has = len(self._workers) + len(self._starting)
+        least = 2 if task.is_heavy and not self._only_heavy else 1
         if has >= self._most:
-            return has
+            return max(has, least)
         now = asyncio.get_running_loop().time()
         if not self._count:
             self._since = now
         self._count += 1
         if self._count < BUSY_PAGES:
-            return min(2 if task.is_heavy else 1, self._most)
+            return least
         self._count = 0
-        return self._most if now - self._since < BUSY_S else 1
+        return max(self._most if now - self._since < BUSY_S else 1, least)
 
     def _grow(self, processes: int) -> None:
         for _ in range(processes - len(self._workers) - len(self._starting)):
             self._start_one()
 
     def feed(self) -> None:
-        """Give waiting jobs to the workers with the least to do."""
+        """Give waiting jobs to the workers with the least to do; a heavy one lets others pass while it has to wait
+        for another."""
+        held: list[_Task] = []
         while self._waiting:
-            job = self._waiting[0].job
-            roomy = [worker for worker in self._workers if worker.has_room(job)]
+            task = self._waiting[0]
+            if task.is_heavy and self._heavy >= self._heavy_at_once:
+                held.append(self._waiting.popleft())
+                continue
+            roomy = [worker for worker in self._workers if worker.has_room(task.job)]
             if not roomy:
-                return
+                break
             min(roomy, key=lambda worker: worker.ahead).give(self._waiting.popleft())
+        self._waiting.extendleft(reversed(held))
+
+    @property
+    def _heavy(self) -> int:
+        return sum(worker.is_held_up for worker in self._workers)
+
+    @property
+    def _heavy_at_once(self) -> int:
+        return len(self._workers) - (not self._only_heavy)
 
     def finished(self, ticket: int, digest: Digest | Failed) -> None:
         self._done(ticket, digest)
@@ -265,7 +284,6 @@ class _Worker(asyncio.Protocol):
         self._buffer = bytearray()
         self._closing = False
         self._transport: asyncio.Transport
-        self._is_held_up = False
         self._is_at_work = False
         self._garbled = ""
         self.tasks: dict[int, _Task] = {}
@@ -285,17 +303,21 @@ class _Worker(asyncio.Protocol):
         worker._transport = transport
         return worker
 
+    @property
+    def is_held_up(self) -> bool:
+        """Whether it has a heavy job, which then is its last."""
+        return bool(self.tasks) and next(reversed(self.tasks.values())).is_heavy
+
     def has_room(self, job: Job) -> bool:
         """Nothing waits behind a heavy job. A large one waits until it is the only one: what is on its way is in
         memory twice."""
         fits = len(self.tasks) < JOBS_AHEAD and self.ahead + len(job.body) <= BYTES_AHEAD
-        return (fits and not self._is_held_up) or not self.tasks
+        return (fits and not self.is_held_up) or not self.tasks
 
     def give(self, task: _Task) -> None:
         job = task.job
         self.tasks[job.ticket] = task
         self.ahead += len(job.body)
-        self._is_held_up = task.is_heavy
         *head, body = wire.encode_job(job)
         if len(body) <= SMALL_BYTES:
             self._transport.write(b"".join((*head, body)))

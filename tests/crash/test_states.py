@@ -1,8 +1,8 @@
 """R15: whatever is done to a project, in any order, runs, crawls and URLs only move as the tables of `lifecycle`
 allow, none is left in a wrong state, and exit codes tell the truth.
 
-The verbs are called in this process; who is killed has one of its own. Triggers in the database note every single
-move, so that no wrong one between two right states is missed.
+The verbs are called in this process; who is killed has one of its own. Triggers of each connection note every
+single move in a database beside the workspace, so that no wrong one between two right states is missed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,26 @@ PAGES: dict[str, Answer] = {
 POINTS = ("run_created", "page_settled", "blob_synced", "rows_written", "group_committed", "crawl_ended")
 BUDGETS = st.one_of(st.none(), st.integers(1, 6))
 WORKERS = st.sampled_from((1, 4))
-NOTED = {"runs": "id", "crawls": "id", "urls": "run_id * 1000 + id"}
+NOTING = """
+import os, sqlite3
+
+connect = sqlite3.connect
+ids = {"runs": "NEW.id", "crawls": "NEW.id", "urls": "NEW.run_id * 1000 + NEW.id"}
+
+def noting(path, *args, **options):
+    db = connect(path, *args, **options)
+    if os.path.basename(path) == "orbweb.db":
+        db.execute("ATTACH ? AS notes", (os.environ["NOTES_OF_TEST"],))
+        for table, number in ids.items():
+            db.execute(
+                f"CREATE TEMP TRIGGER note_{table} AFTER UPDATE OF state ON main.{table} "
+                "WHEN OLD.state <> NEW.state BEGIN "
+                f"INSERT INTO noted VALUES ('{table}', {number}, OLD.state, NEW.state); END"
+            )
+    return db
+
+sqlite3.connect = noting
+"""
 
 
 def item_moves() -> set[tuple[str, str]]:
@@ -121,8 +140,21 @@ class Project(RuleBasedStateMachine):
         self.server: Server = self._serving.__enter__()
         self.owned = True
         self.noted = 0
+        self._note_moves()
+
+    def _note_moves(self) -> None:
+        (self.home / "sitecustomize.py").write_text(NOTING)
+        with closing(sqlite3.connect(self.home / "notes.db")) as db:
+            db.execute("CREATE TABLE noted (of TEXT, id INTEGER, old TEXT, new TEXT)")
+            db.execute("PRAGMA journal_mode = WAL")
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(sqlite3, "connect", sqlite3.connect)
+        self._patch.setenv("NOTES_OF_TEST", str(self.home / "notes.db"))
+        self._patch.setenv("PYTHONPATH", str(self.home))
+        exec(NOTING, {})
 
     def teardown(self) -> None:
+        self._patch.undo()
         self._serving.__exit__(None, None, None)
         shutil.rmtree(self.home)
 
@@ -131,16 +163,6 @@ class Project(RuleBasedStateMachine):
     @initialize(budget=BUDGETS)
     def begin(self, budget: int | None) -> None:
         self._judge(self._crawl(budget=budget), budget)
-        with closing(sqlite3.connect(self.path / "orbweb.db")) as db:
-            db.execute("CREATE TABLE noted (of TEXT, id INTEGER, old TEXT, new TEXT)")
-            for table, identity in NOTED.items():
-                row = identity.replace("run_id", "NEW.run_id").replace(" id", " NEW.id")
-                row = "NEW.id" if identity == "id" else row
-                db.execute(
-                    f"CREATE TRIGGER note_{table} AFTER UPDATE OF state ON {table} WHEN OLD.state <> NEW.state "
-                    f"BEGIN INSERT INTO noted VALUES ('{table}', {row}, OLD.state, NEW.state); END"
-                )
-            db.commit()
 
     @rule(budget=BUDGETS, workers=WORKERS, new_run=st.booleans())
     def crawl(self, budget: int | None, workers: int, new_run: bool) -> None:
@@ -286,11 +308,12 @@ class Project(RuleBasedStateMachine):
     def every_move_is_allowed(self) -> None:
         if not (self.path / "orbweb.db").exists():
             return
-        with closing(sqlite3.connect(self.path / "orbweb.db")) as db:
+        with closing(sqlite3.connect(self.home / "notes.db")) as db:
             moves = db.execute("SELECT of, id, old, new FROM noted WHERE rowid > ? ORDER BY rowid", (self.noted,))
             for table, number, old, new in moves.fetchall():
                 assert (old, new) in MOVES[table], f"{table} {number}: {old} -> {new}"
                 self.noted += 1
+        with closing(sqlite3.connect(self.path / "orbweb.db")) as db:
             open_crawls = db.execute("SELECT COUNT(*) FROM crawls WHERE state = 'in_progress'").fetchone()[0]
             open_runs = db.execute("SELECT COUNT(*) FROM runs WHERE state = 'in_progress'").fetchone()[0]
         assert (open_crawls, open_runs) in (((0, 0),) if self.owned else ((0, 0), (1, 1)))
@@ -363,7 +386,7 @@ def test_no_long_sequence_leaves_a_wrong_state() -> None:
     run_state_machine_as_test(Project, settings=settings(brief, max_examples=150, stateful_step_count=25))
 
 
-def test_what_a_machine_left_is_healthy_without_its_notes(tmp_path: Path) -> None:
+def test_what_a_machine_left_is_healthy(tmp_path: Path) -> None:
     """A kill, a stop, a retry and a release, one after the other, and `doctor` finds nothing."""
     project = Project()
     try:
@@ -379,10 +402,7 @@ def test_what_a_machine_left_is_healthy_without_its_notes(tmp_path: Path) -> Non
             step()
             for check in (project.the_books_balance, project.every_move_is_allowed):
                 check()
-        with closing(sqlite3.connect(project.path / "orbweb.db")) as db:
-            for table in NOTED:
-                db.execute(f"DROP TRIGGER note_{table}")
-            db.execute("DROP TABLE noted")
+        assert project.noted > 30
         assert Workspace.doctor(project.path)["damages"] == []
         assert [crawl["ended_by"] for crawl in project.space.runs(PROJECT)[0]["crawls"]] == [
             "budget", "crashed", "cancelled", "exhausted", "exhausted",

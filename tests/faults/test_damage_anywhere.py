@@ -19,6 +19,7 @@ import pytest
 
 import orbweb
 from harness import Cli
+from harness import trust as trust_of
 from orbweb import app
 from orbweb.errors import NewerWorkspace, OrbwebError
 from orbweb.urls import canonicalize
@@ -31,7 +32,7 @@ SITE = {"/": page("start", *LEAVES, "/gone"), **LEAVES, "/other/": page("others"
 OPTIONS: dict[str, Any] = {"rate": "max", "processes": 0, "sitemap": "off"}
 
 # By the table: a crash leaves the same, nothing is read from them, or they are made again when they are used.
-HARMLESS = ("limiter.db", "search.db", ".lock")
+HARMLESS = ("limiter.db", "search.db", "identity", ".lock")
 # Numbers that are kept once: a changed one still is a number, and a table may end after any whole line.
 KEPT_ONCE = ("_metrics-",)
 
@@ -146,7 +147,8 @@ def assert_harmless(whole: Whole, path: Path, name: str, named: set[str]) -> Non
     assert pages(path) == whole.pages
     assert [hit["url"] for hit in orbweb.open(path).search("segments", "page 7")]
     whole.server.reset()
-    orbweb.open(path).recrawl("segments", rate="max", processes=0)
+    trust = [trust_of(whole.server.url)[1]] if name == "identity" else []
+    orbweb.open(path).recrawl("segments", rate="max", processes=0, trust=trust)
 
 
 def damage_everywhere(whole: Whole, path: Path, times: int, seed: int) -> dict[str, int]:

@@ -284,7 +284,7 @@ def test_a_file_that_cannot_be_written_ends_the_crawl_with_its_name(cli: Cli) ->
     with serve(StaticSite(SITE)) as server:
         done = cli.crawl(server.url, "--rate", "max", "--project", "site")
     assert done.code == 1
-    assert "pages-site-1.csv: cannot be written" in done.err
+    assert "pages-site-1.csv: is a directory, not a file" in done.err
 
 
 # Replay.

@@ -285,6 +285,45 @@ def test_what_is_not_a_result_fails_its_page_and_not_the_crawl(
     assert results == inline([html(2)])
 
 
+WAITING = """
+import pathlib, re, time
+import orbweb.digest
+
+digest = orbweb.digest.Digester.digest
+
+def wait(self, job):
+    found = re.search(rb"waits for (\\S+)", job.body)
+    while found and not pathlib.Path(found[1].decode()).exists():
+        time.sleep(0.01)
+    return digest(self, job)
+
+orbweb.digest.Digester.digest = wait
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_no_page_waits_behind_heavy_ones(processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many of them as there are workers, and more, are under way and do not end before the others have."""
+    worker_begins_with(WAITING, tmp_path, monkeypatch)
+    waits = b"<p>" * 150_000 + f"waits for {tmp_path / 'others'}".encode()
+    heavy = [Job(ticket, "https://h/", "text/html", waits) for ticket in range(3)]
+    light = [html(ticket) for ticket in range(10, 40)]
+    assert all(is_heavy(job.body) for job in heavy)
+
+    async def digest() -> Results:
+        results: Results = {}
+        async with workers(processes, results) as pool:
+            for job in (*heavy, *light):
+                pool.submit(job)
+            await arrived(results, len(light))
+            assert results.keys() == {job.ticket for job in light}
+            (tmp_path / "others").touch()
+            await arrived(results, len(light) + len(heavy))
+        return results
+
+    assert asyncio.run(digest()) == inline([*heavy, *light])
+
+
 def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -383,7 +422,7 @@ def test_heavy_pages_are_for_a_worker_and_others_do_not_wait_for_it(processes: i
         results: Results = {}
         broken: list[OrbwebError] = []
         report = results.__setitem__
-        workers = ProcessPool(SETTINGS, report, broken.append, most=max(processes, 1))
+        workers = ProcessPool(SETTINGS, report, broken.append, most=max(processes, 1), only_heavy=not processes)
         both: Pool = workers if processes else InlinePool(SETTINGS, report, workers)
         both.submit(html(4))
         before = len(workers._starting)
@@ -595,14 +634,21 @@ def test_a_worker_lives_on_if_it_gives_back_what_a_large_page_took_else_it_is_re
     jobs = [html(ticket) for ticket in range(20)]
     results: Results = {}
 
-    async def go() -> tuple[list[int], list[int]]:
+    async def go() -> tuple[set[int], set[int]]:
         async with workers(1, results) as started:
-            before = [worker._process.pid for worker in started._workers]
-            for job in (swelling, *jobs):
+            started.submit(swelling)
+            before = await pids(started)
+            for job in jobs:
                 started.submit(job)
             await until(lambda: len(results) == len(jobs) + 1)
-            await until(lambda: started.is_ready)
-            return before, [worker._process.pid for worker in started._workers]
+            if not gives_back:
+                await until(lambda: {worker._process.pid for worker in started._workers} != before)
+            return before, await pids(started)
+
+    async def pids(started: ProcessPool) -> set[int]:
+        """One reads the large page, the other is kept for those that are not."""
+        await until(lambda: len(started._workers) == 2)
+        return {worker._process.pid for worker in started._workers}
 
     before, after = asyncio.run(go())
     assert (before == after) is gives_back
@@ -647,7 +693,7 @@ def test_nothing_waits_behind_a_heavy_page() -> None:
             await arrived(results, 5)
             return given
 
-    assert asyncio.run(go()) == [10, 1]
+    assert asyncio.run(go()) == [10, 11, 12]
     assert results == inline([*light, *HEAVY])
 
 

@@ -256,7 +256,7 @@ async def pool(
     """What reads pages. Those of `spawned` that it needs are taken out of it."""
     processes = config.engine.processes
     if processes == 0:
-        return InlinePool(settings, digested, ProcessPool(settings, digested, broke, most=1))
+        return InlinePool(settings, digested, ProcessPool(settings, digested, broke, most=1, only_heavy=True))
     begin = processes or len(spawned or ())
     most = processes or default_processes(os.cpu_count() or 1)
     return await ProcessPool.start(begin, settings, digested, broke, most=most, spawned=spawned)

@@ -62,6 +62,7 @@ def _parsed(record: Mapping[str, Any], more: Mapping[str, Any]) -> Line:
         last_modified=_maybe(record["last_modified"]),
         title=_maybe(more.get("title")),
         canonical=_maybe(more.get("canonical")),
+        links_cut=bool(more.get("links_cut")),
         truncated=bool(more.get("truncated")),
         body_sha256=_hash(record["content_sha256"]),
         content_sha256=_hash(more.get("page_sha256")),

@@ -70,7 +70,8 @@ def found_database(path: Path, fill: Callable[[sqlite3.Connection], None]) -> No
 
 
 def _make(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    path.unlink(missing_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         fill(connection)

@@ -73,7 +73,7 @@ class Limiter:
             raise damaged(found[0])
         if strange := strangers(self._connection, named_schema("limiter.sql")):
             raise StoreError(
-                f"{self._path}: holds {', '.join(strange)}, which orbweb did not create. Delete this file; it "
+                f"{self._path}: holds {', '.join(strange)}, which orbweb did not make. Delete this file; it "
                 "holds no pages."
             )
         self._forget_other_boots()

@@ -2,7 +2,8 @@
 
 Looks at the names that are orbweb's, and at those only: what a person keeps beside them is theirs, and so is what
 lies in quarantine. Always: nothing is followed; a repair moves the thing itself into `quarantine/`, never what it
-leads to. The one link of our own, to the latest metadata, leads to a file beside it or is none of ours.
+leads to. The one link of our own, to the latest metadata, leads to a file beside it or is none of ours; a
+crash may leave it under the name it is made with.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FOLDERS = ("locks", "control", "logs", "metadata", "spool", "state", "store", "m
 FILES = ("orbweb.yaml", "seeds.txt", "identity")
 DATABASES = (DATABASE, LIMITER, "search.db")
 
-_OURS = Path("metadata", "crawl_metadata.jsonl")
+_OURS = (Path("metadata", "crawl_metadata.jsonl"), Path("metadata", ".crawl_metadata.jsonl.new"))
 
 
 def find(root: Path) -> list[Damage]:
@@ -52,7 +53,7 @@ def _within(root: Path, folder: Path) -> Iterator[Path]:
 
 
 def _is_ours(path: Path, name: str, at: int) -> bool:
-    return path == _OURS and "/" not in os.readlink(name, dir_fd=at)
+    return path in _OURS and "/" not in os.readlink(name, dir_fd=at)
 
 
 def _damage(root: Path, name: Path) -> Damage:

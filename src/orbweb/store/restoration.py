@@ -52,6 +52,7 @@ class Line(NamedTuple):
     last_modified: str | None
     title: str | None
     canonical: str | None
+    links_cut: bool
     truncated: bool
     body_sha256: bytes | None
     content_sha256: bytes | None

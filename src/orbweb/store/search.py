@@ -105,7 +105,7 @@ class Index:
         use_wal(self._connection, self.path, BUSY_TIMEOUT_S)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if self._connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
-            raise sqlite3.DatabaseError("file is not a database of ours: it has a trigger or a view")
+            raise damaged("it has a trigger or a view, which orbweb did not make")
         if self._version() == VERSION:
             return
         with immediate(self._connection):

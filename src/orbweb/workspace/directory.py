@@ -43,14 +43,17 @@ def exists(path: Path) -> bool:
     return path.is_dir() and nofollow.exists(path, DATABASE)
 
 
-def make_private(path: Path) -> None:
-    """Make the file of a database, for its owner only, before SQLite makes it for everyone.
-
-    ForeignFile if a link is in its place, or in that of what SQLite puts beside it.
-    """
+def check_database(path: Path) -> bool:
+    """Whether the file of a database is there; ForeignFile if a link is in its place, or beside it where SQLite
+    puts its own files."""
     for beside in ("-wal", "-shm", "-journal"):
         nofollow.check(path.parent, f"{path.name}{beside}")
-    if not nofollow.check(path.parent, path.name):
+    return nofollow.check(path.parent, path.name)
+
+
+def make_private(path: Path) -> None:
+    """Make the file of a database, for its owner only, before SQLite makes it for everyone."""
+    if not check_database(path):
         with contextlib.suppress(FileExistsError):
             os.close(nofollow.open_file(path.parent, path.name, os.O_RDWR | os.O_CREAT | os.O_EXCL))
         nofollow.check(path.parent, path.name)
@@ -103,6 +106,7 @@ class Directory:
             make_home(path)
         except OSError as error:
             raise StoreError(f"{path}: cannot be used as a workspace: {error.strerror}") from error
+        check_database(database)
         self.db = _database(database, plan)
 
     def close(self) -> None:

@@ -406,10 +406,10 @@ SELECT DISTINCT body_sha256 FROM visits WHERE body_sha256 IS NOT NULL AND body_s
 -- name: restore_visit
 -- A visit as the line of a file that follows its run tells it.
 INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
-                    content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, truncated,
+                    content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, links_cut, truncated,
                     body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, robots_tags)
 VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :error, :tries, :final_url, :redirect_to,
-        :content_type, :encoding, :etag, :last_modified, :title, :canonical, 0, 0, :truncated,
+        :content_type, :encoding, :etag, :last_modified, :title, :canonical, 0, 0, :links_cut, :truncated,
         :body_sha256, :content_sha256, :role, :bytes, :bytes, :latency_ms, :fetched_at, :proxy, :robots_tags);
 
 -- name: next_crawl
