@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pwd
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,8 @@ from orbweb.errors import ConfigError, StoreError
 FILE = "consent.json"
 LOCK = "consent.lock"
 IDENTITY = "identity"
+PRIVATE = "private"
+"""Base URLs at any private address: of a workspace that was created on this machine."""
 MOST = 500
 """Workspaces that are remembered in any case; of more, those are forgotten that are no longer where they were."""
 
@@ -42,11 +45,20 @@ Entries = dict[str, Entry]
 
 
 def folder(environ: Mapping[str, str]) -> Path | None:
-    """Where consent is kept: below XDG_CONFIG_HOME, else below HOME; None where neither is an absolute path."""
-    for name, below in (("XDG_CONFIG_HOME", ""), ("HOME", ".config")):
-        if environ.get(name, "").startswith("/"):
-            return Path(environ[name], below, "orbweb")
+    """Where consent is kept: below XDG_CONFIG_HOME, else below HOME or the home of the user's account; None where
+    none of them is an absolute path."""
+    home = environ["HOME"] if "HOME" in environ else _home_of_account()
+    for top, below in ((environ.get("XDG_CONFIG_HOME", ""), ""), (home, ".config")):
+        if top.startswith("/"):
+            return Path(top, below, "orbweb")
     return None
+
+
+def _home_of_account() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""
 
 
 def identity(workspace: Path) -> str | None:
@@ -73,7 +85,7 @@ class Consents:
     def add(self, workspace: Path, words: Iterable[str]) -> str | None:
         """Remember that these are allowed for a workspace; why that could not be done, or None."""
         if self._directory is None:
-            return "neither XDG_CONFIG_HOME nor HOME is set"
+            return "there is no home directory"
         number = identity(workspace) or _identified(workspace)
         try:
             with self._locked(self._directory):

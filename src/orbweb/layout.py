@@ -19,7 +19,7 @@ from orbweb.consents import IDENTITY
 from orbweb.errors import StoreError, UsageError
 from orbweb.store.db import DATABASE
 from orbweb.store.lock import OwnerLock
-from orbweb.workspace import Workspace
+from orbweb.workspace import Workspace, created
 from orbweb.workspace.directory import CONFIG_FILE, SEEDS_FILE
 
 Report = dict[str, Any]
@@ -60,7 +60,7 @@ def configure(path: Path, profile: str, *, force: bool = False) -> Report:
     there = [path / name for name in texts if os.path.lexists(path / name)]
     if there and not force:
         raise UsageError(f"{' and '.join(map(str, there))} would be replaced; --force does it")
-    Workspace(path, create=True).close()
+    created(path).close()
     try:
         for name in FOLDERS:
             nofollow.make_directory(path, name)

@@ -168,17 +168,17 @@ def test_settings_and_seeds_in_the_directory_are_of_the_workspace(cli: Cli) -> N
         seeds, settings = cli.workspace / "seeds.txt", cli.workspace / "orbweb.yaml"
         seeds.write_text(server.url)
         settings.write_text("fetch: {headers: {x-leak: $ORG_SECRET}}\nlimits: {rate: max}\n")
-        words = (f"$ORG_SECRET@{server.url.rstrip('/')}", f"private=127.0.0.1:{server.port}")
+        word = f"$ORG_SECRET@{server.url.rstrip('/')}"
         done = cli.crawl("--project", "site")
         assert done.code == 2
-        assert f"--trust '{words[0]}' --trust {words[1]}" in done.err
+        assert f"--trust '{word}'" in done.err
         for also in (("--config", settings), ("--seeds", seeds)):
             assert cli.crawl("--project", "site", *also).code == 2
         assert cli("fetch", server.url, "--config", settings).code == 2
         assert cli("plan", server.url, "--config", settings).code == 2
         assert cli("run", *QUIET).code == 2
         assert site.heard == []
-        cli.crawl("--project", "site", "--trust", words[0], "--trust", words[1]).ok()
+        cli.crawl("--project", "site", "--trust", word).ok()
         assert SECRET in "".join(site.heard)
         cli("recrawl", "site", *QUIET).ok()
 
@@ -280,6 +280,26 @@ def test_an_imported_state_is_not_trusted(cli: Cli, tmp_path: Path) -> None:
         cli("import", tmp_path / "state", "--project", "theirs", "--no-progress").ok()
         site.heard.clear()
         assert cli.resume("theirs").code == 2
+        assert site.heard == []
+
+
+def test_a_workspace_of_your_own_may_name_private_base_urls(cli: Cli, tmp_path: Path) -> None:
+    """In `seeds.txt`, or taken over by `import`; on another machine, or if it was there before, it may not."""
+    with echo() as (server, site):
+        cli("configure").ok()
+        (cli.workspace / "seeds.txt").write_text(server.url)
+        cli.crawl("--project", "site", "--rate", "max", "--budget", 1).ok(4)
+        cli("export", "site", "--to", "state", "--out", tmp_path / "state", "--no-progress").ok()
+        moved = Cli(tmp_path / "moved")
+        moved("import", tmp_path / "state", "--no-progress").ok()
+        moved.resume("site", "--budget", "none").ok()
+        site.heard.clear()
+        elsewhere = {"XDG_CONFIG_HOME": str(tmp_path / "elsewhere")}
+        assert cli.resume("site", env=elsewhere).code == 2
+        strange = Cli(tmp_path / "strange")
+        strange.workspace.mkdir()
+        (strange.workspace / "seeds.txt").write_text(server.url)
+        assert strange.crawl("--project", "site").code == 2
         assert site.heard == []
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Cli, trust
+from harness import Cli
 from servers.graph import GraphSite
 from servers.pages import page
 from servers.site import Answer, Server, StaticSite, Validated, redirect, serve, text
@@ -65,7 +65,7 @@ def test_a_crawl_that_is_moved_ends_as_one_that_is_not(
     other.check("site")
     other("doctor").ok()
     graph.reset()
-    other.resume("site", "--budget", "none", *trust(graph.url)).ok(3)
+    other.resume("site", "--budget", "none").ok(3)
     assert other.manifest_hash("site") == whole.manifest_hash("site")
     other.check("site")
     other("doctor").ok()
@@ -94,7 +94,7 @@ def test_a_completed_run_stays_completed_and_is_asked_conditionally(cli: Cli, ot
         cli.crawl(server.url, "--rate", "max", "--project", "site").ok()
         assert moved(cli, other, tmp_path)["state"] == "completed"
         other("doctor").ok()
-        done = other("recrawl", "site", *trust(server.url), "--json", "--no-progress").ok()
+        done = other("recrawl", "site", "--json", "--no-progress").ok()
     assert done.json["not_modified"] == done.json["pages"] + done.json["alternates"] == 5
 
 
@@ -123,7 +123,7 @@ def test_files_of_another_crawler_are_gone_on_with(cli: Cli, tmp_path: Path) -> 
         assert (report["visited"], report["queued"], report["skipped"]) == (1, 2, 1)
         assert (report["pages"], report["bodies"], report["repeated"]) == (1, 1, 1)
         cli("doctor").ok()
-        cli.resume("site", "--rate", "max", *trust(server.url)).ok()
+        cli.resume("site", "--rate", "max").ok()
         paths = [hit.path for hit in server.log if hit.path != "/robots.txt"]
     assert sorted(paths) == ["/a", "/b", "/new"]
     assert [line[1].rpartition("/")[2] for line in cli.manifest("site")] == ["", "b", "a", "new"]
@@ -141,7 +141,7 @@ def test_a_list_of_urls_and_a_base_is_enough(cli: Cli, tmp_path: Path) -> None:
         assert done.code == 2
         assert "--base URL" in done.err
         cli("import", home, "--base", server.url).ok()
-        cli.resume("crawl", "--rate", "max", *trust(server.url)).ok()
+        cli.resume("crawl", "--rate", "max").ok()
     assert [line[1].rpartition("/")[2] for line in cli.manifest("crawl")] == ["", "r", "new"]
 
 

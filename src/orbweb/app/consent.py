@@ -21,7 +21,7 @@ from orbweb.app.request import Note, Request, own_words
 from orbweb.app.settings import routes
 from orbweb.config.notation import is_variable
 from orbweb.config.schema import Config
-from orbweb.consents import Consents, folder
+from orbweb.consents import PRIVATE, Consents, folder
 from orbweb.errors import NotTrusted, UsageError
 from orbweb.fetch.guard import Consent
 from orbweb.gate import origin_of
@@ -75,13 +75,14 @@ def permit(
     kept = consents.of(workspace.path)
     allowed = kept | _checked(request.trust) | _said(request, bases, environ)
     wanted = list(needs(config, bases))
-    missing = [need for need in wanted if need.word not in allowed]
+    missing = [need for need in wanted if not _is_allowed(need.word, allowed)]
     if missing and not request.replay:
         raise NotTrusted(_refusal(workspace, missing), tuple(need.word for need in missing))
     if request.remembers:
         _remember(consents, workspace, {need.word for need in wanted}, note)
-    named = {*map(urls.site, _typed(request, bases)), *(word.removeprefix("private=") for word in allowed)}
-    sites = frozenset(site for url in bases if urls.site(url) in named for site in _sites(url))
+    typed = frozenset(map(urls.site, _typed(request, bases)))
+    own = [url for url in bases if urls.site(url) in typed or _is_allowed(f"private={urls.site(url)}", allowed)]
+    sites = frozenset(site for url in own for site in _sites(url))
     return Permit(
         workspace,
         consents,
@@ -91,6 +92,10 @@ def permit(
         config.fetch.allow_private,
         note if request.remembers else None,
     )
+
+
+def _is_allowed(word: str, allowed: frozenset[str]) -> bool:
+    return word in allowed or (PRIVATE in allowed and word.startswith("private="))
 
 
 def remember(
@@ -108,7 +113,8 @@ def remember(
 
 
 def _remember(consents: Consents, workspace: Workspace, words: set[str], note: Note) -> None:
-    if words <= consents.of(workspace.path):
+    kept = consents.of(workspace.path)
+    if all(_is_allowed(word, kept) for word in words):
         return
     problem = consents.add(workspace.path, words)
     if problem is not None:

@@ -7,6 +7,8 @@ is changed only while no crawl works on it; a running crawl is told.
 
 from __future__ import annotations
 
+import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orbweb import patterns
+from orbweb.consents import PRIVATE, Consents, folder
 from orbweb.control import Command
 from orbweb.errors import CorruptBody, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from orbweb.store.repair import Treatment
 
 STOP_WAIT_S = 30.0
+
+_log = logging.getLogger("orbweb")
 
 
 def now_us() -> int:
@@ -147,10 +152,31 @@ def _report(path: Path, done: Treatment) -> Report:
     }
 
 
+def created(path: Path) -> Workspace:
+    """The workspace, created if there is none. In a new or empty directory it is the user's own: its base URLs may
+    be at private addresses, whichever of its files names them."""
+    is_own = _is_empty(path)
+    workspace = Workspace(path, create=True)
+    problem = Consents(folder(os.environ)).add(path, [PRIVATE]) if is_own else None
+    if problem is not None:
+        _log.info("%s is not remembered as your own (%s): what it names may need --trust", path, problem)
+    return workspace
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether nothing is there; a place that cannot be looked at is refused when it is opened."""
+    try:
+        return not any(path.iterdir())
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
 @contextmanager
 def opened(path: Path, *, create: bool = False) -> Iterator[Workspace]:
     """The workspace, closed afterwards. What goes wrong because of a damaged value is reported as damage."""
-    workspace = Workspace(path, create=create)
+    workspace = created(path) if create else Workspace(path)
     try:
         yield workspace
     except CorruptBody as error:
