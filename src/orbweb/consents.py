@@ -86,9 +86,9 @@ class Consents:
         """Remember that these are allowed for a workspace; why that could not be done, or None."""
         if self._directory is None:
             return "there is no home directory"
-        number = identity(workspace) or _identified(workspace)
         try:
             with self._locked(self._directory):
+                number = identity(workspace) or _identified(workspace)
                 known = self._read()
                 allowed = known[number]["allowed"] if number in known else []
                 known[number] = Entry(workspace=os.path.realpath(workspace), allowed=sorted({*allowed, *words}))

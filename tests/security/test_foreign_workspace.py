@@ -85,16 +85,16 @@ def setting(section: str, key: str, value: object) -> Forge:
 
 
 FORGED: dict[str, tuple[Forge, str]] = {
-    "header": (setting("fetch", "headers", LEAK), "$ORG_SECRET@{origin}"),
-    "cookie": (setting("fetch", "headers", {"cookie": "$ORG_SECRET"}), "$ORG_SECRET@{origin}"),
-    "param": (setting("fetch", "params", {"leak": "$ORG_SECRET"}), "$ORG_SECRET@{origin}"),
-    "auth": (setting("fetch", "auth", "$ORG_AUTH"), "$ORG_AUTH@{origin}"),
-    "path": (setting("fetch", "headers", {"x-leak": "$PATH"}), "$PATH@{origin}"),
+    "header": (setting("fetch", "headers", LEAK), "$ORG_SECRET={origin}"),
+    "cookie": (setting("fetch", "headers", {"cookie": "$ORG_SECRET"}), "$ORG_SECRET={origin}"),
+    "param": (setting("fetch", "params", {"leak": "$ORG_SECRET"}), "$ORG_SECRET={origin}"),
+    "auth": (setting("fetch", "auth", "$ORG_AUTH"), "$ORG_AUTH={origin}"),
+    "path": (setting("fetch", "headers", {"x-leak": "$PATH"}), "$PATH={origin}"),
     "proxy": (setting("proxy", "urls", ["http://192.0.2.1:3128"]), "proxy=http://192.0.2.1:3128"),
     "proxy of the environment": (setting("proxy", "urls", ["$ORG_SECRET"]), "proxy=$ORG_SECRET"),
     "pin": (lambda settings: settings.update(resolve=["x.test:80:10.0.0.1"]), "resolve=x.test:80:10.0.0.1"),
     "name server": (setting("fetch", "dns_servers", ["127.0.0.1:9"]), "dns=127.0.0.1:9"),
-    "private addresses": (setting("fetch", "allow_private", value=True), "allow_private@{origin}"),
+    "private addresses": (setting("fetch", "allow_private", value=True), "allow_private={origin}"),
 }
 
 
@@ -157,8 +157,8 @@ def test_a_run_with_other_base_urls_than_its_project_is_judged_by_its_own(foreig
         forged(foreign.path, lambda bases: bases.__setitem__(slice(None), [other.url]), column="bases")
         site.heard.clear()
         with pytest.raises(orbweb.NotTrusted) as refused:
-            foreign.resume("site", trust=[f"$ORG_SECRET@{other.url.rstrip('/')}"])
-        assert f"$ORG_SECRET@{server.url.rstrip('/')}" in refused.value.words
+            foreign.resume("site", trust=[f"$ORG_SECRET={other.url.rstrip('/')}"])
+        assert f"$ORG_SECRET={server.url.rstrip('/')}" in refused.value.words
         assert site.heard == []
 
 
@@ -168,7 +168,7 @@ def test_settings_and_seeds_in_the_directory_are_of_the_workspace(cli: Cli) -> N
         seeds, settings = cli.workspace / "seeds.txt", cli.workspace / "orbweb.yaml"
         seeds.write_text(server.url)
         settings.write_text("fetch: {headers: {x-leak: $ORG_SECRET}}\nlimits: {rate: max}\n")
-        word = f"$ORG_SECRET@{server.url.rstrip('/')}"
+        word = f"$ORG_SECRET={server.url.rstrip('/')}"
         done = cli.crawl("--project", "site")
         assert done.code == 2
         assert f"--trust '{word}'" in done.err
@@ -191,7 +191,7 @@ def test_a_variable_of_the_users_own_is_not_sent_where_a_workspace_says(
         begun(foreign, server)
         site.heard.clear()
         monkeypatch.setenv("ORBWEB_FETCH__HEADERS", "{x-key: $ORG_SECRET}")
-        with pytest.raises(orbweb.NotTrusted, match=r"\$ORG_SECRET@"):
+        with pytest.raises(orbweb.NotTrusted, match=r"\$ORG_SECRET="):
             foreign.resume("site", trust=[f"private=127.0.0.1:{server.port}"])
         assert site.heard == []
 
@@ -208,7 +208,7 @@ def test_consent_is_for_one_variable_one_origin_and_one_workspace(
         site.heard.clear()
         with pytest.raises(orbweb.NotTrusted) as refused:
             foreign.resume("site")
-        assert f"$ORG_SECRET@{theirs.url.rstrip('/')}" in refused.value.words
+        assert f"$ORG_SECRET={theirs.url.rstrip('/')}" in refused.value.words
         assert site.heard == []
 
 
@@ -303,7 +303,7 @@ def test_a_workspace_of_your_own_may_name_private_base_urls(cli: Cli, tmp_path: 
         assert site.heard == []
 
 
-@pytest.mark.parametrize("word", ["", "yes", "$ORG_SECRET", "proxy=", "$X@ftp://a", "private=a b"])
+@pytest.mark.parametrize("word", ["", "yes", "$ORG_SECRET", "proxy=", "$X=ftp://a", "private=a b"])
 def test_trust_takes_the_words_of_a_refusal_only(foreign: orbweb.Workspace, word: str) -> None:
     with echo() as (server, _), pytest.raises(orbweb.UsageError, match="--trust"):
         foreign.crawl(server.url, trust=[word])

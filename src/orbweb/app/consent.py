@@ -28,7 +28,7 @@ from orbweb.gate import origin_of
 from orbweb.workspace import Workspace
 
 _WORD = re.compile(
-    r"\$[A-Za-z_][A-Za-z0-9_]*@https?://\S+|allow_private@https?://\S+|(proxy|resolve|dns|private)=\S+"
+    r"\$[A-Za-z_][A-Za-z0-9_]*=https?://\S+|allow_private=https?://\S+|(proxy|resolve|dns|private)=\S+"
 )
 
 
@@ -127,7 +127,7 @@ def needs(config: Config, bases: Sequence[str]) -> Iterator[Need]:
     for name, setting in _variables(config):
         for origin in origins:
             yield Need(
-                f"{name}@{origin}", f"the environment variable {name[1:]} would be sent to {origin} ({setting})"
+                f"{name}={origin}", f"the environment variable {name[1:]} would be sent to {origin} ({setting})"
             )
     for url in config.proxy.urls:
         yield Need(f"proxy={url}", f"every request would go by the proxy {url} (proxy.urls)")
@@ -137,7 +137,7 @@ def needs(config: Config, bases: Sequence[str]) -> Iterator[Need]:
         yield Need(f"dns={server}", f"names would be looked up at {server} (fetch.dns_servers)")
     for origin in origins if config.fetch.allow_private else ():
         meaning = f"links of {origin} could lead to every address of your network (fetch.allow_private)"
-        yield Need(f"allow_private@{origin}", meaning)
+        yield Need(f"allow_private={origin}", meaning)
     for url in bases:
         if _is_private(url):
             yield Need(
@@ -178,7 +178,7 @@ def _said(request: Request, bases: Sequence[str], environ: Mapping[str, str]) ->
     own = own_words(request, environ)
     words = {need.word for need in needs(own, _typed(request, bases))}
     if own.fetch.allow_private:
-        words |= {f"allow_private@{origin_of(url)}" for url in bases}
+        words |= {f"allow_private={origin_of(url)}" for url in bases}
     return frozenset(words)
 
 
@@ -186,7 +186,7 @@ def _checked(words: Iterable[str]) -> frozenset[str]:
     for word in words:
         if not _WORD.fullmatch(word):
             raise UsageError(
-                f"--trust {word!r}: give what a refusal names, such as '$SITE_TOKEN@https://example.org' or "
+                f"--trust {word!r}: give what a refusal names, such as '$SITE_TOKEN=https://example.org' or "
                 "'proxy=http://proxy.example:3128'"
             )
     return frozenset(words)

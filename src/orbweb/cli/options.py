@@ -205,7 +205,7 @@ Trust = Annotated[
         "--trust",
         metavar="WHAT",
         help="Allow what came with the workspace, by the words of the refusal, such as "
-        "'$SITE_TOKEN@https://example.org'. Remembered on this machine. May be repeated.",
+        "'$SITE_TOKEN=https://example.org'. Remembered on this machine. May be repeated.",
     ),
 ]
 
