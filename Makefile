@@ -21,7 +21,7 @@ SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check test busy crash fuzz bench site docs wheel lock sbom audit clean
+.PHONY: help dev demo check test busy crash fuzz long bench site docs wheel lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,8 @@ busy: $(VENV)/.dev ## make test while two processes burn processor time beside i
 
 crash: $(VENV)/.dev ## the long proofs: many kills, many crawls
 	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults tests/growth tests/security
+
+long: crash fuzz ## the long form of CI: the long proofs, and a minute of fuzzing
 
 build/fuzz/.built: $(COMPILED) $(wildcard src/orbweb/*.py src/orbweb/*/*.py) | $(VENV)/.dev
 	rm -rf build/fuzz/package
