@@ -47,7 +47,8 @@ class Engine(Section):
     processes: int | None = Field(None, ge=0, le=64)
     """Worker processes that parse, read, hash and compress pages; a crash of the parser costs one page there.
     Unset: one, and when thirty pages come in 1.2 seconds one per core, at most 4; two where a page may take
-    long, so that no other waits behind it. 0: the main process parses, except very large pages; only for sites you trust, because a crash of the parser ends the crawl."""
+    long, so that no other waits behind it. 0: the main process parses, except very large pages; only
+    for sites you trust, because a crash of the parser ends the crawl."""
     defer_s: float = Field(120.0, gt=0, le=86_400)
     """In strict order: a host that keeps everyone waiting so long (Retry-After, no robots.txt) has its URLs
     put back, and the order moves on."""
