@@ -23,7 +23,8 @@ from servers.pages import chain, page
 from servers.site import Answer, Hit, Request, StaticSite, serve
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("faketime") is None, reason="needs faketime (apt-get install faketime)"
+    shutil.which("faketime") is None,
+    reason="faketime is not on the PATH (apt-get install faketime): clock jumps are NOT checked",
 )
 
 FAST = ("--rate", "max", "--sitemap", "off", "--project", "site", "--workers", 1)
