@@ -117,7 +117,7 @@ def _cut_short(answer: Fetched, resources: Resources, tries_left: int) -> Step:
 
 def cut_short(answer: Fetched) -> Failed:
     """A compressed body that ends too early, as a failure."""
-    return Failed(FailKind.BAD_ENCODING, CUT, retriable=True, proxy=answer.proxy, head=_head(answer))
+    return spoilt(Failed(FailKind.BAD_ENCODING, CUT, retriable=True), answer)
 
 
 def to_read(answer: Fetched, body: bytes, resources: Resources) -> Read | Settle:
@@ -146,31 +146,12 @@ def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...]
     if target is None:
         shown = urls.shown(location)[:200]
         return Settle(
-            Failed(
-                FailKind.BAD_REDIRECT,
-                f"redirects to {shown!r}, which is not an http(s) URL",
-                proxy=answer.proxy,
-                head=_head(answer),
-            )
+            spoilt(Failed(FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL"), answer)
         )
     if target.key != key:
         return Settle(answer, target)
     if target.url in asked:
-        return Settle(
-            Failed(
-                FailKind.REDIRECT_LOOP,
-                f"redirects back to {target.url}",
-                proxy=answer.proxy,
-                head=_head(answer),
-            )
-        )
+        return Settle(spoilt(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}"), answer))
     if len(asked) > MAX_FOLLOWED:
-        return Settle(
-            Failed(
-                FailKind.TOO_MANY_REDIRECTS,
-                f"more than {MAX_FOLLOWED} redirects",
-                proxy=answer.proxy,
-                head=_head(answer),
-            )
-        )
+        return Settle(spoilt(Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects"), answer))
     return Follow(target.url)
