@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
-from orbweb import content
+from orbweb import extraction
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 GOAL = 15.0
@@ -69,7 +69,7 @@ def _peers() -> dict[str, Extractor]:
     import trafilatura
 
     return {
-        "orbweb": lambda html, url: content.extract(html, url).text,
+        "orbweb": lambda html, url: extraction.extract(html, url).text,
         "trafilatura": lambda html, url: trafilatura.extract(html, url=url) or "",
     }
 

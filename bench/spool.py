@@ -15,8 +15,8 @@ from contextlib import closing
 from pathlib import Path
 
 import machine
-from orbweb.spool import Line, Outbox, SpoolSettings
-from orbweb.store.db import Database
+from orbweb.frontier.spool.files import Line, Outbox, SpoolSettings
+from orbweb.store.sqlite.db import Database
 
 GROUP = 512
 LINE = Line("http://127.0.0.1/docs/library/some-page.html", "page", 3, "http://127.0.0.1/docs/", 200, 20_000, 12)

@@ -28,11 +28,12 @@ from orbweb.config import Config
 from orbweb.config import keys as settings_keys
 from orbweb.config.section import LARGEST
 from orbweb.export import bodies, jsonl
-from orbweb.export.state import FIELDS as STATE_FIELDS
+from orbweb.export.live import line_format, metrics
+from orbweb.export.live import rows as records_of_visits
+from orbweb.export.state.dump import FIELDS as STATE_FIELDS
 from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
-from orbweb.outputs import lines, metrics
-from orbweb.outputs import records as records_of_visits
-from orbweb.store import db, index
+from orbweb.store.queries import page_index
+from orbweb.store.sqlite import db
 
 HERE = Path(__file__).parent
 MEANINGS: dict[str, Any] = tomllib.loads((HERE / "meanings.toml").read_text(encoding="utf-8"))
@@ -443,15 +444,15 @@ def columns_page() -> str:
     parts.append(meaning_table("column", "pages_table", records_of_visits.COLUMNS, MEANINGS["pages_table"]))
     parts.append(PROSE["visit_metadata"])
     parts.append(meaning_table("field", "visit_metadata", _visit_fields(), MEANINGS["visit_metadata"]))
-    parts += ["### Link table\n", meaning_table("column", "edges", lines.EDGES, MEANINGS["edges"])]
+    parts += ["### Link table\n", meaning_table("column", "edges", line_format.EDGES, MEANINGS["edges"])]
     parts += ["### Metrics\n", PROSE["metrics"]]
-    parts.append(meaning_table("column", "metrics_table", lines.METRICS, MEANINGS["metrics_table"]))
+    parts.append(meaning_table("column", "metrics_table", line_format.METRICS, MEANINGS["metrics_table"]))
     parts.append(table(("counter", "meaning"), ((code(name), text) for name, text in metrics.COUNTERS.items())))
     parts.append(table(("gauge", "meaning"), ((code(name), text) for name, text in metrics.GAUGES.items())))
     parts += ["## State\n", PROSE["state"]]
     parts.append(meaning_table("field", "state_url", STATE_FIELDS, MEANINGS["state_url"]))
     parts += ["### Page index\n", PROSE["page_index"]]
-    parts.append(meaning_table("field", "page_index", index.FIELDS, MEANINGS["page_index"]))
+    parts.append(meaning_table("field", "page_index", page_index.FIELDS, MEANINGS["page_index"]))
     parts += ["## JSON\n", PROSE["json"]]
     for name, report in MEANINGS["json"].items():
         fields_of = ((code(field), text) for field, text in report["fields"].items())
@@ -460,7 +461,7 @@ def columns_page() -> str:
 
 
 def _visit_fields() -> tuple[str, ...]:
-    return (*lines.SPOOLED, *records_of_visits.METADATA)
+    return (*line_format.SPOOLED, *records_of_visits.METADATA)
 
 
 def pages() -> dict[str, str]:

@@ -7,7 +7,6 @@ loads its module when it is first asked for. What the names do is told in `orbwe
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from orbweb.content import extract
     from orbweb.errors import (
         Busy,
         ConfigError,
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from orbweb.events import Reading, Snapshot
+    from orbweb.extraction import extract
     from orbweb.library import BaseResult, CrawlResult, Exported, ExtractResult, Workspace, crawl, open  # noqa: A004
     from orbweb.model import Document, Heading
     from orbweb.store.documents import Captured
@@ -69,7 +69,7 @@ _HOMES = {
     "library": ("BaseResult", "CrawlResult", "Exported", "ExtractResult", "Workspace", "crawl", "open"),
     "events": ("Reading", "Snapshot"),
     "model": ("Document", "Heading"),
-    "content": ("extract",),
+    "extraction": ("extract",),
     "store.documents": ("Captured",),
 }
 

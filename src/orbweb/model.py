@@ -385,3 +385,15 @@ class Outcome(NamedTuple):
     is_page: bool = True
     redirect: tuple[str, str] | None = None
     reused: Reused | None = None
+
+
+class FamilyRow(NamedTuple):
+    """What is known of a family of URLs; the fields of `save_family`."""
+
+    run_id: int
+    pattern: str
+    kind: str
+    barren: int
+    tried: int
+    released: bool
+    sketch: bytes

@@ -10,10 +10,10 @@ from itertools import zip_longest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from orbweb import parse
-from orbweb.content import markdown, names
-from orbweb.content.markdown import Rendered
-from orbweb.dom.tree import Tree
+from orbweb.extraction import class_names, markdown
+from orbweb.extraction.markdown import Rendered
+from orbweb.parsing import page as page_parser
+from orbweb.parsing.html.tree import Tree
 
 URL = "https://docs.example/guide/page.html"
 READER = MarkdownIt("commonmark", {"maxNesting": 60}).enable("table")
@@ -87,12 +87,12 @@ def links(token: Token) -> list[tuple[str, str]]:
 
 
 def page_of(markup: str) -> Tree:
-    return parse.dom(f"<!DOCTYPE html><body>{markup}".encode("utf-8", "surrogatepass"))
+    return page_parser.dom(f"<!DOCTYPE html><body>{markup}".encode("utf-8", "surrogatepass"))
 
 
 def rendered(tree: Tree, url: str = URL) -> Rendered:
     body = tree.find("body")
-    return markdown.render(tree, body, url, names.used(tree, body).classes)
+    return markdown.render(tree, body, url, class_names.used(tree, body).classes)
 
 
 def markdown_of(markup: str) -> str:

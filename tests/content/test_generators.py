@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orbweb.content import extract
+from orbweb.extraction import extract
 
 CODE = '<pre><code class="language-python">lamp = Lamp("tin")\n\nlamp.light()</code></pre>'
 BODY = (

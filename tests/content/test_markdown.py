@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from content.reading import URL, markdown_of, page_of, read, rendered, text_of
-from orbweb.content import extract
+from orbweb.extraction import extract
 from orbweb.model import Heading
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from html import escape
 from typing import NamedTuple
 
+from extraction.reading import markdown_of, page_of, read, rendered, text_of, visible
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from content.reading import markdown_of, page_of, read, rendered, text_of, visible
-from orbweb import content
+from orbweb import extraction
 
 NASTY = "*_`~#+-=|<>[](){}!\\&;:.\"'$^/ 1a\u00e9\u4e2d\U0001f600"
 words = (
@@ -150,8 +150,8 @@ def test_any_markup_is_written_and_has_the_same_words_as_text(page: str) -> None
 @settings(deadline=None, derandomize=True, database=None)
 @given(soup.map("".join) | st.binary(max_size=200))
 def test_any_page_has_a_document_and_always_the_same(page: str | bytes) -> None:
-    document = content.extract(page, "https://docs.example/a/")
-    assert document == content.extract(page, "https://docs.example/a/")
+    document = extraction.extract(page, "https://docs.example/a/")
+    assert document == extraction.extract(page, "https://docs.example/a/")
     words = document.text.replace("\n", " ").split(" ") if document.text else []
     assert (document.words, all(words)) == (len(words), True)
     assert 0 <= document.confidence <= 1

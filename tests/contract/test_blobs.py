@@ -28,9 +28,9 @@ from hypothesis import strategies as st
 
 from orbweb.errors import CorruptBody, DiskFull, StoreError
 from orbweb.model import Blob
-from orbweb.store.blobs import BodyStore, Location, new_compressor, pack, unpack
-from orbweb.store.files import FileStore
-from orbweb.store.segments import RECORD_HEADER_BYTES, SEGMENT_HEADER, Damage, Record, SegmentStore, scan
+from orbweb.store.bodies import BodyStore, Location, new_compressor, pack, unpack
+from orbweb.store.bodies.files import FileStore
+from orbweb.store.bodies.segments import RECORD_HEADER_BYTES, SEGMENT_HEADER, Damage, Record, SegmentStore, scan
 
 LAYOUTS = ("segments", "files", "plain")
 COMPRESSOR = new_compressor()
@@ -360,9 +360,9 @@ def test_a_writer_name_is_a_plain_name(tmp_path: Path) -> None:
 CHILD = """
 import itertools, resource, sys
 from pathlib import Path
-from orbweb.store.blobs import Location, new_compressor, pack
-from orbweb.store.files import FileStore
-from orbweb.store.segments import SegmentStore
+from orbweb.store.bodies import Location, new_compressor, pack
+from orbweb.store.bodies.files import FileStore
+from orbweb.store.bodies.segments import SegmentStore
 
 layout, root = sys.argv[1], Path(sys.argv[2])
 

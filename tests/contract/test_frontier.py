@@ -16,8 +16,8 @@ from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import EndedBy
 from orbweb.model import Item, Known, Place, Source
 from orbweb.store import DeferRow, Ending, Group, Progress, ReadmitRow, SettleRow, ShortenRow, UrlRow, commit, runs
-from orbweb.store.db import Database, load_queries
 from orbweb.store.runs import Project
+from orbweb.store.sqlite.db import Database, load_queries
 
 LANES = ("", "a:80")
 BASES = 3

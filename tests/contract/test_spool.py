@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from orbweb import spool
 from orbweb.errors import StoreError
-from orbweb.spool import Bookmark, Line, Outbox, Reader, SpoolSettings
-from orbweb.store import spools
-from orbweb.store.db import Database
-from orbweb.store.spools import SpoolFile
+from orbweb.frontier.spool import files as spool_files
+from orbweb.frontier.spool.files import Bookmark, Line, Outbox, Reader, SpoolSettings
+from orbweb.store import spool_rows
+from orbweb.store.spool_rows import SpoolFile
+from orbweb.store.sqlite.db import Database
 
 RUN = 1
 SITE = "http://127.0.0.1"
@@ -55,8 +55,10 @@ def write(db: Database, root: Path, settings: SpoolSettings = WIDE, now: float =
 
 
 def lines(root: Path) -> list[dict[str, Any]]:
-    folder = root / spool.DISCOVERIES
-    return [json.loads(line) for name in spool.names(folder) for line in (folder / name).read_text().splitlines()]
+    folder = root / spool_files.DISCOVERIES
+    return [
+        json.loads(line) for name in spool_files.names(folder) for line in (folder / name).read_text().splitlines()
+    ]
 
 
 def urls(root: Path) -> list[str]:
@@ -74,8 +76,10 @@ def test_a_line_says_what_the_design_says(db: Database, tmp_path: Path) -> None:
         "referrer": f"{SITE}/1",
         "metadata": {"status_code": 200, "content_length": 20, "latency_ms": 7},
     }
-    text = (tmp_path / spool.DISCOVERIES / "discoveries-1000.jsonl").read_bytes().splitlines(keepends=True)[1]
-    line = spool.decode(text)
+    text = (
+        (tmp_path / spool_files.DISCOVERIES / "discoveries-1000.jsonl").read_bytes().splitlines(keepends=True)[1]
+    )
+    line = spool_files.decode(text)
     assert line == Line(f"{SITE}/2", "type of 2", 1, f"{SITE}/1", 200, 20, 7)
     assert line.encode() == text
 
@@ -101,10 +105,10 @@ def test_what_a_crash_leaves_is_kept_where_it_is_whole_and_cut_where_it_is_not(
     for number in range(1, 4):
         visit(db, number)
     write(db, tmp_path)
-    path = tmp_path / spool.DISCOVERIES / "discoveries-1000.jsonl"
+    path = tmp_path / spool_files.DISCOVERIES / "discoveries-1000.jsonl"
     whole = path.read_bytes()
     first = sum(map(len, whole.splitlines(keepends=True)[:1]))
-    spools.advance(db, SpoolFile(path.name, RUN, 1, first))
+    spool_rows.advance(db, SpoolFile(path.name, RUN, 1, first))
     path.write_bytes(b"".join(whole.splitlines(keepends=True)[:known]) + torn)
     visit(db, 4)
     write(db, tmp_path)
@@ -119,30 +123,32 @@ def test_files_rotate_by_size_and_age_and_their_names_rise_though_the_clock_does
     for number in range(1, 4):
         visit(db, number)
         write(db, tmp_path, small, now=1_000.0 - number)
-    assert spool.names(tmp_path / spool.DISCOVERIES) == [f"discoveries-{ts}.jsonl" for ts in (999, 1000, 1001)]
+    assert spool_files.names(tmp_path / spool_files.DISCOVERIES) == [
+        f"discoveries-{ts}.jsonl" for ts in (999, 1000, 1001)
+    ]
     visit(db, 4)
     write(db, tmp_path, SpoolSettings(1_000_000, 50), now=1_040.0)
     visit(db, 5)
     write(db, tmp_path, SpoolSettings(1_000_000, 50), now=1_060.0)
-    assert spool.names(tmp_path / spool.DISCOVERIES)[-1] == "discoveries-1060.jsonl"
+    assert spool_files.names(tmp_path / spool_files.DISCOVERIES)[-1] == "discoveries-1060.jsonl"
     assert urls(tmp_path) == ["1", "2", "3", "4", "5"]
 
 
 def test_a_file_that_was_put_away_is_followed_by_another(db: Database, tmp_path: Path) -> None:
     visit(db, 1)
     write(db, tmp_path)
-    (tmp_path / spool.DISCOVERIES / "discoveries-1000.jsonl").unlink()
+    (tmp_path / spool_files.DISCOVERIES / "discoveries-1000.jsonl").unlink()
     visit(db, 2)
     write(db, tmp_path)
-    assert spool.names(tmp_path / spool.DISCOVERIES) == ["discoveries-1001.jsonl"]
+    assert spool_files.names(tmp_path / spool_files.DISCOVERIES) == ["discoveries-1001.jsonl"]
     assert urls(tmp_path) == ["2"]
-    assert not spools.is_behind(db, RUN)
+    assert not spool_rows.is_behind(db, RUN)
 
 
 def test_a_file_that_somebody_cut_is_left_as_it_is(db: Database, tmp_path: Path) -> None:
     visit(db, 1)
     write(db, tmp_path)
-    path = tmp_path / spool.DISCOVERIES / "discoveries-1000.jsonl"
+    path = tmp_path / spool_files.DISCOVERIES / "discoveries-1000.jsonl"
     path.write_bytes(b"")
     visit(db, 2)
     write(db, tmp_path)
@@ -154,15 +160,15 @@ def read(
     root: Path, start: Bookmark | None = None, most: int = 100
 ) -> tuple[list[str], Bookmark | None, list[str]]:
     told: list[str] = []
-    folder = root / spool.DISCOVERIES
-    with closing(Reader(folder, lambda: spool.names(folder), start, told.append)) as reader:
+    folder = root / spool_files.DISCOVERIES
+    with closing(Reader(folder, lambda: spool_files.names(folder), start, told.append)) as reader:
         found = [line.url.rpartition("/")[2] for line, _ in reader.take(most)]
         return found, reader.position, told
 
 
 def fill(root: Path, name: str, *texts: bytes) -> None:
-    (root / spool.DISCOVERIES).mkdir(parents=True, exist_ok=True)
-    (root / spool.DISCOVERIES / name).write_bytes(b"".join(texts))
+    (root / spool_files.DISCOVERIES).mkdir(parents=True, exist_ok=True)
+    (root / spool_files.DISCOVERIES / name).write_bytes(b"".join(texts))
 
 
 def line(number: int) -> bytes:
@@ -191,17 +197,17 @@ def test_a_line_that_is_none_is_told_and_passed_over(tmp_path: Path) -> None:
 
 def test_bookmarks(tmp_path: Path) -> None:
     fill(tmp_path, "discoveries-1.jsonl", line(1), line(2))
-    assert spool.read_bookmark(tmp_path) is None
-    assert spool.unread(tmp_path, None) == 2 * len(line(1))
+    assert spool_files.read_bookmark(tmp_path) is None
+    assert spool_files.unread(tmp_path, None) == 2 * len(line(1))
     mark = Bookmark("discoveries-1.jsonl", len(line(1)))
-    spool.write_bookmark(tmp_path, mark)
+    spool_files.write_bookmark(tmp_path, mark)
     assert json.loads((tmp_path / "state" / "spool_bookmark.json").read_text()) == mark._asdict()
-    assert spool.read_bookmark(tmp_path) == mark
-    assert spool.unread(tmp_path, mark) == len(line(2))
-    assert spool.usable(tmp_path, mark) is None
-    assert spool.usable(tmp_path, mark._replace(offset=5)) is not None
-    assert spool.usable(tmp_path, mark._replace(offset=5_000)) is not None
-    assert spool.usable(tmp_path, Bookmark("discoveries-7.jsonl", 0)) is not None
+    assert spool_files.read_bookmark(tmp_path) == mark
+    assert spool_files.unread(tmp_path, mark) == len(line(2))
+    assert spool_files.usable(tmp_path, mark) is None
+    assert spool_files.usable(tmp_path, mark._replace(offset=5)) is not None
+    assert spool_files.usable(tmp_path, mark._replace(offset=5_000)) is not None
+    assert spool_files.usable(tmp_path, Bookmark("discoveries-7.jsonl", 0)) is not None
 
 
 @pytest.mark.parametrize(
@@ -211,18 +217,20 @@ def test_a_broken_bookmark_says_so(tmp_path: Path, text: str) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "spool_bookmark.json").write_text(text)
     with pytest.raises(StoreError, match="is no bookmark"):
-        spool.read_bookmark(tmp_path)
+        spool_files.read_bookmark(tmp_path)
 
 
 @pytest.mark.parametrize(("keep", "kept", "archived"), [("all", 3, 0), ("archive", 1, 2), ("none", 1, 0)])
 def test_what_is_read_is_put_away(tmp_path: Path, keep: str, kept: int, archived: int) -> None:
     for number in (1, 2, 3):
         fill(tmp_path, f"discoveries-{number}.jsonl", line(number))
-    spool.put_away(tmp_path, Bookmark("discoveries-3.jsonl", 0), keep)
-    assert len(spool.names(tmp_path / spool.DISCOVERIES)) == kept
-    assert len(spool.names(tmp_path / spool.ARCHIVE)) == archived
+    spool_files.put_away(tmp_path, Bookmark("discoveries-3.jsonl", 0), keep)
+    assert len(spool_files.names(tmp_path / spool_files.DISCOVERIES)) == kept
+    assert len(spool_files.names(tmp_path / spool_files.ARCHIVE)) == archived
 
 
 @pytest.mark.parametrize("figure", ["1e999", "-1e999", "NaN", '"many"', "[" * 100_000])
 def test_a_figure_that_is_none_makes_no_line(figure: str) -> None:
-    assert spool.decode(f'{{"url":"{SITE}","depth":1,"metadata":{{"latency_ms":{figure}}}}}\n'.encode()) is None
+    assert (
+        spool_files.decode(f'{{"url":"{SITE}","depth":1,"metadata":{{"latency_ms":{figure}}}}}\n'.encode()) is None
+    )

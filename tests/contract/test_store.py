@@ -33,13 +33,13 @@ from orbweb.store import (
     UrlRow,
     VisitRow,
     commit,
-    outlinks,
-    reports,
     runs,
     skipped,
 )
-from orbweb.store.db import SCHEMA_VERSION, Database, load_queries, moment
+from orbweb.store import links as packed_links
+from orbweb.store.queries import reports
 from orbweb.store.runs import Base, Project, Run
+from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, load_queries, moment
 
 NOW = 1_700_000_000_000_000
 QUERIES = load_queries("queries.sql")
@@ -162,8 +162,8 @@ def test_a_group_is_written_whole(site: Site) -> None:
     site.settle(b, kind="http_4xx")
     site.group.pages.append((site.run.id, BODY, 1, 0, OTHER))
     site.group.bodies.append((BODY, None, None, 10, 5))
-    flags = bytes([outlinks.FLAGS["a", False], outlinks.FLAGS["a", True]])
-    site.group.outlinks.append((site.run.id, 1, outlinks.pack([a, c], flags)))
+    flags = bytes([packed_links.FLAGS["a", False], packed_links.FLAGS["a", True]])
+    site.group.outlinks.append((site.run.id, 1, packed_links.pack([a, c], flags)))
     site.group.bases[0] = BaseRow("https://h/moved", 1, site.run.id, 0)
     site.commit()
     assert site.books_balance()
@@ -516,8 +516,8 @@ def test_the_manifest_has_a_line_a_visit_and_no_time(site: Site) -> None:
 def test_a_url_is_reported_with_its_visit_links_and_referrer(site: Site) -> None:
     a, b = site.find("a", "b")
     site.settle(1, body=BODY, role="primary")
-    flags = bytes([outlinks.FLAGS["a", True], outlinks.FLAGS["iframe", False]])
-    site.group.outlinks.append((site.run.id, 1, outlinks.pack([b, a], flags)))
+    flags = bytes([packed_links.FLAGS["a", True], packed_links.FLAGS["iframe", False]])
+    site.group.outlinks.append((site.run.id, 1, packed_links.pack([b, a], flags)))
     site.commit()
     first = reports.url_report(site.db, site.run.id, "https://h/")
     assert first is not None

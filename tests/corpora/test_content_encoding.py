@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orbweb.fetch.codings import BadCoding, decoder
+from orbweb.fetching.content_coding import BadCoding, decoder
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "content-encoding"
 MOST = 5_000_000

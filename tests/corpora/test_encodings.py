@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from orbweb import parse
-from orbweb.encodings import encoding_named, encoding_of
+from orbweb.parsing import page as page_parser
+from orbweb.parsing.encodings import encoding_named, encoding_of
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared" / "corpora" / "encodings"
@@ -31,7 +31,7 @@ def body_of(case: dict[str, Any]) -> bytes:
 
 
 def has_its_text(case: dict[str, Any]) -> bool:
-    text = parse.dom(body_of(case), case.get("http_content_type")).markup()
+    text = page_parser.dom(body_of(case), case.get("http_content_type")).markup()
     shown = html.unescape(text)
     return all(html.unescape(part) in shown for part in case.get("text_contains", ())) and not any(
         part in shown for part in case.get("text_not_contains", ())

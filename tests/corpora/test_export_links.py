@@ -9,8 +9,8 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from orbweb.content import extract
 from orbweb.export.links import rewrite
+from orbweb.extraction import extract
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "docs-markdown" / "html"
 

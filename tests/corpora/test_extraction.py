@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from orbweb import content
-from orbweb.content.generators import TABLE
+from orbweb import extraction
+from orbweb.extraction.generators import TABLE
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 CORPORA = SHARED / "corpora"
@@ -48,7 +48,7 @@ def scorer(name: str) -> ModuleType:
 def test_main_content_is_found(name: str) -> None:
     folder, pages, judge, summarize = scorer("score_extraction").DATASETS[name]
     found = islice(pages(CORPORA / "extraction" / folder), None, None, EVERY)
-    figures = summarize([judge(content.extract(html, absolute(url)).text, truth) for url, html, truth in found])
+    figures = summarize([judge(extraction.extract(html, absolute(url)).text, truth) for url, html, truth in found])
     for figure, floor in FLOORS[name].items():
         assert figures[figure] >= floor, figure
 
@@ -67,7 +67,7 @@ def test_documentation_keeps_all_of_its_content_and_nothing_of_its_navigation(kn
     for page in pages[::EVERY]:
         html = docs.read(CORPORA / "docs-markdown" / page["file"]).decode("utf-8", "replace")
         url = docs.page_url(page)
-        document = content.extract(html if known else disguised(html), url)
+        document = extraction.extract(html if known else disguised(html), url)
         assert bool(document.generator) is known
         for figure, (part, of) in docs.score(document.markdown, page["truth"], url).items():
             right[figure] += part

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from orbweb import parse, urls
+from orbweb import urls
 from orbweb.model import Parsed
+from orbweb.parsing import page as page_parser
 from orbweb.urls import Resolver
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,9 @@ def cases() -> list[dict[str, Any]]:
 def parsed(case: dict[str, Any]) -> Parsed:
     body = (CORPUS / "files" / case["file"]).read_bytes()
     content_type = case.get("http_headers", {}).get("content-type")
-    return parse.parse(body, case["base_url"], resolver=Resolver(), content_type=content_type, resources=True)
+    return page_parser.parse(
+        body, case["base_url"], resolver=Resolver(), content_type=content_type, resources=True
+    )
 
 
 def keys(listed: list[str]) -> set[str]:
@@ -74,7 +77,7 @@ def test_every_link_is_found_or_its_difference_is_decided() -> None:
 def test_links_are_decoded_before_they_are_resolved(file: str, encoding: str) -> None:
     content_type = "text/html; charset=Shift_JIS" if encoding == "Shift_JIS" else None
     body = (CORPUS / "files" / file).read_bytes()
-    page = parse.parse(body, "http://example.com/", resolver=Resolver(), content_type=content_type)
+    page = page_parser.parse(body, "http://example.com/", resolver=Resolver(), content_type=content_type)
     expected = {"mojibake.html": "文字化け", "linkextractor_noenc.html": "sample_ñ.html"}[file]
     assert page.encoding == encoding
     assert page.links[0].url == urls.resolve(expected, "http://example.com/")

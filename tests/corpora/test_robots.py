@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from orbweb.robots import Robots
+from orbweb.policy.robots import Robots
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "robots"
 UNDISPUTED = {"google.json": 145, "protego.json": 148, "cc.json": 172, "real-sites.json.gz": 11_060}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orbweb.sitemaps import Kind, parse
+from orbweb.parsing.sitemaps import Kind, parse
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "sitemaps"
 

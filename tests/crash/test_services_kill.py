@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from harness import Cli, kill, wait_until
-from orbweb import app, spool
+from orbweb import app
+from orbweb.frontier.spool import files as spool_files
 from servers.site import Remote, spawn
 
 CONFIG = """
@@ -48,8 +49,8 @@ class Reference:
 
 def _lines(workspace: Path) -> tuple[str, ...]:
     """The URLs of the spool, every line of which must be whole."""
-    folder = workspace / spool.DISCOVERIES
-    texts = [(folder / name).read_bytes() for name in spool.names(folder)]
+    folder = workspace / spool_files.DISCOVERIES
+    texts = [(folder / name).read_bytes() for name in spool_files.names(folder)]
     assert all(text.endswith(b"\n") for text in texts if text)
     return tuple(json.loads(line)["url"] for text in texts for line in text.splitlines())
 
@@ -123,10 +124,10 @@ def _finish(cli: Cli, reference: Reference) -> None:
     assert _lines(cli.workspace) == reference.urls
     assert cli.manifest_hash(DISCOVERY) == reference.found
     assert cli.manifest_hash("site") == reference.scraped
-    mark = spool.read_bookmark(cli.workspace)
+    mark = spool_files.read_bookmark(cli.workspace)
     assert mark is not None
-    assert spool.usable(cli.workspace, mark) is None
-    assert spool.unread(cli.workspace, mark) == 0
+    assert spool_files.usable(cli.workspace, mark) is None
+    assert spool_files.unread(cli.workspace, mark) == 0
     for project in ("site", DISCOVERY):
         cli.check(project)
     assert app.doctor(cli.workspace)["healthy"]

@@ -32,9 +32,9 @@ from hypothesis.stateful import (
 
 import orbweb
 from harness import Cli, assert_books_balance, assert_conserved
-from orbweb.control import Command, ControlFiles
+from orbweb.app.control import Workspace
+from orbweb.engine.control import Command, ControlFiles
 from orbweb.lifecycle import CRAWL_MOVES, ENDING_STATE, ITEM_MOVES, RUN_MOVES, CrawlState, EndedBy, ItemState
-from orbweb.workspace import Workspace
 from servers.pages import page
 from servers.site import Answer, Request, Server, StaticSite, html, redirect, serve
 

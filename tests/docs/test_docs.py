@@ -22,12 +22,12 @@ from markdown_it.token import Token
 import orbweb
 from harness import Cli
 from orbweb import config, failpoints, lifecycle
+from orbweb.app.control import Workspace
 from orbweb.cli.output import MANIFEST_FIELDS
+from orbweb.export.live.metrics import COUNTERS, GAUGES
+from orbweb.export.live.rows import COLUMNS
 from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
-from orbweb.outputs.metrics import COUNTERS, GAUGES
-from orbweb.outputs.records import COLUMNS
-from orbweb.store.gone import Past, tombstone
-from orbweb.workspace import Workspace
+from orbweb.store.queries.vanished import Past, tombstone
 from servers.site import StaticSite, html, serve
 
 ROOT = Path(__file__).resolve().parents[2]

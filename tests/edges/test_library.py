@@ -19,8 +19,8 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_conserved, wait_until
-from orbweb import demo, errors
-from orbweb.cli import commands, crawling
+from orbweb import errors
+from orbweb.cli import commands, crawl, demo
 from orbweb.library import CrawlOptions, ResumeOptions
 from servers.pages import Unending, chain, page
 from servers.site import StaticSite, serve
@@ -53,7 +53,7 @@ def test_the_result_has_the_fields_of_the_reference_and_of_the_command(cli: Cli)
 
 @pytest.mark.parametrize(("command", "options"), [("crawl", CrawlOptions), ("resume", ResumeOptions)])
 def test_options_are_those_of_the_command_line(command: str, options: type) -> None:
-    named = set(inspect.signature(getattr(crawling, command)).parameters) - NO_OPTIONS
+    named = set(inspect.signature(getattr(crawl, command)).parameters) - NO_OPTIONS
     assert set(options.__annotations__) == named
 
 

@@ -13,18 +13,18 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb.config.manners import Fetch
-from orbweb.content import MAX_BYTES
-from orbweb.content.buffer import OUTPUT_BYTES, OUTPUT_PER_BYTE
+from orbweb.config.fetching import Fetch
+from orbweb.extraction import MAX_BYTES
+from orbweb.extraction.buffer import OUTPUT_BYTES, OUTPUT_PER_BYTE
 from servers.pages import page
 from servers.site import Answer, StaticSite, html, serve
 
 PLAIN = ("--rate", "max", "--sitemap", "off", "--project", "site")
 CRASHING = """
 import ctypes, resource
-import orbweb.digest
+import orbweb.engine.workers.page
 
-digest = orbweb.digest.Digester.digest
+digest = orbweb.engine.workers.page.Digester.digest
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 def crash(self, job):
@@ -32,7 +32,7 @@ def crash(self, job):
         ctypes.string_at(0)
     return digest(self, job)
 
-orbweb.digest.Digester.digest = orbweb.digest.Digester.attempt = crash
+orbweb.engine.workers.page.Digester.digest = orbweb.engine.workers.page.Digester.attempt = crash
 """
 """What a mistake in compiled code does: it reads memory that is not there."""
 SIGNAL = "the worker process died 3 times on this page: SIGSEGV"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from harness import Cli
-from orbweb.fetch.names import MOST_S, Found, Names
+from orbweb.fetching.dns import MOST_S, Found, Names
 from orbweb.model import Failed, FailKind
 from servers.dns import NXDOMAIN, REFUSED, SERVFAIL, SILENCE, NameServer, Reply, at, serve_names
 from servers.pages import page

@@ -19,11 +19,11 @@ import pytest
 import orbweb
 from harness import Cli, assert_books_balance
 from orbweb import app
+from orbweb.app.control import Workspace
 from orbweb.errors import Busy, NewerWorkspace
-from orbweb.store.db import load_queries
 from orbweb.store.lock import OwnerLock
+from orbweb.store.sqlite.db import load_queries
 from orbweb.urls import canonicalize
-from orbweb.workspace import Workspace
 from servers.graph import GraphSite
 from servers.pages import page
 from servers.site import Server, StaticSite, serve

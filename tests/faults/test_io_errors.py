@@ -22,8 +22,8 @@ from disk import Call, Disk, Loss, Op
 from harness import Cli, Result, assert_books_balance
 from orbweb import app
 from orbweb.errors import StoreError
-from orbweb.store.db import use_wal
 from orbweb.store.durable import found_database
+from orbweb.store.sqlite.db import use_wal
 from servers.graph import GraphSite
 from servers.site import Server, serve
 

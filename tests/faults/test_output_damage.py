@@ -12,7 +12,7 @@ import pytest
 import orbweb
 from harness import Cli
 from orbweb import app
-from orbweb.outputs.tail import CHECKED
+from orbweb.export.live.file import CHECKED
 from servers.pages import page
 from servers.site import StaticSite, serve
 

@@ -13,7 +13,7 @@ import pytest
 
 import orbweb
 from harness import Cli, wait_until
-from orbweb.leasing import Leasing
+from orbweb.engine.leasing import Leasing
 from servers.churn import spawn
 from servers.pages import page
 from servers.site import StaticSite, serve

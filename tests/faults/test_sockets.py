@@ -16,9 +16,9 @@ import pycurl
 import pytest
 
 from harness import wait_until
-from orbweb import openfiles
-from orbweb.fetch.sockets import Sockets
-from orbweb.fetch.standstill import LEAST_S, Standstill
+from orbweb.fetching import open_files
+from orbweb.fetching.sockets import Sockets
+from orbweb.fetching.suspension import LEAST_S, Standstill
 from orbweb.model import Failed, FailKind, Fetched
 from security.fetching import Client, with_client
 from servers.dns import SILENCE, serve_names
@@ -210,10 +210,10 @@ def test_a_name_that_is_not_found_in_time_counts_unless_we_stood_still(stands_st
 
 @pytest.mark.parametrize(
     ("limit", "used", "processes", "room"),
-    [(1024, 24, 0, 960), (1024, 24, 4, 944), (128, 20, 2, 60), (64, 30, 2, openfiles.LEAST)],
+    [(1024, 24, 0, 960), (1024, 24, 4, 944), (128, 20, 2, 60), (64, 30, 2, open_files.LEAST)],
 )
 def test_connections_leave_room_for_other_files(limit: int, used: int, processes: int, room: int) -> None:
-    assert openfiles.connections(limit, used, processes) == room
+    assert open_files.connections(limit, used, processes) == room
 
 
 @contextlib.contextmanager

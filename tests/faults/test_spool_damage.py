@@ -16,8 +16,9 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb import app, spool
-from orbweb.spool import Bookmark
+from orbweb import app
+from orbweb.frontier.spool import files as spool_files
+from orbweb.frontier.spool.files import Bookmark
 from servers.graph import GraphSite
 from servers.site import Server, serve
 
@@ -57,14 +58,14 @@ def spooled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spooled]:
 
 
 def contents(workspace: Path) -> dict[str, bytes]:
-    folder = workspace / spool.DISCOVERIES
-    return {name: (folder / name).read_bytes() for name in spool.names(folder)}
+    folder = workspace / spool_files.DISCOVERIES
+    return {name: (folder / name).read_bytes() for name in spool_files.names(folder)}
 
 
 def file_of(workspace: Path, number: int) -> Path:
-    names = spool.names(workspace / spool.DISCOVERIES)
+    names = spool_files.names(workspace / spool_files.DISCOVERIES)
     assert len(names) >= 3
-    return workspace / spool.DISCOVERIES / names[number]
+    return workspace / spool_files.DISCOVERIES / names[number]
 
 
 def change(path: Path, how: Callable[[list[bytes]], None]) -> None:
@@ -80,7 +81,7 @@ def put_right(workspace: Path, before: dict[str, bytes]) -> None:
     assert (done["healthy"], done["left"], done["requeued"]) == (True, [], 0)
     assert contents(workspace) == before
     kept = {each.name for each in Path(done["quarantine"]).iterdir()}
-    assert kept <= {"notes.jsonl", spool.BOOKMARK.name, *before}
+    assert kept <= {"notes.jsonl", spool_files.BOOKMARK.name, *before}
     assert app.doctor(workspace)["damages"] == []
 
 
@@ -159,7 +160,7 @@ def test_flips_and_cuts_anywhere(spooled: Spooled, tmp_path: Path, seed: int) ->
     workspace, chance = spooled.copy(tmp_path / "workspace"), random.Random(seed)
     before, found = contents(workspace), 0
     for _ in range(25):
-        path = workspace / spool.DISCOVERIES / chance.choice(list(before))
+        path = workspace / spool_files.DISCOVERIES / chance.choice(list(before))
         data = bytearray(before[path.name])
         at = chance.randrange(len(data))
         if chance.random() < 0.7:
@@ -188,15 +189,17 @@ def test_a_repaired_spool_is_scraped_as_if_nothing_had_been(spooled: Spooled, tm
     workspace = spooled.copy(tmp_path / "workspace")
     space, before = orbweb.open(workspace), contents(workspace)
     assert space.scrape(budget=12).exit_code == 4
-    mark = spool.read_bookmark(workspace)
+    mark = spool_files.read_bookmark(workspace)
     assert mark is not None
-    path = workspace / spool.DISCOVERIES / mark.file
+    path = workspace / spool_files.DISCOVERIES / mark.file
     change(path, lambda lines: lines.__delitem__(0))
-    spool.write_bookmark(workspace, mark._replace(offset=len(before[mark.file].splitlines(keepends=True)[1])))
+    spool_files.write_bookmark(
+        workspace, mark._replace(offset=len(before[mark.file].splitlines(keepends=True)[1]))
+    )
     (damage,) = app.doctor(workspace)["damages"]
     assert damage["problem"] == "1 line is missing"
     put_right(workspace, before)
-    moved = spool.read_bookmark(workspace)
+    moved = spool_files.read_bookmark(workspace)
     assert moved == Bookmark(mark.file, sum(map(len, before[mark.file].splitlines(keepends=True)[:2])))
     assert space.scrape().run_state == "completed"
     assert space.manifest_hash("site") == spooled.scraped
@@ -207,26 +210,26 @@ def test_what_is_scraped_may_be_put_away_or_deleted(spooled: Spooled, tmp_path: 
     workspace = spooled.copy(tmp_path / "workspace")
     orbweb.open(workspace).scrape()
     first, second, *_ = before = contents(workspace)
-    (workspace / spool.ARCHIVE).mkdir(mode=0o700)
-    (workspace / spool.DISCOVERIES / first).rename(workspace / spool.ARCHIVE / first)
-    (workspace / spool.DISCOVERIES / second).unlink()
+    (workspace / spool_files.ARCHIVE).mkdir(mode=0o700)
+    (workspace / spool_files.DISCOVERIES / first).rename(workspace / spool_files.ARCHIVE / first)
+    (workspace / spool_files.DISCOVERIES / second).unlink()
     assert app.doctor(workspace)["damages"] == []
-    change(workspace / spool.ARCHIVE / first, lambda lines: lines.__delitem__(0))
+    change(workspace / spool_files.ARCHIVE / first, lambda lines: lines.__delitem__(0))
     (damage,) = app.doctor(workspace)["damages"]
-    assert damage["file"] == str(spool.ARCHIVE / first)
+    assert damage["file"] == str(spool_files.ARCHIVE / first)
     assert damage["repair"] == "written again from the database; all of its pages are scraped already"
     assert app.doctor(workspace, mend=True)["healthy"]
-    assert (workspace / spool.ARCHIVE / first).read_bytes() == before[first]
+    assert (workspace / spool_files.ARCHIVE / first).read_bytes() == before[first]
 
 
 def test_lines_that_nobody_owes_are_no_damage(spooled: Spooled, tmp_path: Path) -> None:
     """What a crash leaves at the end, files of other tools, and the line of a visit that was taken back."""
     workspace = spooled.copy(tmp_path / "workspace")
     names = list(contents(workspace))
-    with (workspace / spool.DISCOVERIES / names[-1]).open("ab") as stream:
+    with (workspace / spool_files.DISCOVERIES / names[-1]).open("ab") as stream:
         stream.write(b'{"url": "http://127')
-    newest = spool.order(names[-1]) + 9
-    (workspace / spool.DISCOVERIES / f"discoveries-{newest}.jsonl").write_bytes(b"not ours\n")
+    newest = spool_files.order(names[-1]) + 9
+    (workspace / spool_files.DISCOVERIES / f"discoveries-{newest}.jsonl").write_bytes(b"not ours\n")
     assert app.doctor(workspace)["damages"] == []
     with closing(sqlite3.connect(workspace / "orbweb.db")) as db, db:
         db.execute("UPDATE visits SET content_sha256 = zeroblob(32) WHERE number = 5")
@@ -251,11 +254,11 @@ def test_a_broken_bookmark_is_named_and_set_aside(
     spooled: Spooled, tmp_path: Path, text: bytes, words: str
 ) -> None:
     workspace = spooled.copy(tmp_path / "workspace")
-    path = workspace / spool.BOOKMARK
+    path = workspace / spool_files.BOOKMARK
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text.replace(b"%s", file_of(workspace, 1).name.encode()))
     (damage,) = app.doctor(workspace)["damages"]
-    assert (damage["file"], damage["where"]) == (str(spool.BOOKMARK), "the file")
+    assert (damage["file"], damage["where"]) == (str(spool_files.BOOKMARK), "the file")
     assert words in damage["problem"]
     assert str(workspace) not in damage["problem"]
     put_right(workspace, contents(workspace))

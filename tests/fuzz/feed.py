@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 from fuzz.inputs import Inputs
-from orbweb import content, parse
-from orbweb.dom.tokens import tokens
+from orbweb import extraction
+from orbweb.parsing import page as page_parser
+from orbweb.parsing.html.token_stream import tokens
 from orbweb.urls import Resolver, UrlRules
 
 URL = "https://docs.example/guide/page.html"
@@ -22,14 +23,14 @@ def feed(body: bytes) -> None:
     """All that reads hostile bytes in compiled code. An exception is a failure, unless the page is too large."""
     resolver = Resolver(UrlRules())
     try:
-        tree = parse.dom(body)
+        tree = page_parser.dom(body)
         tree.markup()
-        parse.read(tree, URL, resolver=resolver, resources=True)
-        content.words(parse.dom(body))
-        content.extract(body, URL)
+        page_parser.read(tree, URL, resolver=resolver, resources=True)
+        extraction.words(page_parser.dom(body))
+        extraction.extract(body, URL)
     except MemoryError:
         pass
-    parse.parse_css(body, URL, resolver=resolver)
+    page_parser.parse_css(body, URL, resolver=resolver)
     text = body[:5_000].decode("utf-8", "replace").encode()
     for state in STATES:
         tokens(text, state, "script" if state == "Script data" else "title")

@@ -14,12 +14,12 @@ from functools import cache
 import pytest
 
 from growth.shapes import css, robots, shape, sitemap
-from orbweb import css as style_sheets
-from orbweb import sitemaps
-from orbweb.content import extract
-from orbweb.digest import Digester, DigestSettings, Job
+from orbweb.engine.workers.page import Digester, DigestSettings, Job
+from orbweb.extraction import extract
 from orbweb.model import Digest
-from orbweb.robots import Robots
+from orbweb.parsing import css as style_sheets
+from orbweb.parsing import sitemaps
+from orbweb.policy.robots import Robots
 from orbweb.store import documents
 from orbweb.urls import DEFAULT_RULES
 

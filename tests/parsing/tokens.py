@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb.dom.tokens import tokens
+from orbweb.parsing.html.token_stream import tokens
 
 
 class Case(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from orbweb.dom.html import parsed
+from orbweb.parsing.html.tokenizer import parsed
 
 _SECTION = re.compile(r"^#(data|errors|new-errors|document-fragment|script-off|script-on|document)$")
 _NAMESPACED = re.compile(r"^(xlink|xml|xmlns):(?=(?:actuate|arcrole|href|role|show|title|type|lang|space|xlink)$)")

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from orbweb.addresses import not_public
-from orbweb.fetch.guard import Consent, Guard
-from orbweb.fetch.http import HttpFetcher, trusted_certificates
-from orbweb.fetch.identity import Identity
-from orbweb.fetch.names import Names
-from orbweb.fetch.proxies import Direct, Proxies
-from orbweb.fetch.transfer import Egress, HttpSettings
+from orbweb.fetching.addresses import not_public
+from orbweb.fetching.dns import Names
+from orbweb.fetching.guard import Consent, Guard
+from orbweb.fetching.headers import Identity
+from orbweb.fetching.http import HttpFetcher, trusted_certificates
+from orbweb.fetching.proxies import Direct, Proxies
+from orbweb.fetching.transfer import Egress, HttpSettings
 from orbweb.model import Failed, Fetched
 
 T = TypeVar("T")

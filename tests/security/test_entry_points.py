@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from harness import Cli
 from orbweb import config
-from orbweb.app.manners import proxies_of
+from orbweb.app.identity import proxies_of
 from orbweb.errors import ConfigError
 from security.addresses import LITERAL, NAMED, canary
 from security.test_guard import FAST, HOSTS, QUICK, failures, in_ascii, title

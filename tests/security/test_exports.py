@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from orbweb.errors import Busy, OrbwebError, StoreError, UsageError
+from orbweb.export.atomic_file import replacing
 from orbweb.export.folder import MANIFEST, Folder
-from orbweb.export.single import replacing
 
 HEADER = {"project": "site", "to": "markdown"}
 

@@ -18,7 +18,7 @@ import pytest
 
 import orbweb
 from harness import Cli, wait_until
-from orbweb.consents import Consents, identity
+from orbweb.app.consent_store import Consents, identity
 from servers.dns import at, serve_names
 from servers.pages import page
 from servers.site import Answer, Request, Server, StaticSite, serve

@@ -16,7 +16,7 @@ import pytest
 
 import orbweb
 from orbweb import app
-from orbweb.control import Command, ControlFiles
+from orbweb.engine.control import Command, ControlFiles
 from orbweb.store.limiter import Limiter
 from servers.pages import page
 from servers.site import Answer, Request, Server, serve, text

@@ -14,7 +14,7 @@ from itertools import count
 
 import pytest
 
-from orbweb.addresses import not_public
+from orbweb.fetching.addresses import not_public
 from orbweb.model import Failed, FailKind, Fetched
 from security.addresses import Canary
 from security.fetching import Client, with_client

@@ -12,7 +12,7 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb.workspace import Workspace
+from orbweb.app.control import Workspace
 from servers.pages import page
 from servers.site import Answer, Server, StaticSite, html, redirect, serve, text
 

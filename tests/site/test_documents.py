@@ -13,11 +13,11 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb import content
+from orbweb import extraction
+from orbweb.app.control import Workspace
 from orbweb.cli import output
 from orbweb.store import documents, runs
-from orbweb.store.blobs import new_compressor
-from orbweb.workspace import Workspace
+from orbweb.store.bodies import new_compressor
 from servers.pages import framed, page
 from servers.site import Answer, StaticSite, html, serve
 
@@ -92,7 +92,7 @@ def test_a_page_is_shown_as_markdown_text_html_and_meta(site: Site) -> None:
     assert "<footer>" in site.cli("show", "site", f"{site.url}a", "--as", "html").ok().out
     meta = site.cli("show", "site", f"{site.url}near", "--json").ok().json
     document = meta["document"]
-    assert (document["title"], document["words"], document["extractor"]) == ("near", 201, content.VERSION)
+    assert (document["title"], document["words"], document["extractor"]) == ("near", 201, extraction.VERSION)
     assert document["headings"] == [{"level": 1, "text": "Near"}]
     assert {
         "description",
@@ -143,7 +143,7 @@ def test_pages_have_the_figures_of_their_documents(site: Site) -> None:
     pages = {row["url"].removeprefix(site.url): row for row in orbweb.open(site.path).pages("site")}
     assert list(pages) == ["", "a", "near", "far", "empty", "control"]
     near = pages["near"]
-    assert (near["title"], near["words"], near["extractor"]) == ("near", 201, content.VERSION)
+    assert (near["title"], near["words"], near["extractor"]) == ("near", 201, extraction.VERSION)
     assert near["tokens"] > 201
     assert 0 <= near["confidence"] <= 1
     assert pages["a"]["alternates"] == [f"{site.url}b"]
@@ -181,7 +181,7 @@ def test_pages_are_read_again_and_nothing_else_changes(site: Site, tmp_path: Pat
     assert (space.pages("site"), space.manifest_hash("site")) == before
     assert Workspace.doctor(old.path)["damages"] == []
     with sqlite3.connect(old.path / "orbweb.db") as db:
-        assert db.execute("SELECT COUNT(*), MIN(extractor) FROM documents").fetchone() == (6, content.VERSION)
+        assert db.execute("SELECT COUNT(*), MIN(extractor) FROM documents").fetchone() == (6, extraction.VERSION)
     db.close()
     assert space.extract("site").pages == 0
     assert space.extract("site", everything=True, processes=0).extracted == 6
@@ -198,7 +198,7 @@ def test_two_pages_that_now_have_the_same_text_stay_two(site: Site, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("point", "left"), [("documents_written", [0] * 6), ("documents_committed", [content.VERSION] * 6)]
+    ("point", "left"), [("documents_written", [0] * 6), ("documents_committed", [extraction.VERSION] * 6)]
 )
 def test_killed_while_reading_again(site: Site, tmp_path: Path, point: str, left: list[int]) -> None:
     old = site.copy(tmp_path / "workspace")
@@ -208,7 +208,7 @@ def test_killed_while_reading_again(site: Site, tmp_path: Path, point: str, left
     assert extractors(old) == left
     done = old.cli("extract", "site", "--json", "--no-progress").ok().json
     assert (done["extracted"], done["left"]) == (left.count(0), 0)
-    assert extractors(old) == [content.VERSION] * 6
+    assert extractors(old) == [extraction.VERSION] * 6
     assert Workspace.doctor(old.path)["damages"] == []
 
 
@@ -223,7 +223,7 @@ def test_a_body_that_is_lost_is_named_and_its_document_stays(site: Site, tmp_pat
     (failed,) = done["failed"]
     assert (failed["url"], lost["body_sha256"] in failed["problem"]) == (lost["url"], True)
     assert (done["extracted"], done["left"]) == (5, 0)
-    assert extractors(old) == [content.VERSION, 0, *[content.VERSION] * 4]
+    assert extractors(old) == [extraction.VERSION, 0, *[extraction.VERSION] * 4]
     assert "# twice" in old.cli("show", "site", lost["url"], "--as", "markdown").ok().out
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness import Cli, deaf_port, kill, wait_until
-from orbweb.engine import GRACE_S
+from orbweb.engine.loop import GRACE_S
 from servers.pages import Unending, chain, page
 from servers.site import Answer, Ending, Request, StaticSite, html, redirect, serve, text
 

@@ -16,7 +16,7 @@ import pytest
 from harness import Cli
 from orbweb import config
 from orbweb.app.settings import policy_rules
-from orbweb.policy import Policy
+from orbweb.policy.rules import Policy
 from servers.github import FRAME, PARTS, GitHubSite
 from servers.secure import certificate
 from servers.site import Server, serve

@@ -17,7 +17,7 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb.workspace import Workspace
+from orbweb.app.control import Workspace
 from servers.graph import GraphSite
 from servers.pages import page
 from servers.site import Answer, Request, StaticSite, Validated, html, redirect, serve

@@ -18,7 +18,7 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb.outputs.records import COLUMNS
+from orbweb.export.live.rows import COLUMNS
 from servers.pages import page
 from servers.site import Answer, StaticSite, Validated, redirect, serve, text
 
@@ -430,5 +430,5 @@ def test_a_port_in_use_is_named(cli: Cli) -> None:
 
 
 def test_prometheus_is_not_loaded_unless_it_is_asked_for() -> None:
-    words = "import sys, orbweb.app, orbweb.outputs.chronicle; print('prometheus_client' in sys.modules)"
+    words = "import sys, orbweb.app, orbweb.export.live.run_outputs; print('prometheus_client' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", words], capture_output=True, text=True).stdout.strip() == "False"

@@ -15,14 +15,14 @@ import pytest
 
 import orbweb
 from harness import Cli
+from orbweb.app.control import Workspace as Directory
+from orbweb.engine.commit import Ledger
 from orbweb.errors import UsageError
-from orbweb.ledger import Ledger
 from orbweb.library import CrawlResult, Workspace
 from orbweb.model import Item, Unchanged
-from orbweb.store import outlinks
+from orbweb.store import links as packed_links
 from orbweb.store.captures import Captures
 from orbweb.store.runs import Manner, Run
-from orbweb.workspace import Workspace as Directory
 from servers.graph import GraphSite
 from servers.site import Answer, Server, StaticSite, Validated, html, redirect, serve
 
@@ -298,7 +298,7 @@ def edges(workspace: Path, run: int) -> dict[str, list[tuple[str, str, bool]]]:
         keys = dict(db.execute("SELECT id, key FROM urls WHERE run_id = ?", [run]))
         records = db.execute("SELECT url_id, packed FROM outlinks WHERE run_id = ?", [run]).fetchall()
     return {
-        keys[page]: [(keys[edge.target], edge.kind, edge.nofollow) for edge in outlinks.unpack(packed)]
+        keys[page]: [(keys[edge.target], edge.kind, edge.nofollow) for edge in packed_links.unpack(packed)]
         for page, packed in records
     }
 
@@ -329,7 +329,7 @@ def test_links_to_what_is_not_there_make_the_page_be_fetched_again(
     pages: dict[str, Answer], server: Server, tmp_path: Path
 ) -> None:
     crawl(tmp_path, server.url)
-    lost, far = outlinks.pack([2, 3, 400], bytes(3)), outlinks.pack([2**32 - 1], bytes(1))
+    lost, far = packed_links.pack([2, 3, 400], bytes(3)), packed_links.pack([2**32 - 1], bytes(1))
     with closing(sqlite3.connect(tmp_path / "orbweb.db")) as db, db:
         db.execute("UPDATE outlinks SET packed = ? WHERE url_id = 1", [lost])
         db.execute("UPDATE outlinks SET packed = ? WHERE url_id = 2", [far])

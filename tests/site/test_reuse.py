@@ -16,7 +16,7 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb import content
+from orbweb import extraction
 from orbweb.library import CrawlResult, Workspace
 from servers.graph import GraphSite
 from servers.site import Answer, Request, Server, StaticSite, Validated, html, redirect, serve
@@ -160,12 +160,12 @@ def test_refresh_on_a_resumed_run_holds_from_there_on(graph: Graph, copy: Path) 
 def test_a_new_extractor_reads_the_stored_bodies_again(
     graph: Graph, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(content, "VERSION", content.VERSION + 1)
+    monkeypatch.setattr(extraction, "VERSION", extraction.VERSION + 1)
     again(copy, graph.server.url)
     assert {line[5] for line in manifest(copy) if line[2] == "200"} == {"-"}
     assert but_status(manifest(copy)) == but_status(manifest(copy, 1))
-    assert extractors(copy, 2) == {content.VERSION}
-    assert extractors(copy, 1) == {content.VERSION - 1}
+    assert extractors(copy, 2) == {extraction.VERSION}
+    assert extractors(copy, 1) == {extraction.VERSION - 1}
 
 
 def extractors(workspace: Path, run_id: int) -> set[int]:
@@ -443,7 +443,7 @@ def test_an_unchanged_alternate_is_not_read_again(
 
 
 def documents(workspace: Path) -> list[Any]:
-    from orbweb.workspace import Workspace as Directory
+    from orbweb.app.control import Workspace as Directory
 
     with closing(Directory(workspace)) as opened:
         return list(opened.documents("site"))
@@ -498,7 +498,7 @@ def test_a_crawl_that_has_not_ended_is_not_looked_at(shelf: tuple[Shelf, str], t
 def test_doctor_names_a_reuse_that_cannot_be(
     shelf: tuple[Shelf, str], tmp_path: Path, damage: str, told: str
 ) -> None:
-    from orbweb.workspace import Workspace as Directory
+    from orbweb.app.control import Workspace as Directory
 
     site, url = shelf
     site.answers = {"/": tagged(page("/a", text="home")), "/a": tagged(page(text="a"))}

@@ -19,17 +19,18 @@ from hypothesis import strategies as st
 
 import orbweb
 from harness import Cli, assert_books_balance, wait_until
-from orbweb import app, rejudge
+from orbweb import app
+from orbweb.app.control import Workspace
 from orbweb.app.request import configure
 from orbweb.app.settings import terms as terms_of
 from orbweb.errors import NothingToDo
-from orbweb.grouping import ScoreRule
+from orbweb.frontier import reevaluate
+from orbweb.frontier.reevaluate import Terms
 from orbweb.model import SkipReason, Source
-from orbweb.policy import Candidate, Policy, Rules
-from orbweb.rejudge import Terms
+from orbweb.policy.page_types import ScoreRule
+from orbweb.policy.rules import Candidate, Policy, Rules
 from orbweb.store import runs
-from orbweb.store.db import Database
-from orbweb.workspace import Workspace
+from orbweb.store.sqlite.db import Database
 from servers.pages import page
 from servers.site import BESIDES, NOT_FOUND, Answer, Request, Server, StaticSite, html, redirect, serve, text
 
@@ -122,7 +123,7 @@ def queue(path: Path) -> list[str]:
         return [key for (key,) in db.execute("SELECT key FROM urls WHERE state = 'queued' ORDER BY depth, rank")]
 
 
-def change(path: Path, *sequence: Terms) -> list[rejudge.Change | None]:
+def change(path: Path, *sequence: Terms) -> list[reevaluate.Change | None]:
     """Judge the run anew by each of the terms, as a crawl with these settings would before its first lease."""
     told = []
     with closing(Database(path / "orbweb.db")) as db:
@@ -131,7 +132,7 @@ def change(path: Path, *sequence: Terms) -> list[rejudge.Change | None]:
             with db.transaction():
                 run = runs.run_of(db, project, None)
                 bases = runs.bases_of(db, run.id)
-                told.append(rejudge.apply(db, run, bases, terms, lane_of=lambda _key: "", now=NOW))
+                told.append(reevaluate.apply(db, run, bases, terms, lane_of=lambda _key: "", now=NOW))
     assert_books_balance(path / "orbweb.db")
     return told
 

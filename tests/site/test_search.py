@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import orbweb
 from harness import Cli
-from orbweb import content
+from orbweb import extraction
+from orbweb.app.control import Workspace
 from orbweb.errors import StoreError, UsageError
 from orbweb.store import documents
-from orbweb.store.blobs import new_compressor
-from orbweb.store.search import expression
-from orbweb.workspace import Workspace
+from orbweb.store.bodies import new_compressor
+from orbweb.store.queries.search import expression
 from servers.site import StaticSite, html, serve
 
 LINKS = "".join(f'<a href="/{name}">{name}</a> ' for name in ("pipes", "taps", "code", "cafe", "quotes", "blank"))
@@ -167,7 +167,7 @@ def rewrite(workspace: Path, old: str, new: str) -> None:
     with closing(Workspace(workspace)) as opened:
         (page,) = (page for page in opened.documents("site") if old in page.document.text)
         document = replace(page.document, text=page.document.text.replace(old, new))
-        packed = documents.pack(document, content.VERSION + 1, b"", new_compressor())
+        packed = documents.pack(document, extraction.VERSION + 1, b"", new_compressor())
         with opened.db.transaction():
             opened.db.many("add_document", [packed])
     with closing(sqlite3.connect(workspace / "orbweb.db")) as connection, connection:

@@ -17,8 +17,9 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance, trust, wait_until
-from orbweb import app, spool
+from orbweb import app
 from orbweb.errors import NothingToDo, UsageError
+from orbweb.frontier.spool import files as spool_files
 from orbweb.library import CrawlResult
 from servers.graph import GraphSite
 from servers.pages import Unending, chain
@@ -43,12 +44,14 @@ def pages(workspace: Path, project: str = "site", run: int | None = None) -> lis
 
 
 def lines(workspace: Path) -> list[dict[str, Any]]:
-    folder = workspace / spool.DISCOVERIES
-    return [json.loads(line) for name in spool.names(folder) for line in (folder / name).read_text().splitlines()]
+    folder = workspace / spool_files.DISCOVERIES
+    return [
+        json.loads(line) for name in spool_files.names(folder) for line in (folder / name).read_text().splitlines()
+    ]
 
 
 def bookmark(workspace: Path) -> Path:
-    return workspace / spool.BOOKMARK
+    return workspace / spool_files.BOOKMARK
 
 
 def sound(workspace: Path) -> bool:
@@ -202,8 +205,8 @@ def test_a_bookmark_that_is_of_no_use_restarts_without_doubling(tmp_path: Path, 
     assert (done.visited, done.crawl_visited, done.exit_code) == (10, 6, 0)
     asked = Counter(hit.path for hit in server.log if hit.path not in ("/robots.txt", "/"))
     assert set(asked.values()) == {2}, "once by each service"
-    folder = tmp_path / spool.DISCOVERIES
-    (name,) = spool.names(folder)
+    folder = tmp_path / spool_files.DISCOVERIES
+    (name,) = spool_files.names(folder)
     assert json.loads(bookmark(tmp_path).read_text()) == {"file": name, "offset": (folder / name).stat().st_size}
     assert sound(tmp_path)
 
@@ -218,19 +221,19 @@ def test_consumed_files_are_kept_archived_or_deleted(
     config.write_text(f"spool: {{rotate_mb: 0.0001, keep: {keep}}}\nengine: {{group_pages: 2}}\n")
     with serve(StaticSite(chain(9))) as server:
         discover(tmp_path / "ws", server.url, config=config)
-        begun = spool.names(tmp_path / "ws" / spool.DISCOVERIES)
+        begun = spool_files.names(tmp_path / "ws" / spool_files.DISCOVERIES)
         assert len(begun) > 1
         assert scrape(tmp_path / "ws").visited == 10
-    there = spool.names(tmp_path / "ws" / spool.DISCOVERIES)
+    there = spool_files.names(tmp_path / "ws" / spool_files.DISCOVERIES)
     assert there == (begun if left else begun[-1:])
-    assert spool.names(tmp_path / "ws" / spool.ARCHIVE) == (begun[:-1] if archived else [])
+    assert spool_files.names(tmp_path / "ws" / spool_files.ARCHIVE) == (begun[:-1] if archived else [])
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "deleted"])
 def test_a_damaged_spool_costs_no_page(tmp_path: Path, damage: str) -> None:
     with serve(StaticSite(chain(9))) as server:
         discover(tmp_path, server.url)
-        (path,) = (tmp_path / spool.DISCOVERIES).iterdir()
+        (path,) = (tmp_path / spool_files.DISCOVERIES).iterdir()
         text = bytearray(path.read_bytes())
         for place in range(100, len(text), 150):
             text[place] ^= 0x55
@@ -247,7 +250,7 @@ def test_lines_that_are_made_by_hand_are_scraped(tmp_path: Path) -> None:
     with serve(StaticSite(chain(3))) as server:
         discover(tmp_path, server.url, max_depth=0)
         by_hand = "".join(json.dumps({"url": f"{server.url}{n}", "depth": 1}) + "\n" for n in (2, 3))
-        (tmp_path / spool.DISCOVERIES / "discoveries-9999999999.jsonl").write_text(by_hand)
+        (tmp_path / spool_files.DISCOVERIES / "discoveries-9999999999.jsonl").write_text(by_hand)
         config = tmp_path / "deeper.yaml"
         config.write_text("limits: {max_depth: 3}\n")
         done = scrape(tmp_path, config=config)

@@ -15,10 +15,10 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance, deaf_port, wait_until
+from orbweb.app.control import Workspace
 from orbweb.cli.output.crawls import queue_text
 from orbweb.model import FailKind
-from orbweb.store.doctor import Books
-from orbweb.workspace import Workspace
+from orbweb.store.maintenance.doctor import Books
 from servers.dns import NXDOMAIN, SERVFAIL, SILENCE, Reply, serve_names
 from servers.pages import chain, page
 from servers.site import Answer, Ending, Request, StaticSite, html, redirect, serve, text

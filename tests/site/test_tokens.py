@@ -8,9 +8,9 @@ from pathlib import Path
 
 import orbweb
 from harness import Cli
-from orbweb.content import tokens
-from orbweb.store.db import Database, load_queries
-from orbweb.workspace import Workspace
+from orbweb.app.control import Workspace
+from orbweb.extraction import tokens
+from orbweb.store.sqlite.db import Database, load_queries
 from servers.pages import page
 from servers.site import StaticSite, serve
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import orbweb
-from orbweb.digest import Job
-from orbweb.window import Slot, Window, most_bytes
+from orbweb.engine.window import Slot, Window, most_bytes
+from orbweb.engine.workers.page import Job
 from servers.pages import page
 from servers.site import Answer, Request, StaticSite, html, redirect, serve
 
@@ -35,7 +35,7 @@ class Watched(Window):
 def peaks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     monkeypatch.setattr(Watched, "peaks", found, raising=False)
-    monkeypatch.setattr("orbweb.engine.Window", Watched)
+    monkeypatch.setattr("orbweb.engine.loop.Window", Watched)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orbweb.answers import MAX_FOLLOWED, Again, Follow, Read, Resend, Settle, Step, Wait, next_step
+from orbweb.engine.responses import MAX_FOLLOWED, Again, Follow, Read, Resend, Settle, Step, Wait, next_step
 from orbweb.model import Failed, FailKind, Fetched
 from orbweb.urls import DEFAULT_RULES, Target, UrlRules
 

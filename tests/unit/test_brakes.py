@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orbweb import brakes, reload
-from orbweb.brakes import Limit
+from orbweb.config import reload
+from orbweb.engine import backpressure
+from orbweb.engine.backpressure import Limit
 
 
 @dataclass
@@ -21,7 +22,7 @@ class Gauge:
 
     def at(self, figure: float) -> None:
         self.figure = figure
-        self.now += brakes.ASKED_EVERY_S
+        self.now += backpressure.ASKED_EVERY_S
 
 
 def test_too_much_holds_until_there_is_clearly_less() -> None:
@@ -58,8 +59,8 @@ def test_a_figure_is_not_asked_for_all_the_time() -> None:
 
 
 def test_reasons_name_the_setting() -> None:
-    assert "spool.max_backlog_gb" in brakes.backlog_reason(2e6, 1e6)
-    assert "store.reserve_mb" in brakes.disk_reason(1e6, 64e6)
+    assert "spool.max_backlog_gb" in backpressure.backlog_reason(2e6, 1e6)
+    assert "store.reserve_mb" in backpressure.disk_reason(1e6, 64e6)
 
 
 def test_what_can_be_reloaded_and_what_waits() -> None:

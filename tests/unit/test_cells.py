@@ -9,10 +9,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbweb import cells
-from orbweb.outputs import lines
-from orbweb.outputs.metrics import COUNTERS, named
-from orbweb.outputs.records import COLUMNS, Sheet
+from orbweb.export import escaping
+from orbweb.export.live import line_format
+from orbweb.export.live.metrics import COUNTERS, named
+from orbweb.export.live.rows import COLUMNS, Sheet
 from orbweb.store.journal import Count
 
 SAID = st.text(max_size=30) | st.sampled_from(
@@ -35,12 +35,12 @@ def record(etag: str, title: str) -> Sheet:
         None,
     )
     columns = tuple((value,) for value in (*values, etag, etag, 1, 0, None))
-    return Sheet(1, columns, [cells.unbroken(json.dumps({"title": title}, ensure_ascii=False))], [None])
+    return Sheet(1, columns, [escaping.unbroken(json.dumps({"title": title}, ensure_ascii=False))], [None])
 
 
 @given(SAID, SAID)
 def test_a_record_is_one_line_of_seventeen_cells(etag: str, title: str) -> None:
-    data = lines.pages(record(etag, title), raw=False)
+    data = line_format.pages(record(etag, title), raw=False)
     text = data.decode("utf-8")
     assert len(text.splitlines()) == 1
     (row,) = csv.reader(io.StringIO(text))
@@ -55,7 +55,7 @@ def _encodable(text: str) -> str:
 
 @given(SAID, SAID)
 def test_a_line_of_json_is_one_line(etag: str, title: str) -> None:
-    text = lines.metadata(record(etag, title)).decode("utf-8")
+    text = line_format.metadata(record(etag, title)).decode("utf-8")
     assert len(text.splitlines()) == 1
     found = json.loads(text)
     assert list(found) == list(COLUMNS)
@@ -69,29 +69,31 @@ VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
 def test_a_table_is_what_a_writer_of_csv_makes(rows: list[list[str | int | None]]) -> None:
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").writerows(rows)
-    assert lines.table(rows) == cells.utf8(text.getvalue())
+    assert line_format.table(rows) == escaping.utf8(text.getvalue())
 
 
 @given(VALUES)
 def test_a_value_is_what_json_makes_of_it(value: str | int | None) -> None:
-    assert cells.json_value(value) == json.dumps(value, ensure_ascii=False)
+    assert escaping.json_value(value) == json.dumps(value, ensure_ascii=False)
 
 
 @given(st.lists(st.text(max_size=2)))
 def test_each_value_of_a_column_is_made_in_its_place(column: list[str]) -> None:
-    assert list(cells.each(str.upper, column)) == list(map(str.upper, column))
+    assert list(escaping.each(str.upper, column)) == list(map(str.upper, column))
 
 
 @given(st.lists(st.text(max_size=20), max_size=5), st.text(max_size=20))
 def test_edges_read_back(targets: list[str], source: str) -> None:
-    data = lines.edges([lines.cell(source)], [len(targets)], [lines.cell(target) for target in targets])
+    data = line_format.edges(
+        [line_format.cell(source)], [len(targets)], [line_format.cell(target) for target in targets]
+    )
     rows = list(csv.reader(io.StringIO(data.decode("utf-8"), newline="")))
     assert [int(row[2]) for row in rows] == list(range(1, len(targets) + 1))
-    assert [row[1] for row in rows] == [cells.one_line(target) for target in targets]
+    assert [row[1] for row in rows] == [escaping.one_line(target) for target in targets]
 
 
 def test_a_page_with_more_links_than_usual_has_all_positions() -> None:
-    data = lines.edges(['"a",'], [1500], ['"b",'] * 1500)
+    data = line_format.edges(['"a",'], [1500], ['"b",'] * 1500)
     assert data.splitlines()[-1] == b'"a","b",1500'
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbweb import changes
+from orbweb.store.queries import text_diff
 
 NOISE = [
     ("Last updated 2026-11-16 04:31:07 UTC", "Last updated 2026-11-17 11:02:55 UTC", "date"),
@@ -47,8 +47,8 @@ REAL = [
 ]
 
 
-def _compare(old: str, new: str, *, keep_noise: bool = False) -> changes.Change:
-    return changes.compare(old, new, old_name="old", new_name="new", keep_noise=keep_noise)
+def _compare(old: str, new: str, *, keep_noise: bool = False) -> text_diff.Change:
+    return text_diff.compare(old, new, old_name="old", new_name="new", keep_noise=keep_noise)
 
 
 @pytest.mark.parametrize(("old", "new", "kind"), NOISE)
@@ -85,7 +85,7 @@ def test_the_diff_shows_the_new_lines_and_passes_over_noise() -> None:
 
 
 def test_a_page_with_very_many_lines_is_compared_as_a_whole() -> None:
-    old = "\n".join(str(number) for number in range(changes.MAX_LINES + 1))
+    old = "\n".join(str(number) for number in range(text_diff.MAX_LINES + 1))
     change = _compare(old, old + "\nmore")
     assert len(change.diff) == 1
     assert change.added
@@ -94,10 +94,12 @@ def test_a_page_with_very_many_lines_is_compared_as_a_whole() -> None:
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_a_diff_is_empty_exactly_when_nothing_but_noise_differs(old: str, new: str) -> None:
     assert not _compare(old, old).diff
-    same = [changes.quiet(line) for line in old.splitlines()] == [changes.quiet(line) for line in new.splitlines()]
+    same = [text_diff.quiet(line) for line in old.splitlines()] == [
+        text_diff.quiet(line) for line in new.splitlines()
+    ]
     assert bool(_compare(old, new).diff) is not same
 
 
 @given(st.text(alphabet="0123456789abcdef:-/., TZnovmay", max_size=400))
 def test_any_line_is_judged_in_no_time(line: str) -> None:
-    changes.quiet(line * 20)
+    text_diff.quiet(line * 20)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import brotli
 import pytest
 
-from orbweb.fetch.codings import CUT, MORE, BadCoding, decoder
+from orbweb.fetching.content_coding import CUT, MORE, BadCoding, decoder
 
 BODY = b"<p>" + b"".join(b"line %d of a page, " % number for number in range(2_000))
 MOST = 10_000_000

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from orbweb.fetch.cookies import MOST_BYTES, MOST_ORIGINS, MOST_PER_ORIGIN, SESSION, Jar, read, read_date
+from orbweb.fetching.cookies import MOST_BYTES, MOST_ORIGINS, MOST_PER_ORIGIN, SESSION, Jar, read, read_date
 
 NOW = 1_000_000.0
 HERE = "http://example.org"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import assert_linear, part
-from orbweb import css
-from orbweb.css import references
+from orbweb.parsing import css
+from orbweb.parsing.css import references
 
 examples = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 

@@ -11,8 +11,8 @@ import pytest
 import zstandard
 
 from effort import best_s
-from orbweb.digest import SNIFFED, Digester, DigestSettings, Job, is_css, is_html
-from orbweb.fetch import PAGE, transfer
+from orbweb.engine.workers.page import SNIFFED, Digester, DigestSettings, Job, is_css, is_html
+from orbweb.fetching import PAGE, transfer
 from orbweb.model import Digest, Directives, Failed, FailKind
 from orbweb.store import documents
 from orbweb.urls import DEFAULT_RULES, UrlRules
@@ -275,7 +275,7 @@ def test_large_pages_are_pages(body: bytes) -> None:
 def test_a_lower_limit_of_the_user_is_kept() -> None:
     """In a process of its own: a limit once lowered could starve the tests that follow."""
     script = (
-        "import resource; from orbweb.digest import _Memory\n"
+        "import resource; from orbweb.engine.workers.page import _Memory\n"
         "limit = (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1])\n"
         "resource.setrlimit(resource.RLIMIT_AS, limit)\n"
         "with _Memory().up_to(8 << 30): assert resource.getrlimit(resource.RLIMIT_AS) == limit\n"
@@ -325,7 +325,7 @@ def test_header_and_page_speak_to_the_agent_of_the_project() -> None:
 def test_a_page_is_never_blamed_for_want_of_memory_whichever_library_wants_it() -> None:
     """In a process of its own, whose memory is not yet in pieces. Some libraries get none and do not say so."""
     script = (
-        "from orbweb.digest import Digester, DigestSettings, Job\n"
+        "from orbweb.engine.workers.page import Digester, DigestSettings, Job\n"
         "from orbweb.model import Digest\n"
         "from orbweb.urls import DEFAULT_RULES\n"
         "digester = Digester(DigestSettings(DEFAULT_RULES, 'orbweb'))\n"

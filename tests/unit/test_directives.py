@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from effort import TIMES, assert_linear
-from orbweb.directives import read
 from orbweb.model import Directives
+from orbweb.parsing.robots_meta import read
 
 NOTHING = [
     "",

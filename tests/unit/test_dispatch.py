@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orbweb.dispatch import Dispatcher, DispatchSettings
+from orbweb.frontier.dispatch import Dispatcher, DispatchSettings
 from orbweb.model import Place
 from orbweb.store.limiter import Limiter
 

@@ -31,5 +31,5 @@ def test_the_parser_imports_nothing_of_orbweb() -> None:
         (path.name, name)
         for path in sources
         for name in imported(path.read_text())
-        if name.partition(".")[0] in ("orbweb", "") and not name.startswith("orbweb.dom.")
+        if name.partition(".")[0] in ("orbweb", "") and not name.startswith("orbweb.parsing.html.")
     } == set()

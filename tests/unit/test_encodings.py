@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import TIMES, assert_linear
-from orbweb import encodings, parse
-from orbweb.encodings import MAX_GUESSED, MAX_HEAD, PRESCAN, encoding_named, encoding_of, media_type
+from orbweb.parsing import encodings
+from orbweb.parsing import page as page_parser
+from orbweb.parsing.encodings import MAX_GUESSED, MAX_HEAD, PRESCAN, encoding_named, encoding_of, media_type
 
 KOI = "<meta charset=koi8-r>"
 
@@ -255,7 +256,7 @@ def test_media_type(content_type: str | None, expected: str) -> None:
     ],
 )
 def test_the_text_is_that_of_a_browser(body: bytes, content_type: str | None, encoding: str, text: str) -> None:
-    document = parse.dom(body, content_type)
+    document = page_parser.dom(body, content_type)
     assert (document.encoding, document.said().strip()) == (encoding, text)
 
 
@@ -308,7 +309,7 @@ BODIES = st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES), ma
 def test_any_bytes_have_an_encoding_and_a_dom(body: bytes, content_type: str | None) -> None:
     found = encoding_of(body, content_type)
     assert encoding_named(found) == found
-    assert parse.dom(body, content_type).encoding == found
+    assert page_parser.dom(body, content_type).encoding == found
 
 
 @settings(max_examples=500, deadline=None, derandomize=True, database=None)

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from orbweb.export import sheet
+from orbweb.export import csv as csv_export
 from orbweb.export.fields import front_matter, json_line
 from orbweb.model import Document, Heading
 from orbweb.store.documents import Captured
@@ -92,18 +92,18 @@ PAYLOADS = [
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_what_a_spreadsheet_would_compute_is_text(payload: str) -> None:
-    assert sheet.guarded(payload) == "'" + payload
+    assert csv_export.guarded(payload) == "'" + payload
 
 
 @pytest.mark.parametrize("text", ["", "a=b", "'=1", "https://example.org/=x", "1", "200", "0.5", "a\t=1", "(-1)"])
 def test_other_cells_stay(text: str) -> None:
-    assert sheet.guarded(text) == text
+    assert csv_export.guarded(text) == text
 
 
 @given(st.lists(TEXTS.map(lambda text: text.replace("\x00", "")), min_size=1, max_size=4))
 def test_rows_are_read_back(cells: list[str]) -> None:
     readable = [cell.encode("utf-8", "replace").decode() == cell for cell in cells]
-    line = sheet.row(cells).decode()
+    line = csv_export.row(cells).decode()
     (found,) = csv.reader(io.StringIO(line, newline=""))
     assert [cell for cell, same in zip(found, readable, strict=True) if same] == [
         cell for cell, same in zip(cells, readable, strict=True) if same

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from orbweb.export.names import MAX_NAME, Names, fold, is_safe
+from orbweb.export.filenames import MAX_NAME, Names, fold, is_safe
 from orbweb.urls import canonicalize
 
 SITE = "https://example.org"

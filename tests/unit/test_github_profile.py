@@ -6,7 +6,7 @@ import pytest
 
 from orbweb import config, urls
 from orbweb.app.settings import policy_rules, url_rules
-from orbweb.policy import Candidate, Policy
+from orbweb.policy.rules import Candidate, Policy
 
 CONFIG = config.build(config.read_profile("github"), source="github")
 DENIED, NOT_ALLOWED, OUTSIDE = "excluded", "not_included", "out_of_scope"

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pytest
 from ada_url import join_url
 
-from orbweb import demo
+from orbweb.cli import demo
 from servers.graph import ELSEWHERE, GraphSite, Kind, WideSite, canonical, resolve
 from servers.site import (
     Answer,

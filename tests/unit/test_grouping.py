@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbweb.errors import ConfigError
-from orbweb.grouping import Caps, GroupRule, Room, ScoreRule, TypeRule, Types, scored
+from orbweb.policy.page_types import Caps, GroupRule, Room, ScoreRule, TypeRule, Types, scored
 
 TYPES = (TypeRule("issue", "/issues/"), TypeRule("file", r"\.(py|md)$", 5), TypeRule("late", "^https://h/", -3))
 REPOSITORY = r"^https://h/(?P<owner>[^/]+)/(?P<repo>[^/]+)"

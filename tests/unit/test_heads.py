@@ -8,7 +8,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orbweb.heads import BORDER, INHERITED, LITERAL, TARGET, Coder, Exchange, Head, decode, field, whole
+from orbweb.parsing.http_heads import (
+    BORDER,
+    INHERITED,
+    LITERAL,
+    TARGET,
+    Coder,
+    Exchange,
+    Head,
+    decode,
+    field,
+    whole,
+)
 
 URL = "http://127.0.0.1:8080/a/b?c=d"
 REQUEST = field(TARGET, b"GET ") + field(LITERAL, b" HTTP/1.1\r\n\r\n") + field(BORDER)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import TIMES, assert_linear
-from orbweb.dom.html import MAX_DEPTH, is_utf8, parsed
+from orbweb.parsing.html.tokenizer import MAX_DEPTH, is_utf8, parsed
 
 TAGS = [
     *("a", "b", "i", "em", "font", "nobr", "p", "div", "span", "table", "tbody", "thead", "tfoot", "tr", "td"),

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from effort import TIMES, assert_linear
-from orbweb import parse
-from orbweb.content import generators, main, names, text
-from orbweb.content.names import Kind
-from orbweb.dom.select import select
+from orbweb.extraction import class_names, generators, main_content, plain_text
+from orbweb.extraction.class_names import Kind
+from orbweb.parsing import page as page_parser
+from orbweb.parsing.html.selectors import select
 
 PROSE = "The lamp must be trimmed before the oil runs low, and the wick turned down when it begins to smoke. "
 LONG = f"<p>{PROSE * 2}</p><p>{PROSE * 3}</p><p>{PROSE}Mind the glass.</p>"
@@ -32,10 +32,10 @@ class Chosen:
 
 
 def chosen(html: str) -> Chosen:
-    tree = parse.dom(html.encode(), "text/html; charset=utf-8")
-    found = main.choose(tree)
+    tree = page_parser.dom(html.encode(), "text/html; charset=utf-8")
+    found = main_content.choose(tree)
     markup, said = tree.markup(found.element), tree.said(found.element)
-    words = " ".join(text.plain(tree, found.element).split())
+    words = " ".join(plain_text.plain(tree, found.element).split())
     return Chosen(markup, said, words, found.confidence, found.generator, found.hidden)
 
 
@@ -259,7 +259,7 @@ def test_a_generator_is_recognised_and_its_frame_is_left_out(name: str, said: st
 
 
 def test_every_mark_and_selector_of_the_table_is_one() -> None:
-    tree = parse.dom(b"<body><p>text", None)
+    tree = page_parser.dom(b"<body><p>text", None)
     for made in generators.TABLE:
         assert made.marks
         assert made.main or made.parts, made.name
@@ -394,7 +394,7 @@ def test_an_address_is_no_link() -> None:
 def test_a_list_of_links_may_be_longer_than_the_page_and_is_navigation_still() -> None:
     links = "".join(f'<li><a href="/{number}">Type of lamp number {number}</a></li>' for number in range(400))
     text = words(page(f'<div class="sidebar"><ul>{links}</ul></div><div><h1>Lamps</h1><p>{PROSE * 2}</p></div>'))
-    assert text.startswith("Lamps The lamp must")
+    assert plain_text.startswith("Lamps The lamp must")
     assert "number 7" not in text
 
 
@@ -411,7 +411,7 @@ def test_a_list_of_links_may_be_longer_than_the_page_and_is_navigation_still() -
     ],
 )
 def test_words_are_whole_words(name: str, kind: Kind | None) -> None:
-    said = names.verdict(name)
+    said = class_names.verdict(name)
     assert (said and said.kind) == kind
 
 
@@ -429,7 +429,7 @@ def test_an_article_is_cleaned_of_labels_captions_teasers_and_links() -> None:
         f'<div class="next"><div><a href="/2"><h4>TEASER</h4><p>TEASER {PROSE}</p></a></div></div></div>'
     )
     text = words(page(body, ARTICLE))
-    assert text.startswith("Lamps The lamp must")
+    assert plain_text.startswith("Lamps The lamp must")
     for gone in ("2019", "PHOTO", "WINDOW", "READ MORE", "ABOUT", "TAGS", "TEASER"):
         assert gone not in text
 
@@ -549,10 +549,10 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_time_is_linear_in_hostile_pages(kind: str, head: str) -> None:
     small, large = (
-        parse.dom((head + HOSTILE[kind](size)).encode(), "text/html; charset=utf-8")
+        page_parser.dom((head + HOSTILE[kind](size)).encode(), "text/html; charset=utf-8")
         for size in (16_000 // TIMES, 16_000)
     )
-    assert_linear(main.choose, small, large)
+    assert_linear(main_content.choose, small, large)
 
 
 TAGS = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orbweb import config
-from orbweb.app.manners import introduce
+from orbweb.app.identity import introduce
 
 NEAR = ["http://127.0.0.1:8000/", "http://[::1]/", "http://localhost:8080/docs/", "http://10.0.0.7/"]
 NEAR += [

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbweb import parse
-from orbweb.content import meta
+from orbweb.extraction import metadata
+from orbweb.parsing import page as page_parser
 
 URL = "https://docs.example.org/guide/pipes.html"
 
 
-def read(head: str, body: str = "", *, url: str = URL, attributes: str = "") -> meta.About:
+def read(head: str, body: str = "", *, url: str = URL, attributes: str = "") -> metadata.About:
     page = f"<!doctype html><html {attributes}><head>{head}</head><body>{body}</body></html>"
-    return meta.read(parse.dom(page.encode(), "text/html; charset=utf-8"), url)
+    return metadata.read(page_parser.dom(page.encode(), "text/html; charset=utf-8"), url)
 
 
 def linked(*objects: object) -> str:
@@ -66,9 +66,9 @@ def test_title(head: str, body: str, title: str) -> None:
 
 def test_a_title_has_one_line_and_a_length() -> None:
     title = read(f"<title>{'pipe ' * 100_000}</title>").title
-    assert len(title) <= meta.MAX_TITLE
+    assert len(title) <= metadata.MAX_TITLE
     assert title.endswith("pipe")
-    assert len(read(f"<title>{'p' * 100_000}</title>").title) == meta.MAX_TITLE
+    assert len(read(f"<title>{'p' * 100_000}</title>").title) == metadata.MAX_TITLE
     assert read(f"<title>{' | '.join('abcdefghijklmnopqrstuvwxyz' * 20)}</title>").title
 
 
@@ -110,7 +110,7 @@ def test_description(head: str, description: str) -> None:
     ],
 )
 def test_language_tag(text: str, tag: str) -> None:
-    assert meta.language_tag(text) == tag
+    assert metadata.language_tag(text) == tag
 
 
 def test_language_is_that_of_the_root_before_any_meta() -> None:
@@ -177,7 +177,7 @@ def test_author(head: str, body: str, author: str) -> None:
     ],
 )
 def test_iso_date(text: str, day: str) -> None:
-    assert meta.iso_date(text) == day
+    assert metadata.iso_date(text) == day
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ json_values = st.recursive(
     ),
     max_leaves=25,
 )
-names = st.sampled_from(sorted(meta._NAMES))
+names = st.sampled_from(sorted(metadata._NAMES))
 pages = st.builds(
     lambda metas, data, title, heading, tail: (
         "".join(f'<meta name="{name}" content="{value}">' for name, value in metas)
@@ -239,16 +239,18 @@ pages = st.builds(
 @settings(max_examples=200, deadline=None)
 @given(pages)
 def test_any_page_has_short_statements_and_the_same_again(page: str) -> None:
-    def about() -> meta.About:
-        return meta.read(parse.dom(page.encode("utf-8", "surrogatepass"), "text/html; charset=utf-8"), URL)
+    def about() -> metadata.About:
+        return metadata.read(
+            page_parser.dom(page.encode("utf-8", "surrogatepass"), "text/html; charset=utf-8"), URL
+        )
 
     said = about()
     assert said == about()
     for text, limit in (
-        (said.title, meta.MAX_TITLE),
-        (said.description, meta.MAX_DESCRIPTION),
-        (said.author, meta.MAX_AUTHOR),
-        (said.language, meta.MAX_TAG),
+        (said.title, metadata.MAX_TITLE),
+        (said.description, metadata.MAX_DESCRIPTION),
+        (said.author, metadata.MAX_AUTHOR),
+        (said.language, metadata.MAX_TAG),
         (said.published, 10),
     ):
         assert len(text) <= limit

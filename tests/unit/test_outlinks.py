@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbweb.errors import StoreError
-from orbweb.store.outlinks import FLAGS, KINDS, Outlink, pack, renumbered, unpack
+from orbweb.store.links import FLAGS, KINDS, Outlink, pack, renumbered, unpack
 
 examples = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 EDGES = st.lists(st.builds(Outlink, st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.booleans()), max_size=40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orbweb.outset import Outset, Scope
+from orbweb.engine.startup import Outset, Scope
 
 A, B, SECURE = Scope(0, "http://a.org/docs"), Scope(1, "http://b.org/"), Scope(2, "https://a.org/api")
 

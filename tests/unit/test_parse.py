@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import assert_linear, part
-from orbweb import parse
-from orbweb.dom import facts
 from orbweb.model import Directives, Link, Parsed
+from orbweb.parsing import page as page_parser
+from orbweb.parsing.html import page_facts
 from orbweb.urls import Resolver, UrlRules
 
 PAGE = "http://h/dir/page.html"
@@ -34,7 +34,7 @@ def parsed(
     html: str | bytes, url: str = PAGE, *, content_type: str | None = None, resources: bool = False
 ) -> Parsed:
     body = html.encode() if isinstance(html, str) else html
-    return parse.parse(body, url, resolver=Resolver(), content_type=content_type, resources=resources)
+    return page_parser.parse(body, url, resolver=Resolver(), content_type=content_type, resources=resources)
 
 
 def found(html: str | bytes, url: str = PAGE) -> list[tuple[str, str]]:
@@ -215,7 +215,7 @@ def test_canonical(html: str, canonical: str | None) -> None:
     ],
 )
 def test_directives(html: str, directives: Directives) -> None:
-    found = parse.parse(html.encode(), PAGE, resolver=Resolver(), agent="probe")
+    found = page_parser.parse(html.encode(), PAGE, resolver=Resolver(), agent="probe")
     assert found.directives == directives
 
 
@@ -226,7 +226,7 @@ def test_without_an_agent_only_what_is_said_to_everyone_counts() -> None:
 
 def test_the_header_counts_as_well() -> None:
     html, headers = b"<meta name=robots content=none>", ("noarchive", "probe: noindex")
-    found = parse.parse(html, PAGE, resolver=Resolver(), robots_tags=headers, agent="probe")
+    found = page_parser.parse(html, PAGE, resolver=Resolver(), robots_tags=headers, agent="probe")
     assert found.directives == Directives("X-Robots-Tag: probe: noindex", "meta robots: none")
 
 
@@ -281,7 +281,7 @@ def test_css_of_a_page_is_read_in_its_place_and_resolved_like_its_hrefs() -> Non
 
 def test_a_style_sheet_has_resources_only() -> None:
     body = "@import 'a.css'; @font-face { src: url(/f.woff) } p { x: url(../i\u00e4.png), url(self.css#x) }"
-    sheet = parse.parse_css(body.encode("latin-1"), "http://h/s/self.css", resolver=Resolver(),
+    sheet = page_parser.parse_css(body.encode("latin-1"), "http://h/s/self.css", resolver=Resolver(),
                             content_type="text/css; charset=latin1")  # fmt: skip
     assert [(link.kind, link.url) for link in sheet.resources] == [
         ("style", "http://h/s/a.css"),
@@ -290,13 +290,13 @@ def test_a_style_sheet_has_resources_only() -> None:
     ]
     assert (sheet.links, sheet.title, sheet.encoding, sheet.links_cut) == ((), "", "windows-1252", False)
     with pytest.raises(ValueError, match="not an http"):
-        parse.parse_css(b"", "ftp://h/", resolver=Resolver())
+        page_parser.parse_css(b"", "ftp://h/", resolver=Resolver())
 
 
 def test_a_style_sheet_has_a_limit_of_references() -> None:
-    body = b"".join(b"url(%x)" % number for number in range(parse.MAX_LINKS + 1))
-    sheet = parse.parse_css(body, "http://h/", resolver=Resolver())
-    assert (len(sheet.resources), sheet.links_cut) == (parse.MAX_LINKS, True)
+    body = b"".join(b"url(%x)" % number for number in range(page_parser.MAX_LINKS + 1))
+    sheet = page_parser.parse_css(body, "http://h/", resolver=Resolver())
+    assert (len(sheet.resources), sheet.links_cut) == (page_parser.MAX_LINKS, True)
 
 
 @pytest.mark.parametrize(
@@ -361,10 +361,10 @@ def test_hostile_bytes_are_a_page(body: bytes) -> None:
 
 
 def test_a_page_with_too_many_links_is_cut_and_says_so() -> None:
-    anchors = [f"<a href=/p/{number}>" for number in range(parse.MAX_LINKS)]
+    anchors = [f"<a href=/p/{number}>" for number in range(page_parser.MAX_LINKS)]
     whole = parsed("".join(anchors))
     cut = parsed("".join([*anchors, "<a href=/p/1>", "<a href=/one/too/many>"]))
-    assert len(whole.links) == len(cut.links) == parse.MAX_LINKS
+    assert len(whole.links) == len(cut.links) == page_parser.MAX_LINKS
     assert whole.links == cut.links
     assert (whole.links_cut, cut.links_cut) == (False, True)
 
@@ -374,7 +374,7 @@ def test_a_page_with_long_links_is_cut_and_says_so() -> None:
     anchors = "".join(f"<a href=x{number}>" for number in range(20_000))
     cut = parsed(f"<base href='/{'a/' * 3_000}'>{anchors}")
     characters = [len(link.url) for link in cut.links]
-    assert parse.MAX_LINK_CHARACTERS - max(characters) < sum(characters) <= parse.MAX_LINK_CHARACTERS
+    assert page_parser.MAX_LINK_CHARACTERS - max(characters) < sum(characters) <= page_parser.MAX_LINK_CHARACTERS
     assert cut.links_cut
     assert cut.links[0].url.endswith("a/x0")
 
@@ -385,7 +385,7 @@ def test_a_hundred_thousand_nofollow_links_are_read_in_a_moment(anchor: str) -> 
     html = "".join(anchor.replace("%d", str(number)) for number in range(100_000))
     page = parsed(html)
     assert_linear(parsed, part(html), html)
-    assert len(page.links) == parse.MAX_LINKS
+    assert len(page.links) == page_parser.MAX_LINKS
     assert {link.nofollow for link in page.links} == {anchor.count("%d") == 1}
 
 
@@ -400,15 +400,15 @@ def test_of_endless_lists_of_words_the_first_are_read() -> None:
 
 def test_keys_follow_the_rules_of_the_project() -> None:
     resolver = Resolver(UrlRules(keep_params=("id",)))
-    page = parse.parse(b"<a href='?id=1&x=2'>", PAGE, resolver=resolver)
+    page = page_parser.parse(b"<a href='?id=1&x=2'>", PAGE, resolver=resolver)
     assert page.links == (Link("http://h/dir/page.html?id=1", "http://h/dir/page.html?id=1&x=2", "a", False),)
 
 
 def test_one_dom_serves_more_than_one_reader() -> None:
-    document = parse.dom(b"<title>t</title><a href=x>")
+    document = page_parser.dom(b"<title>t</title><a href=x>")
     before = document.markup()
-    first = parse.read(document, PAGE, resolver=Resolver())
-    assert parse.read(document, PAGE, resolver=Resolver()) == first
+    first = page_parser.read(document, PAGE, resolver=Resolver())
+    assert page_parser.read(document, PAGE, resolver=Resolver()) == first
     assert document.markup() == before
 
 
@@ -421,8 +421,8 @@ def test_a_page_that_is_not_http_is_our_mistake() -> None:
 @given(st.lists(st.sampled_from(SOUP)).map("".join))
 def test_any_soup_gives_the_same_answer_twice(html: str) -> None:
     resolver = Resolver()
-    first = parse.parse(html.encode(), PAGE, resolver=resolver, resources=True)
-    assert parse.parse(html.encode(), PAGE, resolver=resolver, resources=True) == first
+    first = page_parser.parse(html.encode(), PAGE, resolver=resolver, resources=True)
+    assert page_parser.parse(html.encode(), PAGE, resolver=resolver, resources=True) == first
 
 
 FRAGMENTS = [
@@ -446,5 +446,5 @@ def hrefs(document: turbohtml.Document) -> set[str]:
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12))
 def test_the_links_are_those_of_the_parser(fragments: list[str]) -> None:
     html = "".join(fragments)
-    kinds = facts.read(parse.dom(html), EVERYONE).references.kinds
+    kinds = page_facts.read(page_parser.dom(html), EVERYONE).references.kinds
     assert {href for href, kind in kinds.items() if kind == "a"} == hrefs(turbohtml.parse(html))

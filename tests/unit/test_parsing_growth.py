@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from orbweb.dom.html import MAX_DEPTH, parsed
+from orbweb.parsing.html.tokenizer import MAX_DEPTH, parsed
 from parsing.structures import STRUCTURES, Structure, drawn
 
 DRAWN = 120

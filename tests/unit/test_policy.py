@@ -6,9 +6,9 @@ import pytest
 
 from effort import TIMES, assert_linear, best_s
 from orbweb.errors import ConfigError
-from orbweb.grouping import GroupRule
 from orbweb.model import SkipReason, Verdict
-from orbweb.policy import Candidate, Policy, Rules
+from orbweb.policy.page_types import GroupRule
+from orbweb.policy.rules import Candidate, Policy, Rules
 
 DOCS = "https://example.org/docs"
 

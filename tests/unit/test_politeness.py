@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbweb.politeness import (
+from orbweb.frontier.politeness import (
     FIRST_PACE,
     MARGIN_MAX,
     MARGIN_SHARE,

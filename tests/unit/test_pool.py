@@ -15,13 +15,22 @@ from pathlib import Path
 
 import pytest
 
-from orbweb import pool
-from orbweb.app.assembly import default_processes
-from orbweb.digest import Digester, DigestSettings, Job, cpu_limit_s
+from orbweb.app.build import default_processes
+from orbweb.engine.workers import pool
+from orbweb.engine.workers.page import Digester, DigestSettings, Job, cpu_limit_s
+from orbweb.engine.workers.pool import (
+    ATTEMPTS,
+    FRUITLESS,
+    JOBS_AHEAD,
+    InlinePool,
+    Pool,
+    ProcessPool,
+    Spawned,
+    is_heavy,
+)
 from orbweb.errors import OrbwebError
 from orbweb.model import Digest, Failed, FailKind
-from orbweb.parse import MAX_LINKS
-from orbweb.pool import ATTEMPTS, FRUITLESS, JOBS_AHEAD, InlinePool, Pool, ProcessPool, Spawned, is_heavy
+from orbweb.parsing.page import MAX_LINKS
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
@@ -194,9 +203,9 @@ def died_on(cause: str) -> Failed:
 
 DYING = """
 import ctypes, os, re, resource, signal
-import orbweb.digest
+import orbweb.engine.workers.page
 
-digest = orbweb.digest.Digester.digest
+digest = orbweb.engine.workers.page.Digester.digest
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 def die(self, job):
@@ -209,7 +218,7 @@ def die(self, job):
         os.kill(os.getpid(), getattr(signal, found[1].decode()))
     return digest(self, job)
 
-orbweb.digest.Digester.digest = die
+orbweb.engine.workers.page.Digester.digest = die
 """
 """A parser that crashes on pages that say so; where they name a file, only if it is not there."""
 
@@ -271,7 +280,7 @@ def test_what_is_not_a_result_fails_its_page_and_not_the_crawl(
 ) -> None:
     """A parser that writes where it must not may send anything."""
     worker_begins_with(
-        f"import orbweb.wire as wire\nencode = wire.encode_digest\n"
+        f"import orbweb.engine.workers.codec as wire\nencode = wire.encode_digest\n"
         f"def garbled(ticket, digest):\n"
         f"    return {sent} if ticket == 1 else encode(ticket, digest)\n"
         f"wire.encode_digest = garbled\n",
@@ -287,9 +296,9 @@ def test_what_is_not_a_result_fails_its_page_and_not_the_crawl(
 
 WAITING = """
 import pathlib, re, time
-import orbweb.digest
+import orbweb.engine.workers.page
 
-digest = orbweb.digest.Digester.digest
+digest = orbweb.engine.workers.page.Digester.digest
 
 def wait(self, job):
     found = re.search(rb"waits for (\\S+)", job.body)
@@ -297,7 +306,7 @@ def wait(self, job):
         time.sleep(0.01)
     return digest(self, job)
 
-orbweb.digest.Digester.digest = wait
+orbweb.engine.workers.page.Digester.digest = wait
 """
 
 
@@ -329,7 +338,7 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
 ) -> None:
     """The workers get little memory, so a large page is the end of them."""
     worker_begins_with(
-        "import resource, orbweb.digest\n"
+        "import resource, orbweb.engine.workers.page\n"
         "pages = int(open('/proc/self/statm').read().split()[0])\n"
         "limit = pages * resource.getpagesize() + 32_000_000\n"
         "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n",
@@ -363,7 +372,7 @@ def test_a_page_that_takes_too_long_ends_its_worker_and_fails_at_once(
     """More such pages in a row than workers may die for nothing: each is the page's fault, not the worker's. The
     workers give a page of six megabytes a millisecond, and small ones all the time they need."""
     worker_begins_with(
-        "import orbweb.digest as digest\ndigest.CPU_S, digest.CPU_S_PER_MB = 20.0, -19.999 / 6\n",
+        "import orbweb.engine.workers.page as digest\ndigest.CPU_S, digest.CPU_S_PER_MB = 20.0, -19.999 / 6\n",
         tmp_path,
         monkeypatch,
     )
@@ -542,8 +551,8 @@ def test_a_signal_to_the_whole_group_does_not_end_the_workers(number: signal.Sig
 
 MAIN = """
 import asyncio
-from orbweb.digest import DigestSettings
-from orbweb.pool import ProcessPool
+from orbweb.engine.workers.page import DigestSettings
+from orbweb.engine.workers.pool import ProcessPool
 from orbweb.urls import DEFAULT_RULES
 async def main():
     pool = await ProcessPool.start(2, DigestSettings(DEFAULT_RULES, "orbweb"), print, print)
@@ -611,16 +620,16 @@ def test_a_worker_that_was_started_early_is_taken_and_one_too_many_is_left() -> 
 
 
 KEEPING = """
-import orbweb.digest
+import orbweb.engine.workers.page
 
-digest, kept = orbweb.digest.Digester.digest, []
+digest, kept = orbweb.engine.workers.page.Digester.digest, []
 
 def keep(self, job):
     if len(job.body) > 1_000_000:
         kept.append(bytearray(64 << 20))
     return digest(self, job)
 
-orbweb.digest.Digester.digest = keep
+orbweb.engine.workers.page.Digester.digest = keep
 """
 
 

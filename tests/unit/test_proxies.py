@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbweb.fetch.proxies import LONGEST_REST_S, REST_S, Direct, Proxy, RoundRobin
+from orbweb.fetching.proxies import LONGEST_REST_S, REST_S, Direct, Proxy, RoundRobin
 
 ALL = [Proxy(number, "http", f"p{number}.example", 3128) for number in (1, 2, 3)]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from orbweb.answers import Anew, Reread, Settle, next_step
-from orbweb.app.manners import asked_as
+from orbweb.app.identity import asked_as
 from orbweb.config import Config, build
-from orbweb.fetch import Validators
+from orbweb.engine.responses import Anew, Reread, Settle, next_step
+from orbweb.fetching import Validators
+from orbweb.fetching.revalidation import confirmed, is_confirmed, taken, validators
 from orbweb.model import Capture, Fetched, Role
-from orbweb.reuse import confirmed, is_confirmed, taken, validators
 from orbweb.urls import DEFAULT_RULES
 
 URL = "https://example.org/a"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import TIMES, assert_linear
-from orbweb.robots import PARSE_CAP, TOO_MUCH, Robots, product_token, without_userinfo
+from orbweb.policy.robots import PARSE_CAP, TOO_MUCH, Robots, product_token, without_userinfo
 
 examples = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orbweb.errors import UsageError
-from orbweb.seeds import base_urls, check_project_name, project_name, read_seeds
+from orbweb.frontier.seeds import base_urls, check_project_name, project_name, read_seeds
 from orbweb.urls import DEFAULT_RULES, Target, UrlRules
 
 

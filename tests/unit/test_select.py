@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import TIMES, assert_linear
-from orbweb.content import generators
-from orbweb.dom.html import MAX_DEPTH, parsed
-from orbweb.dom.select import MAX_BESIDE, select
-from orbweb.dom.tree import Tree
+from orbweb.extraction import generators
+from orbweb.parsing.html.selectors import MAX_BESIDE, select
+from orbweb.parsing.html.tokenizer import MAX_DEPTH, parsed
+from orbweb.parsing.html.tree import Tree
 
 PAGE = """<main id=top class="page wide" role=main><h1 class=title>One</h1><hr>
 <p class="note  Note">a<b lang=EN title="">b</b>c</p><x-tip data-tip='a "b" ]'></x-tip>

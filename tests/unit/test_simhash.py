@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from effort import best_s
-from orbweb.content import simhash
-from orbweb.content.simhash import WITHIN, distance, groups
+from orbweb.extraction import simhash
+from orbweb.extraction.simhash import WITHIN, distance, groups
 
 VOCABULARY = [
     first + second for first in ("ba", "ce", "di", "fo", "gu", "ha") for second in ("rk", "lm", "nt", "st")
@@ -40,7 +40,7 @@ def fingerprint(words: list[str]) -> int:
 
 def test_the_fingerprint_is_that_of_every_machine() -> None:
     assert simhash.of("A crawler never loses its place.") == 0x0A1E1DDF0F6DFADA
-    code = "from orbweb.content import simhash; print(simhash.of('One two three, one two.'))"
+    code = "from orbweb.extraction import simhash; print(simhash.of('One two three, one two.'))"
     seeds = ({"PYTHONHASHSEED": seed} for seed in ("1", "2"))
     found = {subprocess.check_output([sys.executable, "-c", code], env={**os.environ, **seed}) for seed in seeds}
     assert found == {f"{simhash.of('One two three, one two.')}\n".encode()}

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import TIMES, assert_linear, part
-from orbweb.sitemaps import Entry, Kind, Sitemap, parse
+from orbweb.parsing.sitemaps import Entry, Kind, Sitemap, parse
 
 URL = "https://x.org/maps/sitemap.xml"
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
@@ -359,7 +359,7 @@ def test_entities_are_neither_expanded_nor_fetched() -> None:
 
 
 def test_elements_have_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("orbweb.sitemaps.items.MAX_TAGS", 7)
+    monkeypatch.setattr("orbweb.parsing.sitemaps.reader.MAX_TAGS", 7)
     found = read(urlset("<loc>/a</loc>", "<loc>/b</loc>", "<loc>/c</loc>"))
     assert urls(found) == ["https://x.org/a", "https://x.org/b"]
     assert found.problem == "there are more than 7 elements, the rest is not read"

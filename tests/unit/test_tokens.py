@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbweb.content import tokens
 from orbweb.errors import ConfigError
+from orbweb.extraction import tokens
 
 PROSE = (
     "A crawler that stops half way should go on where it was, and a page that it has kept should be the same page "

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbweb.traps import Kind, Traps, alike, family, family_of, sketch
+from orbweb.policy.traps import Kind, Traps, alike, family, family_of, sketch
 
 H = "http://h.example"
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbweb.dom.html import parsed
-from orbweb.dom.select import select
-from orbweb.dom.tree import Tree
+from orbweb.parsing.html.selectors import select
+from orbweb.parsing.html.tokenizer import parsed
+from orbweb.parsing.html.tree import Tree
 
 # fmt: off
 SOUP = (

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbweb.digest import Digester, DigestSettings, Job
-from orbweb.dom.census import references
+from orbweb.engine.window import bytes_of, most_bytes
+from orbweb.engine.workers.codec import PackedLinks, decode_digest, encode_digest
+from orbweb.engine.workers.page import Digester, DigestSettings, Job
 from orbweb.model import Blob, Digest, Link, Parsed
+from orbweb.parsing.html.reference_count import references
 from orbweb.urls import DEFAULT_RULES
-from orbweb.window import bytes_of, most_bytes
-from orbweb.wire import PackedLinks, decode_digest, encode_digest
 
 
 @pytest.mark.parametrize("length", [20, 200, 8_000])

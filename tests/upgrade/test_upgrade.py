@@ -20,12 +20,12 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance
+from orbweb.app.control import Workspace
 from orbweb.errors import Busy, NewerWorkspace, OlderWorkspace, StoreError
-from orbweb.store import db, upgrade
-from orbweb.store.db import SCHEMA_VERSION, Database, stored_schema
 from orbweb.store.lock import OwnerLock
-from orbweb.store.upgrade import Plan, Step
-from orbweb.workspace import Workspace
+from orbweb.store.sqlite import db, upgrade
+from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, stored_schema
+from orbweb.store.sqlite.upgrade import Plan, Step
 from servers.site import StaticSite, serve
 from upgrade.make import HERE, PROJECT, SITE, crawl, facts, make
 
@@ -234,7 +234,7 @@ def test_a_copy_that_cannot_be_made_stops_the_upgrade(old: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from orbweb.workspace import Workspace
+from orbweb.app.control import Workspace
 from upgrade.test_upgrade import PLAN
 Workspace(Path(sys.argv[1]), plan=PLAN)
 """

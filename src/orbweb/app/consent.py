@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from orbweb import urls
-from orbweb.addresses import normal, not_public
+from orbweb.app.consent_store import PRIVATE, Consents, folder
+from orbweb.app.control import Workspace
 from orbweb.app.request import Note, Request, own_words
 from orbweb.app.settings import routes
 from orbweb.config.notation import is_variable
 from orbweb.config.schema import Config
-from orbweb.consents import PRIVATE, Consents, folder
+from orbweb.engine.robots_gate import origin_of
 from orbweb.errors import NotTrusted, UsageError
-from orbweb.fetch.guard import Consent
-from orbweb.gate import origin_of
-from orbweb.workspace import Workspace
+from orbweb.fetching.addresses import normal, not_public
+from orbweb.fetching.guard import Consent
 
 _WORD = re.compile(
     r"\$[A-Za-z_][A-Za-z0-9_]*=https?://\S+|allow_private=https?://\S+|(proxy|resolve|dns|private)=\S+"

@@ -11,22 +11,23 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from orbweb import pipeline, seeds
-from orbweb.app.assembly import catch_up
+from orbweb.app import pipeline
+from orbweb.app.build import catch_up
+from orbweb.app.control import Workspace, now_us
+from orbweb.app.directory import exists
 from orbweb.app.judging import nothing_to_resume, take_up
 from orbweb.app.request import Note, Request, Watch, completed, configure, discreet, name_of, named
+from orbweb.app.run import go_on, hold
 from orbweb.app.session import Ready, Replays, Session, left_in, paused_run, ready
 from orbweb.app.settings import policy_rules, url_rules
-from orbweb.app.work import go_on, hold
 from orbweb.config.schema import Config
 from orbweb.errors import UsageError
-from orbweb.policy import Policy
+from orbweb.frontier import seeds
+from orbweb.policy.rules import Policy
 from orbweb.store import runs
-from orbweb.store.reports import Report
+from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Project, Run
 from orbweb.urls import Target
-from orbweb.workspace import Workspace, now_us
-from orbweb.workspace.directory import exists
 
 
 def check_new(path: Path, request: Request) -> None:

@@ -13,22 +13,22 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from orbweb import errata
+from orbweb.app.control import Workspace, now_us
 from orbweb.app.request import stored
 from orbweb.app.session import subject
 from orbweb.app.settings import page_type
 from orbweb.errors import ConfigError
-from orbweb.outputs import metrics
-from orbweb.outputs.forms import METADATA_LINK, Wanted, label_of, lead
-from orbweb.outputs.replay import rebuild
-from orbweb.outputs.witness import Altered, altered
+from orbweb.export.live import metrics
+from orbweb.export.live.catalog import METADATA_LINK, Wanted, label_of, lead
+from orbweb.export.live.rebuild import rebuild
+from orbweb.export.live.verify import Altered, altered
+from orbweb.frontier.spool import check as spool_check
 from orbweb.store import runs
-from orbweb.store.db import DATABASE
-from orbweb.store.doctor import Damage
-from orbweb.store.repair import Treatment, Ward
-from orbweb.store.reports import Report
+from orbweb.store.maintenance.doctor import Damage
+from orbweb.store.maintenance.repair import Treatment, Ward
+from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Project, Run
-from orbweb.workspace import Workspace, now_us
+from orbweb.store.sqlite.db import DATABASE
 
 LINES_NAMED = 3
 
@@ -60,7 +60,7 @@ def _derived(path: Path, done: Treatment, *, mend: bool) -> Treatment:
         if (found or spoiled) and mend:
             ward = Ward(path, done.quarantine or path / "quarantine" / str(now_us()))
             ward.note((*found, *spoiled))
-            errata.correct(workspace.db, path, ward, partial(_page_type, workspace))
+            spool_check.correct(workspace.db, path, ward, partial(_page_type, workspace))
             for table in _tables(workspace):
                 _make_again(workspace, table, ward)
             for counters in spoiled:
@@ -78,7 +78,7 @@ def _derived(path: Path, done: Treatment, *, mend: bool) -> Treatment:
 
 def _damages(workspace: Workspace) -> tuple[Damage, ...]:
     tables = (table.damage() for table in _tables(workspace))
-    return (*errata.examine(workspace.db, workspace.path), *tables)
+    return (*spool_check.examine(workspace.db, workspace.path), *tables)
 
 
 def _spoiled_counters(path: Path) -> Iterator[Damage]:

@@ -12,25 +12,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from orbweb import rejudge
 from orbweb.app.consent import remember
+from orbweb.app.control import Workspace, now_us
 from orbweb.app.request import Note, Request, configure, discreet, name_of, stored
 from orbweb.app.session import Session, paused_run, queued
 from orbweb.app.settings import lane_of, policy_rules, terms
 from orbweb.config.schema import Config
-from orbweb.control import Command
+from orbweb.engine.control import Command
+from orbweb.engine.robots_gate import origin_of
 from orbweb.errors import NothingToDo
 from orbweb.failpoints import failpoint
-from orbweb.gate import origin_of
+from orbweb.frontier import reevaluate
+from orbweb.frontier.reevaluate import Change
 from orbweb.lifecycle import EndedBy, RunState
-from orbweb.policy import Policy, Rules, fed
-from orbweb.rejudge import Change
-from orbweb.robots import Robots, product_token
+from orbweb.policy.robots import Robots, product_token
+from orbweb.policy.rules import Policy, Rules, fed
 from orbweb.store import Ending, end, runs
-from orbweb.store import robots as robots_memory
-from orbweb.store.reports import Report
+from orbweb.store import robots_cache as robots_memory
+from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Base, Project, Run
-from orbweb.workspace import Workspace, now_us
 
 RULES_WAIT_S = 30.0
 
@@ -207,7 +207,7 @@ def _with_rules_of(config: Config, other: Config) -> Config:
 
 def _rejudge(workspace: Workspace, project: Project, run: Run, config: Config) -> Change | None:
     """Judge a run that nobody works on by these settings, inside a transaction."""
-    return rejudge.apply(
+    return reevaluate.apply(
         workspace.db,
         run,
         runs.bases_of(workspace.db, run.id),

@@ -12,31 +12,33 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from orbweb import content, nofollow, seeds
-from orbweb.adoption import Bodies, Home
-from orbweb.adoption import adopt as adopt_state
-from orbweb.app import assembly
-from orbweb.app.manners import manner_of
+from orbweb import extraction
+from orbweb.app import build
+from orbweb.app.control import Workspace, now_us
+from orbweb.app.identity import manner_of
+from orbweb.app.import_state import Bodies, Home
+from orbweb.app.import_state import adopt as adopt_state
+from orbweb.app.reextract import Extraction
 from orbweb.app.request import Note, Request, configure, name_of
 from orbweb.app.session import subject
 from orbweb.app.settings import digest_settings, lane_of, url_rules
 from orbweb.config.schema import Config
-from orbweb.control import signals
-from orbweb.digest import Digester
+from orbweb.engine.control import signals
+from orbweb.engine.workers.page import Digester
 from orbweb.errors import Busy, StoreError, UsageError
 from orbweb.events import Reading
-from orbweb.extraction import Extraction
-from orbweb.intake import Intake, IntakeSettings
+from orbweb.export.live.catalog import Wanted
+from orbweb.export.live.rebuild import rebuild
+from orbweb.export.state.files import Folder
+from orbweb.export.state.places import Intake, IntakeSettings
+from orbweb.frontier import seeds
 from orbweb.model import FailKind, Resources
-from orbweb.outputs.forms import Wanted
-from orbweb.outputs.replay import rebuild
-from orbweb.statefiles import Folder
-from orbweb.store import outline, reports, runs
-from orbweb.store.blobs import BodyStore
-from orbweb.store.reports import Report
+from orbweb.store import runs, workspace_files
+from orbweb.store.bodies import BodyStore
+from orbweb.store.bodies.segments import SegmentStore
+from orbweb.store.queries import outline, reports
+from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY, Project, Run
-from orbweb.store.segments import SegmentStore
-from orbweb.workspace import Workspace, now_us
 
 
 def extract(
@@ -62,7 +64,7 @@ def extract(
         return {
             "project": known.name,
             "run": run.number,
-            "extractor": content.VERSION,
+            "extractor": extraction.VERSION,
             "pages": done.pages,
             "extracted": done.extracted,
             "failed": [{"url": url, "problem": problem} for url, problem in done.problems],
@@ -90,7 +92,7 @@ async def _extract(
             watch=watch,
         )
         settings = replace(digest_settings(config), resources=False)
-        pool = await assembly.pool(config, settings, extraction.digested, extraction.broke)
+        pool = await build.pool(config, settings, extraction.digested, extraction.broke)
         try:
             with signals(extraction.tell):
                 await extraction.run(pool)
@@ -126,7 +128,7 @@ def replay(
         files = rebuild(told, everything, top, watch)
         markdown = top / "markdown" if out is not None else top / "markdown" / told.label
         if out is None:
-            nofollow.make_directory(top, markdown.relative_to(top))
+            workspace_files.make_directory(top, markdown.relative_to(top))
         pages = workspace.export(
             known.name, Format.MARKDOWN, markdown, run.number, rules=url_rules(config), watch=watch
         )
@@ -200,7 +202,7 @@ def retry(workspace: Workspace, project: str, kind: str | None) -> int:
         raise UsageError(f"--kind {kind!r} is not a kind of failure; use one of {', '.join(FailKind)}")
     known = runs.project(workspace.db, project)
     with workspace.own(known.name):
-        assembly.catch_up(workspace, known, configure(known, Request())[0])
+        build.catch_up(workspace, known, configure(known, Request())[0])
         runs.settle_crashed(workspace.db, known.id, now_us())
         return runs.retry(workspace.db, runs.run_of(workspace.db, known, None), kind, now_us())
 

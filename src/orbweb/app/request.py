@@ -13,19 +13,20 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from orbweb import nofollow, seeds, urls
+from orbweb import urls
+from orbweb.app.control import Workspace
+from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE
 from orbweb.app.settings import routes, url_rules
 from orbweb.config import schema, sources
 from orbweb.config.schema import Config
-from orbweb.control import Command
+from orbweb.engine.control import Command
 from orbweb.errors import UnknownProject, UsageError
 from orbweb.events import Snapshot
-from orbweb.store import runs
-from orbweb.store.db import DATABASE
+from orbweb.frontier import seeds
+from orbweb.store import runs, workspace_files
 from orbweb.store.runs import Project
+from orbweb.store.sqlite.db import DATABASE
 from orbweb.urls import DEFAULT_RULES, UrlRules
-from orbweb.workspace import Workspace
-from orbweb.workspace.directory import CONFIG_FILE, SEEDS_FILE
 
 Watch = Callable[[Snapshot], None]
 Note = Callable[[str], None]
@@ -85,7 +86,7 @@ def completed(workspace: Workspace, request: Request, note: Note) -> Request:
 
 def _has(workspace: Workspace, name: str) -> bool:
     """Whether a workspace has such a file; ForeignFile for a link."""
-    return workspace.path.is_dir() and nofollow.check(workspace.path, name, writes=False)
+    return workspace.path.is_dir() and workspace_files.check(workspace.path, name, writes=False)
 
 
 def name_of(workspace: Workspace, request: Request) -> str:

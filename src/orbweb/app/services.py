@@ -9,19 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from orbweb import pipeline, seeds
-from orbweb.app.assembly import catch_up
+from orbweb.app import pipeline
+from orbweb.app.build import catch_up
+from orbweb.app.control import Workspace, now_us
 from orbweb.app.request import Note, Relay, Request, Watch, discreet
+from orbweb.app.run import hold
 from orbweb.app.session import Session, left_in, paused_run, ready
-from orbweb.app.work import hold
 from orbweb.config import schema
-from orbweb.control import Kind
+from orbweb.engine.control import Kind
 from orbweb.errors import NothingToDo
+from orbweb.frontier import seeds
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.store import runs
-from orbweb.store.reports import Report
+from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY, Run
-from orbweb.workspace import Workspace, now_us
 
 
 def scrape(

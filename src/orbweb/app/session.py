@@ -10,23 +10,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from orbweb import seeds, urls
+from orbweb import urls
 from orbweb.app.consent import Permit, permit
-from orbweb.app.manners import Secrets, check_contact, secrets_of
+from orbweb.app.control import Workspace, now_us
+from orbweb.app.identity import Secrets, check_contact, secrets_of
 from orbweb.app.request import Note, Plan, Relay, Request, Watch, configure
 from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules, window
 from orbweb.config.schema import Config
-from orbweb.content.tokens import tokenizer
+from orbweb.export.live.catalog import Subject
+from orbweb.extraction.tokens import tokenizer
+from orbweb.frontier import seeds
+from orbweb.frontier.recrawl import Recall
 from orbweb.lifecycle import RunState
 from orbweb.model import Resources, SkipReason
-from orbweb.outputs.forms import Subject
-from orbweb.policy import Policy
-from orbweb.recall import Recall
-from orbweb.store import UrlRow, reports, runs
-from orbweb.store.reports import Report
+from orbweb.policy.rules import Policy
+from orbweb.store import UrlRow, runs
+from orbweb.store.queries import reports
+from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY, Base, Manner, Project, Run
 from orbweb.urls import Target, UrlRules
-from orbweb.workspace import Workspace, now_us
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orbweb import politeness, spool, urls
+from orbweb import urls
 from orbweb.config import notation
 from orbweb.config.schema import Config
-from orbweb.digest import DigestSettings
-from orbweb.dispatch import DispatchSettings
-from orbweb.engine import EngineSettings
+from orbweb.engine.in_flight import PassageSettings
+from orbweb.engine.leasing import LeaseSettings
+from orbweb.engine.loop import EngineSettings
+from orbweb.engine.robots_gate import GateSettings
+from orbweb.engine.sitemaps import SurveySettings
+from orbweb.engine.workers.page import DigestSettings
 from orbweb.errors import UsageError
-from orbweb.gate import GateSettings
-from orbweb.grouping import GroupRule, ScoreRule, TypeRule, Types
-from orbweb.leasing import LeaseSettings
+from orbweb.export.live.catalog import Wanted
+from orbweb.frontier import politeness
+from orbweb.frontier.dispatch import DispatchSettings
+from orbweb.frontier.reevaluate import Terms
+from orbweb.frontier.spool import files as spool_files
+from orbweb.frontier.spool.files import SpoolSettings
 from orbweb.model import Resources
-from orbweb.outputs.forms import Wanted
-from orbweb.passage import PassageSettings
-from orbweb.policy import Rules
-from orbweb.rejudge import Terms
-from orbweb.robots import product_token
-from orbweb.spool import SpoolSettings
-from orbweb.survey import SurveySettings
+from orbweb.policy.page_types import GroupRule, ScoreRule, TypeRule, Types
+from orbweb.policy.robots import product_token
+from orbweb.policy.rules import Rules
 from orbweb.urls import TRACKING_PARAMS, UrlRules
 
 CONNECTIONS = 8
@@ -97,7 +99,7 @@ def outputs_wanted(config: Config, role: str) -> Wanted:
 
 
 def spool_settings(config: Config) -> SpoolSettings:
-    return SpoolSettings(round(config.spool.rotate_mb * spool.MEGABYTE), config.spool.rotate_s)
+    return SpoolSettings(round(config.spool.rotate_mb * spool_files.MEGABYTE), config.spool.rotate_s)
 
 
 def lane_of(config: Config) -> Callable[[str], str]:

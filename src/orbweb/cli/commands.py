@@ -11,9 +11,9 @@ from typer.main import get_command_name
 from typer.models import CommandInfo
 
 from orbweb import __version__
-from orbweb.cli import crawling, policing, records, reports, services, steering
+from orbweb.cli import control, crawl, export, pipeline, reports, workspace
 
-GROUPS = (crawling, services, steering, reports, records, policing)
+GROUPS = (crawl, pipeline, control, reports, export, workspace)
 
 app = typer.Typer(
     help="Turn websites into a durable, deduplicated, searchable local archive.",

@@ -13,7 +13,7 @@ import typer
 from orbweb.errors import UsageError
 
 if TYPE_CHECKING:
-    from orbweb.workspace import Workspace
+    from orbweb.app.control import Workspace
 
 
 class Order(StrEnum):
@@ -215,7 +215,7 @@ NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on 
 
 @contextmanager
 def open_workspace(path: Path, *, create: bool = False) -> Iterator[Workspace]:
-    from orbweb.workspace import opened
+    from orbweb.app.control import opened
 
     with opened(path, create=create) as workspace:
         yield workspace

@@ -6,7 +6,7 @@ import sys
 import time
 from types import TracebackType
 
-from orbweb.cli.output.words import many, span
+from orbweb.cli.output.format import many, span
 from orbweb.events import Reading, Snapshot
 
 LINE_S = 5.0

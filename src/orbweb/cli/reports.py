@@ -22,8 +22,8 @@ from orbweb.cli.options import (
 from orbweb.errors import UsageError
 
 if TYPE_CHECKING:
-    from orbweb.heads import Exchange
     from orbweb.model import Document
+    from orbweb.parsing.http_heads import Exchange
 
 app = typer.Typer()
 
@@ -199,8 +199,8 @@ def diff(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Show what changed between two runs: the latest and the one before it, unless others are named."""
-    from orbweb.cli.output.differences import diff_text
-    from orbweb.store.compare import differs
+    from orbweb.cli.output.diff import diff_text
+    from orbweb.store.queries.diff import differs
 
     with open_workspace(workspace) as opened:
         report = opened.diff(project, old, new, keep_noise=noise)

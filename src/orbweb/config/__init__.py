@@ -8,10 +8,10 @@ quotes what stands where a secret may stand. Imports pydantic, so it is imported
 
 from __future__ import annotations
 
-from orbweb.config.choice import PATTERN_BYTES
 from orbweb.config.credentials import proxies, sent_headers
 from orbweb.config.notation import has_contact, read_pin
 from orbweb.config.schema import Config, build, keys, merge
+from orbweb.config.scope import PATTERN_BYTES
 from orbweb.config.sources import PROFILES, read_environment, read_file, read_profile
 
 __all__ = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 
-from orbweb.config.manners import Fetch, ProxyList
+from orbweb.config.fetching import Fetch, ProxyList
 from orbweb.config.notation import ProxyUrl, is_header_value, is_variable, read_proxy
 from orbweb.errors import ConfigError
 

@@ -16,12 +16,12 @@ from typing import Any, Literal, cast
 from pydantic import Field, ValidationError, field_validator
 
 from orbweb import __version__
-from orbweb.config.choice import Policy, Resources, Scope, Sitemap, Urls
-from orbweb.config.manners import Fetch, Limits, ProxyList, Robots
+from orbweb.config.fetching import Fetch, Limits, ProxyList, Robots
+from orbweb.config.messages import explain
 from orbweb.config.notation import read_pin
-from orbweb.config.problems import explain
+from orbweb.config.processing import Cache, Content, Engine, Metrics, Outputs, Recrawl, Spool, Store
+from orbweb.config.scope import Policy, Resources, Scope, Sitemap, Urls
 from orbweb.config.section import Section
-from orbweb.config.work import Cache, Content, Engine, Metrics, Outputs, Recrawl, Spool, Store
 from orbweb.errors import ConfigError
 
 Settings = dict[str, Any]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orbweb.config.problems import reason, yaml_reason
+from orbweb.config.messages import reason, yaml_reason
 from orbweb.config.schema import Settings, given, merge
 from orbweb.errors import ConfigError
 
@@ -36,7 +36,7 @@ def profile_text(name: str) -> str:
     """A profile as it is shipped: YAML with comments."""
     if name not in PROFILES:
         raise ConfigError(f"profile: {name!r} is none; there are {', '.join(PROFILES)}")
-    return (Path(__file__).parent.with_name("profiles") / f"{name}.yaml").read_text(encoding="utf-8")
+    return (Path(__file__).with_name("profiles") / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def read_profile(name: str | None) -> Settings:

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import IO
 
 from orbweb.errors import UsageError
-from orbweb.export import archive, bodies, jsonl, llms, markdown, sheet, single, state
+from orbweb.export import atomic_file, bodies, jsonl, llms, markdown
+from orbweb.export import csv as csv_export
+from orbweb.export import zip as zip_export
 from orbweb.export.folder import Tally
 from orbweb.export.source import Source, Watch
+from orbweb.export.state import dump as state_dump
 
 __all__ = ["Exported", "Format", "Source", "Watch", "export"]
 
@@ -54,7 +57,7 @@ _FOLDERS: dict[Format, Callable[[Source, Path], Tally]] = {
     Format.MARKDOWN: markdown.write,
     Format.LLMS: llms.write,
     Format.FILES: bodies.write,
-    Format.STATE: state.write,
+    Format.STATE: state_dump.write,
 }
 
 
@@ -68,7 +71,7 @@ def export(source: Source, to: Format, out: Path | IO[bytes], *, raw: bool = Fal
     if to in _FOLDERS:
         tally = _FOLDERS[to](source, _place(to, out))
     elif to is Format.ZIP:
-        tally = Tally(written=1, bytes=archive.write(source, _place(to, out)))
+        tally = Tally(written=1, bytes=zip_export.write(source, _place(to, out)))
     else:
         tally = Tally(written=1, bytes=_streamed(source, to, out, raw=raw))
     return Exported(
@@ -94,13 +97,13 @@ def _place(to: Format, out: Path | IO[bytes]) -> Path:
 
 def _streamed(source: Source, to: Format, out: Path | IO[bytes], *, raw: bool) -> int:
     if isinstance(out, Path):
-        with single.replacing(out) as stream:
+        with atomic_file.replacing(out) as stream:
             return _records(source, to, stream, raw=raw)
-    with single.named(Path("standard output")):
+    with atomic_file.named(Path("standard output")):
         size = _records(source, to, out, raw=raw)
         out.flush()
         return size
 
 
 def _records(source: Source, to: Format, stream: IO[bytes], *, raw: bool) -> int:
-    return jsonl.write(source, stream) if to is Format.JSONL else sheet.write(source, stream, raw=raw)
+    return jsonl.write(source, stream) if to is Format.JSONL else csv_export.write(source, stream, raw=raw)

@@ -7,9 +7,9 @@ from pathlib import Path
 from orbweb.export.fields import json_line
 from orbweb.export.folder import Folder, Tally
 from orbweb.export.source import Source
-from orbweb.store import outline
-from orbweb.store.db import moment
-from orbweb.store.outline import StoredBody
+from orbweb.store.queries import outline
+from orbweb.store.queries.outline import StoredBody
+from orbweb.store.sqlite.db import moment
 
 INDEX = "index.jsonl"
 FIELDS = (

@@ -10,9 +10,9 @@ import json
 import re
 from typing import Any
 
-from orbweb.cells import json_line, utf8
-from orbweb.store.db import moment
+from orbweb.export.escaping import json_line, utf8
 from orbweb.store.documents import Captured
+from orbweb.store.sqlite.db import moment
 
 __all__ = ["FRONT_MATTER", "METADATA", "front_matter", "json_line", "metadata", "utf8"]
 

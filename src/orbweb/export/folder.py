@@ -23,10 +23,10 @@ from types import TracebackType
 from typing import NoReturn
 
 from orbweb.errors import OrbwebError, StoreError, UsageError
-from orbweb.export import single
-from orbweb.export.names import fold, is_safe
+from orbweb.export import atomic_file
+from orbweb.export.filenames import fold, is_safe
 from orbweb.failpoints import failpoint
-from orbweb.store.blobs import write_all
+from orbweb.store.bodies import write_all
 
 MANIFEST = ".orbweb-export.jsonl"
 PART = ".orbweb-export.part"
@@ -71,7 +71,7 @@ class Folder:
             opened.callback(os.close, self._root)
             self._journal = self._open()
             opened.callback(os.close, self._journal)
-            single.lock(self._journal, path)
+            atomic_file.lock(self._journal, path)
             self._known = self._read()
             self._opened = opened.pop_all()
 
@@ -207,7 +207,7 @@ class Folder:
     # Files.
 
     def _named(self, path: Path) -> contextlib.AbstractContextManager[None]:
-        return single.named(path, again=AGAIN)
+        return atomic_file.named(path, again=AGAIN)
 
     @contextlib.contextmanager
     def _part(self, name: str) -> Iterator[BufferedRandom]:

@@ -18,7 +18,7 @@ from orbweb.export.folder import Folder, Tally
 from orbweb.export.source import Source
 from orbweb.store import documents
 from orbweb.store.documents import Captured
-from orbweb.store.outline import Outlined
+from orbweb.store.queries.outline import Outlined
 
 CONTENTS = "llms.txt"
 FULL = "llms-full.txt"

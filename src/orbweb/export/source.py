@@ -12,10 +12,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from orbweb import urls
-from orbweb.export.names import Names
-from orbweb.store import documents, outline
-from orbweb.store.db import Database
+from orbweb.export.filenames import Names
+from orbweb.store import documents
 from orbweb.store.documents import Captured
+from orbweb.store.queries import outline
+from orbweb.store.sqlite.db import Database
 from orbweb.urls import UrlRules
 
 Watch = Callable[[int, int], None]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from orbweb.model import Item, Known, Place, Source
-from orbweb.store.db import Database, Row
+from orbweb.store.sqlite.db import Database, Row
 
 CHUNK = 2048
 FULL = 4 * CHUNK

@@ -14,8 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, Unpack
 
-from orbweb import layout, trial
-from orbweb.app import Request
+from orbweb.app import Request, configure, validate_policy
 from orbweb.export import Exported
 from orbweb.library.crawls import Crawls, Progress
 from orbweb.library.options import (
@@ -30,7 +29,7 @@ from orbweb.library.records import Records
 from orbweb.library.reports import Reports
 from orbweb.library.results import BaseResult, CrawlResult, ExtractResult
 from orbweb.library.steering import Steering
-from orbweb.store.reports import Report
+from orbweb.store.queries.reports import Report
 
 __all__ = [
     "BaseResult",
@@ -74,7 +73,7 @@ class Workspace(Crawls, Steering, Reports, Records):
 
     def configure(self, *, profile: Literal["docs", "site", "github"] = "docs", force: bool = False) -> Report:
         """Write settings to edit, a file of seeds and the folders of the workspace."""
-        return layout.configure(self.path, profile, force=force)
+        return configure.configure(self.path, profile, force=force)
 
     def validate_policy(
         self,
@@ -88,8 +87,8 @@ class Workspace(Crawls, Steering, Reports, Records):
         check_names(given, PolicyOptions.__optional_keys__)
         asked = (urls,) if isinstance(urls, str) else tuple(urls)
         request = Request((), None, config_file(given), settings_of(given))
-        return trial.validate(request, asked, None if file is None else Path(file), beside=self.path)
+        return validate_policy.validate(request, asked, None if file is None else Path(file), beside=self.path)
 
     def reset(self) -> Report:
         """Wipe everything that crawls left; settings and seeds stay. Busy while one is running."""
-        return layout.reset(self.path)
+        return configure.reset(self.path)

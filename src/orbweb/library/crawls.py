@@ -13,8 +13,8 @@ from threading import Event
 from typing import Unpack
 
 from orbweb import app
-from orbweb import plan as planning
 from orbweb.app import Request
+from orbweb.app import plan as planning
 from orbweb.errors import NothingToDo
 from orbweb.events import Snapshot
 from orbweb.library.handle import Handle, check_thread, unwatched
@@ -29,7 +29,7 @@ from orbweb.library.options import (
     trusted,
 )
 from orbweb.library.results import CrawlResult, result_of
-from orbweb.store.reports import Report
+from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY
 
 Progress = Callable[[Snapshot], None]

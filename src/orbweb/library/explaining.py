@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orbweb.app import Request
+from orbweb.app.control import Workspace as Directory
 from orbweb.app.judging import policy_of, robots_refusal
 from orbweb.app.request import configure
 from orbweb.app.settings import policy_rules, url_rules
 from orbweb.errors import UsageError
 from orbweb.model import SkipReason, Verdict
-from orbweb.policy import Candidate, Policy
-from orbweb.store import explain, gone, runs
-from orbweb.store.reports import Report
+from orbweb.policy.rules import Candidate, Policy
+from orbweb.store import runs
+from orbweb.store.queries import explain, vanished
+from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Base, Project, Run
 from orbweb.urls import target
-from orbweb.workspace import Workspace as Directory
 
 
 def explained(opened: Directory, owner: Project, run: Run, url: str) -> Report:
@@ -32,7 +33,7 @@ def explained(opened: Directory, owner: Project, run: Run, url: str) -> Report:
         if line is not None:
             verdict = verdict._replace(reason=SkipReason.ROBOTS, rule=line)
         report = explain.unseen(asked.key, asked.url, verdict, bases[verdict.base])
-    since = gone.since(opened.db, run, asked.key)
+    since = vanished.since(opened.db, run, asked.key)
     return {"project": owner.name, "run": run.number, "asked": asked.url, **report, "gone": since}
 
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from orbweb.app.control import Workspace as Directory
+from orbweb.app.control import opened
 from orbweb.errors import UsageError
 from orbweb.events import Reading, Snapshot
-from orbweb.workspace import Workspace as Directory
-from orbweb.workspace import opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Literal
 
-from orbweb import app, layout
+from orbweb import app
 from orbweb.app import Request
+from orbweb.app import configure as layout
 from orbweb.app.request import configure
 from orbweb.app.session import subject
 from orbweb.app.settings import url_rules
@@ -20,7 +21,7 @@ from orbweb.library.handle import Handle, check_thread, uncounted, unread
 from orbweb.library.options import settings_of
 from orbweb.library.results import ExtractResult
 from orbweb.store import runs
-from orbweb.store.reports import Report
+from orbweb.store.queries.reports import Report
 
 _log = logging.getLogger("orbweb")
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from orbweb.app import Request
 from orbweb.app.request import configure
 from orbweb.app.settings import url_rules
-from orbweb.content.simhash import WITHIN
 from orbweb.errors import UsageError
-from orbweb.heads import Exchange
+from orbweb.extraction.simhash import WITHIN
 from orbweb.library.explaining import explained
 from orbweb.library.handle import Handle, uncounted
 from orbweb.model import Document
+from orbweb.parsing.http_heads import Exchange
 from orbweb.store import runs
 from orbweb.store.documents import Captured
-from orbweb.store.reports import Report
+from orbweb.store.queries.reports import Report
 
 
 class Reports(Handle):

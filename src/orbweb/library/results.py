@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orbweb import app
-from orbweb.store.reports import Report
+from orbweb.store.queries.reports import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import Unpack
 
 from orbweb import app
 from orbweb.app import Request
-from orbweb.control import Command
+from orbweb.engine.control import Command
 from orbweb.library.handle import Handle, check_thread
 from orbweb.library.options import RuleOptions, check_names, config_file, settings_of
-from orbweb.store.reports import Report
+from orbweb.store.queries.reports import Report
 
 _log = logging.getLogger("orbweb")
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from orbweb.errors import StoreError
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import ENDING_STATE, EndedBy, ItemState, RunState, run_after
-from orbweb.model import PackedDocument
+from orbweb.model import FamilyRow, PackedDocument
 from orbweb.store import heads
-from orbweb.store.db import Database
+from orbweb.store.sqlite.db import Database
 
 PORTION = 500
 """Rows that are written, or links that are followed, between two looks at what else there is to do."""
@@ -84,18 +84,6 @@ class ReadmitRow(NamedTuple):
     parked: str | None
     run_id: int
     id: int
-
-
-class FamilyRow(NamedTuple):
-    """What is known of a family of URLs; the fields of `save_family`."""
-
-    run_id: int
-    pattern: str
-    kind: str
-    barren: int
-    tried: int
-    released: bool
-    sketch: bytes
 
 
 class RejudgeRow(NamedTuple):

@@ -17,11 +17,11 @@ from typing import overload
 
 from orbweb.errors import StoreError
 from orbweb.model import Blob, Capture, Digest, Link, Parsed, Role
-from orbweb.store import outlinks
-from orbweb.store.blobs import BodyStore, Location
-from orbweb.store.db import Database, Row
-from orbweb.store.files import FileStore
-from orbweb.store.segments import SegmentStore
+from orbweb.store import links as packed_links
+from orbweb.store.bodies import BodyStore, Location
+from orbweb.store.bodies.files import FileStore
+from orbweb.store.bodies.segments import SegmentStore
+from orbweb.store.sqlite.db import Database, Row
 
 MOST_ORIGINS = 10_000
 NAMED_AT_ONCE = 512
@@ -60,7 +60,7 @@ class EarlierLinks(Sequence[Link]):
     def __getitem__(self, at: int | slice) -> Link | EarlierLinks:
         if isinstance(at, slice):
             return EarlierLinks(self.run_id, self.targets[at], self.flags[at], self._name)
-        return Link(*self._name(self.run_id, self.targets[at]), *outlinks.EDGES[self.flags[at]])
+        return Link(*self._name(self.run_id, self.targets[at]), *packed_links.EDGES[self.flags[at]])
 
 
 @dataclass(slots=True)
@@ -209,7 +209,7 @@ class Captures:
 
     def _parsed(self, capture: Capture) -> Parsed:
         links = self._links(capture)
-        followed = outlinks.followed(links.flags)
+        followed = packed_links.followed(links.flags)
         is_split = followed < len(links)
         return Parsed(
             links[:followed] if is_split else links,
@@ -224,7 +224,7 @@ class Captures:
         run_id, packed = capture.run_id, capture.packed
         if packed is None:
             packed = self._db.value("outlinks_of", run_id=run_id, url_id=capture.url_id)
-        targets, flags = outlinks.edges(packed) if packed else (array("I"), b"")
+        targets, flags = packed_links.edges(packed) if packed else (array("I"), b"")
         named = self._named.setdefault(run_id, bytearray(1))
         if targets and not (max(targets) < len(named) and all(map(named.__getitem__, targets))):
             for target in targets:

@@ -17,8 +17,8 @@ import zstandard
 
 from orbweb.errors import CorruptBody
 from orbweb.model import Document, Heading, PackedDocument
-from orbweb.store import blobs
-from orbweb.store.db import Database
+from orbweb.store import bodies
+from orbweb.store.sqlite.db import Database
 
 _SIGN = 1 << 63
 _REPEATED = ("extractor", "title", "language", "words", "tokens", "confidence", "simhash")
@@ -89,7 +89,7 @@ def unsigned(stored: int) -> int:
 
 def _fields(sha256: bytes, size: int, frame: bytes, where: str) -> dict[str, Any]:
     """All fields of a record. One that is JSON alone, without a line end, holds them all."""
-    head, line_end, texts = blobs.unpack(frame, size, sha256, where=where).partition(b"\n")
+    head, line_end, texts = bodies.unpack(frame, size, sha256, where=where).partition(b"\n")
     fields: dict[str, Any] = json.loads(_decoded(head))
     if line_end:
         cut = fields["markdown"]

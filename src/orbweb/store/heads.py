@@ -10,10 +10,10 @@ import hashlib
 from collections.abc import Iterator, Sequence
 
 from orbweb.errors import CorruptBody
-from orbweb.heads import Exchange, decode
 from orbweb.model import Head
-from orbweb.store import blobs
-from orbweb.store.db import Database, Row
+from orbweb.parsing.http_heads import Exchange, decode
+from orbweb.store import bodies
+from orbweb.store.sqlite.db import Database, Row
 
 SHORT = 512
 """Bytes of values that are kept as they are."""
@@ -40,18 +40,18 @@ def _id(db: Database, template: bytes) -> int:
     sha256 = hashlib.sha256(template).digest()
     found = db.value("head_id", sha256=sha256)
     if found is None:
-        db.run("add_head", **blobs.pack(template, blobs.new_compressor())._asdict())
+        db.run("add_head", **bodies.pack(template, bodies.new_compressor())._asdict())
         found = db.value("head_id", sha256=sha256)
     return int(found)
 
 
 def _packed(values: bytes) -> bytes:
-    return _PACKED + blobs.new_compressor().compress(values)
+    return _PACKED + bodies.new_compressor().compress(values)
 
 
 def _given(kept: bytes) -> bytes:
     """The values again."""
-    return blobs.unpack_foreign(kept[1:], MOST, where="values") if kept[:1] == _PACKED else kept
+    return bodies.unpack_foreign(kept[1:], MOST, where="values") if kept[:1] == _PACKED else kept
 
 
 def of_url(db: Database, run_id: int, url_id: int) -> Exchange | None:
@@ -60,7 +60,7 @@ def of_url(db: Database, run_id: int, url_id: int) -> Exchange | None:
     if row is None:
         return None
     sha256, size, frame, kept, url, etag, last_modified = row
-    template = blobs.unpack(frame, size, sha256, where=f"{db.path}: head of {url}")
+    template = bodies.unpack(frame, size, sha256, where=f"{db.path}: head of {url}")
     return _decoded(template, kept, url, etag, last_modified)
 
 
@@ -75,7 +75,7 @@ def templates(db: Database) -> Iterator[tuple[int, bytes | None, str]]:
     """Each row of the table: its id, the template, and what is wrong with it."""
     for number, sha256, size, frame in db.each("all_heads"):
         try:
-            yield number, blobs.unpack(frame, size, sha256, where=f"head {number}"), ""
+            yield number, bodies.unpack(frame, size, sha256, where=f"head {number}"), ""
         except CorruptBody as error:
             yield number, None, str(error)
 

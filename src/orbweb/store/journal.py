@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orbweb.errors import StoreError
-from orbweb.store import outlinks
-from orbweb.store.db import Database
+from orbweb.store import links as packed_links
+from orbweb.store.sqlite.db import Database
 
 NAMED_AT_ONCE = 512
 NAMES_KEPT = 65_536
@@ -174,7 +174,7 @@ class Links:
     def after(self, number: int, count: int) -> Linked:
         """The next visits after that one with what they link to."""
         rows = self._db.all("followed_links", run_id=self._run_id, after=number, count=count)
-        found = [outlinks.followable(packed) if packed else () for _, _, packed in rows]
+        found = [packed_links.followable(packed) if packed else () for _, _, packed in rows]
         targets = self._names(list(chain.from_iterable(found)))
         sources = self._names([url_id for _, url_id, _ in rows])
         return Linked(sources, list(map(len, found)), targets, rows[-1][0] if rows else number)

@@ -13,7 +13,7 @@ import sqlite3
 from pathlib import Path
 
 from orbweb.errors import StoreError
-from orbweb.store.db import (
+from orbweb.store.sqlite.db import (
     BUSY_TIMEOUT_S,
     UNREADABLE,
     damaged,

@@ -1,81 +1,94 @@
-"""What in a workspace is a link, or anything else that orbweb never puts there.
+"""The packed record of a page's links.
 
-Looks at the names that are orbweb's, and at those only: what a person keeps beside them is theirs, and so is what
-lies in quarantine. Always: nothing is followed; a repair moves the thing itself into `quarantine/`, never what it
-leads to. The one link of our own, to the latest metadata, leads to a file beside it or is none of ours; a
-crash may leave it under the name it is made with.
+A version byte, the count, the ids of the targets in document order as 32-bit little-endian numbers, then
+one flag byte a link. One record a page instead of one row an edge keeps the hot path and the file small.
 """
 
 from __future__ import annotations
 
-import os
-import stat
+import struct
+import sys
+from array import array
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import NamedTuple
 
-from orbweb import nofollow
-from orbweb.store.db import DATABASE
-from orbweb.store.doctor import LIMITER, Damage
+from orbweb.errors import StoreError
 
-QUARANTINE = "quarantine"
-FOLDERS = ("locks", "control", "logs", "metadata", "spool", "state", "store", "markdown", "backups", QUARANTINE)
-FILES = ("orbweb.yaml", "seeds.txt", "identity")
-DATABASES = (DATABASE, LIMITER, "search.db")
+VERSION = 1
+KINDS = (
+    *("a", "area", "iframe", "frame", "next", "alternate", "refresh", "redirect"),
+    *("script", "style", "image", "font", "media", "other"),
+)
+"""Links, then resources. A kind's number is stored: new ones go to the end, and there may be 128."""
+LOADED = frozenset(KINDS[KINDS.index("script") :])
+NOFOLLOW = 0x80
+FLAGS = {(kind, nofollow): code | (NOFOLLOW if nofollow else 0)
+         for code, kind in enumerate(KINDS) for nofollow in (False, True)}  # fmt: skip
 
-_OURS = (Path("metadata", "crawl_metadata.jsonl"), Path("metadata", ".crawl_metadata.jsonl.new"))
-
-
-def find(root: Path) -> list[Damage]:
-    """Each link, pipe or other thing that is in the place of a file or a directory."""
-    files = (*FILES, *(f"{name}{beside}" for name in DATABASES for beside in ("", "-wal", "-shm", "-journal")))
-    found = [name for name in map(Path, files) if _is_strange(root, name, folder=False)]
-    for folder in map(Path, FOLDERS):
-        if _is_strange(root, folder, folder=True):
-            found.append(folder)
-        elif nofollow.exists(root, folder) and str(folder) != QUARANTINE:
-            found += _within(root, folder)
-    return [_damage(root, name) for name in found]
+EDGES = {flag: edge for edge, flag in FLAGS.items()}
+_IS_LOADED = bytes(code in EDGES and EDGES[code][0] in LOADED for code in range(256))
+_KNOWN = bytes(EDGES)
+_HEAD = struct.Struct("<BI")
 
 
-def _is_strange(root: Path, name: Path, *, folder: bool) -> bool:
-    state = nofollow.state(root, name)
-    return state is not None and not (stat.S_ISDIR if folder else stat.S_ISREG)(state.st_mode)
+class Outlink(NamedTuple):
+    """One edge of the link graph."""
+
+    target: int
+    kind: str
+    nofollow: bool
 
 
-def _within(root: Path, folder: Path) -> Iterator[Path]:
-    """What is strange in a directory, at any depth."""
-    for above, folders, files, at in os.fwalk(root / folder, follow_symlinks=False):
-        for name in (*folders, *files):
-            state = os.lstat(name, dir_fd=at)
-            path = Path(above, name).relative_to(root)
-            if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)) and not _is_ours(path, name, at):
-                yield path
+def pack(targets: Sequence[int], flags: bytes) -> bytes:
+    """Targets are ids of `urls` in the same run; flags come from FLAGS."""
+    ids = array("I", targets)
+    if sys.byteorder == "big":
+        ids.byteswap()
+    return _HEAD.pack(VERSION, len(targets)) + ids.tobytes() + flags
 
 
-def _is_ours(path: Path, name: str, at: int) -> bool:
-    return path in _OURS and "/" not in os.readlink(name, dir_fd=at)
+def unpack(packed: bytes) -> Iterator[Outlink]:
+    """The edges in document order; StoreError for what `pack` cannot have written."""
+    for target, flag in zip(*edges(packed), strict=True):
+        yield Outlink(target, *EDGES[flag])
 
 
-def _damage(root: Path, name: Path) -> Damage:
-    state = os.lstat(root / name)
-    problem = f"it is {nofollow.kind(state)}"
-    if stat.S_ISLNK(state.st_mode):
-        problem += f" to {str((root / name).readlink())!r}, and no link in a workspace is followed"
-    repair = "set aside as it is; what it leads to is not touched"
-    if str(name) == DATABASE:
-        repair = "put the database itself in its place; nothing can be repaired without it"
-    return Damage(str(name), "the file", problem, repair=repair)
+def targets(packed: bytes) -> array[int]:
+    """The ids that the edges lead to; as `edges`, without a look at the flags."""
+    if len(packed) < _HEAD.size or packed[0] != VERSION:
+        raise StoreError(f"damaged outlink record of {len(packed)} bytes")
+    ids = array("I", packed[_HEAD.size : _HEAD.size + 4 * _HEAD.unpack_from(packed)[1]])
+    if sys.byteorder == "big":
+        ids.byteswap()
+    return ids
 
 
-def set_aside(root: Path, found: Sequence[Damage], now: int) -> Path | None:
-    """Move what was found into a folder of the quarantine; which. The database stays: all else needs it."""
-    names = [Path(damage.file) for damage in found if damage.file != DATABASE]
-    if not names:
+def followable(packed: bytes) -> array[int]:
+    """As `targets`, without what the page only loads."""
+    ids = targets(packed)
+    return ids[: followed(packed[_HEAD.size + 4 * len(ids) :])]
+
+
+def followed(flags: bytes) -> int:
+    """How many of so flagged edges are links: they come first in a record, then what the page only loads."""
+    loaded = flags.translate(_IS_LOADED).find(b"\1")
+    return len(flags) if loaded < 0 else loaded
+
+
+def edges(packed: bytes) -> tuple[array[int], bytes]:
+    """As `unpack`: all targets, and the flag of each."""
+    count = _HEAD.unpack_from(packed)[1] if len(packed) >= _HEAD.size else 0
+    flags = packed[_HEAD.size + 4 * count :]
+    if len(flags) != count or flags.translate(None, _KNOWN):
+        raise StoreError(f"damaged outlink record of {len(packed)} bytes, {count} targets")
+    return targets(packed), flags
+
+
+def renumbered(packed: bytes, numbers: Sequence[int]) -> bytes | None:
+    """The record with the ids that `numbers` has for its own; None if it has none, or 0, for one of them."""
+    ids, flags = edges(packed)
+    try:
+        ids = array("I", map(numbers.__getitem__, ids))
+    except IndexError:
         return None
-    if Path(QUARANTINE) in names:
-        nofollow.unlink(root, QUARANTINE)
-    folder = Path(QUARANTINE, str(now))
-    nofollow.make_directory(root, folder)
-    for number, name in enumerate(name for name in names if name != Path(QUARANTINE)):
-        nofollow.replace(root, name, folder / f"{number}-{name.name}")
-    return root / folder
+    return pack(ids, flags) if all(ids) else None

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from orbweb import nofollow
 from orbweb.errors import Busy, StoreError
+from orbweb.store import workspace_files
 
 PROBES = 10
 PROBE_S = 0.02
@@ -37,8 +37,8 @@ class OwnerLock:
     def __init__(self, directory: Path, project: str, role: str = "crawl") -> None:
         path = directory / f"{project}.{role}.lock"
         try:
-            nofollow.make_directory(directory.parent, directory.name)
-            self._fd = nofollow.open_file(*_place(directory, project, role), os.O_RDWR | os.O_CREAT)
+            workspace_files.make_directory(directory.parent, directory.name)
+            self._fd = workspace_files.open_file(*_place(directory, project, role), os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
         try:
@@ -79,7 +79,7 @@ def _place(directory: Path, project: str, role: str) -> tuple[Path, Path]:
 def owner_pid(directory: Path, project: str, role: str = "crawl") -> int | None:
     """The process that owns the project now, if any. Takes nothing and leaves nothing behind."""
     try:
-        fd = nofollow.open_file(*_place(directory, project, role), os.O_RDWR)
+        fd = workspace_files.open_file(*_place(directory, project, role), os.O_RDWR)
     except FileNotFoundError:
         return None
     try:

@@ -18,7 +18,7 @@ from orbweb.failpoints import failpoint
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import SkipReason, Source
 from orbweb.store import QUEUED, Ending, Tally, UrlRow, end, skipped
-from orbweb.store.db import Database, Row
+from orbweb.store.sqlite.db import Database, Row
 
 DISCOVERY = ".discovery"
 """The end of the name of a project that finds what another one scrapes, and keeps no bodies."""

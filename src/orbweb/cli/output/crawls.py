@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbweb.cli.output.words import Report, many, size, span
+from orbweb.cli.output.format import Report, many, size, span
 
 
 def crawl_text(report: Report, *, again: str = "resume") -> str:

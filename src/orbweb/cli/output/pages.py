@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbweb.cli.output.words import Report, many, size
+from orbweb.cli.output.format import Report, many, size
 
 
 def pages_text(found: list[Report]) -> str:

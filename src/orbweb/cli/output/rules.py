@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orbweb.cli.output.words import Report, many, span
+from orbweb.cli.output.format import Report, many, span
 
 PLANNED_FILES = 20
 RULE_SHOWN = 120

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from orbweb.cli.output.format import Report, many
 from orbweb.cli.output.pages import vanished
-from orbweb.cli.output.words import Report, many
 
 REFERRERS_SHOWN = 20
 

@@ -1,0 +1,348 @@
+"""The parts of an engine at work, each built from its settings.
+
+The only place that knows which class plays which part: the transport or a recording, the pool of workers, the
+body store, the gate, the survey, brakes, and the files that follow a run. It moves no run and starts no engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from orbweb import extraction, urls
+from orbweb.app import pipeline
+from orbweb.app.control import Workspace, now_us
+from orbweb.app.identity import private_proxies
+from orbweb.app.request import Note
+from orbweb.app.session import Replays, Session, subject
+from orbweb.app.settings import (
+    gate_settings,
+    lane_of,
+    outputs_wanted,
+    page_type,
+    reads_sitemaps,
+    routes,
+    spool_settings,
+    survey_settings,
+    url_rules,
+)
+from orbweb.config.schema import Config
+from orbweb.engine.admission import Admission
+from orbweb.engine.backpressure import Brake, Limit, backlog_reason, disk_reason
+from orbweb.engine.batch import Books
+from orbweb.engine.commit import Ledger
+from orbweb.engine.rescope import Review
+from orbweb.engine.robots_gate import Gate
+from orbweb.engine.scope import Scopes
+from orbweb.engine.sitemaps import Survey
+from orbweb.engine.startup import Outset, Scope
+from orbweb.engine.workers.page import DigestSettings
+from orbweb.engine.workers.pool import Broken, Done, InlinePool, Pool, ProcessPool, Spawned
+from orbweb.export.live.catalog import Wanted, are_behind
+from orbweb.export.live.run_outputs import Chronicle, MetricsSettings
+from orbweb.fetching import Fetcher, Listener, open_files
+from orbweb.fetching.cookies import Jar
+from orbweb.fetching.dns import Names
+from orbweb.fetching.guard import Consent, Guard
+from orbweb.fetching.headers import Identity
+from orbweb.fetching.http import HttpFetcher, trusted_certificates
+from orbweb.fetching.proxies import Direct, Proxies, RoundRobin
+from orbweb.fetching.replay import ReplayFetcher
+from orbweb.fetching.revalidation import Shelf
+from orbweb.fetching.transfer import Egress, HttpSettings
+from orbweb.frontier import politeness
+from orbweb.frontier.dispatch import Dispatcher
+from orbweb.frontier.recrawl_schedule import Bounds, Calendar
+from orbweb.frontier.spool.files import Outbox
+from orbweb.frontier.spool.source import Feed
+from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.model import Resources
+from orbweb.policy.rules import Policy
+from orbweb.policy.traps import Traps
+from orbweb.store import runs
+from orbweb.store.bodies import BodyStore
+from orbweb.store.queries.recorded import Recording
+from orbweb.store.runs import Base, Manner, Project, Run
+
+MOST_PROCESSES = 4
+
+
+@dataclass(slots=True)
+class Live:
+    """The settings as they are now: some change while a crawl is at work."""
+
+    config: Config
+
+
+def fetcher(session: Session, shelf: Shelf, listener: Listener) -> Fetcher:
+    config = session.config
+    if session.replays is not None:
+        run_id, key_of = session.replays.run.id, session.replays.key_of
+        return ReplayFetcher(Recording(session.workspace.db, run_id, shelf.captures, key_of), listener)
+    clock = asyncio.get_running_loop().time
+    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
+    permit = session.permit
+    guard = Guard(names, permit.consent(config), routes(config), clock=clock, opened=permit.opened)
+    room = _connections(config, session.note)
+    return HttpFetcher(_http_settings(config, room), guard, _egress(session, names), listener, session.note)
+
+
+def _connections(config: Config, note: Note) -> int:
+    limit = open_files.raise_limit()
+    processes = config.engine.processes
+    wanted = default_processes(os.cpu_count() or 1) if processes is None else processes
+    room = open_files.connections(limit, open_files.open_now(), wanted)
+    if room < config.limits.workers:
+        note(
+            f"at most {room} connections are open at once, though there are {config.limits.workers} workers:"
+            f" this process may open {limit} files (ulimit -n)"
+        )
+    return room
+
+
+def _http_settings(config: Config, connections: int) -> HttpSettings:
+    return HttpSettings(
+        user_agent=config.user_agent,
+        timeout_s=config.fetch.timeout_s,
+        connect_timeout_s=config.fetch.connect_timeout_s,
+        max_bytes=config.fetch.max_bytes,
+        max_ratio=config.fetch.max_ratio,
+        ca_file=trusted_certificates(),
+        connections=connections,
+    )
+
+
+def _egress(session: Session, names: Names) -> Egress:
+    """The user's headers go to the origins of the base URLs as given, not to where these redirect."""
+    config, secrets, clock = session.config, session.secrets, asyncio.get_running_loop().time
+    jar = Jar() if config.fetch.cookies == "keep" else None
+    proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
+    return Egress(
+        Identity(
+            session.permit.origins,
+            secrets.headers,
+            jar,
+            params=secrets.params,
+            secret=secrets.names,
+            clock=time.time,
+        ),
+        proxies,
+        Guard(names, Consent(everything=private_proxies(config)), {}, clock=clock),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """Who keeps the books of a run, who knows its base URLs, and who settles its places."""
+
+    books: Books
+    scopes: Scopes
+    ledger: Ledger
+
+
+def accounts(
+    session: Session,
+    run: Run,
+    bases: Sequence[Base],
+    policy: Policy,
+    frontier: SqliteFrontier,
+    bodies: BodyStore,
+) -> Accounts:
+    db, config, is_fed, lane = (
+        session.workspace.db,
+        session.config,
+        session.feeds is not None,
+        lane_of(session.config),
+    )
+    traps = Traps(run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None)
+    outset = Outset(
+        [Scope(base.number, base.scope_key) for base in bases],
+        {} if run.scope_fixed else dict(db.all("open_base_places", run_id=run.id)),
+        by_site=config.engine.order == "relaxed" and session.plan is None,
+    )
+    crawl = runs.crawls_of(db, run.id)[-1]
+    books = Books(db, run, crawl, frontier=frontier, bodies=bodies, traps=traps, clock=now_us)
+    admission = Admission(
+        books,
+        policy=policy,
+        frontier=frontier,
+        traps=traps,
+        outset=outset,
+        lane_of=lane,
+        drop_query=config.urls.keep_params == (),
+        is_fed=is_fed,
+    )
+    review = Review(
+        run,
+        len(bases),
+        books=books,
+        admission=admission,
+        policy=policy,
+        frontier=frontier,
+        traps=traps,
+        lane_of=lane,
+    )
+    scopes = Scopes(
+        run,
+        bases,
+        books=books,
+        admission=admission,
+        review=review,
+        policy=policy,
+        frontier=frontier,
+        outset=outset,
+        url_rules=url_rules(config),
+        is_fed=is_fed,
+    )
+    ledger = Ledger(
+        run,
+        books=books,
+        admission=admission,
+        scopes=scopes,
+        review=review,
+        policy=policy,
+        frontier=frontier,
+        traps=traps,
+        bodies=bodies,
+        keeps_resources=session.resources is Resources.STORE,
+    )
+    return Accounts(books, scopes, ledger)
+
+
+def gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:
+    def slow_down(origin: str, delay_s: float) -> None:
+        kept = min(delay_s, config.robots.max_crawl_delay_s)
+        cut = f", cut to {kept:g} s (robots.max_crawl_delay_s)" if kept < delay_s else ""
+        note(f"{origin} asks for a Crawl-delay of {delay_s:g} s{cut}")
+        dispatcher.slow(urls.site(f"{origin}/"), round(kept * politeness.SECOND))
+
+    return Gate(workspace.db, gate_settings(config), clock=now_us, monotonic=time.monotonic, on_delay=slow_down)
+
+
+def survey(session: Session) -> Survey | None:
+    config = session.config
+    if not reads_sitemaps(config) or session.feeds is not None:
+        return None
+    on_file = session.plan.sitemaps.append if session.plan else None
+    return Survey(survey_settings(config), session.note, on_file)
+
+
+def default_processes(cores: int) -> int:
+    """One a core: the main process has little to do while they work. It cannot feed more than four."""
+    return min(cores, MOST_PROCESSES)
+
+
+@contextmanager
+def early_workers(config: Config, settings: DigestSettings, *, count: int) -> Iterator[list[Spawned]]:
+    """Workers that start while the crawl is prepared, so that the first page does not wait for one. Those that no
+    pool took end with the block."""
+    spawned = [Spawned(settings) for _ in range(0 if config.engine.processes == 0 else count)]
+    try:
+        yield spawned
+    finally:
+        for worker in spawned:
+            worker.close()
+
+
+async def pool(
+    config: Config,
+    settings: DigestSettings,
+    digested: Done,
+    broke: Broken,
+    spawned: list[Spawned] | None = None,
+) -> Pool:
+    """What reads pages. Those of `spawned` that it needs are taken out of it."""
+    processes = config.engine.processes
+    if processes == 0:
+        return InlinePool(settings, digested, ProcessPool(settings, digested, broke, most=1, only_heavy=True))
+    begin = processes or len(spawned or ())
+    most = processes or default_processes(os.cpu_count() or 1)
+    return await ProcessPool.start(begin, settings, digested, broke, most=most, spawned=spawned)
+
+
+def bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:
+    if config.store.layout == "files":
+        return workspace.file_writer(project.id, compress=config.store.compress, file_mode=config.store.file_mode)
+    return workspace.segment_writer(project.id)
+
+
+def shelf(workspace: Workspace, run: Run, config: Config, manner: Manner, replays: Replays | None) -> Shelf:
+    """What the run may reuse. Ages are counted from the start of the run, so that one that goes on after a crash
+    takes what it would have taken."""
+    if replays is not None:
+        return Shelf(workspace.captures(run, manner, extraction.VERSION, only=replays.run.id), fresh_since=0)
+    age = round(config.cache.max_age_s * politeness.SECOND)
+    fresh_since = run.started_at - age if age else None
+    captures = workspace.captures(run, manner, extraction.VERSION)
+    if not run.due_only:
+        return Shelf(captures, fresh_since=fresh_since)
+    intervals = (config.recrawl.min_interval_s, config.recrawl.max_interval_s)
+    calendar = Calendar(workspace.db, run, Bounds(*(round(each * politeness.SECOND) for each in intervals)))
+    return Shelf(captures, fresh_since=fresh_since, is_due=calendar.is_due)
+
+
+def chronicle(session: Session, run: Run) -> Chronicle:
+    """The files and counters that follow the crawl. A plan leaves nothing."""
+    config = session.config
+    metrics = MetricsSettings(
+        0.0 if session.is_trial else config.metrics.flush_interval_sec,
+        "crawler" if session.feeds is None else "scraper",
+        host=config.metrics.host,
+        port=session.request.metrics_port,
+    )
+    role = session.workspace.role_of(session.project.name)
+    wanted = Wanted() if session.is_trial else outputs_wanted(config, role)
+    chronicle = Chronicle(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
+    if chronicle.port is not None:
+        session.note(f"metrics at http://{config.metrics.host}:{chronicle.port}/metrics")
+    return chronicle
+
+
+def catch_up(workspace: Workspace, known: Project | None, config: Config) -> None:
+    """A crawl that was killed left its files behind: write what they lack before the run loses visits or ends."""
+    latest = runs.latest_run(workspace.db, known.id) if known else None
+    if known is None or latest is None:
+        return
+    left = subject(workspace, known, latest, config)
+    if are_behind(left):
+        wanted = outputs_wanted(config, workspace.role_of(known.name))
+        Chronicle(left, wanted, MetricsSettings(0.0), clock=now_us).close()
+
+
+def outbox(workspace: Workspace, run: Run, config: Config) -> Outbox:
+    return pipeline.outbox(workspace, run.id, spool_settings(config), page_type(config))
+
+
+def feed(session: Session, source: Run, run: Run) -> Feed:
+    config = session.config
+    return pipeline.feed(
+        session.workspace,
+        session.project.name,
+        source,
+        run,
+        settings=spool_settings(config),
+        page_type=page_type(config),
+        keep=config.spool.keep,
+        follows=session.follows,
+        note=session.note,
+    )
+
+
+def brakes(workspace: Workspace, live: Live, *, produces: bool) -> list[Brake]:
+    disk = Limit(
+        workspace.free_space,
+        lambda: live.config.store.reserve_mb * 1e6,
+        disk_reason,
+        time.monotonic,
+        enough=True,
+    )
+    if not produces:
+        return [disk]
+    backlog = Limit(
+        workspace.backlog, lambda: live.config.spool.max_backlog_gb * 1e9, backlog_reason, time.monotonic
+    )
+    return [disk, backlog]

@@ -1,0 +1,312 @@
+"""A state of plain files becomes a project with one run that can be resumed.
+
+Owns what is made of the index: visits, pages, links, bodies. Always: one transaction, so that all of it is there
+or nothing; a body is taken only if it has the hash that its line names. Never: asks a server, or changes a project
+that there is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from orbweb.engine.workers.page import Digester, Job, is_html
+from orbweb.errors import CorruptBody, UsageError
+from orbweb.export.state.files import Line
+from orbweb.export.state.places import FoundUrl, Intake
+from orbweb.lifecycle import EndedBy, ItemState
+from orbweb.model import Blob, Digest, FailKind, Parsed, Reuse, Role
+from orbweb.store import BaseRow, Ending, VisitRow, end
+from orbweb.store import links as packed_links
+from orbweb.store.bodies import BodyStore, new_compressor, pack, unpack_foreign
+from orbweb.store.runs import Manner
+from orbweb.store.sqlite.db import Database
+from orbweb.urls import UrlRules
+
+PORTION = 500
+
+Watch = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the run goes: the project it becomes, how its crawl counts for later ones, and who keeps bodies."""
+
+    project: str
+    settings: str
+    manner: Manner
+    rules: UrlRules
+    bodies: Callable[[int], BodyStore]
+    now: int
+
+
+@dataclass(slots=True)
+class Taken:
+    """What was imported. `missing`: bodies that a line names and that were not found."""
+
+    visited: int = 0
+    failed: int = 0
+    queued: int = 0
+    skipped: int = 0
+    pages: int = 0
+    bodies: int = 0
+    missing: int = 0
+
+
+class Bodies:
+    """A folder of bodies by their hash, `aa/bb/<sha256>.html` or `.html.zst`, below it or below its `html`."""
+
+    def __init__(self, folder: Path | None, most: int) -> None:
+        self._folder, self._most = folder, most
+
+    def find(self, sha256: bytes) -> bytes | None:
+        """The body with that hash; None if there is no file of it."""
+        name = sha256.hex()
+        for home in (self._folder, self._folder / "html") if self._folder else ():
+            stem = home / name[:2] / name[2:4] / f"{name}.html"
+            for path in (stem, stem.with_name(f"{stem.name}.zst")):
+                if path.is_file():
+                    return self._read(path, sha256)
+        return None
+
+    def _read(self, path: Path, sha256: bytes) -> bytes:
+        try:
+            data = path.read_bytes()
+            body = unpack_foreign(data, self._most, where=str(path)) if path.suffix == ".zst" else data
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be read: {error.strerror}. Nothing was imported.") from error
+        except CorruptBody as error:
+            raise UsageError(f"{error}. Nothing was imported.") from error
+        if hashlib.sha256(body).digest() != sha256:
+            raise UsageError(f"{path}: the body does not match its SHA-256. Nothing was imported.")
+        return body
+
+
+def adopt(db: Database, intake: Intake, home: Home, bodies: Bodies, digester: Digester, watch: Watch) -> Taken:
+    """Make the project, its run and everything in it. `watch` is told how many visits are taken, of how many."""
+    with db.transaction():
+        bases = json.dumps([base.url for base in intake.bases])
+        project_id = db.value(
+            "add_project", name=home.project, settings=home.settings, bases=bases, created_at=home.now
+        )
+        store = home.bodies(project_id)
+        try:
+            return _Adoption(db, intake, home, bodies, digester, store).write(project_id, watch)
+        finally:
+            store.close()
+
+
+class _Adoption:
+    """One import at work, inside its transaction."""
+
+    def __init__(
+        self, db: Database, intake: Intake, home: Home, bodies: Bodies, digester: Digester, store: BodyStore
+    ) -> None:
+        self._db, self._intake, self._home = db, intake, home
+        self._bodies, self._digester, self._store = bodies, digester, store
+        self._compressor = new_compressor()
+        self._taken = Taken()
+        self._run_id = 0
+        self._crawl_id = 0
+        self._seen_pages: set[bytes] = set()
+        self._pages_by_base: Counter[int] = Counter()
+        self._bytes = 0
+        self._segments: dict[int, int] = {}
+
+    def write(self, project_id: int, watch: Watch) -> Taken:
+        db, intake, now = self._db, self._intake, self._home.now
+        times = [line.instant("timestamp") or now for _, line in intake.visits()]
+        first, last = min(times, default=now), max(times, default=now)
+        begun = intake.is_begun
+        self._run_id = db.value(
+            "adopt_run",
+            project_id=project_id,
+            started_at=first,
+            next_url=intake.next_url,
+            next_rank=intake.next_rank,
+            next_visit=len(times) + 1,
+            scope_fixed=intake.facts("scope_fixed", begun),
+            surveyed=intake.facts("surveyed", begun),
+        )
+        manner = self._home.manner
+        self._crawl_id = db.value(
+            "add_crawl",
+            run_id=self._run_id,
+            budget=None,
+            now=first,
+            asked_as=manner.asked_as,
+            read_with=manner.read_with,
+        )
+        self._write_urls()
+        for number, (found, line) in enumerate(intake.visits(), 1):
+            self._visit(number, found, line)
+            watch(number, len(times))
+        self._store.sync()
+        self._close(last)
+        return self._taken
+
+    def _write_urls(self) -> None:
+        db, run_id = self._db, self._run_id
+        bases = self._intake.bases
+        db.many("add_base", [(run_id, number, base.url, base.scope) for number, base in enumerate(bases)])
+        tallies: Counter[tuple[str, str]] = Counter()
+        rest = iter(self._intake.urls())
+        while portion := list(islice(rest, PORTION)):
+            db.many("add_url", [self._intake.row(each, run_id) for each in portion])
+            tallies.update((each.state, each.reason or "") for each in portion)
+            for each in portion:
+                if each.due_at is not None and each.state == ItemState.QUEUED:
+                    db.run("postpone_url", run_id=run_id, id=each.id, due_at=each.due_at)
+        for (state, reason), count in tallies.items():
+            db.run("add_tally", run_id=run_id, state=state, reason=reason, change=count)
+            setattr(self._taken, state, getattr(self._taken, state) + count)
+        db.many("save_family", list(self._intake.families(run_id)))
+
+    # Visits.
+
+    def _visit(self, number: int, found: FoundUrl, line: Line) -> None:
+        failed = found.state == ItemState.FAILED
+        sha256 = None if failed else line.sha256("sha256")
+        body = self._body(sha256)
+        digest = self._digested(found, line, body) if body is not None else None
+        blob = digest.blob if digest else pack(body, self._compressor) if body is not None else None
+        if blob is not None:
+            self._keep(blob)
+        role = self._role(found, digest)
+        self._db.many("add_visit", [self._row(number, found, line, digest, blob, role)])
+        self._link(found, line, digest.parsed if digest else None)
+
+    def _body(self, sha256: bytes | None) -> bytes | None:
+        body = self._bodies.find(sha256) if sha256 is not None else None
+        self._taken.missing += sha256 is not None and body is None
+        return body
+
+    def _digested(self, found: FoundUrl, line: Line, body: bytes) -> Digest | None:
+        """What the page holds; None for what is no page, or was none where it was crawled."""
+        kind = line.maybe("content_type", str)
+        if line.one_of("role", Role) == Role.NONE or not is_html(kind, body):
+            return None
+        url = line.get("final_url", str, found.url)
+        tags = tuple(line.get("robots_tags", str, "").split("\n")) if line.maybe("robots_tags", str) else ()
+        digest = self._digester.digest(Job(0, url, kind, body, tags))
+        return digest if isinstance(digest, Digest) and digest.document is not None else None
+
+    def _keep(self, blob: Blob) -> None:
+        if self._db.one("body_exists", sha256=blob.sha256) is not None:
+            return
+        at = self._store.put(blob)
+        self._db.many("add_body", [(blob.sha256, *at)])
+        self._taken.bodies += 1
+        if at.segment is not None and at.offset is not None:
+            self._segments[at.segment] = at.offset + at.length
+
+    def _role(self, found: FoundUrl, digest: Digest | None) -> Role:
+        if digest is None or digest.document is None:
+            return Role.NONE
+        if digest.content_sha256 in self._seen_pages:
+            return Role.ALTERNATE
+        self._seen_pages.add(digest.content_sha256)
+        self._db.many("add_document", [digest.document])
+        page = (self._run_id, digest.content_sha256, found.id, found.base, digest.document.sha256)
+        self._db.many("add_page", [page])
+        self._pages_by_base[found.base] += 1
+        self._taken.pages += 1
+        return Role.PRIMARY
+
+    def _row(
+        self, number: int, found: FoundUrl, line: Line, digest: Digest | None, blob: Blob | None, role: Role
+    ) -> VisitRow:
+        failed = found.state == ItemState.FAILED
+        status = line.maybe("status", int)
+        kind = line.one_of("kind", FailKind)
+        if failed and kind is None:
+            kind = FailKind.HTTP_4XX.value if (status or 0) < 500 else FailKind.HTTP_5XX.value
+        target = line.url("redirect_to", self._home.rules)
+        redirect = self._intake.find(target.key if target else None)
+        parsed = digest.parsed if digest else Parsed()
+        reuse = None if failed else _reuse(line, status, blob)
+        size = blob.size if blob else 0
+        self._bytes += size
+        return VisitRow(
+            run_id=self._run_id,
+            number=number,
+            url_id=found.id,
+            crawl_id=self._crawl_id,
+            depth=found.depth,
+            rank=found.rank or 0,
+            status=status if failed else status or 200,
+            kind=kind,
+            error=line.get("error", str, f"HTTP {status}" if status else kind or "") if failed else None,
+            tries=max(line.get("tries", int, 1), 1),
+            final_url=line.maybe("final_url", str),
+            redirect_to=redirect.id if redirect and 300 <= (status or 0) < 400 else None,
+            content_type=line.maybe("content_type", str),
+            encoding=parsed.encoding or line.maybe("encoding", str),
+            etag=line.maybe("etag", str),
+            last_modified=line.maybe("last_modified", str),
+            title=parsed.title if digest else line.maybe("title", str),
+            canonical=parsed.canonical if digest else line.maybe("canonical", str),
+            noindex=line.get("noindex", bool, parsed.directives.noindex is not None),
+            nofollow=line.get("nofollow", bool, parsed.directives.nofollow is not None),
+            links_cut=parsed.links_cut,
+            truncated=line.get("truncated", bool, False),
+            body_sha256=blob.sha256 if blob else None,
+            content_sha256=digest.content_sha256 if digest and role is not Role.NONE else None,
+            role=role.value,
+            bytes=size,
+            wire_bytes=line.get("wire_bytes", int, 0),
+            latency_ms=line.get("latency_ms", int, 0),
+            fetched_at=line.instant("timestamp") or self._home.now,
+            proxy=line.maybe("proxy", str),
+            robots_tags=line.maybe("robots_tags", str),
+            reuse=reuse,
+            reused_run=self._run_id if reuse else None,
+        )
+
+    def _link(self, found: FoundUrl, line: Line, parsed: Parsed | None) -> None:
+        """The links of the page, as far as they lead to what is known; or where it redirects to."""
+        target = line.url("redirect_to", self._home.rules)
+        edges = [(target.key, packed_links.FLAGS["redirect", False])] if target else []
+        if parsed is not None:
+            links = (*parsed.links, *parsed.resources)
+            edges = [(link.key, packed_links.FLAGS[link.kind, link.nofollow]) for link in links]
+        known = [(self._intake.find(key), flag) for key, flag in edges]
+        kept = [(each.id, flag) for each, flag in known if each is not None]
+        if kept and found.state == ItemState.VISITED:
+            packed = packed_links.pack([number for number, _ in kept], bytes(flag for _, flag in kept))
+            self._db.many("add_outlinks", [(self._run_id, found.id, packed)])
+
+    # The end.
+
+    def _close(self, last: int) -> None:
+        db, taken = self._db, self._taken
+        for segment, committed in self._segments.items():
+            db.run("extend_segment", segment=segment, committed=committed)
+        for number, base in enumerate(self._intake.bases):
+            db.many("save_base", [BaseRow(base.scope, self._pages_by_base[number], self._run_id, number)])
+        db.run(
+            "count_crawl",
+            crawl_id=self._crawl_id,
+            visited=taken.visited,
+            failed=taken.failed,
+            pages=taken.pages,
+            bytes=self._bytes,
+            now=last,
+        )
+        left = taken.queued or not self._intake.facts("surveyed", default=True)
+        ending = Ending(EndedBy.BUDGET if left else EndedBy.EXHAUSTED)
+        end(db, self._run_id, self._crawl_id, ending, last)
+
+
+def _reuse(line: Line, status: int | None, blob: Blob | None) -> str | None:
+    """How the visit came to a body that it did not transfer."""
+    if blob is None:
+        return None
+    if status == 304:
+        return Reuse.NOT_MODIFIED.value
+    return Reuse.CACHED.value if line.one_of("reuse", Reuse) == Reuse.CACHED else None

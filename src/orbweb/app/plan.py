@@ -1,0 +1,306 @@
+"""What a crawl would do, before it is done: scope, rules, sitemaps, rate, with examples.
+
+Visits the base URLs and reads robots.txt and sitemaps, as the crawl would begin, in a workspace that is thrown
+away; only the rate limiter is that of the user's workspace, if there is one. Never keeps a page. `fetch` asks for
+one page in the same way. `replan` tells what the next recrawl of a project would visit by other settings: it is
+one, in a copy of the database, answered by the latest run instead of servers.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from orbweb import app, urls
+from orbweb.app import Plan, Request
+from orbweb.app.control import Workspace
+from orbweb.app.directory import exists
+from orbweb.app.request import URL_FORM, configure, no_project
+from orbweb.config import schema
+from orbweb.config.schema import Config
+from orbweb.engine.robots_gate import origin_of
+from orbweb.errors import UnknownProject, UsageError
+from orbweb.events import Snapshot
+from orbweb.frontier import politeness, seeds
+from orbweb.lifecycle import ItemState
+from orbweb.model import Document, SkipReason
+from orbweb.policy.robots import Robots, product_token
+from orbweb.store import runs
+from orbweb.store.queries import reports
+from orbweb.store.runs import Run
+from orbweb.store.sqlite.db import DATABASE, Database
+from orbweb.urls import DEFAULT_RULES
+
+Report = dict[str, Any]
+
+NAME = "plan"
+UNHURRIED: Report = {
+    "incremental": False,
+    "limits": {"rate": "max", "budget": None},
+    "fetch": {"retries": 0, "busy_retries": 0},
+    "robots": {"retry_for_s": 0.0, "max_crawl_delay_s": 0.0},
+    "engine": {"order": "strict"},
+}
+"""Settings that are about servers, which a plan of a project never asks; and a paused run is taken as ended."""
+EXAMPLES = 5
+
+
+class Fetched(NamedTuple):
+    """What `fetch` got: the document and the body of the page at `url`, or the problem."""
+
+    url: str
+    document: Document | None
+    body: bytes
+    problem: str | None
+
+
+def plan(request: Request, *, beside: Path, note: Callable[[str], None]) -> Report:
+    """The plan for these URLs and settings. `beside` is the user's workspace, which need not exist."""
+    with _beside(beside) as workspace:
+        return _plan(workspace, request, note)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Workspace]:
+    """A workspace that is thrown away, with the rate limiter of the one at `path`."""
+    with tempfile.TemporaryDirectory(prefix="orbweb-plan-") as directory:
+        workspace = Workspace(Path(directory) / "workspace", create=True, limits_of=path)
+        try:
+            yield workspace
+        finally:
+            workspace.close()
+
+
+def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -> Report:
+    asked = Plan()
+    settings = {**(request.settings or {})}
+    settings["limits"] = {**settings.get("limits", {}), "budget": None}
+    request = replace(request, project=NAME, plan=asked, settings=settings, remembers=False)
+    app.crawl(workspace, request, watch=_unwatched, note=note)
+    project = runs.project(workspace.db, NAME)
+    config, _ = configure(project, request)
+    run = runs.run_of(workspace.db, project, None)
+    rules = _Rules(workspace.db, config)
+    return {
+        "bases": _bases(workspace.db, run, rules),
+        **_found(workspace.db, run, rules),
+        "sitemaps": [{"url": url, "urls": number} for url, number in asked.sitemaps],
+    }
+
+
+def names_project(beside: Path, given: Sequence[str]) -> bool:
+    """Whether what is to be planned is a project of the workspace, not URLs.
+
+    A word without a scheme is the name of a project, never a host that is looked up.
+    """
+    words = [word for word in given if not seeds.HAS_SCHEME.match(word.strip())]
+    if not words:
+        return False
+    word = words[0]
+    if not seeds.could_name_project(word):
+        seeds.base_urls([word], DEFAULT_RULES)
+        raise seeds.not_a_url(word)
+    if not exists(beside):
+        raise UnknownProject(f"no project {word!r}: {beside} is not an orbweb workspace; {URL_FORM}")
+    with _opened(Workspace(beside)) as workspace:
+        if runs.find_project(workspace.db, word) is None:
+            raise no_project(workspace, word)
+    if len(given) > 1:
+        raise UsageError(f"{word!r} is a project: plan it alone, or give URLs only; {URL_FORM}")
+    return True
+
+
+def replan(request: Request, *, of: Path, note: Callable[[str], None]) -> Report:
+    """What the next recrawl of a project of the workspace `of` would visit by these settings; nothing is sent.
+
+    What the latest run never asked for is unknown: such a URL is counted as a page that leads nowhere.
+    """
+    name = request.project or ""
+    settings = schema.merge(request.settings or {}, UNHURRIED)
+    with _copy(of) as workspace:
+        before = workspace.run(name)
+        request = replace(request, settings=settings, replay=True, remembers=False)
+        app.recrawl(workspace, request, watch=_unwatched, note=note)
+        return {"project": name, "run": before.number, **_effect(workspace.db, before, workspace.run(name))}
+
+
+@contextmanager
+def _copy(path: Path) -> Iterator[Workspace]:
+    """A workspace that is thrown away, with the database of the one at `path` and its bodies."""
+    with tempfile.TemporaryDirectory(prefix="orbweb-plan-") as directory:
+        with _opened(Workspace(path)) as original:
+            original.db.copy_to(Path(directory) / DATABASE)
+        with _opened(Workspace(Path(directory), bodies_of=path)) as workspace:
+            yield workspace
+
+
+@contextmanager
+def _opened(workspace: Workspace) -> Iterator[Workspace]:
+    try:
+        yield workspace
+    finally:
+        workspace.close()
+
+
+def _effect(db: Database, before: Run, after: Run) -> Report:
+    visits: list[str] = []
+    admitted: list[str] = []
+    unknown: list[str] = []
+    for url, state, reason in db.each("planned_visits", run_id=after.id, before=before.id):
+        visits.append(url)
+        if state not in (ItemState.VISITED, ItemState.FAILED):
+            admitted.append(url)
+            if reason != SkipReason.NOINDEX:
+                unknown.append(url)
+    refused = [
+        {"url": url, "reason": reason or "not_found", "rule": rule}
+        for url, reason, rule in db.each("no_longer_visited", run_id=after.id, before=before.id)
+    ]
+    return {
+        "bases": _base_pages(db, before, after),
+        "would_visit": len(visits),
+        "visits": visits,
+        "newly_admitted": _some(admitted),
+        "newly_refused": {**_some(refused), "by_reason": dict(Counter(each["reason"] for each in refused))},
+        "unknown": _some(unknown),
+        "would_skip": {reason: _examples(db, after, reason, count) for reason, count in _skips(db, after).items()},
+    }
+
+
+def _some(found: Sequence[Any]) -> Report:
+    return {"count": len(found), "examples": list(found[:EXAMPLES])}
+
+
+def _base_pages(db: Database, before: Run, after: Run) -> list[Report]:
+    """Each base URL with the pages it would give, those it gave, and what is wrong with it."""
+    gave = {base.url: base.pages for base in runs.bases_of(db, before.id)}
+    outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=after.id)}
+    found = []
+    for base in runs.bases_of(db, after.id):
+        _, reason, rule, _, error = outcomes[base.number]
+        found.append(
+            {
+                "url": base.url,
+                "scope": urls.scope(base.scope_key),
+                "problem": error or (f"{reason}: {rule}" if reason else None),
+                "pages": base.pages,
+                "pages_before": gave.get(base.url),
+            }
+        )
+    return found
+
+
+def fetch(request: Request, *, beside: Path) -> Fetched:
+    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects.
+
+    Nothing is archived, so a page that asks not to be is given too.
+    """
+    settings = {**(request.settings or {}), "robots": {"obey_directives": False}, "sitemap": {"mode": "off"}}
+    settings["limits"] = {**settings.get("limits", {}), "budget": None, "max_depth": 0}
+    settings["outputs"] = {"pages": False, "edges": False, "metadata": False}
+    settings["metrics"] = {"flush_interval_sec": 0}
+    with _beside(beside) as workspace:
+        request = replace(request, project=NAME, settings=settings, remembers=False)
+        app.crawl(workspace, request, watch=_unwatched, note=_untold)
+        for page in workspace.documents(NAME):
+            return Fetched(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
+        problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(NAME).id))
+        return Fetched(request.urls[0], None, b"", problem or "no page was found")
+
+
+def _untold(_text: str) -> None:
+    """What matters of one page is told as its problem."""
+
+
+def _unwatched(_now: Snapshot) -> None:
+    """A plan takes a few requests."""
+
+
+class _Rules:
+    """What the origins ask for, and how fast they may be asked."""
+
+    def __init__(self, db: Database, config: Config) -> None:
+        agent = product_token(config.user_agent) if config.robots.obey else ""
+        self._robots = {
+            origin: Robots.parse(body, agent) for origin, body in db.all("robots_files") if config.robots.obey
+        }
+        self._rate = config.limits.rate
+        self._longest = config.robots.max_crawl_delay_s
+
+    def refusal(self, url: str) -> str | None:
+        robots = self._robots.get(origin_of(url))
+        return robots.refusal(url) if robots else None
+
+    def pace(self, url: str) -> tuple[float, str]:
+        """Seconds between two requests, and what decides."""
+        robots = self._robots.get(origin_of(url))
+        delay = min(robots.crawl_delay or 0.0, self._longest) if robots else 0.0
+        usual = politeness.interval(self._rate) / politeness.SECOND
+        return (delay, "Crawl-delay of robots.txt") if delay > usual else (usual, f"limits.rate: {self._rate}")
+
+
+def _bases(db: Database, run: Run, rules: _Rules) -> list[Report]:
+    """Each base URL with what became of the last URL of its chain of redirects."""
+    outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=run.id)}
+    found = []
+    for base in runs.bases_of(db, run.id):
+        state, reason, rule, status, error = outcomes[base.number]
+        gap, decided_by = rules.pace(base.scope_key)
+        found.append(
+            {
+                "url": base.url,
+                "state": state,
+                "status": status,
+                "problem": error or (f"{reason}: {rule}" if reason else None),
+                "scope": urls.scope(base.scope_key),
+                "robots": rules.refusal(base.url) or "allowed",
+                "seconds_apart": round(gap, 3),
+                "rate_rule": decided_by,
+            }
+        )
+    return found
+
+
+def _found(db: Database, run: Run, rules: _Rules) -> Report:
+    """What is known so far: what would be visited, what each rule refuses, and how long that takes at least."""
+    allowed: list[str] = []
+    by_source: Counter[str] = Counter()
+    spent: Counter[str] = Counter()
+    disallowed: list[Report] = []
+    refused = 0
+    for url, source in db.each("queued_urls", run_id=run.id):
+        line = rules.refusal(url)
+        if line is not None:
+            refused += 1
+            if len(disallowed) < EXAMPLES:
+                disallowed.append({"url": url, "rule": line})
+            continue
+        by_source[source] += 1
+        spent[urls.site(url)] += round(rules.pace(url)[0] * politeness.SECOND)
+        if len(allowed) < EXAMPLES:
+            allowed.append(url)
+    skipped = {reason: _examples(db, run, reason, count) for reason, count in _skips(db, run).items()}
+    if refused:
+        skipped[SkipReason.ROBOTS.value] = {"count": refused, "examples": disallowed}
+    return {
+        "would_visit": by_source.total(),
+        "by_source": dict(by_source),
+        "examples": allowed,
+        "would_skip": skipped,
+        "at_least_s": round(max(spent.values(), default=0) / politeness.SECOND, 1),
+    }
+
+
+def _skips(db: Database, run: Run) -> dict[str, int]:
+    found: dict[str, int] = reports.counts(db, run.id)["skipped"]
+    return found
+
+
+def _examples(db: Database, run: Run, reason: str, count: int) -> Report:
+    rows = db.all("skipped_examples", run_id=run.id, reason=reason, count=EXAMPLES)
+    return {"count": count, "examples": [{"url": url, "rule": rule} for url, rule in rows]}

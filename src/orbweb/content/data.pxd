@@ -1,5 +1,0 @@
-# The text that a page carries only as data.
-from orbweb.dom.tree cimport Tree
-
-cdef str text(Tree tree, list found)
-# The longest text in the data among scripts.

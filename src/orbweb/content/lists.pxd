@@ -1,5 +1,0 @@
-from orbweb.content.survey cimport Survey
-from orbweb.dom.tree cimport Tree
-
-cdef int shape(Tree tree, Survey noted) except -1
-# Bring every list that was noted into a form that Markdown has.

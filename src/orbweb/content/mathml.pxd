@@ -1,4 +1,0 @@
-from orbweb.dom.tree cimport Tree
-
-cdef str tex(Tree tree, int element, int depth)
-# The formula of a `<math>`, or of an element that is so deep in one.

@@ -1,3 +1,0 @@
-from orbweb.dom.tree import Tree
-
-def base_of(tree: Tree, url: str) -> str: ...

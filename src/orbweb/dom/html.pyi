@@ -1,6 +1,0 @@
-from orbweb.dom.tree import Tree
-
-MAX_DEPTH: int
-
-def is_utf8(text: bytes) -> bool: ...
-def parsed(markup: bytes, encoding: str) -> Tree: ...

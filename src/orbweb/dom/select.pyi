@@ -1,3 +1,0 @@
-from orbweb.dom.tree import Tree
-
-def select(tree: Tree, selector: str, top: int = 0) -> list[int]: ...

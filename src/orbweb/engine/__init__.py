@@ -1,0 +1,1 @@
+"""One crawl at work: lease -> fetch -> process -> commit. Read `loop.py` first."""

@@ -1,0 +1,190 @@
+"""Leasing: whose turn is next, and whether there is room for it.
+
+Owns the leases of a crawl. Always holds: places of a lane are leased in order; at most `window` places are
+leased and not yet durable, plus the head of each lane; leases never exceed what is left of the budget or of a
+page limit; with scores no place is leased before the depth above it is committed. Never commits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+
+from orbweb.engine.batch import Books
+from orbweb.engine.in_flight import Passage
+from orbweb.engine.scope import Scopes
+from orbweb.engine.window import Slot, Window
+from orbweb.frontier.dispatch import Dispatcher
+from orbweb.frontier.spool.source import Ahead, Feed
+from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.model import Item
+
+PROBES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSettings:
+    """How much may be under way."""
+
+    workers: int
+    window: int
+    window_bytes: int
+    budget: int | None
+    relaxed: bool
+    by_level: bool = False
+
+
+class Leasing:
+    """The leases of one crawl."""
+
+    def __init__(
+        self,
+        settings: LeaseSettings,
+        *,
+        passage: Passage,
+        window: Window,
+        frontier: SqliteFrontier,
+        books: Books,
+        scopes: Scopes,
+        dispatcher: Dispatcher,
+        feed: Feed | None,
+    ) -> None:
+        self.settings = settings
+        self._passage = passage
+        self._window = window
+        self._frontier = frontier
+        self._books = books
+        self._scopes = scopes
+        self._dispatcher = dispatcher
+        self._feed = feed
+        self._rotation: deque[str] = deque()
+
+    def adjust(self, *, workers: int, budget: int | None) -> None:
+        """Go on with other limits."""
+        self.settings = replace(self.settings, workers=workers, budget=budget)
+
+    def draw(self) -> bool:
+        """Take lines of the spool while few URLs are queued; after the last of them the run has all there is.
+
+        Whether there were any.
+        """
+        if self._feed is None or not self._scopes.is_fed_now:
+            return False
+        room = self.settings.window - self._books.queued
+        lines = self._feed.draw(room) if room >= self.settings.window // 4 else []
+        if not lines and self._feed.ahead is Ahead.OVER and self._books.is_fed_durable:
+            lines = self._feed.lost()
+            if not lines:
+                self._scopes.end_feed()
+        if lines:
+            self._scopes.feed(lines)
+        return bool(lines)
+
+    def fill(self) -> None:
+        """Send what is due, and lease more, while there are workers for it.
+
+        When bodies wait to be read, and all of them for their turn, only what they wait for is sent.
+        """
+        refused: set[str] = set()
+        while self._passage.fetching < self.settings.workers:
+            has_backlog = self._passage.has_backlog()
+            if has_backlog and self._passage.digesting:
+                return
+            ticket = self._dispatcher.take(self._is_awaited if has_backlog else None)
+            if ticket is not None:
+                self._passage.send(ticket)
+            elif not self._lease_one(refused):
+                return
+
+    def _is_awaited(self, ticket: int) -> bool:
+        """Whether it is the head of its lane, or no place at all."""
+        slot = self._window.get(ticket)
+        return slot is None or self._passage.is_head(slot)
+
+    def _lease_one(self, refused: set[str]) -> bool:
+        """Lease a place of a lane that has not refused: one that has no room now has none before the next turn."""
+        if not self.settings.relaxed:
+            return self._lease_from("")
+        for _ in range(min(PROBES, self._frontier.lane_count())):
+            if not self._rotation:
+                self._rotation.extend(lane for lane in self._open_lanes() if lane not in refused)
+                if not self._rotation:
+                    return False
+            lane = self._rotation.popleft()
+            if lane not in refused and self._lease_from(lane):
+                return True
+            refused.add(lane)
+        return False
+
+    def _lease_from(self, lane: str) -> bool:
+        item = self._frontier.next(lane)
+        if item is None or not self._scopes.is_ripe(item):
+            return False
+        head = self._window.head(lane)
+        is_head = head is None or (item.depth, item.rank) < head.place
+        if self.settings.by_level and not self._is_begun(item, head):
+            return False
+        if not self._has_room(item, is_head=is_head):
+            return False
+        self._frontier.lease(lane)
+        self._passage.begin(item)
+        return True
+
+    def _is_begun(self, item: Item, head: Slot | None) -> bool:
+        """With scores a level begins when the one before is committed: until then better places may come in."""
+        return not self._books.settles(item.lane) if head is None else item.depth <= head.item.depth
+
+    def _open_lanes(self) -> list[str]:
+        """The lanes worth a try: at the outset many wait for base URLs that are not settled."""
+        lanes = list(self._frontier.lanes())
+        if self._books.surveyed:
+            return lanes
+        heads = ((lane, self._frontier.next(lane)) for lane in lanes)
+        return [lane for lane, item in heads if item is not None and self._scopes.is_ripe(item)]
+
+    def _has_room(self, item: Item, *, is_head: bool) -> bool:
+        """The head of a lane always gets in: a place behind it makes room where something must be exact."""
+        if not is_head and self._crowded(item.lane):
+            return False
+        budget_left = self._budget_left()
+        if budget_left is not None and budget_left <= 0 and not (is_head and self._evict(item.lane, None)):
+            return False
+        room = self._scopes.page_room(item.base)
+        if room is None or room > self._window.by_base[item.base]:
+            return True
+        return is_head and self._evict(item.lane, item.base)
+
+    def _crowded(self, lane: str) -> bool:
+        settings = self.settings
+        if len(self._window) + self._books.unwritten >= settings.window:
+            return True
+        if self._window.bytes >= settings.window_bytes or self._passage.has_backlog():
+            return True
+        return settings.relaxed and self._passage.unfinished[lane] >= self._share()
+
+    def _share(self) -> int:
+        """Workers that one lane may keep busy in relaxed order, so that a slow host cannot take them all."""
+        return -(-self.settings.workers // max(1, self._frontier.lane_count()))
+
+    def _budget_left(self) -> int | None:
+        if self.settings.budget is None:
+            return None
+        return self.settings.budget - self._books.crawl_settled - len(self._window)
+
+    def _evict(self, lane: str, base: int | None) -> bool:
+        """Give the latest lease back in favour of an earlier place."""
+        slot = self._window.last(lane, base)
+        if slot is None:
+            return False
+        self._give_back(slot)
+        return True
+
+    def _give_back(self, slot: Slot) -> None:
+        self._passage.retract(slot)
+        self._frontier.give_back(slot.item)
+
+    def give_back_all(self) -> None:
+        """The crawl ends: nothing is leased any more."""
+        self._passage.cancel()
+        for slot in self._window.slots():
+            self._give_back(slot)

@@ -1,0 +1,202 @@
+"""What robots.txt lets through, one origin at a time.
+
+Owns the rules that are known, those that are being asked for, and the places that wait for them. Always
+holds: no place of an origin is let through before its rules are known; a refusal names the very line.
+Decides, never sends: what it wants asked, the engine asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from orbweb import urls
+from orbweb.engine.responses import REDIRECTS
+from orbweb.frontier import politeness
+from orbweb.model import Failed, FailKind, Fetched, Refused, SkipReason
+from orbweb.policy.robots import Robots, without_userinfo
+from orbweb.store import robots_cache as memory
+from orbweb.store.robots_cache import RobotsFile
+from orbweb.store.sqlite.db import Database
+from orbweb.urls import UrlRules
+
+MAX_REDIRECTS = 5
+RETRY_CAP_S = 30.0
+KEPT_AT_LEAST = 60_000_000
+UNREACHABLE = (
+    FailKind.BLOCKED_ADDRESS,
+    FailKind.DNS_NXDOMAIN,
+    FailKind.DNS_NO_ADDRESS,
+    FailKind.DNS_TIMEOUT,
+    FailKind.DNS_SERVFAIL,
+    FailKind.PROXY,
+    FailKind.CONNECT,
+    FailKind.TLS,
+    FailKind.PROTOCOL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """How robots.txt is kept and asked for."""
+
+    obey: bool
+    agent: str
+    retry_for_s: float
+    cache_s: float
+    tries: int
+    backoff_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask for this URL now; hand the answer to `answered`."""
+
+    origin: str
+    url: str
+    redirects: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AskLater:
+    """Ask again after so many seconds."""
+
+    ask: Ask
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The origin is settled: judge the places that waited again. With `failed` there is no server at all."""
+
+    waiting: tuple[int, ...]
+    failed: Failed | None = None
+    tries: int = 0
+
+
+@dataclass(slots=True)
+class _Origin:
+    robots: Robots | None = None
+    unavailable: Refused | None = None
+    expires_at: int = 0
+    asking: bool = False
+    tries: int = 0
+    failing_since: float | None = None
+    waiting: list[int] = field(default_factory=list)
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port: what one robots.txt speaks for."""
+    return url[: url.index("/", url.index("//") + 2)]
+
+
+class Gate:
+    """The rules of every origin a crawl meets."""
+
+    def __init__(
+        self,
+        db: Database,
+        settings: GateSettings,
+        *,
+        clock: Callable[[], int],
+        monotonic: Callable[[], float],
+        on_delay: Callable[[str, float], None],
+    ) -> None:
+        self._db = db
+        self._settings = settings
+        self._clock = clock
+        self._monotonic = monotonic
+        self._on_delay = on_delay
+        self._origins: dict[str, _Origin] = {}
+
+    def judge(self, ticket: int, url: str) -> Refused | Ask | bool:
+        """True: let it through. A refusal, or False: the place waits, as it does when something must be asked."""
+        if not self._settings.obey:
+            return True
+        name = origin_of(url)
+        origin = self._origins.get(name) or self._recall(name)
+        if origin.unavailable is not None:
+            return origin.unavailable
+        if origin.robots is not None and origin.expires_at > self._clock():
+            line = origin.robots.refusal(url)
+            return True if line is None else Refused(SkipReason.ROBOTS, line)
+        origin.waiting.append(ticket)
+        if origin.asking:
+            return False
+        origin.asking = True
+        return Ask(name, f"{name}/robots.txt")
+
+    def sitemaps(self, name: str) -> tuple[str, ...] | None:
+        """What the robots.txt of an origin lists; None if its rules are not known though they count."""
+        if not self._settings.obey:
+            return ()
+        origin = self._origins.get(name) or self._recall(name)
+        return None if origin.robots is None else tuple(origin.robots.sitemaps)
+
+    def answered(self, ask: Ask, answer: Fetched | Failed) -> Ask | AskLater | Known:
+        """What an answer to robots.txt means: 4xx allows, 5xx and silence refuse for a while."""
+        if isinstance(answer, Failed):
+            return self._failed(ask, answer)
+        if answer.status in REDIRECTS and answer.location:
+            return self._redirected(ask, answer, answer.location)
+        if answer.status == 429 or answer.status >= 500:
+            return self._failed(ask, Failed(FailKind.HTTP_5XX, f"HTTP {answer.status}", retriable=True))
+        body = answer.body or b"" if 200 <= answer.status < 300 else b""
+        file = RobotsFile(ask.origin, self._clock(), answer.status, without_userinfo(body))
+        memory.save(self._db, file)
+        return self._settle(ask.origin, file)
+
+    def _recall(self, name: str) -> _Origin:
+        """From the workspace's memory, if it is fresh enough."""
+        origin = self._origins[name] = _Origin()
+        file = memory.load(self._db, name, self._clock() - self._cache_us())
+        if file is not None:
+            self._learn(name, origin, file)
+        return origin
+
+    def _cache_us(self) -> int:
+        return round(self._settings.cache_s * 1_000_000)
+
+    def _learn(self, name: str, origin: _Origin, file: RobotsFile) -> None:
+        origin.robots = Robots.parse(file.body, self._settings.agent)
+        origin.expires_at = file.fetched_at + max(self._cache_us(), KEPT_AT_LEAST)
+        if origin.robots.crawl_delay:
+            self._on_delay(name, origin.robots.crawl_delay)
+
+    def _settle(self, name: str, file: RobotsFile) -> Known:
+        origin = self._origins[name]
+        self._learn(name, origin, file)
+        return self._release(origin)
+
+    def _release(self, origin: _Origin, failed: Failed | None = None) -> Known:
+        waiting, tries = tuple(origin.waiting), origin.tries
+        origin.waiting.clear()
+        origin.asking = False
+        origin.tries = 0
+        origin.failing_since = None
+        return Known(waiting, failed, tries)
+
+    def _redirected(self, ask: Ask, answer: Fetched, location: str) -> Ask | Known:
+        """Followed wherever it leads; too many are no robots.txt at all."""
+        target = urls.target(location, answer.url, rules=UrlRules())
+        if target is not None and ask.redirects < MAX_REDIRECTS:
+            return Ask(ask.origin, target.url, ask.redirects + 1)
+        file = RobotsFile(ask.origin, self._clock(), answer.status, b"")
+        memory.save(self._db, file)
+        return self._settle(ask.origin, file)
+
+    def _failed(self, ask: Ask, failed: Failed) -> AskLater | Known:
+        """No server: its pages fail the same way. A server without an answer: none of its pages is asked for."""
+        origin, now = self._origins[ask.origin], self._monotonic()
+        origin.tries += 1
+        if failed.kind in UNREACHABLE and (origin.tries >= self._settings.tries or not failed.retriable):
+            return self._release(origin, failed)
+        if origin.failing_since is None:
+            origin.failing_since = now
+        if now - origin.failing_since >= self._settings.retry_for_s:
+            rule = f"robots.txt: {failed.error}, for {self._settings.retry_for_s:g} s (robots.retry_for_s)"
+            origin.unavailable = Refused(SkipReason.ROBOTS_UNAVAILABLE, rule)
+            return self._release(origin)
+        wait = politeness.backoff(origin.tries, base_s=self._settings.backoff_s, cap_s=RETRY_CAP_S, jitter=1.0)
+        left = origin.failing_since + self._settings.retry_for_s - now
+        return AskLater(Ask(ask.origin, f"{ask.origin}/robots.txt"), min(wait, max(left, 0.0)))

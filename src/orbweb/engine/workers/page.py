@@ -1,0 +1,268 @@
+"""The parallel stages in one pure step: a body becomes links, a document, hashes and compressed frames.
+
+A `Digester` lives as long as its process, because its memo and its compressor do; what it returns depends
+on the body, the URL and the settings alone, so it does not matter which process answers. A page with too many
+nodes, one of which too much would come, or one that needs more memory than a page may take, fails; the process
+goes on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import resource
+import weakref
+from dataclasses import dataclass
+
+from orbweb import extraction
+from orbweb.errors import TooComplex
+from orbweb.extraction.tokens import ESTIMATE, tokenizer
+from orbweb.model import NO_BODY, Blob, Digest, Failed, FailKind, Parsed
+from orbweb.parsing import page as page_parser
+from orbweb.parsing.encodings import UNDECLARED, certain_encoding, media_type
+from orbweb.policy import traps
+from orbweb.store import documents
+from orbweb.store.bodies import new_compressor, pack
+from orbweb.urls import Resolver, UrlRules
+
+CSS_TYPE = "text/css"
+HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+OTHER_TEXT = frozenset(("text/plain", "text/xml", "application/xml"))
+SNIFFED = 1024
+ERROR_LENGTH = 500
+PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+MEMORY_BYTES = 150_000_000
+MEMORY_PER_BYTE = 11
+"""What parsing may take: so many bytes, or so many for each byte of the body if that is more."""
+SHARED_BYTES = 96_000_000
+"""What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
+READING_BYTES = 600_000_000
+"""What reading a parsed page may take, in any process. It is more than any page needs, because what comes of a
+page is in proportion to it, and leaves room for other threads: each reserves some 70 MB when it begins."""
+ORDINARY_BYTES = 256 * 1024
+GIVEN_BACK_BYTES = 128 * 1024
+KEPT_BYTES = 4 * 1024 * 1024
+"""Blocks of memory above this are given back as soon as they are free, for an ordinary body the latter. By itself
+glibc keeps more after each large page, tens of megabytes; to keep nothing makes ordinary pages slower."""
+_M_MMAP_THRESHOLD = -3
+_SILENT = "without setting an exception"
+"""What Python says of a library that got no memory and told nobody."""
+CPU_S = 20.0
+CPU_S_PER_MB = 1.0
+"""Processor time of one digest in a worker process. The last net: no page that we could write comes near it."""
+
+_BEFORE = rb"(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?[^>]*+>)*+"
+_begins_as_html = re.compile(
+    _BEFORE
+    + rb"<(?:!doctype\s++html|html|head|body|title|meta|script|style|h1|div|p|br|b|font|table|iframe|a)[\s/>]",
+    re.IGNORECASE,
+).match
+_is_plainly_html = re.compile(_BEFORE + rb"<(?:!doctype\s++html|html)[\s>]", re.IGNORECASE).match
+_is_data = re.compile(_BEFORE + rb"<(?:rss|feed|rdf:RDF|urlset|sitemapindex)[\s>]").match
+_MAGIC = (
+    b"%PDF-",
+    b"%!PS-Adobe-",
+    b"\x89PNG\r\n\x1a\n",
+    b"GIF87a",
+    b"GIF89a",
+    b"\xff\xd8\xff",
+    b"PK\x03\x04",
+    b"PK\x05\x06",
+    b"\x1f\x8b\x08",
+    b"BZh",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!\x1a\x07",
+    b"wOFF",
+    b"wOF2",
+    b"OggS",
+    b"\x7fELF",
+)
+_WIDE = ("UTF-16LE", "UTF-16BE")
+
+
+def is_html(content_type: str | None, body: bytes) -> bool:
+    """Whether the answer is a page: as declared, unless its first bytes plainly say something else."""
+    kind = media_type(content_type)
+    if kind in HTML_TYPES:
+        plain = _is_plainly_html(body, 0, SNIFFED) is not None
+        return plain or not (_is_binary(content_type, body) or _is_data(_start(body)))
+    if kind in UNDECLARED:
+        return _begins_as_html(_start(body)) is not None
+    return kind in OTHER_TEXT and _is_plainly_html(_start(body)) is not None
+
+
+def is_css(content_type: str | None) -> bool:
+    """Whether the answer is a style sheet: by its declaration alone, as browsers have it."""
+    return media_type(content_type) == CSS_TYPE
+
+
+def _is_binary(content_type: str | None, body: bytes) -> bool:
+    """A format that is known by its first bytes, or more than a tenth NUL, which text is in UTF-16 only."""
+    if body.startswith(_MAGIC):
+        return True
+    nuls = body.count(0, 0, SNIFFED)
+    return nuls * 10 > min(len(body), SNIFFED) and certain_encoding(body, content_type) not in _WIDE
+
+
+def _start(body: bytes) -> bytes:
+    """The first bytes as one would type them: without a byte-order mark, and UTF-16 as ASCII."""
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return body[: 2 * SNIFFED].decode("utf-16", "replace").encode("ascii", "replace")
+    return body[:SNIFFED].removeprefix(b"\xef\xbb\xbf")
+
+
+@dataclass(frozen=True, slots=True)
+class DigestSettings:
+    """What a digester must know of its project: `agent` is the product token that pages may address.
+
+    With `resources` it takes any body, and finds what pages and style sheets load. `tokenizer` counts the tokens.
+    With `only_links` a page is read for its links and for what tells it from others, and nothing of it is to be
+    kept.
+    """
+
+    rules: UrlRules
+    agent: str
+    resources: bool = False
+    tokenizer: str = ESTIMATE
+    only_links: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A body on its way to a digester."""
+
+    ticket: int
+    url: str
+    content_type: str | None
+    body: bytes
+    robots_tags: tuple[str, ...] = ()
+
+
+class _Memory:
+    """The address space of this process. Inside the block the kernel refuses what goes beyond the limit."""
+
+    def __init__(self) -> None:
+        self._mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        self._kept = 0
+        self._figures = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._figures)
+
+    def expect(self, size: int) -> None:
+        """A body of this size comes: what a large one takes is given back, else it is kept for the next."""
+        kept = KEPT_BYTES if size <= ORDINARY_BYTES else GIVEN_BACK_BYTES
+        if kept != self._kept and self._mallopt is not None:
+            self._mallopt(_M_MMAP_THRESHOLD, kept)
+        self._kept = kept
+
+    def taken(self) -> int:
+        """Bytes of it in use."""
+        return int(os.pread(self._figures, 64, 0).split()[0]) * PAGE_SIZE
+
+    def up_to(self, limit: int) -> _Memory:
+        self._before = resource.getrlimit(resource.RLIMIT_AS)
+        soft, hard = self._before
+        if soft != resource.RLIM_INFINITY:
+            limit = min(limit, soft)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_error: object) -> None:
+        resource.setrlimit(resource.RLIMIT_AS, self._before)
+
+
+class Digester:
+    """Digests what one project keeps: pages and, with `resources`, what they load as well."""
+
+    def __init__(self, settings: DigestSettings) -> None:
+        self._settings = settings
+        self._resolver = Resolver(settings.rules)
+        self._compressor = new_compressor()
+        self._memory = _Memory()
+        self._tokenizer = tokenizer(settings.tokenizer)
+        self._no_document = documents.pack(extraction.NOTHING, extraction.VERSION, b"", self._compressor)
+
+    def digest(self, job: Job) -> Digest | Failed:
+        """What the page holds. A page that breaks a library fails by itself, with the library's words."""
+        allowed = max(MEMORY_BYTES, MEMORY_PER_BYTE * len(job.body))
+        needs_more = f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed"
+        return self._within(allowed, max(allowed, READING_BYTES), job) or Failed(FailKind.UNPARSABLE, needs_more)
+
+    def memory_taken(self) -> int:
+        """Bytes of address space that this process has."""
+        return self._memory.taken()
+
+    def attempt(self, job: Job) -> Digest | Failed | None:
+        """As `digest`, in a process that is not for digests alone. None: one that is has to judge the page."""
+        return self._within(SHARED_BYTES, READING_BYTES, job)
+
+    def _within(self, to_parse: int, to_read: int, job: Job) -> Digest | Failed | None:
+        self._memory.expect(len(job.body))
+        start = self._memory.taken()
+        try:
+            with self._memory.up_to(start + to_parse):
+                dom = None if self._is_loaded(job) else page_parser.dom(job.body, job.content_type)
+            with self._memory.up_to(start + to_read):
+                return self._loaded(job) if dom is None else self._page(job, dom)
+        except MemoryError:
+            return None
+        except TooComplex as error:
+            return Failed(FailKind.UNPARSABLE, str(error))
+        except Exception as error:  # noqa: BLE001
+            if isinstance(error, SystemError) and _SILENT in str(error):
+                return None
+            return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
+
+    def _is_loaded(self, job: Job) -> bool:
+        """Whether it is no page: something that pages load."""
+        return self._settings.resources and (is_css(job.content_type) or not is_html(job.content_type, job.body))
+
+    def _loaded(self, job: Job) -> Digest:
+        parsed = Parsed()
+        if is_css(job.content_type):
+            parsed = page_parser.parse_css(
+                job.body, job.url, resolver=self._resolver, content_type=job.content_type
+            )
+        blob = pack(job.body, self._compressor)
+        return Digest(parsed, blob, blob.sha256)
+
+    def _page(self, job: Job, dom: page_parser.Dom) -> Digest:
+        """Two pages are one if their texts are; without any text, if their bodies are."""
+        parsed = page_parser.read(
+            dom,
+            job.url,
+            resolver=self._resolver,
+            robots_tags=job.robots_tags,
+            agent=self._settings.agent,
+            resources=self._settings.resources,
+        )
+        if self._settings.only_links:
+            return self._links(job, parsed, extraction.words(dom))
+        document = extraction.read(dom, job.url, self._tokenizer)
+        blob = pack(job.body, self._compressor)
+        content_sha256 = _sha256(document.text) if document.text else blob.sha256
+        sketch = traps.sketch(document.text) if traps.needs_sketch(job.url) else b""
+        packed = documents.pack(document, extraction.VERSION, sketch, self._compressor)
+        return Digest(parsed, blob, content_sha256, packed)
+
+    def _links(self, job: Job, parsed: Parsed, text: str) -> Digest:
+        """A page that is known by its words, and has neither body nor document."""
+        said = text.encode("utf-8", "surrogatepass") or job.body
+        sketch = traps.sketch(text) if traps.needs_sketch(job.url) else b""
+        document = self._no_document._replace(sketch=sketch)
+        return Digest(parsed, Blob(NO_BODY, b"", len(job.body)), hashlib.sha256(said).digest(), document)
+
+
+def _sha256(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def cpu_limit_s(size: int) -> float:
+    """Processor time that a body of this size may take in a worker."""
+    return CPU_S + CPU_S_PER_MB * size / 1e6

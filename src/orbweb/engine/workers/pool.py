@@ -1,0 +1,371 @@
+"""Runs digests in worker processes or, where the site is trusted, in the main process; the result is the same.
+
+Owns the worker processes. Always: what strangers wrote is parsed in a worker, which may crash; a worker that dies
+is replaced and its pages are given to the new one; the page it died on is tried at most `ATTEMPTS` times, only
+once if it used up its processor time, and then fails with the signal's name. A page never ends the crawl. Workers
+end when the main process does, however it ends: their socket closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from orbweb.engine.workers import codec
+from orbweb.engine.workers.page import Digester, DigestSettings, Job, cpu_limit_s
+from orbweb.errors import OrbwebError
+from orbweb.model import Digest, Failed, FailKind
+
+ATTEMPTS = 3
+FRUITLESS = 30
+"""Workers in a row that died before they had anything to do: they cannot start here."""
+JOBS_AHEAD = 32
+BYTES_AHEAD = 8_000_000
+SOCKET_BYTES = 1 << 20
+"""What is on its way to or from a worker while the other end is at work; the kernel may allow less."""
+SMALL_BYTES = 65_536
+"""A larger body is not copied to save a system call."""
+LIGHT_BYTES = 300_000
+HEAVY_BYTES = 4_000_000
+HEAVY_DENSITY = 8
+BUSY_PAGES = 30
+BUSY_S = 1.2
+"""So many pages in less time are worth worker processes."""
+HEAVY_ATTRIBUTES = 30_000
+"""Each link has at least one."""
+
+Done = Callable[[int, "Digest | Failed"], None]
+Broken = Callable[[OrbwebError], None]
+
+
+class Pool(Protocol):
+    """Takes jobs and reports each once, in any order."""
+
+    def submit(self, job: Job) -> None:
+        """Digest this page."""
+
+    def close(self) -> None:
+        """Stop; what was not reported yet is not reported."""
+
+
+class InlinePool:
+    """Digests at once, in this process: for sites that are trusted, because a crash of the parser ends the crawl.
+
+    What may take long, or too much memory, is for a worker, which judges it as it would judge any page.
+    """
+
+    def __init__(self, settings: DigestSettings, done: Done, workers: ProcessPool) -> None:
+        self._digester = Digester(settings)
+        self._done = done
+        self._workers = workers
+
+    def submit(self, job: Job) -> None:
+        digest = None if is_heavy(job.body) else self._digester.attempt(job)
+        if digest is None:
+            self._workers.submit(job)
+        else:
+            self._done(job.ticket, digest)
+
+    def close(self) -> None:
+        self._workers.close()
+
+
+def is_heavy(body: bytes) -> bool:
+    """Whether the page may take a good part of a second: very large, or large and all tags or full of links."""
+    size = len(body)
+    if not LIGHT_BYTES < size <= HEAVY_BYTES:
+        return size > HEAVY_BYTES
+    return body.count(b"<") * HEAVY_DENSITY > size or body.count(b"=") > HEAVY_ATTRIBUTES
+
+
+class _Task(NamedTuple):
+    """A job, which attempt this is, and whether it is heavy, so that nothing may wait behind it."""
+
+    job: Job
+    is_heavy: bool
+    attempt: int = 1
+
+
+class Spawned:
+    """A worker process that has been started and does not belong to a pool yet."""
+
+    def __init__(self, settings: DigestSettings) -> None:
+        self.socket, theirs = socket.socketpair()
+        with theirs:
+            for end in (self.socket, theirs):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+            command = [sys.executable, "-P", "-m", "orbweb.engine.workers.main"]
+            try:
+                self.process = subprocess.Popen(
+                    [*command, str(theirs.fileno()), codec.encode_settings(settings)],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                )
+            except OSError as error:
+                self.socket.close()
+                raise OrbwebError(f"a worker process cannot be started: {error}") from error
+        self.socket.setblocking(False)
+
+    def close(self) -> None:
+        self.socket.close()
+        self.process.kill()
+        self.process.wait()
+
+
+class ProcessPool:
+    """Spreads jobs over worker processes, at most `most`.
+
+    It starts one when it has none and gets something to do, another when a heavy page comes, and all when there is
+    much to do in little time. Unless it has heavy pages only, it keeps one worker free of them, so that no
+    other page waits behind one: then there are two, even if `most` is one.
+    """
+
+    def __init__(
+        self, settings: DigestSettings, done: Done, broken: Broken, *, most: int, only_heavy: bool = False
+    ) -> None:
+        self._settings = settings
+        self._done = done
+        self._broken = broken
+        self._most = most
+        self._only_heavy = only_heavy
+        self._fruitless = 0
+        self._workers: list[_Worker] = []
+        self._waiting: deque[_Task] = deque()
+        self._starting: set[asyncio.Task[None]] = set()
+        self._count = 0
+        self._since = 0.0
+
+    @classmethod
+    async def start(
+        cls,
+        processes: int,
+        settings: DigestSettings,
+        done: Done,
+        broken: Broken,
+        *,
+        most: int | None = None,
+        spawned: list[Spawned] | None = None,
+    ) -> ProcessPool:
+        """A pool with these many workers to begin with; those in `spawned` are taken out of it first."""
+        pool = cls(settings, done, broken, most=max(processes, 1) if most is None else most)
+        for _ in range(processes):
+            begun = spawned.pop() if spawned else Spawned(settings)
+            pool._workers.append(await _Worker.start(pool, begun))
+        return pool
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a worker is there to take jobs."""
+        return bool(self._workers)
+
+    def submit(self, job: Job) -> None:
+        task = _Task(job, is_heavy(job.body))
+        self._waiting.append(task)
+        self._grow(self._wanted(task))
+        self.feed()
+
+    def _wanted(self, task: _Task) -> int:
+        """How many workers there should be. Pages wait neither for a heavy one nor, where they are many, for each
+        other."""
+        has = len(self._workers) + len(self._starting)
+        least = 2 if task.is_heavy and not self._only_heavy else 1
+        if has >= self._most:
+            return max(has, least)
+        now = asyncio.get_running_loop().time()
+        if not self._count:
+            self._since = now
+        self._count += 1
+        if self._count < BUSY_PAGES:
+            return least
+        self._count = 0
+        return max(self._most if now - self._since < BUSY_S else 1, least)
+
+    def _grow(self, processes: int) -> None:
+        for _ in range(processes - len(self._workers) - len(self._starting)):
+            self._start_one()
+
+    def feed(self) -> None:
+        """Give waiting jobs to the workers with the least to do; a heavy one lets others pass while it has to wait
+        for another."""
+        held: list[_Task] = []
+        while self._waiting:
+            task = self._waiting[0]
+            if task.is_heavy and self._heavy >= self._heavy_at_once:
+                held.append(self._waiting.popleft())
+                continue
+            roomy = [worker for worker in self._workers if worker.has_room(task.job)]
+            if not roomy:
+                break
+            min(roomy, key=lambda worker: worker.ahead).give(self._waiting.popleft())
+        self._waiting.extendleft(reversed(held))
+
+    @property
+    def _heavy(self) -> int:
+        return sum(worker.is_held_up for worker in self._workers)
+
+    @property
+    def _heavy_at_once(self) -> int:
+        return len(self._workers) - (not self._only_heavy)
+
+    def finished(self, ticket: int, digest: Digest | Failed) -> None:
+        self._done(ticket, digest)
+        self.feed()
+
+    def died(self, worker: _Worker) -> None:
+        """Replace a dead worker. It works in order, so it died on the first of its jobs, if it had begun."""
+        if worker not in self._workers:
+            return
+        self._workers.remove(worker)
+        tasks = deque(worker.tasks.values())
+        blamed = tasks.popleft() if tasks and worker.died_at_work else None
+        self._waiting.extendleft(reversed(tasks))
+        if blamed is not None:
+            self._judge(worker, blamed)
+        self._fruitless = 0 if blamed or worker.finished else self._fruitless + 1
+        if self._fruitless < FRUITLESS:
+            self._start_one()
+        else:
+            hint = "with --processes 0 only very large pages need one"
+            self._broken(OrbwebError(f"worker processes die before they do anything; {hint}"))
+
+    def _judge(self, worker: _Worker, task: _Task) -> None:
+        """A page fails if its worker dies for it again and again, or has used up its processor time."""
+        failed = verdict(worker.cause, task.attempt, len(task.job.body))
+        if failed is None:
+            self._waiting.appendleft(task._replace(attempt=task.attempt + 1))
+        else:
+            self._done(task.job.ticket, failed)
+
+    def _start_one(self) -> None:
+        starting = asyncio.ensure_future(self._start_worker())
+        self._starting.add(starting)
+        starting.add_done_callback(self._starting.discard)
+
+    async def _start_worker(self) -> None:
+        try:
+            self._workers.append(await _Worker.start(self, Spawned(self._settings)))
+        except OrbwebError as error:
+            self._broken(error)
+            return
+        self.feed()
+
+    def close(self) -> None:
+        for starting in self._starting:
+            starting.cancel()
+        for worker in self._workers:
+            worker.close()
+
+
+def verdict(cause: int | str, attempt: int, size: int) -> Failed | None:
+    """What a page of this size comes to if a worker died on it, by this signal or with these words; None if it is
+    tried again. A worker may be killed for no fault of the page, so one death does not fail it."""
+    if cause == signal.SIGPROF:
+        return Failed(
+            FailKind.UNPARSABLE, f"needs more than {cpu_limit_s(size):g} s of processor time to be parsed"
+        )
+    if attempt < ATTEMPTS:
+        return None
+    name = signal.Signals(cause).name if isinstance(cause, int) else cause
+    return Failed(FailKind.UNPARSABLE, f"the worker process died {attempt} times on this page: {name}")
+
+
+class _Worker(asyncio.Protocol):
+    """The main process's end of one worker."""
+
+    def __init__(self, pool: ProcessPool, process: subprocess.Popen[bytes]) -> None:
+        self._pool = pool
+        self._process = process
+        self._buffer = bytearray()
+        self._closing = False
+        self._transport: asyncio.Transport
+        self._is_at_work = False
+        self._garbled = ""
+        self.tasks: dict[int, _Task] = {}
+        self.ahead = 0
+        self.finished = 0
+
+    @classmethod
+    async def start(cls, pool: ProcessPool, spawned: Spawned) -> _Worker:
+        loop = asyncio.get_running_loop()
+        try:
+            transport, worker = await loop.create_unix_connection(
+                lambda: cls(pool, spawned.process), sock=spawned.socket
+            )
+        except BaseException:
+            spawned.close()
+            raise
+        worker._transport = transport
+        return worker
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether it has a heavy job, which then is its last."""
+        return bool(self.tasks) and next(reversed(self.tasks.values())).is_heavy
+
+    def has_room(self, job: Job) -> bool:
+        """Nothing waits behind a heavy job. A large one waits until it is the only one: what is on its way is in
+        memory twice."""
+        fits = len(self.tasks) < JOBS_AHEAD and self.ahead + len(job.body) <= BYTES_AHEAD
+        return (fits and not self.is_held_up) or not self.tasks
+
+    def give(self, task: _Task) -> None:
+        job = task.job
+        self.tasks[job.ticket] = task
+        self.ahead += len(job.body)
+        *head, body = codec.encode_job(job)
+        if len(body) <= SMALL_BYTES:
+            self._transport.write(b"".join((*head, body)))
+        else:
+            self._transport.write(b"".join(head))
+            self._transport.write(memoryview(body))
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        start = 0
+        try:
+            if not self._is_at_work:
+                start = self._is_at_work = codec.is_ready(self._buffer)
+            while size := codec.digest_size(self._buffer, start):
+                self._take(bytes(self._buffer[start : start + size]))
+                start += size
+        except ValueError as error:
+            self._garbled = f"it sent what is not a result ({error})"
+            self._transport.abort()
+        del self._buffer[:start]
+
+    def _take(self, record: bytes) -> None:
+        ticket, digest = codec.decode_digest(record)
+        if ticket != next(iter(self.tasks), None):
+            raise ValueError(f"ticket {ticket}")
+        self.ahead -= len(self.tasks.pop(ticket).job.body)
+        self.finished += 1
+        self._pool.finished(ticket, digest)
+
+    @property
+    def died_at_work(self) -> bool:
+        """Whether it had started, and did not end by itself between two jobs because its memory had grown."""
+        return self._is_at_work and (self._process.returncode != 0 or bool(self._garbled))
+
+    @property
+    def cause(self) -> int | str:
+        """The signal that ended it, or what else did."""
+        code = self._process.returncode
+        return self._garbled or (-code if code < 0 else f"exit code {code}")
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._process.kill()
+        self._process.wait()
+        if not self._closing:
+            self._pool.died(self)
+
+    def close(self) -> None:
+        self._closing = True
+        self._transport.abort()
+        self._process.kill()
+        self._process.wait()

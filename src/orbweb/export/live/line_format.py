@@ -1,0 +1,94 @@
+"""Records and links as lines: the pages table, the link table, the metadata as JSON. Pure.
+
+Always: one record is one line, whatever a server put into a header or a title; numbers stay numbers and texts are
+quoted. Unless raw cells are asked for, a text that a spreadsheet would compute gets an apostrophe in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain, repeat
+from typing import Any
+
+from orbweb.export.escaping import each, guarded, json_value, one_line, unbroken, utf8
+from orbweb.export.live.rows import COLUMNS, Sheet
+
+EDGES = ("source", "target", "position")
+METRICS = ("timestamp", "metric", "value")
+SPOOLED = ("status_code", "content_length", "latency_ms")
+"""What the metadata of a line of JSON says besides, as the lines of a discovery do."""
+
+# Columns that hold what a server said; the others are made here or are URLs.
+_FOREIGN = tuple(map(COLUMNS.index, ("content_type", "encoding", "etag", "last_modified", "proxy_id")))
+_STATUS, _LATENCY = COLUMNS.index("http_status"), COLUMNS.index("fetch_latency_ms")
+
+
+def _members(names: Iterable[str]) -> str:
+    return "".join(f'"{name}":%s,' for name in names)
+
+
+_LINE = f'{{{_members(COLUMNS[:-1])}"metadata":{{{_members(SPOOLED)}%s}}\n'
+
+
+def header(columns: Sequence[str]) -> bytes:
+    """The first line of a table."""
+    return ",".join(columns).encode() + b"\n"
+
+
+def table(rows: Iterable[Sequence[Any]]) -> bytes:
+    """Rows of texts and numbers; None is an empty cell."""
+    return utf8("".join([",".join(map(_csv, row)) + "\n" for row in rows]))
+
+
+def _csv(value: str | int | None) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace('"', '""') + '"'
+    return '""' if value is None else str(value)
+
+
+def pages(sheet: Sheet, *, raw: bool) -> bytes:
+    """Rows of the pages table."""
+    said = _said_raw if raw else _said
+    columns = [each(said if at in _FOREIGN else _csv, column) for at, column in enumerate(sheet.cells)]
+    rows = map(",".join, zip(*columns, map(_csv, sheet.metadata), strict=True))
+    return utf8("\n".join([*rows, ""]))
+
+
+def _said(text: str | None) -> str:
+    """The cell of what a server said."""
+    return _csv(text and guarded(one_line(text)))
+
+
+def _said_raw(text: str | None) -> str:
+    return _csv(text and one_line(text))
+
+
+def metadata(sheet: Sheet) -> bytes:
+    """Lines of JSON: the columns by their names, and in the last of them what a discovery says too."""
+    columns = [list(each(json_value, column)) for column in sheet.cells]
+    spooled = columns[_STATUS], each(json_value, sheet.lengths), columns[_LATENCY]
+    rest = [members[1:] for members in sheet.metadata]
+    return utf8(unbroken("".join(map(_LINE.__mod__, zip(*columns, *spooled, rest, strict=True)))))
+
+
+def cell(url: str) -> str:
+    """A URL as a quoted cell, with the comma after it."""
+    return '"' + one_line(url).replace('"', '""') + '",'
+
+
+def edges(sources: Sequence[str], counts: Sequence[int], targets: Sequence[str]) -> bytes:
+    """Rows of the link table, from pages, how many links each has, and what they link to, all as cells.
+
+    There may be hundreds of links a page, so that rows are not made one by one: cells are laid side by side.
+    """
+    cells = [""] * (3 * len(targets))
+    cells[0::3] = chain.from_iterable(map(repeat, sources, counts))
+    cells[1::3] = targets
+    cells[2::3] = chain.from_iterable(map(_positions, counts))
+    return utf8("".join(cells))
+
+
+@lru_cache(maxsize=1024)
+def _positions(count: int) -> list[str]:
+    return [f"{at}\n" for at in range(1, count + 1)]

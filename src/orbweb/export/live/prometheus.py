@@ -1,0 +1,54 @@
+"""The counters as Prometheus text over HTTP. The only place that knows prometheus_client; imported when asked for.
+
+Always: a thread of its own, closed with the crawl; what it serves are numbers, never a URL or a header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from orbweb.errors import UsageError
+from orbweb.export.live.metrics import COUNTERS, GAUGES
+
+Values = Callable[[], Mapping[str, int]]
+
+
+class _Counters(Collector):
+    def __init__(self, labels: Mapping[str, str], values: Values) -> None:
+        self._labels, self._values = labels, values
+
+    def collect(self) -> Iterator[Metric]:
+        names, said, values = list(self._labels), list(self._labels.values()), self._values()
+        for name, meaning in COUNTERS.items():
+            counter = CounterMetricFamily(f"orbweb_{name}", meaning, labels=names)
+            counter.add_metric(said, values[name])
+            yield counter
+        for name, meaning in GAUGES.items():
+            gauge = GaugeMetricFamily(f"orbweb_{name}", meaning, labels=names)
+            gauge.add_metric(said, values[name])
+            yield gauge
+
+
+class Endpoint:
+    """Serves the counters at /metrics until it is closed."""
+
+    def __init__(self, host: str, port: int, labels: Mapping[str, str], values: Values) -> None:
+        registry = CollectorRegistry()
+        registry.register(_Counters(labels, values))
+        try:
+            self._server, self._thread = start_http_server(port, host, registry)
+        except OSError as error:
+            raise UsageError(
+                f"--metrics-port {port}: cannot listen at {host}: {error.strerror}. Choose a free port (0 takes "
+                "any), or set metrics.host."
+            ) from error
+        self.port: int = self._server.server_port
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -1,0 +1,102 @@
+"""The lines of a run's metadata file read back, for a database that has lost what they tell.
+
+Always: a line that is not whole, or whose values have another type than was written, is left out; damage of the
+file is found by its checksum where the database has one (see witness).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from orbweb.model import FailKind, Role, Source
+from orbweb.store.maintenance.restore import Journal, Line
+
+_is_journal = re.compile(r"crawl_metadata-(.+)-(\d{1,9})\.jsonl").fullmatch
+
+
+def journals(root: Path) -> list[Journal]:
+    """The journals of a workspace, by project and run."""
+    folder = root / "metadata"
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    found = [(path, match) for path in files if not path.is_symlink() and (match := _is_journal(path.name))]
+    return [Journal(match[1], int(match[2]), partial(_lines, path)) for path, match in found]
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    with path.open("rb") as stream:
+        for text in stream:
+            line = _line(text)
+            if line is not None:
+                yield line
+
+
+def _line(text: bytes) -> Line | None:
+    try:
+        record = json.loads(text)
+        return _parsed(record, record["metadata"])
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+        return None
+
+
+def _parsed(record: Mapping[str, Any], more: Mapping[str, Any]) -> Line:
+    return Line(
+        url=_text(record["url"]),
+        depth=_number(record["depth"]),
+        referrer=_maybe(record["referrer"]),
+        source=Source(more["source"]).value,
+        status=None if record["http_status"] is None else _number(record["http_status"]),
+        kind=FailKind(more["kind"]).value if more.get("kind") else None,
+        error=_maybe(more.get("error")),
+        retries=_number(record["retries"]),
+        final_url=_maybe(more.get("final_url")),
+        redirect_to=_maybe(more.get("redirect_to")),
+        content_type=_maybe(record["content_type"]),
+        encoding=_maybe(record["encoding"]),
+        etag=_maybe(record["etag"]),
+        last_modified=_maybe(record["last_modified"]),
+        title=_maybe(more.get("title")),
+        canonical=_maybe(more.get("canonical")),
+        links_cut=bool(more.get("links_cut")),
+        truncated=bool(more.get("truncated")),
+        body_sha256=_hash(record["content_sha256"]),
+        content_sha256=_hash(more.get("page_sha256")),
+        role=Role(more.get("role") or Role.NONE).value,
+        bytes=_number(more.get("content_length") or record["content_bytes"] or 0),
+        latency_ms=_number(record["fetch_latency_ms"] or 0),
+        fetched_at=round(datetime.fromisoformat(record["timestamp"]).timestamp() * 1_000_000),
+        proxy=_maybe(record["proxy_id"]),
+        robots_tags=_tags(more.get("robots_tags")),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _maybe(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value < 1 << 40:
+        raise TypeError
+    return value
+
+
+def _hash(value: Any) -> bytes | None:
+    found = bytes.fromhex(value) if value else None
+    if found is not None and len(found) != 32:
+        raise ValueError
+    return found
+
+
+def _tags(value: Any) -> str | None:
+    return "\n".join(map(_text, value)) if isinstance(value, list) else _maybe(value)

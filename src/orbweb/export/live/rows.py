@@ -1,0 +1,131 @@
+"""What the files of a run say of a visit: seventeen columns, the last of which is a JSON object.
+
+Owns the columns and their meaning. Always: a record is a function of the database, the workspace's layout and the
+rules for page types; nothing of the time of writing is in it, so that it can be made again to the letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from orbweb.export.escaping import each, json_value, unbroken
+from orbweb.store.journal import Portion, Visits, stored_path
+from orbweb.store.sqlite.db import moment
+
+COLUMNS = (
+    "timestamp",
+    "url",
+    "page_type",
+    "depth",
+    "referrer",
+    "http_status",
+    "content_type",
+    "encoding",
+    "content_sha256",
+    "content_bytes",
+    "stored_path",
+    "etag",
+    "last_modified",
+    "fetch_latency_ms",
+    "retries",
+    "proxy_id",
+    "metadata",
+)
+
+METADATA = (
+    "source",
+    "role",
+    "kind",
+    "error",
+    "final_url",
+    "redirect_to",
+    "title",
+    "canonical",
+    "page_sha256",
+    "reuse",
+    "robots_tags",
+    "links_cut",
+    "truncated",
+)
+"""What the last column may say; what there is nothing to say about is left out."""
+
+PageType = Callable[[str], str]
+
+
+class Sheet(NamedTuple):
+    """Visits as records: all columns but the last, in their order, and the last as JSON. `last` is the number of
+    the last visit, `lengths` has the bytes of each body."""
+
+    last: int
+    cells: tuple[Sequence[Any], ...]
+    metadata: Sequence[str]
+    lengths: Sequence[int | None]
+
+
+class Records:
+    """Makes the records of a run."""
+
+    def __init__(self, visits: Visits, page_type: PageType, store: Path) -> None:
+        """`store` is where the bodies lie, below the workspace."""
+        self._visits, self._page_type, self._store = visits, page_type, store
+        self._last: tuple[Portion | None, Sheet | None] = (None, None)
+
+    def after(self, number: int, count: int) -> Sheet | None:
+        """The next records after that visit, None if there are none."""
+        visits = self._visits.after(number, count)
+        if visits is not self._last[0]:
+            self._last = visits, self._sheet(visits) if visits else None
+        return self._last[1]
+
+    def _sheet(self, of: Portion) -> Sheet:
+        kept = of.body_sha256
+        locations = zip(of.segment, of.offset, of.length, of.size, strict=True)
+        cells = (
+            list(map(moment, of.fetched_at)),
+            of.url,
+            list(map(self._page_type, of.key)),
+            of.depth,
+            of.referrer,
+            of.status,
+            of.content_type,
+            of.encoding,
+            [sha256.hex() if sha256 else None for sha256 in kept],
+            [0 if reuse else size for reuse, size in zip(of.reuse, of.bytes, strict=True)],
+            [stored_path(self._store, sha256, at) if sha256 else None
+             for sha256, at in zip(kept, locations, strict=True)],
+            of.etag,
+            of.last_modified,
+            of.latency_ms,
+            [tries - 1 for tries in of.tries],
+            of.proxy,
+        )  # fmt: skip
+        lengths = [size if sha256 else None for sha256, size in zip(kept, of.bytes, strict=True)]
+        return Sheet(of.number[-1], cells, _metadata(of), lengths)
+
+
+def _metadata(of: Portion) -> list[str]:
+    found: tuple[Sequence[Any], ...] = (
+        of.source,
+        [role if role != "-" else None for role in of.role],
+        of.kind,
+        of.error,
+        of.final_url,
+        of.redirect_to,
+        of.title,
+        of.canonical,
+        [sha256.hex() if sha256 else None for sha256 in of.content_sha256],
+        of.reuse,
+        of.robots_tags,
+        list(map(bool, of.links_cut)),
+        list(map(bool, of.truncated)),
+    )
+    named = zip(METADATA, found, strict=True)
+    told = [each(partial(_member, name), column) for name, column in named if any(column)]
+    return [f"{{{unbroken(members)[:-1]}}}" for members in map("".join, zip(*told, strict=True))]
+
+
+def _member(name: str, value: str | int | None) -> str:
+    return f'"{name}":{json_value(value)},' if value else ""

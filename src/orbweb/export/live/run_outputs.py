@@ -1,0 +1,94 @@
+"""What a crawl leaves besides the database: its files and its counters, kept up while it works.
+
+Owns when counters are written. Always: `finish` leaves every file as long as the run, and durable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from orbweb.events import Snapshot
+from orbweb.export.live.catalog import Subject, Wanted, forms, opened
+from orbweb.export.live.follower import Followed, Follower
+from orbweb.export.live.metrics import Board, MetricsFile
+from orbweb.store.journal import Visits
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """How often counters are written, 0 is never, for which role, and where they are served, if they are."""
+
+    flush_s: float
+    role: str = "crawler"
+    host: str = "127.0.0.1"
+    port: int | None = None
+
+
+class Chronicle:
+    """The files and counters of one crawl. `port` is where the counters are served, None if they are not."""
+
+    def __init__(
+        self, subject: Subject, wanted: Wanted, metrics: MetricsSettings, *, clock: Callable[[], int]
+    ) -> None:
+        """Repairs the files and brings them up to what is committed."""
+        self._clock, self._flush_s, self._flushed_at = clock, metrics.flush_s, time.monotonic()
+        self.port: int | None = None
+        with ExitStack() as parts:
+            visits, files = Visits(subject.db, subject.run_id), []
+            for form in forms(subject, wanted, visits):
+                files.append(opened(subject, form))
+                parts.callback(files[-1].sink.close)
+            self._board = Board(subject.db, subject.run_id, visits)
+            files.append(Followed("metrics", self._board, self._board.derive))
+            self._follower = Follower(subject.db, subject.run_id, files, visits.renew)
+            self._table = self._open_table(subject, metrics, parts)
+            self._serve(subject, metrics, parts)
+            self._follower.catch_up()
+            self._parts = parts.pop_all()
+
+    def _open_table(self, subject: Subject, metrics: MetricsSettings, parts: ExitStack) -> MetricsFile | None:
+        if not metrics.flush_s:
+            return None
+        path = subject.workspace / Path("logs", f"{metrics.role}_metrics-{subject.label}.csv")
+        table = MetricsFile(path)
+        parts.callback(table.close)
+        return table
+
+    def _serve(self, subject: Subject, metrics: MetricsSettings, parts: ExitStack) -> None:
+        if metrics.port is None:
+            return
+        from orbweb.export.live.prometheus import Endpoint
+
+        labels = {"project": subject.project, "run": str(subject.run_number), "role": metrics.role}
+        endpoint = Endpoint(metrics.host, metrics.port, labels, lambda: self._board.values)
+        parts.callback(endpoint.close)
+        self.port = endpoint.port
+
+    def watch(self, now: Snapshot, **gauges: int) -> None:
+        """Follow what was committed; called several times a second."""
+        self._follower.follow()
+        self._board.show(queued=now.queued, in_flight=now.in_flight, skipped=now.skipped, **gauges)
+        if self._table is not None and self._flush_s and time.monotonic() - self._flushed_at >= self._flush_s:
+            self._flush(self._table)
+
+    def adjust(self, *, flush_s: float) -> None:
+        """Write counters as often as this from now on; who began without a file of them has none."""
+        self._flush_s = flush_s
+
+    def _flush(self, table: MetricsFile) -> None:
+        table.write(self._clock(), self._board.values)
+        self._flushed_at = time.monotonic()
+
+    def finish(self) -> None:
+        """The crawl has ended: write the rest, and make it durable."""
+        self._follower.catch_up()
+        self._board.show(in_flight=0)
+        if self._table is not None:
+            self._flush(self._table)
+
+    def close(self) -> None:
+        self._parts.close()

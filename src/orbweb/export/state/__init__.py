@@ -1,0 +1,1 @@
+"""The state of a crawl as plain files: lines, places, and the dump."""

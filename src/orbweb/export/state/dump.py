@@ -1,0 +1,70 @@
+"""The state of a run as plain files, from which another workspace, or another crawler, can go on.
+
+`state.json` tells of the run as a whole, `frontier.jsonl` what is queued, in its order, `fetched_urls.txt` and
+`page_index.jsonl` what was asked for, `skipped.jsonl` what was refused. Bodies are another export (`--to files`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from orbweb.export.escaping import json_line, utf8
+from orbweb.export.folder import Folder, Tally
+from orbweb.export.source import Source
+from orbweb.export.state.files import FETCHED, FRONTIER, INDEX, SKIPPED, STATE, VERSION
+from orbweb.store import runs
+from orbweb.store.queries import page_index
+from orbweb.store.sqlite.db import Row, moment
+
+FIELDS = ("id", "url", *page_index.PLACE, "due_at", "page_type")
+"""Of a queued URL; a skipped one has its reason and its rule besides."""
+
+
+def write(source: Source, out: Path) -> Tally:
+    """Write the files of the state."""
+    store = source.db.path.parent / "store"
+    total = source.db.value("latest_visit", run_id=source.run_id)
+    with Folder(out, {"project": source.project, "to": "state"}) as folder:
+        folder.put(STATE, utf8(json.dumps(_whole(source), ensure_ascii=False, indent=1) + "\n"))
+        with folder.stream(FRONTIER) as stream:
+            for row in source.db.each("state_frontier", run_id=source.run_id):
+                stream.write(json_line(_url(source, row)))
+        with folder.stream(SKIPPED) as stream:
+            for row in source.db.each("state_skipped", run_id=source.run_id):
+                stream.write(json_line({**_url(source, row), "reason": row[-2], "rule": row[-1]}))
+        with folder.stream(INDEX) as stream:
+            for done, (key, entry) in enumerate(page_index.entries(source.db, source.run_id, store), 1):
+                stream.write(json_line({**entry, "page_type": source.page_type(key)}))
+                source.watch(done, total)
+        with folder.stream(FETCHED) as stream:
+            for _, entry in page_index.entries(source.db, source.run_id, store):
+                stream.write(utf8(f"{entry['url']}\n"))
+        return folder.finish()
+
+
+def _whole(source: Source) -> dict[str, Any]:
+    row = source.db.one("state_of_run", run_id=source.run_id)
+    settings, next_rank, scope_fixed, surveyed = row or ("{}", 0, 0, 0)
+    names = ("pattern", "kind", "barren", "tried", "released", "sketch")
+    families = [
+        dict(zip(names, each, strict=True)) for each in source.db.each("families_of", run_id=source.run_id)
+    ]
+    return {
+        "orbweb_state": VERSION,
+        "project": source.project,
+        "run": source.run_number,
+        "settings": json.loads(settings),
+        "bases": [{"url": base.url, "scope": base.scope_key} for base in runs.bases_of(source.db, source.run_id)],
+        "next_rank": next_rank,
+        "scope_fixed": bool(scope_fixed),
+        "surveyed": bool(surveyed),
+        "families": [{**each, "sketch": each["sketch"].hex()} for each in families],
+    }
+
+
+def _url(source: Source, row: Row) -> dict[str, Any]:
+    number, url, key, *rest, kin, lastmod, due_at, _reason, _rule = row
+    known = number, url, *rest, bool(kin), lastmod, moment(due_at), source.page_type(key)
+    return dict(zip(FIELDS, known, strict=True))

@@ -1,0 +1,67 @@
+"""A parsed page becomes a document: its main content as Markdown and as text, and what it says about itself.
+
+Owns the version of the extractor. Always: a document is a function of the body, the URL and this version alone,
+nothing learned from other pages changes it; the links of the page have been read before, because the DOM is used
+up; what comes of a page is in proportion to it, or TooComplex is raised, which depends on the page alone. Never:
+raises for bad markup, reads hidden text, or trusts a length or a depth that a page claims.
+"""
+
+from __future__ import annotations
+
+from orbweb.errors import TooComplex
+from orbweb.extraction import main_content, markdown, metadata, plain_text, simhash
+from orbweb.extraction.normalise import base_of
+from orbweb.extraction.tokens import ESTIMATOR, Tokenizer
+from orbweb.model import Document
+from orbweb.parsing import page as page_parser
+from orbweb.parsing.html.tree import Tree
+
+MAX_BYTES = 20_000_000
+"""Of a page that is given to `extract`; a crawl takes as many unless `fetch.max_bytes` is set."""
+VERSION = 5
+"""Stored with each document. A change that makes other documents of the same pages raises it."""
+
+NOTHING = Document("", "", "", "", "", "", "", (), 0, 0, 0, 0.0, "", 0)
+"""The document of a page that was looked at for its links alone."""
+
+
+def extract(html: str | bytes, url: str) -> Document:
+    """The document of a page that was answered at `url`, an absolute URL against which its links are resolved.
+
+    TooComplex for a page that would fail in a crawl, because it is too large, has too many elements or too much
+    would come of it.
+    """
+    if len(html) > MAX_BYTES:
+        raise TooComplex(f"more than {MAX_BYTES / 1e6:g} MB")
+    return read(page_parser.dom(html), url)
+
+
+def read(tree: Tree, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
+    """The document of a DOM, which is changed on the way: nothing else may use it afterwards."""
+    about = metadata.read(tree, url)
+    base = base_of(tree, url)
+    chosen = main_content.choose(tree)
+    rendered = markdown.render(tree, chosen.element, base, chosen.classes)
+    return Document(
+        markdown=rendered.markdown,
+        text=rendered.text,
+        title=about.title,
+        description=about.description,
+        language=about.language,
+        author=about.author,
+        published=about.published,
+        headings=rendered.headings,
+        words=plain_text.words(rendered.text),
+        tokens=tokenizer.count(rendered.markdown),
+        hidden=chosen.hidden,
+        confidence=chosen.confidence,
+        generator=chosen.generator,
+        simhash=simhash.of(rendered.text),
+        tokenizer=tokenizer.name,
+    )
+
+
+def words(tree: Tree) -> str:
+    """The text of the main content, at a third of the cost of the whole document. It tells pages apart as `text`
+    of the document does, but may differ from it in signs that only Markdown puts right."""
+    return plain_text.plain(tree, main_content.choose(tree).element)

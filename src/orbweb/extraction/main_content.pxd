@@ -1,0 +1,13 @@
+# Which part of a page is its content.
+from orbweb.parsing.html.tree cimport Tree
+
+cdef class Main:
+    cdef readonly int element
+    # Always a body, div, main, article, section or td.
+    cdef readonly double confidence
+    cdef readonly str generator
+    cdef readonly int hidden
+    cdef readonly frozenset classes
+
+cpdef Main choose(Tree tree)
+# The main element of a page. What is left in it is content.

@@ -1,0 +1,88 @@
+"""The main element becomes Markdown and text.
+
+Always: what is written reads back, by a CommonMark reader with tables, as the same headings, code, tables and
+words; text that looks like Markdown is escaped. The element is used up: it has then the shape for text.
+"""
+
+import re
+
+from orbweb.extraction import placeholders
+from orbweb.model import Heading
+
+from orbweb.extraction.normalise cimport shape
+from orbweb.extraction.plain_text cimport said
+from orbweb.extraction.titles cimport HEADINGS
+from orbweb.parsing.html.walk cimport next_tagged
+from orbweb.extraction.markdown_writer cimport finished
+from orbweb.parsing.html.tree cimport NONE, TAG_H1, Tree
+
+
+MAX_AROUND = 2
+"""Headings around a heading that is listed."""
+
+
+cdef class Rendered:
+    """The Markdown and the plain text of an element, and the headings in it."""
+
+
+cpdef Rendered render(Tree tree, int element, str base, frozenset classes):
+    """What people read of an element; its links are made absolute against `base`.
+
+    `classes` are all class names that may occur in it.
+    """
+    shape(tree, element, base, classes)
+    return rendered(tree, element)
+
+
+cpdef Rendered rendered(Tree tree, int element):
+    """What people read of an element that has its shape."""
+    cdef Rendered found = Rendered()
+    cdef bint escaped = False, signed = False, hard = False
+    found.headings = _headings(tree, element)
+    found.text = said(tree, element, &escaped)
+    found.markdown = finished(tree, element, not escaped, &signed, &hard)
+    if signed:
+        found.markdown = placeholders.write(found.markdown)
+    if hard and _HARD not in found.text:
+        found.markdown = _without_hard_ends(found.markdown)
+    return found
+
+
+cdef tuple _headings(Tree tree, int element):
+    """The headings. One inside another is listed too, but not one that is inside many: each would say all of it."""
+    cdef list found = [], around = []
+    cdef int node = element
+    tree.at(element)
+    while True:
+        node = next_tagged(tree.nodes, node, element, &HEADINGS)
+        if node == NONE:
+            return tuple(found)
+        while around and not tree.is_inside(node, around[-1]):
+            around.pop()
+        if len(around) <= MAX_AROUND:
+            found.append(Heading(tree.tag(node) - TAG_H1 + 1, " ".join(placeholders.speak(tree.text(node)).split())))
+        around.append(node)
+
+
+_HARD = "&#160;"
+"""How a blank that does not break is written where a plain one would be lost."""
+_hard_blanks = re.compile(rf"{_HARD}(?:[ \xa0]|{_HARD})*+(\n++|\Z)?")
+_begins_item = re.compile(r" *(?:[-*+]|\d+[.)]) ").match
+
+
+cdef str _without_hard_ends(str markdown):
+    """Without blanks that nobody sees at the end of lines, and lines of nothing else, but for one that keeps two
+    lists apart. Where the page has written such a number itself, all are left."""
+    cdef list kept = []
+    last = 0
+    for found in _hard_blanks.finditer(markdown):
+        if found[1] is None:
+            continue
+        before = markdown[last : found.start()].rstrip(" \xa0")
+        alone = not before or before.endswith("\n")
+        if before.endswith(">") or (alone and _begins_item(markdown, found.end())):
+            kept.append(markdown[last : found.end()])
+        else:
+            kept.append(before if alone else before + found[1])
+        last = found.end()
+    return "".join((*kept, markdown[last:])).rstrip("\n")

@@ -1,0 +1,6 @@
+# What is put right in Markdown once it is written.
+
+from orbweb.extraction.buffer cimport Buffer
+
+cdef bint close_gaps(Buffer out) except -1
+cdef int bare_underscores(Buffer out) except -1

@@ -1,0 +1,3 @@
+from orbweb.parsing.html.tree import Tree
+
+def base_of(tree: Tree, url: str) -> str: ...

@@ -1,0 +1,108 @@
+"""A 64-bit fingerprint that differs in few bits where texts differ in few words, and groups of near ones.
+
+Owns the fingerprint and the search for neighbours. Always: a fingerprint depends on the words alone, on every
+machine and in every process; groups are exact, and in the order of their first members. Never: uses `hash`, or
+compares every pair of a large number.
+
+Each two words that follow each other have a hash; a bit of the fingerprint is set if it is set in more than half
+of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
+
+from orbweb.extraction.fingerprint import fingerprint
+
+BITS = 64
+WITHIN = 6
+"""Bits in which near-duplicates differ at most; docs/decisions/0033-near-duplicates.md has the measurement."""
+MAX_WORDS = 1 << 10
+"""Words at the beginning of a text that are looked at: enough to tell texts apart, and a bound on time."""
+LONG_WORD = 16
+"""A text whose words are longer on average is written without spaces; its characters are taken for words."""
+FEW = 12
+"""So many fingerprints are all compared with each other."""
+TURN = 23
+"""By how many bits a hash is turned before that of the next word comes in, so that the order of words counts."""
+
+SPREAD = 0x9E3779B1
+"""An odd number of as many bits as a CRC has, with ones and zeros all over it."""
+
+
+def of(text: str) -> int:
+    """The fingerprint of a text; 0 if there is no word in it. The case of ASCII letters does not count."""
+    text = text[: LONG_WORD * MAX_WORDS]
+    words = text.count(" ") + text.count("\n") + 1
+    has_long_words = len(text) > LONG_WORD * (words + 1)
+    return fingerprint(text.encode("utf-8", "replace"), has_long_words, MAX_WORDS, TURN, SPREAD)
+
+
+def distance(one: int, other: int) -> int:
+    """In how many bits two fingerprints differ."""
+    return (one ^ other).bit_count()
+
+
+def groups(hashes: Sequence[int], within: int = WITHIN) -> list[list[int]]:
+    """The indices of fingerprints that hang together, each at most `within` bits from another of its group.
+
+    Only groups of two and more; a text without words, 0, is near to none. Two fingerprints that differ in so few
+    bits agree in two of `within + 2` parts at least, so only those that share two parts are compared.
+    """
+    members: defaultdict[int, list[int]] = defaultdict(list)
+    for index, value in enumerate(hashes):
+        if value:
+            members[value].append(index)
+    joined = _Joined(list(members))
+    for mask in _masks(within):
+        shared: defaultdict[int, list[int]] = defaultdict(list)
+        for value in members:
+            shared[value & mask].append(value)
+        for bucket in shared.values():
+            if len(bucket) > FEW:
+                joined.join_near(bucket, within)
+            elif len(bucket) > 1:
+                for one, other in combinations(bucket, 2):
+                    if (one ^ other).bit_count() <= within:
+                        joined.join(one, other)
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for value, indices in members.items():
+        found[joined.root(value)] += indices
+    return sorted(sorted(group) for group in found.values() if len(group) > 1)
+
+
+def _masks(within: int) -> Iterator[int]:
+    """Every two of the parts that a fingerprint is cut into."""
+    count = min(within + 2, BITS)
+    edges = [BITS * number // count for number in range(count + 1)]
+    parts = [(1 << end) - (1 << start) for start, end in pairwise(edges)]
+    yield from (one | other for one, other in combinations(parts, 2))
+
+
+class _Joined:
+    """Which fingerprints hang together so far."""
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self._above = {value: value for value in values}
+
+    def root(self, value: int) -> int:
+        above = self._above
+        while above[value] != value:
+            above[value] = value = above[above[value]]
+        return value
+
+    def join(self, one: int, other: int) -> None:
+        self._above[self.root(one)] = self.root(other)
+
+    def join_near(self, bucket: Sequence[int], within: int) -> None:
+        """Join those of a bucket that are near. What hangs together already is compared until one is near."""
+        parts: dict[int, list[int]] = {}
+        for value in bucket:
+            home = self.root(value)
+            for root, part in list(parts.items()):
+                if root != home and any((value ^ other).bit_count() <= within for other in part):
+                    self._above[root] = home
+                    parts[home] = parts.get(home, []) + parts.pop(root)
+            parts.setdefault(home, []).append(value)

@@ -1,0 +1,399 @@
+"""Judging again what a run has found: when the scope moves, and when a person changes the rules.
+
+Owns the one pass over all URLs that were not asked for, queued or skipped. Each is judged as at its admission, by
+the path that is stored with it: source, depth, hops and base URL of the page that led to it. Always holds: the
+verdict is a function of the stored rows and of the rules of now, whatever rules there were in between; what comes
+back does so in the order of finding, with a new rank; what is queued has its turn by the scores of now, and among
+equals in the order in which it was queued; states, tallies, ranks and rules change in one transaction, which the
+caller opens. Never touches what was visited or failed, asks the network, or knows the settings.
+
+A new reason that `Policy.judge` gives is judged again without a line here; one that is decided elsewhere is named
+in `Judge.stands`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from orbweb.failpoints import failpoint
+from orbweb.lifecycle import ItemState, RunState
+from orbweb.model import SkipReason, Source, Verdict
+from orbweb.policy import traps
+from orbweb.policy.page_types import sequence
+from orbweb.policy.rules import Candidate, Policy, Rules, fed
+from orbweb.policy.traps import Traps
+from orbweb.store import QUEUED, Progress, RejudgeRow, Tally, advance, runs, skipped
+from orbweb.store import links as packed_links
+from orbweb.store.queries import vanished
+from orbweb.store.runs import Base, Run
+from orbweb.store.sqlite.db import Database
+
+PORTION = 5_000
+BY_ROBOTS = (SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
+
+_SOURCES = {source.value: source for source in Source}
+_LINKED, _FOLLOWED = 1, 2
+_ASKED = (ItemState.VISITED, ItemState.FAILED)
+_BY_OTHERS = (SkipReason.FINISHED, SkipReason.IMPORTED, SkipReason.LEFT)
+
+Lanes = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """All by which the URLs of a run are judged; whether robots.txt counts and sitemaps are read is part of it."""
+
+    rules: Rules
+    obey_robots: bool = True
+    read_sitemaps: bool = True
+
+    def text(self) -> str:
+        """As a run keeps them: equal for equal terms."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+class Found(NamedTuple):
+    """A URL that was not asked for, and the path on which it was found; a row of `urls_to_judge`."""
+
+    id: int
+    key: str
+    source: str
+    reason: str | None
+    rule: str | None
+    depth: int
+    rank: int | None
+    hops: int
+    base: int
+    found_hops: int
+    found_base: int
+    referrer: int | None
+    kin: int
+    parked: str | None
+    listed: int
+    carried: int
+    later: int | None
+
+
+class Judged(NamedTuple):
+    """A verdict, and what is known of the URL's family."""
+
+    verdict: Verdict
+    kin: bool
+    parked: str | None
+
+
+class Judge:
+    """Says what becomes of a URL. `parent` gives the key of an id; `unfollowed` the rule by which no link leads to
+    a URL, None where the rules about that are what they were."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        families: Traps,
+        parent: Callable[[int], str | None],
+        *,
+        obey_robots: bool = True,
+        unfollowed: Callable[[Found], str | None] | None = None,
+    ) -> None:
+        self._policy = policy
+        self._families = families
+        self._parent = parent
+        self._obey_robots = obey_robots
+        self._unfollowed = unfollowed
+
+    def stands(self, reason: str | None) -> bool:
+        """Whether something else than the path decided, and still does: an answer, or a person."""
+        if reason in BY_ROBOTS:
+            return self._obey_robots
+        if reason == SkipReason.NOINDEX:
+            return self._policy.rules.obey_directives
+        return reason in _BY_OTHERS
+
+    def recount(self, keys: Iterable[str]) -> None:
+        """These are the URLs that have a place, before any is judged again."""
+        self._policy.recount(keys)
+
+    def admit(self, found: Found) -> None:
+        """The URL keeps its place, or gets one."""
+        self._policy.admit(found.key)
+
+    def rank(self, found: Found, number: int) -> int:
+        """The rank of a URL that was queued as the number-th, as at its admission."""
+        return self._policy.rank(found.key, number, later=bool(found.later))
+
+    @property
+    def counts(self) -> bool:
+        """Whether it matters how many URLs have a place."""
+        return self._policy.has_caps
+
+    def judge(self, found: Found) -> Judged:
+        """As at the admission of the URL."""
+        verdict = self._by_path(found)
+        nofollow = self._nofollow(found)
+        if nofollow is not None:
+            verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=nofollow)
+            return Judged(verdict, bool(found.kin), found.parked)
+        if verdict.reason is not None or found.depth == 0 or found.carried or found.source not in traps.JUDGED:
+            return Judged(verdict, bool(found.kin), found.parked)
+        return self._by_family(found, verdict)
+
+    def _by_path(self, found: Found) -> Verdict:
+        if found.depth == 0 and found.reason in (None, *BY_ROBOTS, SkipReason.NOINDEX, SkipReason.PAGE_LIMIT):
+            full = self._policy.is_full(found.base)
+            reason, rule = (SkipReason.PAGE_LIMIT, self._policy.page_limit_rule()) if full else (None, None)
+            return Verdict(reason, rule, found.base, found.hops)
+        return self._policy.judge(
+            Candidate(found.key, found.depth, found.found_hops, found.found_base, _SOURCES[found.source])
+        )
+
+    def _nofollow(self, found: Found) -> str | None:
+        if self._unfollowed is not None:
+            return self._unfollowed(found)
+        return found.rule if found.reason == SkipReason.NOFOLLOW else None
+
+    def _by_family(self, found: Found, verdict: Verdict) -> Judged:
+        """What was found before anyone looked for endless families is looked at now."""
+        parks, parked, kin = self._policy.rules.park_traps, found.parked, bool(found.kin)
+        if parked is None and parks:
+            pattern, kin = self._families.judge(found.key, self._parent(found.referrer or 0) or found.key)
+            parked = pattern or ""
+        if parked and parks and not self._families.is_released(parked):
+            verdict = verdict._replace(reason=SkipReason.TRAP, rule=traps.rule(parked))
+        return Judged(verdict, kin, parked)
+
+
+class Sweep:
+    """One pass over a run, inside a transaction. `moves` counts by the reason before and after; none is queued."""
+
+    def __init__(
+        self,
+        db: Database,
+        run_id: int,
+        judge: Judge,
+        lane_of: Lanes,
+        *,
+        next_rank: int,
+        is_leased: Callable[[int], bool],
+    ) -> None:
+        self._db = db
+        self._run_id = run_id
+        self._judge = judge
+        self._lane_of = lane_of
+        self._is_leased = is_leased
+        self.next_rank = next_rank
+        self.moves: Counter[tuple[str | None, str | None]] = Counter()
+        self.base_came_back = False
+
+    def run(self) -> None:
+        """Judge all; can be repeated."""
+        before = self.moves.copy()
+        after = 0
+        if self._judge.counts:
+            self._judge.recount(self._keeping())
+        while rows := self._db.all("urls_to_judge", run_id=self._run_id, after=after, count=PORTION):
+            changes = [self._change(found) for found in map(Found._make, rows)]
+            self._db.many("rejudge_url", [row for row in changes if row is not None])
+            after = rows[-1][0]
+        tallies: Counter[Tally] = Counter()
+        for (old, new), number in (self.moves - before).items():
+            tallies[_tally(old)] -= number
+            tallies[_tally(new)] += number
+        for (state, reason), change in tallies.items():
+            self._db.run("add_tally", run_id=self._run_id, state=state, reason=reason, change=change)
+        if self._judge.counts:
+            self._judge.recount(key for _, key, *_ in self._db.all("admitted_urls", run_id=self._run_id))
+
+    def _keeping(self) -> Iterator[str]:
+        """The URLs that keep their place whatever the rules say; groups count them before all others."""
+        for number, key, state, reason in self._db.all("admitted_urls", run_id=self._run_id):
+            asked = state in _ASKED
+            if asked or self._is_leased(number) or self._judge.stands(reason):
+                yield key
+
+    def _change(self, found: Found) -> RejudgeRow | None:
+        if self._is_leased(found.id) or self._judge.stands(found.reason):
+            return None
+        verdict, kin, parked = self._judge.judge(found)
+        reason = verdict.reason.value if verdict.reason else None
+        if reason is None:
+            self._judge.admit(found)
+        rank = found.rank if reason is not None else self._rank(found)
+        now = (reason, verdict.rule, verdict.hops, verdict.base, parked, rank)
+        if now == (found.reason, found.rule, found.hops, found.base, found.parked, found.rank):
+            return None
+        if reason != found.reason:
+            self.base_came_back |= reason is None and found.depth == 0
+            self.moves[found.reason, reason] += 1
+        state = ItemState.SKIPPED if reason else ItemState.QUEUED
+        return RejudgeRow(
+            state.value,
+            reason,
+            verdict.rule,
+            rank,
+            self._lane_of(found.key),
+            verdict.hops,
+            verdict.base,
+            kin,
+            parked,
+            self._run_id,
+            found.id,
+        )
+
+    def _rank(self, found: Found) -> int:
+        """By the score of now. What is queued keeps its place among equals; what comes back is behind them."""
+        if found.reason is None and found.rank is not None:
+            return self._judge.rank(found, sequence(found.rank))
+        self.next_rank += 1
+        return self._judge.rank(found, self.next_rank - 1)
+
+
+def _tally(reason: str | None) -> Tally:
+    return skipped(reason) if reason else QUEUED
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What new rules did to a run: the URLs that came back, by the reason they had; those skipped, by theirs."""
+
+    came_back: dict[str, int]
+    skipped: dict[str, int]
+    state: RunState
+
+    def __str__(self) -> str:
+        return f"the rules have changed: {_listed(self.came_back)} come back, {_listed(self.skipped)} are skipped"
+
+
+def _listed(counts: dict[str, int]) -> str:
+    parts = ", ".join(f"{reason} {number}" for reason, number in counts.items())
+    return f"{sum(counts.values())} URLs" + (f" ({parts})" if parts else "")
+
+
+def apply(
+    db: Database,
+    run: Run,
+    bases: Sequence[Base],
+    terms: Terms,
+    *,
+    lane_of: Lanes,
+    now: int,
+    is_fed: bool = False,
+) -> Change | None:
+    """Judge a run of which nothing is leased by these terms, if it is not. Runs inside a transaction.
+
+    A run that has work again is reopened, one that has none left is completed; but for one in progress, whose
+    crawl the caller ends.
+    """
+    if run.rules == terms.text():
+        return None
+    before: dict[str, Any] = json.loads(run.rules) if run.rules else asdict(terms)
+    rules = fed(terms.rules) if is_fed else terms.rules
+    policy = Policy(rules, [base.scope_key for base in bases])
+    limit = rules.page_limit
+    for base in bases:
+        if limit is not None and base.pages >= limit:
+            policy.fill(base.number)
+    families = Traps(
+        run.id,
+        db.all("families_of", run_id=run.id),
+        lambda key: db.one("known_url", run_id=run.id, key=key) is not None,
+    )
+    judge = Judge(
+        policy,
+        families,
+        lambda number: db.value("key_of", run_id=run.id, id=number),
+        obey_robots=terms.obey_robots,
+        unfollowed=_unfollowed(db, run, policy, before["rules"]),
+    )
+    sweep = Sweep(db, run.id, judge, lane_of, next_rank=run.next_rank, is_leased=_nobody)
+    sweep.run()
+    if not _queued(db, run) and release_waiting(db, run.id, families):
+        db.many("save_family", families.take_changes())
+        sweep.run()
+    reopened = run.scope_fixed and sweep.base_came_back
+    surveyed = run.surveyed and not reopened and not _reads_more(before, terms, bases, policy)
+    advance(
+        db,
+        run.id,
+        Progress(
+            run.next_url, sweep.next_rank, run.next_visit, run.scope_fixed and not reopened, surveyed, 0, 0, 0, 0
+        ),
+    )
+    db.run("rule_run", run_id=run.id, rules=terms.text())
+    failpoint("rules_written")
+    return _told(sweep.moves, _settled(db, run, has_work=bool(_queued(db, run)) or not surveyed, now=now))
+
+
+def release_waiting(db: Database, run_id: int, families: Traps) -> bool:
+    """Nothing is queued: what waited for others of its family is not parked any more. Whether there is such."""
+    patterns = families.take_waiting()
+    return sum(db.run("unpark_family", run_id=run_id, pattern=pattern) for pattern in patterns) > 0
+
+
+def _nobody(_number: int) -> bool:
+    return False
+
+
+def _queued(db: Database, run: Run) -> int:
+    return sum(count for state, _, count in db.all("tallies_of", run_id=run.id) if state == ItemState.QUEUED)
+
+
+def _reads_more(before: dict[str, Any], terms: Terms, bases: Sequence[Base], policy: Policy) -> bool:
+    """Whether there may be sitemaps that nobody read because of the rules before."""
+    if not terms.read_sitemaps or policy.all_full:
+        return False
+    limit = before["rules"]["page_limit"]
+    was_full = limit is not None and all(base.pages >= limit for base in bases)
+    return was_full or not before["read_sitemaps"]
+
+
+def _settled(db: Database, run: Run, *, has_work: bool, now: int) -> RunState:
+    """Move the run to where its work leaves it."""
+    state = RunState.PAUSED if has_work else RunState.COMPLETED
+    if state is run.state:
+        return state
+    if state is RunState.COMPLETED and run.recalls is not None:
+        db.many("carry_url", vanished.marks(db, run))
+    if run.state is not RunState.IN_PROGRESS:
+        runs.move_run(db, run.id, run.state, state, now)
+    return state
+
+
+def _told(moves: Counter[tuple[str | None, str | None]], state: RunState) -> Change:
+    back = {old: number for (old, new), number in sorted(moves.items(), key=str) if old and new is None}
+    lost = {new: number for (old, new), number in sorted(moves.items(), key=str) if new and old is None}
+    return Change(back, lost, state)
+
+
+def _unfollowed(
+    db: Database, run: Run, policy: Policy, before: dict[str, Any]
+) -> Callable[[Found], str | None] | None:
+    """The rule by which nothing that may be followed leads to a URL; None where those rules are what they were."""
+    rules = policy.rules
+    now = (rules.obey_directives, rules.follow_nofollow_links)
+    if now == (before["obey_directives"], before["follow_nofollow_links"]):
+        return None
+    ways = _ways(db, run, rules)
+
+    def rule_of(found: Found) -> str | None:
+        if found.source != Source.SPIDER or found.listed or found.carried or ways[found.id] != _LINKED:
+            return None
+        url, page_says = db.one("said_nofollow", run_id=run.id, id=found.referrer) or (found.key, False)
+        by_page = page_says and rules.obey_directives
+        return f"nofollow on {url} (robots.obey_directives)" if by_page else policy.rel_nofollow_rule(url)
+
+    return rule_of
+
+
+def _ways(db: Database, run: Run, rules: Rules) -> bytearray:
+    """For each id whether pages link to it, and whether one of these links may be followed."""
+    ways = bytearray(run.next_url)
+    for packed, page_says in db.each("link_records", run_id=run.id):
+        page_followed = not (page_says and rules.obey_directives)
+        for target, flag in zip(*packed_links.edges(packed), strict=True):
+            followed = page_followed and (rules.follow_nofollow_links or not flag & packed_links.NOFOLLOW)
+            ways[target] |= _FOLLOWED | _LINKED if followed else _LINKED
+    return ways

@@ -1,0 +1,293 @@
+"""What is wrong with the spool: lines that are not what discovery wrote, and a bookmark that leads nowhere.
+
+Owns the comparison of each file with the visits it was made of, and writing lines again. Always holds: a line is
+sound if it says what its visit says; its page type alone is kept nowhere else. What a crash leaves beyond the
+cursor, lines of visits that were taken back since, and files that are scraped and put away are no damage. Sound
+lines are kept byte by byte. Never touches files that the database does not know, or any visit. The caller owns
+every project.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from orbweb.errors import StoreError
+from orbweb.frontier.spool import files as spool_files
+from orbweb.frontier.spool.files import ARCHIVE, BOOKMARK, DISCOVERIES, Bookmark
+from orbweb.model import SkipReason
+from orbweb.store import runs, spool_rows, workspace_files
+from orbweb.store.maintenance.doctor import Damage
+from orbweb.store.maintenance.repair import Ward
+from orbweb.store.spool_rows import Found, SpoolFile
+from orbweb.store.sqlite.db import Database
+
+PageType = Callable[[str], str]
+
+_CLOSED = 1 << 62
+"""The size of a file that is being replaced: more than it has, so that nobody goes on writing it."""
+_URL_REASON = 3
+
+
+class _Text(NamedTuple):
+    """What lies between two line ends, with its number and place."""
+
+    number: int
+    start: int
+    text: bytes
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+class _Step(NamedTuple):
+    """Texts that are no line of a visit, visits without a line, and then the text of a visit; None at the end.
+
+    If visits lack their lines, the other texts are what became of them.
+    """
+
+    others: list[_Text]
+    missing: list[Found]
+    matched: _Text | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """A file of the spool, and the visits that it has the lines of: those after one, up to its last."""
+
+    db: Database
+    root: Path
+    file: SpoolFile
+    after: int
+
+    @property
+    def path(self) -> Path:
+        """Where it lies, or should."""
+        return self.root / self.name
+
+    @property
+    def name(self) -> Path:
+        """The same, from the workspace on."""
+        archived = ARCHIVE / self.file.name
+        return archived if workspace_files.exists(self.root, archived) else DISCOVERIES / self.file.name
+
+    def visits(self) -> Iterator[Found]:
+        """Each of which a line was made."""
+        at = self.after
+        while portion := spool_rows.found(self.db, self.file.run_id, at):
+            for visit in portion:
+                if visit.visit > self.file.visit:
+                    return
+                if visit.is_page:
+                    yield visit
+            at = portion[-1].visit
+
+    def texts(self) -> Iterator[_Text]:
+        try:
+            with workspace_files.stream(self.root, self.name) as stream:
+                start = 0
+                for number, text in enumerate(stream, 1):
+                    yield _Text(number, start, text)
+                    start += len(text)
+        except FileNotFoundError:
+            return
+
+    def saying(self, visit: Found) -> frozenset[int]:
+        """What a line of the visit may say. The page before may have been asked again, and redirect no longer."""
+        line = spool_files.line_of(visit, lambda _key: "")
+        trail = spool_rows.trail(self.db, self.file.run_id, visit)
+        return frozenset(hash(line._replace(referrer=url)) for url in (visit.referrer, *trail))
+
+    def missing(self) -> list[Found]:
+        """The visits without a sound line."""
+        said = {_said(text.text) for text in self.texts()}
+        return [visit for visit in self.visits() if not _plain(visit) & said and not self.saying(visit) & said]
+
+    def steps(self, missing: Iterable[Found]) -> Iterator[_Step]:
+        """The file and its visits side by side. A line that stands earlier than its visit would is passed over."""
+        lost, texts = {visit.visit for visit in missing}, self.texts()
+        without: list[Found] = []
+        for visit in self.visits():
+            if visit.visit in lost:
+                without.append(visit)
+                continue
+            passed, matched = self._up_to(visit, texts)
+            if matched is None:
+                texts = iter(passed)
+                continue
+            yield _Step(passed, without, matched)
+            without = []
+        yield _Step(list(texts), without, None)
+
+    def _up_to(self, visit: Found, texts: Iterator[_Text]) -> tuple[list[_Text], _Text | None]:
+        """The texts before that of the visit, and its own."""
+        passed: list[_Text] = []
+        saying = _plain(visit)
+        for text in texts:
+            said = _said(text.text)
+            if said not in saying and not passed:
+                saying = self.saying(visit)
+            if said in saying:
+                return passed, text
+            passed.append(text)
+        return passed, None
+
+
+def _plain(visit: Found) -> frozenset[int]:
+    """What its line says, if nothing has changed since."""
+    return frozenset((hash(spool_files.line_of(visit, lambda _key: "")),))
+
+
+def _said(text: bytes) -> int | None:
+    """What a line says, but for the type of its page; None if discovery does not write so."""
+    line = spool_files.decode(text)
+    return hash(line._replace(page_type="")) if line is not None and line.encode() == text else None
+
+
+def _sheets(db: Database, root: Path) -> Iterator[_Sheet]:
+    reached: dict[int, int] = {}
+    for file in spool_rows.files(db):
+        yield _Sheet(db, root, file, reached.get(file.run_id, 0))
+        reached[file.run_id] = file.visit
+
+
+# Finding.
+
+
+def examine(db: Database, root: Path) -> list[Damage]:
+    """Every damage of the spool and its bookmark, held against a database that is sound."""
+    found = [damage for sheet in _sheets(db, root) for damage in _damages(sheet)]
+    problem = _bookmark_problem(root)
+    if problem is not None:
+        repair = "set aside; the scraper reads the spool from its first file, and fetches nothing that it knows"
+        found.append(Damage(str(BOOKMARK), "the file", problem, repair=repair))
+    return found
+
+
+def _damages(sheet: _Sheet) -> Iterator[Damage]:
+    missing = sheet.missing()
+    if not missing:
+        return
+    unfed = _unfed(sheet.db, sheet.file.run_id, missing)
+    file = str(sheet.path.relative_to(sheet.root))
+    if not sheet.path.exists():
+        if unfed:
+            yield Damage(file, "the file", f"it is missing, with {_lines(missing)}", *_told(missing, unfed))
+        return
+    end = _Text(0, sheet.path.stat().st_size, b"")
+    for step in sheet.steps(missing):
+        if step.missing:
+            at = (step.others or [step.matched or end])[0]
+            where = f"line {at.number}, byte {at.start}" if at.number else f"its end, byte {at.start}"
+            yield Damage(file, where, _problem(step), *_told(step.missing, unfed))
+
+
+def _problem(step: _Step) -> str:
+    lines, is_one = _lines(step.missing), len(step.missing) == 1
+    if not step.others:
+        return f"{lines} {'is' if is_one else 'are'} missing"
+    return f"{lines} {'is not as discovery wrote it' if is_one else 'are not as discovery wrote them'}"
+
+
+def _lines(visits: Sequence[Found]) -> str:
+    return "1 line" if len(visits) == 1 else f"{len(visits)} lines"
+
+
+def _told(missing: Sequence[Found], unfed: frozenset[int]) -> tuple[tuple[str, ...], str]:
+    """The URLs, and what becomes of them with a repair and without one."""
+    left = sum(visit.visit in unfed for visit in missing)
+    scraped = "all of its pages are scraped already"
+    if left:
+        scraped = f"{left} of {len(missing)} pages not scraped yet; the scraper would take them from there too"
+    return tuple(visit.url for visit in missing), f"written again from the database; {scraped}"
+
+
+def _unfed(db: Database, run_id: int, visits: Iterable[Found]) -> frozenset[int]:
+    """Those whose pages the run that scrapes this one has not got."""
+    fed = _fed_run(db, run_id)
+    return frozenset(visit.visit for visit in visits if fed is None or not _knows(db, fed, visit.key))
+
+
+def _fed_run(db: Database, run_id: int) -> int | None:
+    """The run that scrapes a run of discovery; None if there is none yet."""
+    for project in runs.projects(db):
+        for run in runs.runs_of(db, project.id):
+            if run.id == run_id:
+                scraper = runs.find_project(db, project.name.removesuffix(runs.DISCOVERY))
+                fed = runs.runs_of(db, scraper.id) if scraper and scraper.id != project.id else []
+                return next((each.id for each in fed if each.number == run.number), None)
+    return None
+
+
+def _knows(db: Database, run_id: int, key: str) -> bool:
+    row = db.one("url_by_key", run_id=run_id, key=key)
+    return row is not None and row[_URL_REASON] != SkipReason.LEFT
+
+
+def _bookmark_problem(root: Path) -> str | None:
+    try:
+        mark = spool_files.read_bookmark(root)
+    except StoreError as error:
+        return str(error).replace(f"{root}/", "")
+    problem = spool_files.usable(root, mark) if mark is not None else None
+    return f"{mark.file}, byte {mark.offset}: {problem}" if mark and problem else None
+
+
+# Correcting.
+
+
+def correct(db: Database, root: Path, ward: Ward, page_type_of: Callable[[int], PageType]) -> None:
+    """Write again what `examine` finds. `page_type_of` gives the types of pages of a run as they are by now."""
+    for sheet in _sheets(db, root):
+        missing = sheet.missing()
+        if missing and (sheet.path.exists() or _unfed(db, sheet.file.run_id, missing)):
+            ward.keep(str(sheet.path.relative_to(root)))
+            _rewrite(sheet, missing, page_type_of(sheet.file.run_id))
+    if _bookmark_problem(root) is not None:
+        ward.take(str(BOOKMARK))
+
+
+def _rewrite(sheet: _Sheet, missing: Sequence[Found], page_type: PageType) -> None:
+    """The file with the lines it lacks; whoever reads it finds the former one or this one, and may go on."""
+    name, mark = sheet.name, _mark_in(sheet)
+    aside = name.with_suffix(".new")
+    workspace_files.make_directory(sheet.root, name.parent)
+    with workspace_files.stream(sheet.root, aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as stream:
+        size, moved = _copy(sheet.steps(missing), stream, page_type, mark.offset if mark else 0)
+        stream.flush()
+        os.fdatasync(stream.fileno())
+    spool_rows.advance(sheet.db, sheet.file._replace(size=_CLOSED))
+    workspace_files.replace(sheet.root, aside, name)
+    workspace_files.sync_directory(sheet.root, name.parent)
+    spool_rows.advance(sheet.db, sheet.file._replace(size=size))
+    if mark is not None:
+        spool_files.write_bookmark(sheet.root, mark._replace(offset=moved))
+
+
+def _mark_in(sheet: _Sheet) -> Bookmark | None:
+    try:
+        mark = spool_files.read_bookmark(sheet.root)
+    except StoreError:
+        return None
+    return mark if mark is not None and mark.file == sheet.file.name else None
+
+
+def _copy(steps: Iterable[_Step], stream: BinaryIO, page_type: PageType, mark: int) -> tuple[int, int]:
+    """Where the last line of a visit ends, and where the last kept text before the mark does."""
+    size = moved = 0
+    encode = partial(spool_files.line_of, page_type=page_type)
+    for step in steps:
+        for visit in step.missing:
+            stream.write(encode(visit).encode())
+            size = stream.tell()
+        kept = [] if step.missing else step.others
+        for text in (*kept, *([step.matched] if step.matched else [])):
+            stream.write(text.text)
+            moved = stream.tell() if text.end <= mark else moved
+        size = stream.tell() if step.matched else size
+    return size, moved

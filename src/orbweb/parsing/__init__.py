@@ -1,0 +1,1 @@
+"""Bytes become trees, links and entries. Pure."""

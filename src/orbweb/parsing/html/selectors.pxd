@@ -1,0 +1,64 @@
+# Elements of a tree by selectors of CSS.
+
+from orbweb.parsing.html.tree cimport Tree
+
+cdef struct Test:
+    # What is asked of one element, besides its tag.
+    int kind
+    int name
+    # The attribute: an ATTR_ number, or ATTR_END and more for a place among the names of the selector.
+    const char* value
+    Py_ssize_t size
+    bint any_case
+    int inner
+    # The list of steps in `:is`, `:not` and `:has`.
+    int next
+    # The test that an element must pass too.
+
+cdef struct Step:
+    # One element of a selector.
+    int tag
+    int name
+    # Where the tag is not known its place among the names of the selector; NONE for any tag.
+    int test
+    unsigned long long marks
+    # Those of `_marks` that an element has which passes.
+    int to
+    char how
+    # The step that follows, and the sign between them: blank, `>`, `+` or `~`. Steps are gone from the last to the
+    # first, in `:has` from the first to the last; there `how` is the sign before a step.
+    int other
+    # Where the next selector of a list begins.
+
+cdef class Selector:
+    cdef Step* steps
+    cdef Test* tests
+    cdef int* numbers
+    # The names of the selector in the tree that is asked.
+    cdef int step_count, test_count
+    cdef list names, values
+    cdef int first
+    cdef bint has_classes
+    # Whether a class is asked for, so that classes leave marks.
+    cdef readonly str text
+    cdef int _at
+    cdef str _sign
+
+    cdef int _meet(self, Tree tree) except -1
+    cdef int _list(self, bint forward) except -2
+    cdef int _chain(self, bint forward) except -2
+    cdef str _next_sign(self)
+    cdef int _step(self) except -2
+    cdef int _type(self, int step, str name) except -1
+    cdef int _test(self, int step, int kind) except -2
+    cdef int _attribute(self, int step, int kind, str name, str value, bint any_case) except -1
+    cdef int _name(self, str name) except -1
+
+cdef Selector compiled(str selector)
+# A list of selectors. ValueError for what is not known here.
+cdef list all_matching(Tree tree, int top, Selector selector)
+# All elements below `top` that match, in document order; what is around them may be outside of `top`.
+cdef int first_matching(Tree tree, int top, Selector selector) except -2
+# The first of them; NONE if there is none.
+cdef bint matches(Tree tree, int node, Selector selector) except -1
+# Whether a node is an element that matches.

@@ -1,0 +1,3 @@
+from orbweb.parsing.html.tree import Tree
+
+def select(tree: Tree, selector: str, top: int = 0) -> list[int]: ...

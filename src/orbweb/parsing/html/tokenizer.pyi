@@ -1,0 +1,6 @@
+from orbweb.parsing.html.tree import Tree
+
+MAX_DEPTH: int
+
+def is_utf8(text: bytes) -> bool: ...
+def parsed(markup: bytes, encoding: str) -> Tree: ...

@@ -1,0 +1,137 @@
+"""A body becomes a DOM, and the DOM becomes what the crawl needs of a page.
+
+Owns which elements are links, which load something, and what a page says about itself. Always: links are in
+document order, each key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`; the answer depends on the body, the
+URL, the content type and the rules alone; any bytes are a page, unless they are too many elements (TooComplex).
+Never: runs scripts, looks into inert `<template>` contents, or raises for bad markup. What a page may take of
+memory and time is the caller's to limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from orbweb._hrefs import links
+from orbweb.errors import TooComplex
+from orbweb.model import Link, Parsed
+from orbweb.parsing import robots_meta
+from orbweb.parsing.encodings import UTF_8, decoded, encoding_of
+from orbweb.parsing.html import page_facts, tokenizer
+from orbweb.parsing.html.page_facts import References
+from orbweb.parsing.html.tree import Tree
+from orbweb.urls import Page, Resolver
+
+Dom = Tree
+
+MAX_NODES = 2_000_000
+"""Elements, texts and comments of a page, reckoned from its bytes."""
+MAX_LINKS = page_facts.MAX_LINKS
+MAX_LINK_CHARACTERS = 8_000_000
+"""Of the URLs of a page together: a long `<base href>` would make gigabytes of a small page."""
+
+
+def parse(
+    body: bytes,
+    url: str,
+    *,
+    resolver: Resolver,
+    content_type: str | None = None,
+    robots_tags: Sequence[str] = (),
+    agent: str = robots_meta.EVERYONE,
+    resources: bool = False,
+) -> Parsed:
+    """Parse the page that was answered at `url`, an absolute http(s) URL, with these headers, to this agent."""
+    tree = dom(body, content_type)
+    return read(tree, url, resolver=resolver, robots_tags=robots_tags, agent=agent, resources=resources)
+
+
+def dom(body: bytes | str, content_type: str | None = None) -> Dom:
+    """The DOM of a browser without scripts. UTF-8 is read as it is, other bytes are decoded first."""
+    if isinstance(body, str):
+        body = body.encode("utf-8", "surrogatepass")
+        _check(body)
+        return tokenizer.parsed(body, UTF_8)
+    _check(body)
+    encoding = encoding_of(body, content_type)
+    if encoding != UTF_8 or not tokenizer.is_utf8(body):
+        body = decoded(body, encoding).encode("utf-8", "surrogatepass")
+    return tokenizer.parsed(body, encoding)
+
+
+def _check(body: bytes) -> None:
+    """Every `<` may begin a node and end a text; an end tag begins none, and between two tags is no text."""
+    if len(body) < 2 * MAX_NODES:
+        return
+    if 2 * body.count(b"<") - body.count(b"</") - body.count(b"><") > MAX_NODES:
+        raise TooComplex(f"more than {MAX_NODES:,} elements and texts")
+
+
+def read(
+    tree: Dom,
+    url: str,
+    *,
+    resolver: Resolver,
+    robots_tags: Sequence[str] = (),
+    agent: str = robots_meta.EVERYONE,
+    resources: bool = False,
+) -> Parsed:
+    """What the crawl needs of a DOM, which is left as it was."""
+    page = _page(url, resolver)
+    found = page_facts.read(tree, robots_meta.addressees(agent))
+    loads = _loads(tree) if resources else References()
+    base = _base(found.base, page, resolver)
+    return Parsed(
+        links=_links(found.references, base, page.own.key),
+        resources=_links(loads, base, page.own.key),
+        title=found.title or "",
+        canonical=_canonical(found.canonical, base),
+        directives=robots_meta.read(found.robots, robots_tags, agent),
+        encoding=tree.encoding,
+        links_cut=found.references.truncated or loads.truncated,
+    )
+
+
+def parse_css(body: bytes, url: str, *, resolver: Resolver, content_type: str | None = None) -> Parsed:
+    """What the style sheet that was answered at `url` loads; it has no links and no title."""
+    from orbweb.parsing import css
+
+    encoding = css.encoding_of(body, content_type)
+    loads = References()
+    loads.add_all(css.references(decoded(body, encoding)))
+    page = _page(url, resolver)
+    resources = _links(loads, page, page.own.key)
+    return Parsed(resources=resources, encoding=encoding, links_cut=loads.truncated)
+
+
+def _loads(tree: Dom) -> References:
+    from orbweb.parsing import css
+
+    return page_facts.loads(tree, css.references)
+
+
+def _page(url: str, resolver: Resolver) -> Page:
+    page = resolver.page(url)
+    if page is None:
+        raise ValueError(f"not an http(s) URL: {url}")
+    return page
+
+
+def _base(href: str | None, page: Page, resolver: Resolver) -> Page:
+    """What hrefs are resolved against: the `<base href>` if that is http(s), else the page."""
+    target = None if href is None else page.target(href)
+    return (target and resolver.page(target.url)) or page
+
+
+def _links(references: References, base: Page, own: str) -> tuple[Link, ...]:
+    """The targets of the references, each key once, but not the page itself."""
+    kinds = references.kinds
+    if not kinds:
+        return ()
+    found, is_all = links(kinds, references.nofollow, base.directory, base.resolve, own, MAX_LINK_CHARACTERS)
+    if not is_all:
+        references.truncated = True
+    return found
+
+
+def _canonical(hrefs: Iterable[str], base: Page) -> str | None:
+    return next((target.url for href in hrefs if (target := base.target(href))), None)

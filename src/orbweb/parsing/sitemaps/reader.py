@@ -1,0 +1,174 @@
+"""The items of a sitemap or a feed: which element is the document's first, and what its items say.
+
+Owns the forms of documents that there are. Always: items are read one by one, so a tag that is missing costs one
+of them at most.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import NamedTuple
+
+from orbweb.parsing.sitemaps.entries import Found, Kind
+from orbweb.parsing.sitemaps.tokens import attributes_of, tags_of, text_from, unescaped
+
+MAX_TAGS = 2_000_000
+"""Elements that are read: more than any sitemap of this size has, and about two seconds of work."""
+
+_ROOT_WITHIN = 16
+_DATE_LENGTH = 64
+_ATTRIBUTES = 65_536
+
+
+class Form(NamedTuple):
+    """A kind of document: the name of its items, and where an item has its URL and its date, best first."""
+
+    kind: Kind
+    item: str
+    urls: tuple[str, ...]
+    dates: tuple[str, ...]
+
+
+_RSS = Form(Kind.RSS, "item", ("link", "guid"), ("pubdate", "dc:date"))
+_FORMS = {
+    b"urlset": Form(Kind.URLSET, "url", ("loc",), ("lastmod",)),
+    b"sitemapindex": Form(Kind.INDEX, "sitemap", ("loc",), ("lastmod",)),
+    b"rss": _RSS,
+    b"rdf": _RSS,
+    b"feed": Form(Kind.ATOM, "entry", ("alternate", "self"), ("updated", "modified", "published", "issued")),
+}
+
+
+class Root(NamedTuple):
+    """The first element: its name in lower case, its prefix, what it means, where its contents begin."""
+
+    name: bytes
+    prefix: str
+    form: Form
+    end: int
+    childless: bool
+
+
+def root_of(body: bytes) -> Root | None:
+    """The element that says what the document is. A few tags, of an error message say, may come before it."""
+    names = (tag for tag in tags_of(body) if tag["name"])
+    for tag in islice(names, _ROOT_WITHIN):
+        name = tag["name"].lower()
+        prefix, _, local = name.rpartition(b":")
+        if local in _FORMS:
+            return Root(
+                name, prefix.decode("latin-1"), _FORMS[local], tag.end("rest") + 1, tag["rest"].endswith(b"/")
+            )
+    return None
+
+
+def read_items(body: bytes, root: Root, found: Found) -> None:
+    """Read all items, and tell if the document goes on after what was read or stops too early."""
+    items = _Items(body, root, found)
+    tags = tags_of(body, root.end)
+    for tag in islice(tags, MAX_TAGS):
+        items.take(tag)
+        if found.full:
+            return
+    if next(tags, None):
+        found.problems.append(f"there are more than {MAX_TAGS} elements, the rest is not read")
+    elif not items.closed:
+        items.settle()
+        found.problems.append(f"the document ends before </{root.name.decode('latin-1')}>")
+
+
+class _Items:
+    """A walk over the tags of a document.
+
+    A value counts only as a child of an item, and items never lie inside each other: so a tag that is missing
+    costs one item at most. The root's prefix and no prefix are its own names, others are extensions:
+    `image:loc` is no `loc`.
+    """
+
+    __slots__ = ("_body", "_bounds", "_depth", "_form", "_found", "_names", "_root", "_values", "closed")
+
+    def __init__(self, body: bytes, root: Root, found: Found) -> None:
+        form = root.form
+        prefixes = {"", f"{root.prefix}:" if root.prefix else ""}
+        named = (*form.dates, *(("link",) if form.kind is Kind.ATOM else form.urls))
+        self._body = body
+        self._form = form
+        self._found = found
+        self._root = root.name
+        self._bounds = {(prefix + form.item).encode() for prefix in prefixes}
+        self._names = {(prefix + name).encode(): name for prefix in prefixes for name in named}
+        self._values: dict[str, str] = {}
+        self._depth = -1
+        self.closed = root.childless
+
+    def take(self, tag: re.Match[bytes]) -> None:
+        """Go past one tag; the depth is that inside the item, -1 outside of it."""
+        closed, name, rest, text = tag.groups()
+        if name:
+            name = name.lower()
+            leaf = text is not None or rest.endswith(b"/")
+            if name in self._bounds:
+                self.settle()
+                self._depth = -1 if leaf else 0
+            elif self._depth == 0 and name in self._names:
+                value = unescaped(text or b"") if leaf else text_from(self._body, tag.end())
+                self._note(self._names[name], rest, value)
+                self._depth = 0 if leaf else 1
+            elif self._depth >= 0 and not leaf:
+                self._depth += 1
+        elif closed:
+            self._close(closed.lower())
+
+    def _close(self, name: bytes) -> None:
+        if name == self._root or name in self._bounds:
+            self.settle()
+            self._depth = -1
+            self.closed = name == self._root
+        elif self._depth > 0:
+            self._depth -= 1
+
+    def settle(self) -> None:
+        """The item is at its end: what it said becomes an entry."""
+        if self._values:
+            url = self._best(self._form.urls)
+            if url is not None:
+                self._found.add(url, self._best(self._form.dates))
+            self._values.clear()
+
+    def _best(self, names: tuple[str, ...]) -> str | None:
+        for name in names:
+            if name in self._values:
+                return self._values[name]
+        return None
+
+    def _note(self, name: str, attributes: bytes, value: str) -> None:
+        """Keep the first value of a name that has one."""
+        if name == "link" and self._form.kind is Kind.ATOM:
+            name, value = _atom_link(attributes)
+        value = value.strip()
+        if name == "guid" and not _is_permalink(attributes, value):
+            return
+        if name in self._form.dates and not _is_date(value):
+            return
+        if value:
+            self._values.setdefault(name, value)
+
+
+def _atom_link(attributes: bytes) -> tuple[str, str]:
+    """What an Atom link is for, and where it leads. Without `rel` it is the entry's page."""
+    given = {
+        name.lower(): unescaped(double or single)
+        for name, double, single in attributes_of(attributes[:_ATTRIBUTES])
+    }
+    return given.get(b"rel", "alternate").strip().lower(), given.get(b"href", "")
+
+
+def _is_permalink(attributes: bytes, guid: str) -> bool:
+    """Whether the guid of a feed's item is its URL: many are just names, though they do not say so."""
+    return guid.lower().startswith(("http://", "https://")) and b"false" not in attributes.lower()
+
+
+def _is_date(text: str) -> bool:
+    """Whether a date may be passed on: short, and nothing in it that could steer a terminal."""
+    return len(text) <= _DATE_LENGTH and text.isprintable()

@@ -1,0 +1,1 @@
+"""May this URL be visited, and by which rule. Pure."""

@@ -1,0 +1,214 @@
+"""Bodies, kept by the SHA-256 of their decoded bytes: their packed form, and what both layouts share.
+
+Owns the zstd frame, the `BodyStore` interface, the gate that every write passes and the few durable steps
+on files and directories. Packing and unpacking are pure and run in any process. The layouts are `segments`
+and `files`; each project has a single writer, and any number of readers.
+
+Always: what `sync` has returned for survives a power cut, what `read` returns has the asked size and hash,
+and a store that failed to write is never used again, because after a failed fsync the kernel may report
+success for bytes it has dropped.
+
+Never: decides what is a duplicate across groups (the database knows), chooses where a body lies, or
+unpacks more than a row promised.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple, NoReturn, Protocol
+
+import zstandard
+
+from orbweb.errors import CorruptBody, DiskFull, StoreError, is_disk_full
+from orbweb.model import Blob
+from orbweb.store import workspace_files
+
+# What a store gathers in memory before it writes a part of its group.
+GROUP_BYTES = 4 * 1024 * 1024
+
+_LEVEL = 2
+
+Decompressor = zstandard.ZstdDecompressor
+
+
+class Location(NamedTuple):
+    """Where a body lies: `offset` and `length` frame its bytes on disk, `size` is its decoded length.
+
+    In a file of its own a body has no segment and no offset; its path follows from its hash.
+    """
+
+    segment: int | None
+    offset: int | None
+    length: int
+    size: int
+
+
+class BodyStore(Protocol):
+    """The one interface of both layouts."""
+
+    def put(self, blob: Blob) -> Location:
+        """Take a body into the current group. Not durable, not readable before `sync`."""
+
+    def sync(self) -> None:
+        """Make every body of the group durable. Called before the transaction that names them."""
+
+    def read(self, sha256: bytes, location: Location, decompressor: Decompressor | None = None) -> bytes:
+        """The decoded body, verified; `CorruptBody` names where it is not what was kept."""
+
+    def close(self) -> None:
+        """Release everything; a group that was not synced is given up."""
+
+
+def new_compressor() -> zstandard.ZstdCompressor:
+    """A compressor for one thread. No zstd checksum: the SHA-256 verifies."""
+    return zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True, write_checksum=False)
+
+
+def pack(body: bytes, compressor: zstandard.ZstdCompressor) -> Blob:
+    """Hash and compress a body."""
+    return Blob(hashlib.sha256(body).digest(), compressor.compress(body), len(body))
+
+
+def unpack(
+    frame: bytes,
+    size: int,
+    sha256: bytes,
+    *,
+    where: str,
+    decompressor: Decompressor | None = None,
+) -> bytes:
+    """The body of a frame, or `CorruptBody` saying what is wrong at `where`.
+
+    The library allocates what the frame claims, so the claim is held against `size` first.
+    """
+    try:
+        claimed = zstandard.get_frame_parameters(frame).content_size
+        if claimed != size:
+            raise CorruptBody(f"{where}: the frame does not hold the {size} bytes that were kept")
+        body = (decompressor or Decompressor()).decompress(frame, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise CorruptBody(f"{where}: {error}") from error
+    return verified(body, size, sha256, where)
+
+
+def unpack_foreign(frame: bytes, most: int, *, where: str) -> bytes:
+    """The body of a frame that somebody else wrote; `CorruptBody` if it is none, or has more bytes than that."""
+    try:
+        with Decompressor().stream_reader(frame) as stream:
+            body = stream.read(most + 1)
+    except zstandard.ZstdError as error:
+        raise CorruptBody(f"{where}: {error}") from error
+    if len(body) > most:
+        raise CorruptBody(f"{where}: more than {most} bytes")
+    return body
+
+
+def verified(body: bytes, size: int, sha256: bytes, where: str) -> bytes:
+    """The body itself, or `CorruptBody` where its size or hash is not the one that was kept."""
+    if len(body) != size:
+        raise CorruptBody(f"{where}: {len(body)} bytes instead of {size}")
+    if hashlib.sha256(body).digest() != sha256:
+        raise CorruptBody(f"{where}: the body does not match its SHA-256 {sha256.hex()}")
+    return body
+
+
+class Discarded:
+    """A store for a crawl of which nothing is kept."""
+
+    def put(self, blob: Blob) -> Location:
+        return Location(None, None, len(blob.frame), blob.size)
+
+    def sync(self) -> None:
+        """There is nothing to sync."""
+
+    def read(self, sha256: bytes, location: Location, decompressor: Decompressor | None = None) -> bytes:  # noqa: ARG002
+        raise StoreError(f"body {sha256.hex()} was not kept")
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def no_writer() -> NoReturn:
+    """The answer to a write in a store that only reads."""
+    raise StoreError("this body store was opened for reading only")
+
+
+class Gate:
+    """Open until the first failed write or the close, then shut for good."""
+
+    __slots__ = ("_cause", "_reason")
+
+    def __init__(self) -> None:
+        self._reason = ""
+        self._cause: OSError | None = None
+
+    def check(self) -> None:
+        if self._reason:
+            raise StoreError(self._reason) from self._cause
+
+    def shut(self, reason: str, cause: OSError | None = None) -> None:
+        if not self._reason:
+            self._reason, self._cause = reason, cause
+
+    @contextlib.contextmanager
+    def writing(self, path: Path) -> Iterator[None]:
+        self.check()
+        try:
+            yield
+        except OSError as error:
+            self.shut(f"the body store stopped at a failed write: {path}: {error.strerror}", error)
+            if is_disk_full(error):
+                reason = f"disk full: cannot write {path}: {error.strerror}. Free some space, then resume."
+                raise DiskFull(reason) from error
+            raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_all(fd: int, data: bytes | bytearray, offset: int) -> None:
+    """Writes at a fixed place, so that writing the same again changes nothing."""
+    with memoryview(data) as view:
+        done = 0
+        while done < len(view):
+            done += os.pwrite(fd, view[done:], offset + done)
+
+
+class Inside:
+    """What lies in the folder of a body store, reached from the directory above it without following a link."""
+
+    __slots__ = ("_above", "_folder")
+
+    def __init__(self, root: Path) -> None:
+        self._above, self._folder = root.parent, Path(root.name)
+
+    def open_file(self, name: Path, flags: int, mode: int = 0o600) -> int:
+        return workspace_files.open_file(self._above, self._folder / name, flags, mode)
+
+    def read(self, name: Path) -> bytes:
+        return workspace_files.read(self._above, self._folder / name)
+
+    def size(self, name: Path) -> int | None:
+        return workspace_files.size(self._above, self._folder / name)
+
+    def names(self, name: Path) -> list[str]:
+        return workspace_files.names(self._above, self._folder / name)
+
+    def unlink(self, name: Path) -> None:
+        workspace_files.unlink(self._above, self._folder / name)
+
+    def replace(self, old: Path, new: Path) -> None:
+        workspace_files.replace(self._above, self._folder / old, self._folder / new)
+
+    def make_directory(self, name: Path | str, mode: int) -> None:
+        workspace_files.make_directory(self._above, self._folder / name, mode)
+
+    def make_top(self, name: str, mode: int) -> None:
+        """A directory of the store, durable even if an earlier process died between making and syncing it."""
+        self.make_directory(name, mode)
+        workspace_files.sync_directory(self._above, self._folder)
+        workspace_files.sync_directory(self._above)
+
+    def sync_directory(self, name: Path | str) -> None:
+        workspace_files.sync_directory(self._above, self._folder / name)

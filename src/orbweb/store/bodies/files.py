@@ -1,0 +1,198 @@
+"""Bodies in files: one file a body, for people and tools that want plain files.
+
+Owns `html/` and `tmp/` below the store.
+
+Always: a file under its final name is whole, because its bytes were durable before it got that name; its
+directories are durable when `sync` returns.
+
+Never: changes a file of the right size that is already there, or touches the temporary files of another writer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from orbweb.errors import CorruptBody, StoreError
+from orbweb.failpoints import failpoint
+from orbweb.model import Blob
+from orbweb.store.bodies import (
+    GROUP_BYTES,
+    Decompressor,
+    Gate,
+    Inside,
+    Location,
+    no_writer,
+    unpack,
+    verified,
+    write_all,
+)
+
+_TEMP_SUFFIX = ".tmp"
+_WRITER_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class FileStore:
+    """Bodies in `html/aa/bb/<sha256>.html.zst`, or plain `.html` without `compress`.
+
+    `writer` names whoever writes here, one at a time under one name; without it the store only reads.
+    Temporary files lie in `tmp/<writer>/`, so that opening sweeps only what a crash of the same
+    writer has left. Either form of a file is read, whatever `compress` says.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        writer: str | None = None,
+        compress: bool = True,
+        file_mode: int = 0o600,
+        directory_mode: int = 0o700,
+    ) -> None:
+        self._root = root
+        self._inside = Inside(root)
+        self._html = Path("html")
+        self._temp = Path("tmp", writer or "")
+        self._writer = writer
+        self._compress = compress
+        self._file_mode = file_mode
+        self._directory_mode = directory_mode
+        self._gate = Gate()
+        self._group: dict[bytes, Location] = {}
+        self._waiting: list[tuple[Path, bytes]] = []
+        self._waiting_bytes = 0
+        self._staged: list[tuple[Path, Path]] = []
+        self._serial = 0
+        self._dirty: set[Path] = set()
+        self._seen_homes = bytearray(1 << 16)
+        if writer is not None:
+            self._open(writer)
+
+    def put(self, blob: Blob) -> Location:
+        self._gate.check()
+        if self._writer is None:
+            no_writer()
+        known = self._group.get(blob.sha256)
+        if known is not None:
+            return known
+        data = blob.frame if self._compress else self._plain(blob)
+        path = self._path(blob.sha256, compressed=self._compress)
+        with self._gate.writing(self._root / path):
+            self._make_home(blob.sha256, path)
+            present = self._inside.size(path) == len(data)
+        if not present:
+            self._wait(path, data)
+        location = Location(None, None, len(data), blob.size)
+        self._group[blob.sha256] = location
+        return location
+
+    def sync(self) -> None:
+        self._gate.check()
+        if not self._group:
+            return
+        self._stage()
+        for temp, path in self._staged:
+            with self._gate.writing(self._root / path):
+                self._inside.replace(temp, path)
+            failpoint("blob_renamed")
+        self._staged.clear()
+        for directory in sorted(self._dirty):
+            with self._gate.writing(self._root / directory):
+                self._inside.sync_directory(directory)
+        self._dirty.clear()
+        failpoint("blob_synced")
+        self._group.clear()
+
+    def read(self, sha256: bytes, location: Location, decompressor: Decompressor | None = None) -> bytes:
+        self._gate.check()
+        if location.segment is not None:
+            raise StoreError(f"body {sha256.hex()} is kept in segment {location.segment}, not as a file")
+        for compressed in (self._compress, not self._compress):
+            path = self._path(sha256, compressed=compressed)
+            data = self._read(path)
+            if data is None:
+                continue
+            where = str(self._root / path)
+            if compressed:
+                return unpack(data, location.size, sha256, where=where, decompressor=decompressor)
+            return verified(data, location.size, sha256, where)
+        raise CorruptBody(f"{self._root / self._path(sha256, compressed=self._compress)}: the file is missing")
+
+    def compress(self, compress: bool) -> None:  # noqa: FBT001
+        """Write bodies in this form from now on; either is read."""
+        self._compress = compress
+
+    def close(self) -> None:
+        self._gate.shut("the body store is closed")
+        if self._writer is not None:
+            with contextlib.suppress(OSError):
+                self._sweep()
+
+    def _open(self, writer: str) -> None:
+        if not _WRITER_NAME.fullmatch(writer):
+            raise StoreError(f"{writer!r} cannot name a writer: use letters, digits, '-' and '_'")
+        with self._gate.writing(self._root / self._html):
+            self._inside.make_top("html", self._directory_mode)
+        with self._gate.writing(self._root / self._temp):
+            self._inside.make_directory(self._temp, 0o700)
+            self._sweep()
+
+    def _path(self, sha256: bytes, *, compressed: bool) -> Path:
+        name = sha256.hex()
+        return self._html / name[:2] / name[2:4] / (name + (".html.zst" if compressed else ".html"))
+
+    @staticmethod
+    def _plain(blob: Blob) -> bytes:
+        return unpack(blob.frame, blob.size, blob.sha256, where=f"body {blob.sha256.hex()} as it was given")
+
+    def _make_home(self, sha256: bytes, path: Path) -> None:
+        """The directory must be synced even for a file that is there: the crash that left it may not have."""
+        home = path.parent
+        number = int.from_bytes(sha256[:2], "big")
+        if not self._seen_homes[number]:
+            self._inside.make_directory(home, self._directory_mode)
+            self._dirty.update((home.parent, self._html))
+            self._seen_homes[number] = 1
+        self._dirty.add(home)
+
+    def _wait(self, path: Path, data: bytes) -> None:
+        self._waiting.append((path, data))
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes >= GROUP_BYTES:
+            self._stage()
+
+    def _stage(self) -> None:
+        """Write what waits to temporary files and make their bytes durable; memory holds one batch."""
+        for path, data in self._waiting:
+            self._serial += 1
+            temp = self._temp / f"{self._serial}{_TEMP_SUFFIX}"
+            with self._gate.writing(self._root / temp):
+                self._write_temp(temp, data)
+            self._staged.append((temp, path))
+        self._waiting.clear()
+        self._waiting_bytes = 0
+
+    def _write_temp(self, name: Path, data: bytes) -> None:
+        fd = self._inside.open_file(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            write_all(fd, data, 0)
+            failpoint("blob_written")
+            os.fchmod(fd, self._file_mode)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def _read(self, name: Path) -> bytes | None:
+        try:
+            return self._inside.read(name)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"cannot read {self._root / name}: {error.strerror}") from error
+
+    def _sweep(self) -> None:
+        for leftover in self._inside.names(self._temp):
+            if leftover.endswith(_TEMP_SUFFIX):
+                self._inside.unlink(self._temp / leftover)

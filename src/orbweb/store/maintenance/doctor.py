@@ -1,0 +1,423 @@
+"""What is damaged in a workspace.
+
+Owns the list of what must hold within and between database, bodies, links and counters. Always: a damage
+names its file, its place, the URLs it touches and what a repair does about it (see `repair`). Never: changes
+anything, or calls damage what a crash leaves and the next start settles.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from orbweb.errors import StoreError
+from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
+from orbweb.model import Carried, FailKind, PackedDocument, Reuse, Role, SkipReason, Source
+from orbweb.store import documents, heads
+from orbweb.store import links as packed_links
+from orbweb.store.bodies import BodyStore, Location
+from orbweb.store.bodies.files import FileStore
+from orbweb.store.bodies.segments import SEGMENT_HEADER, SegmentStore
+from orbweb.store.sqlite import salvage
+from orbweb.store.sqlite.db import DATABASE, SCHEMA_VERSION, Database, load_queries, newer
+from orbweb.urls import UrlRules, canonicalize
+
+LIMITER = "limiter.db"
+SEARCH = "search.db"
+MOST_VERSION = 9999
+"""A version beyond this is a damaged header."""
+_LOCK = ".crawl.lock"
+CLOCK_SLACK = 86_400_000_000
+
+_MOST = 1 << 32
+_EARLIEST = -(1 << 52)
+_EVERY_PARAM = UrlRules(frozenset())
+_WORDS: Mapping[tuple[str, str], frozenset[str]] = {
+    ("runs", "state"): frozenset(RunState),
+    ("crawls", "state"): frozenset(CrawlState),
+    ("crawls", "ended_by"): frozenset(EndedBy),
+    ("urls", "state"): frozenset(ItemState) - {ItemState.LEASED},
+    ("urls", "source"): frozenset(Source),
+    ("urls", "reason"): frozenset(SkipReason),
+    ("urls", "carried"): frozenset(Carried),
+    ("visits", "role"): frozenset(Role),
+    ("visits", "kind"): frozenset(FailKind),
+    ("visits", "reuse"): frozenset(Reuse),
+}
+
+_FLAGS = ("noindex", "nofollow", "links_cut", "truncated")
+
+# Each finds what contradicts itself in a run: id of the run, table, problem.
+_CONTRADICTIONS = (
+    "lost_runs",
+    "lost_bases",
+    "lost_crawls",
+    "stray_visits",
+    "stray_pages",
+    "stray_outlinks",
+    "lost_referrers",
+    "wrong_tallies",
+    "wrong_base_pages",
+    "wrong_counters",
+    "wrong_run_states",
+    "wrong_crawl_states",
+    "wrong_crawl_counts",
+    "visited_twice",
+)
+
+
+class Books(Database):
+    """The database with queries of `doctor`, which read whole tables."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._queries = {**self._queries, **load_queries("doctor.sql")}
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One thing that is wrong: `file` in the workspace, `where` in it, and what `--repair` does about it."""
+
+    file: str
+    where: str
+    problem: str
+    urls: tuple[str, ...] = ()
+    repair: str = ""
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "where": self.where,
+            "problem": self.problem,
+            "urls": list(self.urls),
+            "repair": self.repair,
+        }
+
+
+class Touched(NamedTuple):
+    """A URL of a run."""
+
+    run_id: int
+    url_id: int
+    url: str
+
+
+class Body(NamedTuple):
+    """A body that cannot be read."""
+
+    sha256: bytes
+    location: Location
+    problem: str
+
+
+class Unread(NamedTuple):
+    """A page without a document that can be trusted, and how it was captured."""
+
+    run_id: int
+    content_sha256: bytes
+    url_id: int
+    url: str
+    final_url: str | None
+    content_type: str | None
+    body_sha256: bytes
+
+
+@dataclass(slots=True)
+class Findings:
+    """Everything found, and what a repair has to undo. `forgettable` is damage of files that are made again when
+    they are used next: it costs nothing, and a power cut may leave it."""
+
+    damages: list[Damage] = field(default_factory=list)
+    forgettable: list[Damage] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    bodies: list[Body] = field(default_factory=list)
+    segments: list[int] = field(default_factory=list)
+    documents: list[bytes] = field(default_factory=list)
+    heads: list[int] = field(default_factory=list)
+    headless: list[Touched] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+    reopened: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+def project_names(root: Path) -> list[str]:
+    """Whom a repair must own: every project with a lock, and those the database can still name."""
+    locks = [path.name.removesuffix(_LOCK) for path in (root / "locks").glob(f"*{_LOCK}")]
+    return sorted({*locks, *salvage.texts(root / DATABASE, salvage.main_layout(), "projects", "name")})
+
+
+def examine(root: Path) -> Findings:
+    """Every damage of the workspace. Rows are looked at only where the database file itself is sound."""
+    found = Findings()
+    if _examine_files(root, found):
+        with closing(Books(root / DATABASE)) as db:
+            _examine_segments(root, db, found)
+            _examine_bodies(root, db, found)
+            _examine_visits(db, found)
+            _examine_documents(db, found)
+            _examine_heads(db, found)
+            _examine_outlinks(db, found)
+            _examine_books(db, found)
+    return found
+
+
+def _examine_files(root: Path, found: Findings) -> bool:
+    """Whether the main database is sound enough to be read."""
+    flaws = _database_flaws(root)
+    repair = "rebuilt from every row that can be read; what is lost is reported, or fetched again"
+    found.damages += [Damage(DATABASE, flaw.where, flaw.problem, repair=repair) for flaw in flaws]
+    for name, spoiled in ((LIMITER, _limiter_flaws(root)), (SEARCH, _search_flaws(root))):
+        repair = "set aside; it holds no pages and is made again when it is used next"
+        found.forgettable += [Damage(name, flaw.where, flaw.problem, repair=repair) for flaw in spoiled]
+    if flaws:
+        found.files.append(DATABASE)
+    return not flaws
+
+
+def _limiter_flaws(root: Path) -> list[salvage.Flaw]:
+    if not _has_content(root / LIMITER):
+        return []
+    return salvage.flaws(root / LIMITER, salvage.limiter_layout(), lambda _table, _row: None)
+
+
+def _search_flaws(root: Path) -> list[salvage.Flaw]:
+    """Its pages alone: that the index says what the documents say is not looked at."""
+    return salvage.page_flaws(root / SEARCH) if _has_content(root / SEARCH) else []
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _database_flaws(root: Path) -> list[salvage.Flaw]:
+    path = root / DATABASE
+    if not path.stat().st_size:
+        return [salvage.Flaw("the whole file", "it is empty")] if (root / "store").exists() else []
+    _refuse_newer(path)
+    return salvage.flaws(path, salvage.main_layout(), misfit)
+
+
+def _refuse_newer(path: Path) -> None:
+    """A higher version that can be one is that of a newer orbweb, not damage: only that one can say what is
+    wrong with it."""
+    version = salvage.version(path)
+    if version is not None and SCHEMA_VERSION < version <= MOST_VERSION:
+        raise newer(path, version, SCHEMA_VERSION)
+
+
+def misfit(table: str, row: Mapping[str, Any]) -> str | None:
+    """Why a row cannot be what was written, by itself; None if it can."""
+    for (name, column), words in _WORDS.items():
+        if name == table and row[column] is not None and row[column] not in words:
+            return f"{column} is {row[column]!r}"
+    if table == "urls":
+        return _url_misfit(row)
+    if table == "visits" and not all(row[name] in (0, 1) for name in _FLAGS):
+        return "a flag is neither 0 nor 1"
+    if table == "projects":
+        return _project_misfit(row)
+    return None
+
+
+def _url_misfit(row: Mapping[str, Any]) -> str | None:
+    if canonicalize(row["key"], _EVERY_PARAM) != row["key"]:
+        return f"{row['key']!r} is no canonical URL"
+    if row["url"] is not None and not _same_page(row["url"], row["key"]):
+        return f"{row['url']!r} is not a spelling of {row['key']!r}"
+    if (row["state"] == ItemState.SKIPPED) != (row["reason"] is not None):
+        return f"state {row['state']} with reason {row['reason']}"
+    numbers = (row["id"] - 1, row["depth"], row["hops"], row["redirects"], row["base"])
+    fits = all(0 <= number < _MOST for number in numbers) and _EARLIEST < (row["rank"] or 0) < _MOST
+    return None if fits else "a number is out of range"
+
+
+def _same_page(url: str, key: str) -> bool:
+    """Whether the key may be that of the URL; which parameters it has lost is the project's affair."""
+    page, _, query = (canonicalize(url, _EVERY_PARAM) or "").partition("?")
+    key_page, _, key_query = key.partition("?")
+    return page == key_page and set(key_query.split("&")) <= {*query.split("&"), ""}
+
+
+def _project_misfit(row: Mapping[str, Any]) -> str | None:
+    try:
+        settings, bases = json.loads(row["settings"]), json.loads(row["bases"])
+    except ValueError as error:
+        return f"its settings or base URLs are no JSON: {error}"
+    if not isinstance(settings, dict) or not isinstance(bases, list):
+        return "its settings or base URLs have another shape"
+    strange = [base for base in bases if not isinstance(base, str) or canonicalize(base) is None]
+    return f"{strange[0]!r} is no base URL" if strange else None
+
+
+def _examine_segments(root: Path, db: Database, found: Findings) -> None:
+    for number, committed, needed in db.all("open_segments"):
+        file = f"store/segments/{number:04d}.seg"
+        problem = _segment_problem(root / file, committed, needed)
+        if problem is not None:
+            found.segments.append(number)
+            found.damages.append(
+                Damage(file, "the file", problem, repair="closed: kept for reading, never written again")
+            )
+
+
+def _segment_problem(path: Path, committed: int, needed: int) -> str | None:
+    try:
+        with path.open("rb") as stream:
+            head, length = stream.read(len(SEGMENT_HEADER)), path.stat().st_size
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if head != SEGMENT_HEADER:
+        return "its header is not that of a segment"
+    if length < committed:
+        return f"it has {length} bytes, but {committed} were committed"
+    return f"{committed} bytes are said to be committed, its bodies need {needed}" if committed < needed else None
+
+
+def _examine_bodies(root: Path, db: Database, found: Findings) -> None:
+    broken = {body.sha256: body for body in _broken_bodies(root / "store", db)}
+    touched: dict[bytes, list[Touched]] = {sha256: [] for sha256 in broken}
+    for run_id, url_id, url, sha256 in db.each("body_visits") if broken else ():
+        if sha256 in touched:
+            touched[sha256].append(Touched(run_id, url_id, url))
+    for body in broken.values():
+        found.bodies.append(body)
+        _reopen(found, _file_of(root, body), body.problem, touched[body.sha256], f"body {body.sha256.hex()}")
+
+
+def _broken_bodies(store: Path, db: Database) -> Iterator[Body]:
+    segments, files = SegmentStore(store), FileStore(store)
+    with closing(segments), closing(files):
+        for sha256, *at in db.each("all_bodies"):
+            location = Location(*at)
+            problem = _row_problem(store, location) or _body_problem(
+                files if location.segment is None else segments, sha256, location
+            )
+            if problem is not None:
+                yield Body(sha256, location, problem.replace(f"{store.parent}/", ""))
+
+
+def _row_problem(store: Path, location: Location) -> str | None:
+    """Whether the row names a place that cannot be; a reader would allocate what it says."""
+    segment, offset, length, size = location
+    if min(offset or 0, length, size) < 0 or (segment is None) != (offset is None):
+        return "its row names a place that cannot be"
+    path = store / "segments" / f"{segment or 0:04d}.seg"
+    if offset is not None and path.exists() and offset + length > path.stat().st_size:
+        return f"{path} at offset {offset}: the segment ends inside the body"
+    return None
+
+
+def _body_problem(store: BodyStore, sha256: bytes, location: Location) -> str | None:
+    try:
+        store.read(sha256, location)
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+def _file_of(root: Path, body: Body) -> str:
+    if body.location.segment is not None:
+        return f"store/segments/{body.location.segment:04d}.seg"
+    paths = body_files(root, body.sha256)
+    return str((paths[0] if paths else _body_path(root, body.sha256, ".html.zst")).relative_to(root))
+
+
+def _body_path(root: Path, sha256: bytes, suffix: str) -> Path:
+    name = sha256.hex()
+    return root / "store" / "html" / name[:2] / name[2:4] / (name + suffix)
+
+
+def body_files(root: Path, sha256: bytes) -> list[Path]:
+    return [path for suffix in (".html.zst", ".html") if (path := _body_path(root, sha256, suffix)).exists()]
+
+
+def _reopen(found: Findings, file: str, problem: str, touched: list[Touched], where: str) -> None:
+    """A damage whose URLs go back to the queue."""
+    for each in touched:
+        found.reopened[each.run_id, each.url_id] = each.url
+    number = "1 URL" if len(touched) == 1 else f"{len(touched)} URLs"
+    repair = f"{number} queued again" if touched else "forgotten; no URL needs it"
+    urls = tuple(dict.fromkeys(each.url for each in touched))
+    found.damages.append(Damage(file, where, problem, urls, repair))
+
+
+def _examine_visits(db: Database, found: Findings) -> None:
+    for run_id, url_id, url, problem in db.each("damaged_visits", slack=CLOCK_SLACK):
+        _reopen(found, DATABASE, problem, [Touched(run_id, url_id, url)], f"run {run_id}, URL {url_id}")
+
+
+def _examine_documents(db: Database, found: Findings) -> None:
+    """Runs after bodies and visits: what they send back to the queue needs no document."""
+    broken, sound = {}, set()
+    for row in db.each("all_documents"):
+        packed = PackedDocument._make(row)
+        problem = documents.problem(packed)
+        if problem is None:
+            sound.add(packed.sha256)
+        else:
+            broken[packed.sha256] = problem
+    found.documents += broken
+    for sha256, *page in db.each("document_pages"):
+        if sha256 not in sound:
+            _name_document(found, sha256, broken.pop(sha256, "it is missing"), Unread(*page))
+    for sha256, problem in broken.items():
+        found.damages.append(
+            Damage(DATABASE, f"document {sha256.hex()}", problem, repair="forgotten; no page needs it")
+        )
+
+
+def _name_document(found: Findings, sha256: bytes, problem: str, page: Unread) -> None:
+    queued = (page.run_id, page.url_id) in found.reopened
+    repair = "its URL is queued again" if queued else "read again from its body, or fetched again if that is lost"
+    found.damages.append(Damage(DATABASE, f"document {sha256.hex()}", problem, (page.url,), repair))
+    if not queued:
+        found.unread.append(page)
+
+
+def _examine_heads(db: Database, found: Findings) -> None:
+    """A head cannot be fetched again as it was, so it is given up alone."""
+    templates = {}
+    for number, template, problem in heads.templates(db):
+        templates[number] = template
+        if template is None:
+            found.heads.append(number)
+            found.damages.append(Damage(DATABASE, f"head {number}", problem, repair="forgotten"))
+    for run_id, url_id, head, kept, url, etag, modified in db.each("visit_heads"):
+        problem = heads.problem(templates.get(head), kept, url, etag, modified)
+        if problem:
+            found.headless.append(Touched(run_id, url_id, url))
+            where, repair = f"run {run_id}, head of URL {url_id}", "forgotten; its page and its links stand"
+            found.damages.append(Damage(DATABASE, where, problem, (url,), repair))
+
+
+def _examine_outlinks(db: Database, found: Findings) -> None:
+    known: tuple[int, frozenset[int]] = (0, frozenset())
+    for run_id, url_id, url, packed, redirect_to in db.each("all_outlinks"):
+        if run_id != known[0]:
+            known = run_id, frozenset(number for (number,) in db.each("url_ids", run_id=run_id))
+        problem = _outlinks_problem(packed, redirect_to, known[1])
+        if problem is not None:
+            _reopen(
+                found, DATABASE, problem, [Touched(run_id, url_id, url)], f"run {run_id}, links of URL {url_id}"
+            )
+
+
+def _outlinks_problem(packed: bytes, redirect_to: int | None, known: frozenset[int]) -> str | None:
+    try:
+        targets = [link.target for link in packed_links.unpack(packed)]
+    except StoreError as error:
+        return str(error)
+    if redirect_to is not None and targets != [redirect_to]:
+        return "its link is not what it redirects to"
+    missing = next((target for target in targets if target not in known), None)
+    return None if missing is None else f"it links to URL {missing}, which is missing"
+
+
+def _examine_books(db: Database, found: Findings) -> None:
+    for name in _CONTRADICTIONS:
+        for run_id, table, problem in db.each(name):
+            repair = "given up; a new run starts from the base URLs" if name == "lost_runs" else "put right"
+            found.damages.append(Damage(DATABASE, f"run {run_id}, table {table}", problem, repair=repair))

@@ -1,0 +1,348 @@
+"""The repair of what `doctor` finds.
+
+Always: before anything is taken away, a copy is in `quarantine/`; a URL whose record cannot be trusted goes
+back to the queue, because fetching it again is the only honest way to get it; only a document is read again
+from its body, of which it is a function. The caller owns every
+project. Never: guesses a value, or touches what no damage names.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from orbweb.errors import StoreError
+from orbweb.model import PackedDocument
+from orbweb.store import runs
+from orbweb.store.bodies import Location
+from orbweb.store.bodies.files import FileStore
+from orbweb.store.bodies.segments import RECORD_HEADER_BYTES, SegmentStore
+from orbweb.store.durable import make_home, sync_directory, sync_file
+from orbweb.store.maintenance.doctor import (
+    Body,
+    Books,
+    Damage,
+    Findings,
+    Unread,
+    body_files,
+    examine,
+    misfit,
+    project_names,
+)
+from orbweb.store.maintenance.restore import Census, Journal, Loss, census, losses, lost_projects, restore
+from orbweb.store.runs import Base
+from orbweb.store.sqlite import salvage
+from orbweb.store.sqlite.db import DATABASE, Database
+from orbweb.urls import canonicalize
+
+ROUNDS = 4
+
+Read = Callable[[str, str | None, bytes], PackedDocument | None]
+
+_MENDS = (
+    "forget_stray_visits",
+    "forget_stray_pages",
+    "forget_documents",
+    "forget_heads",
+    "forget_stray_outlinks",
+    "forget_lost_referrers",
+    "forget_tallies",
+    "recount_tallies",
+    "recount_base_pages",
+    "mend_counters",
+    "crash_contradicting_crawls",
+    "pause_contradicting_runs",
+    "complete_empty_runs",
+    "recount_crawls",
+)
+_RUN_TABLES = (
+    "forget_run_urls",
+    "forget_run_visits",
+    "forget_run_pages",
+    "forget_run_outlinks",
+    "forget_run_bases",
+    "forget_run_crawls",
+    "forget_run_tallies",
+    "forget_run_outputs",
+    "forget_run",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """What a repair found and did: `left` is what it could not repair, `lost` what is gone for good, `forgettable`
+    damage of files that hold nothing worth keeping."""
+
+    damages: tuple[Damage, ...]
+    left: tuple[Damage, ...]
+    requeued: int
+    quarantine: Path | None
+    forgettable: tuple[Damage, ...] = ()
+    lost: tuple[Loss, ...] = ()
+
+
+def looked_at(found: Findings) -> Treatment:
+    """No treatment: everything is left as it was found."""
+    return Treatment(tuple(found.damages), tuple(found.damages), 0, None, tuple(found.forgettable))
+
+
+@dataclass(slots=True)
+class Account:
+    """What the runs had when they were first looked at, and what is known to be lost."""
+
+    journals: Sequence[Journal]
+    locks: Sequence[str]
+    before: Census | None = None
+    lost: list[Loss] = field(default_factory=list)
+
+    def open(self, db: Database, root: Path, now: int, *, rebuilt: bool) -> None:
+        """Restore what can be, and count, once."""
+        if self.before is None:
+            self.lost += restore(db, root, self.journals, self.locks, now, rebuilt=rebuilt)
+            self.before = census(db)
+
+    def close(self, db: Database, requeued: int) -> tuple[Loss, ...]:
+        if self.before is None:
+            return tuple(self.lost)
+        counted = losses(self.before, census(db), self.journals, partial(_keys, db), requeued)
+        return (*lost_projects(db, self.locks), *self.lost, *counted)
+
+
+def _keys(db: Database, project: str, number: int) -> set[str]:
+    """The keys of a run as it is now; none if it is gone."""
+    found = runs.find_project(db, project)
+    ids = [run.id for run in runs.runs_of(db, found.id) if run.number == number] if found else []
+    return {key for run_id in ids for (key,) in db.each("run_keys", run_id=run_id)}
+
+
+def repair(root: Path, read: Read, journals: Sequence[Journal], now: int) -> Treatment:
+    """Repair what can be; each round looks again, because one repair may show what another has hidden.
+
+    `read` makes a document of a page again: of its URL, its content type and its body.
+    """
+    ward = Ward(root, root / "quarantine" / str(now))
+    account = Account(journals, project_names(root))
+    named: dict[Damage, None] = {}
+    requeued: set[tuple[int, int]] = set()
+    found = examine(root)
+    forgettable = tuple(found.forgettable)
+    for name in {damage.file for damage in forgettable}:
+        ward.take(name, f"{name}-wal", f"{name}-shm")
+    for _ in range(ROUNDS):
+        if not found.damages:
+            break
+        named.update(dict.fromkeys(found.damages))
+        ward.note(found.damages)
+        requeued |= _treat(root, found, ward, read, account, now)
+        found = examine(root)
+    lost: tuple[Loss, ...] = ()
+    if named and not found.files:
+        with closing(Books(root / DATABASE)) as db:
+            lost = account.close(db, len(requeued))
+    quarantine = ward.path if named or forgettable else None
+    return Treatment(tuple(named), tuple(found.damages), len(requeued), quarantine, forgettable, lost)
+
+
+def _treat(
+    root: Path, found: Findings, ward: Ward, read: Read, account: Account, now: int
+) -> set[tuple[int, int]]:
+    if DATABASE in found.files:
+        return _rebuild(root, ward, account, now)
+    if account.before is None:
+        with closing(Books(root / DATABASE)) as db:
+            account.open(db, root, now, rebuilt=False)
+        found = examine(root)
+    with closing(Books(root / DATABASE)) as db:
+        for body in found.bodies:
+            ward.take_body(body)
+        for sha256 in found.documents:
+            ward.take_document(sha256, db.value("frame_of", sha256=sha256))
+        documents = _read_again(root, db, found, read)
+        with db.transaction():
+            for sha256 in found.documents:
+                db.run("forget_document", sha256=sha256)
+            db.many("add_document", [document for _, document in documents])
+            for page, document in documents:
+                db.run(
+                    "put_document",
+                    run_id=page.run_id,
+                    content_sha256=page.content_sha256,
+                    document=document.sha256,
+                )
+            for number in found.heads:
+                db.run("forget_head", id=number)
+            for visit in found.headless:
+                db.run("forget_visit_head", run_id=visit.run_id, url_id=visit.url_id)
+            for body in found.bodies:
+                db.run("forget_body", sha256=body.sha256)
+            for number in found.segments:
+                db.run("extend_segment", segment=number, committed=0)
+            _requeue(db, found.reopened)
+            _mend(db)
+        _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
+    return set(found.reopened)
+
+
+def _read_again(root: Path, db: Database, found: Findings, read: Read) -> list[tuple[Unread, PackedDocument]]:
+    """The documents that were lost, of the bodies; a page whose body is lost as well goes back to the queue."""
+    documents = []
+    segments, files = SegmentStore(root / "store"), FileStore(root / "store")
+    with closing(segments), closing(files):
+        for page in found.unread:
+            row = db.one("body_location", sha256=page.body_sha256)
+            location = Location(*row) if row else Location(None, None, 0, 0)
+            try:
+                body = (files if location.segment is None else segments).read(page.body_sha256, location)
+                document = read(page.final_url or page.url, page.content_type, body)
+            except StoreError:
+                document = None
+            if document is None:
+                found.reopened[page.run_id, page.url_id] = page.url
+            else:
+                documents.append((page, document))
+    return documents
+
+
+def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
+    """Back to the queue, each with a new rank at the end, as if it had never been visited."""
+    db.run("mend_counters")
+    ranks: dict[int, int] = {}
+    for run_id, url_id in reopened:
+        rank = ranks.get(run_id)
+        if rank is None:
+            rank = db.value("next_rank", run_id=run_id)
+        db.run("reopen_url", run_id=run_id, id=url_id, rank=rank)
+        db.run("forget_visit", run_id=run_id, url_id=url_id)
+        db.run("forget_page", run_id=run_id, url_id=url_id)
+        db.run("forget_outlinks", run_id=run_id, url_id=url_id)
+        ranks[run_id] = rank + 1
+
+
+def _mend(db: Database) -> None:
+    """Make the books agree with the URLs; where they do nothing changes."""
+    for run_id, number, url, next_url, next_rank in db.all("lost_base_urls"):
+        key = canonicalize(url) or url
+        row = runs.initial_url(number, key, url, "")
+        db.many("add_url", [row._replace(run_id=run_id, id=next_url, rank=next_rank)])
+        db.run("mend_counters")
+    for run_id, _, _ in db.all("lost_crawls"):
+        _restore_crawls(db, run_id)
+    for name in _MENDS:
+        db.run(name)
+
+
+def _restore_crawls(db: Database, run_id: int) -> None:
+    known = {crawl.id: crawl.number for crawl in runs.crawls_of(db, run_id)}
+    numbers = (number for number in range(1, 1 << 31) if number not in known.values())
+    for crawl_id, visited, failed, pages, size, first, last in db.all("crawl_totals", run_id=run_id):
+        if crawl_id not in known:
+            _restore_crawl(db, run_id, crawl_id, next(numbers), (visited, failed, pages, size, first, last))
+    if not runs.crawls_of(db, run_id):
+        _restore_crawl(db, run_id, None, 1, (0, 0, 0, 0, 0, 0))
+
+
+def _restore_crawl(db: Database, run_id: int, crawl_id: int | None, number: int, totals: tuple[int, ...]) -> None:
+    names = ("visited", "failed", "pages", "bytes", "started_at", "updated_at")
+    db.run("restore_crawl", id=crawl_id, run_id=run_id, number=number, **dict(zip(names, totals, strict=True)))
+
+
+def _restart(db: Database, lost: Iterable[int], now: int) -> None:
+    """Give up runs that lead nowhere; a project left without any starts anew from its base URLs."""
+    with db.transaction():
+        for run_id in lost:
+            for name in _RUN_TABLES:
+                db.run(name, run_id=run_id)
+    for project in runs.projects(db):
+        if runs.latest_run(db, project.id) is None:
+            keys = [canonicalize(url) or url for url in project.bases]
+            bases = [Base(at, url, key) for at, (url, key) in enumerate(zip(project.bases, keys, strict=True))]
+            rows = [runs.initial_url(base.number, base.scope_key, base.url, "") for base in bases]
+            runs.start_run(db, project, bases, rows, None, now)
+            runs.settle_crashed(db, project.id, now)
+
+
+def _rebuild(root: Path, ward: Ward, account: Account, now: int) -> set[tuple[int, int]]:
+    """A new database of every row that fits, if that leaves any project at all."""
+    rebuilt = root / f"{DATABASE}.rebuilt"
+    rebuilt.unlink(missing_ok=True)
+    lost = salvage.rebuild(root / DATABASE, rebuilt, misfit)
+    with closing(Books(rebuilt)) as db:
+        told = {run_id for (run_id,) in db.all("run_ids")}
+        account.open(db, root, now, rebuilt=True)
+        hopeless = not runs.projects(db)
+        doubted = _mend_rebuilt(db, {flaw.table for flaw in lost}, told, now)
+    if hopeless:
+        rebuilt.unlink()
+        return set()
+    ward.keep(DATABASE, f"{DATABASE}-wal")
+    salvage.replace(root / DATABASE, rebuilt)
+    return doubted
+
+
+def _mend_rebuilt(db: Database, lost_from: set[str], told: set[int], now: int) -> set[tuple[int, int]]:
+    """Links that were lost leave no trace, so every page without a record is fetched again; but not those of a run
+    that only its journal tells of, which would be lost by that."""
+    _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
+    doubted: set[tuple[int, int]] = set()
+    if "outlinks" in lost_from:
+        doubted = {(run_id, url_id) for run_id, url_id in db.all("pages_without_outlinks") if run_id in told}
+    with db.transaction():
+        _requeue(db, sorted(doubted))
+    return doubted
+
+
+class Ward:
+    """One folder of `quarantine/`: what a repair took away, and a note for each damage."""
+
+    def __init__(self, root: Path, path: Path) -> None:
+        self._root = root
+        self.path = path
+
+    def note(self, damages: Iterable[Damage]) -> None:
+        self._make()
+        with (self.path / "notes.jsonl").open("a", encoding="utf-8") as notes:
+            for damage in damages:
+                notes.write(json.dumps(damage.report(), ensure_ascii=False) + "\n")
+
+    def _make(self) -> None:
+        make_home(self.path)
+
+    def keep(self, *names: str) -> None:
+        """Copy files of the workspace; the copies are durable before anything is taken away."""
+        self._make()
+        for name in names:
+            if (self._root / name).exists():
+                shutil.copy2(self._root / name, self.path / Path(name).name)
+                sync_file(self.path / Path(name).name)
+        sync_directory(self.path)
+
+    def take(self, *names: str) -> None:
+        """Move files of the workspace."""
+        self._make()
+        for name in names:
+            if (self._root / name).exists():
+                shutil.move(self._root / name, self.path / Path(name).name)
+
+    def take_document(self, sha256: bytes, frame: bytes) -> None:
+        """The frame is copied; its row goes."""
+        (self.path / f"{sha256.hex()}.document").write_bytes(frame)
+
+    def take_body(self, body: Body) -> None:
+        """A file is moved, so that a new one is written; of a segment, which stays, the record is copied."""
+        segment, offset, length, _ = body.location
+        if segment is None or offset is None:
+            for path in body_files(self._root, body.sha256):
+                shutil.move(path, self.path / path.name)
+            return
+        path = self._root / "store" / "segments" / f"{segment:04d}.seg"
+        start = max(0, offset - RECORD_HEADER_BYTES)
+        end = min(offset + length, path.stat().st_size if path.exists() else 0)
+        if start < end:
+            with path.open("rb") as stream:
+                stream.seek(start)
+                (self.path / f"{body.sha256.hex()}.record").write_bytes(stream.read(end - start))

@@ -1,0 +1,1 @@
+"""The read side of the store: reports, explain, diff, search."""

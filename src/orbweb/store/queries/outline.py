@@ -1,0 +1,59 @@
+"""The pages and bodies of a run without what is in them: which there are, and which URL leads to which.
+
+Reads only, in the order of commits, row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from orbweb.store.sqlite.db import Database
+
+
+class Outlined(NamedTuple):
+    """A page: the id of its URL, its key, and the URL that answered."""
+
+    id: int
+    key: str
+    url: str
+
+
+class StoredBody(NamedTuple):
+    """A visit that left a body."""
+
+    url: str
+    final_url: str
+    role: str
+    status: int
+    depth: int
+    content_type: str | None
+    encoding: str | None
+    size: int
+    captured_at: int
+    sha256: bytes
+    content_sha256: bytes | None
+
+
+def pages(db: Database, run_id: int) -> Iterator[Outlined]:
+    """The primaries of a run."""
+    return (Outlined(*row) for row in db.each("outline_pages", run_id=run_id))
+
+
+def alternates(db: Database, run_id: int) -> Iterator[tuple[int, str, int]]:
+    """Id and key of each alternate, and the id of its primary."""
+    return ((number, key, primary) for number, key, primary in db.each("outline_alternates", run_id=run_id))
+
+
+def redirects(db: Database, run_id: int) -> Iterator[tuple[int, str, int]]:
+    """Id and key of each URL that redirects, and the id of where it leads."""
+    return ((number, key, target) for number, key, target in db.each("outline_redirects", run_id=run_id))
+
+
+def bodies(db: Database, run_id: int) -> Iterator[StoredBody]:
+    """Every visit of a run that left a body; a body may come more than once."""
+    return (StoredBody(*row) for row in db.each("outline_bodies", run_id=run_id))
+
+
+def count_bodies(db: Database, run_id: int) -> int:
+    return int(db.value("count_bodies_of_run", run_id=run_id))

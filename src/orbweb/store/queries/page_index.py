@@ -1,0 +1,61 @@
+"""The page index: what is known of each URL that was asked for. A query of the database, under its name.
+
+By it a later run asks conditionally, and another workspace goes on without asking again. Reads only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from orbweb.store.journal import stored_path
+from orbweb.store.sqlite.db import Database, moment
+
+PLACE = ("depth", "rank", "referrer", "source", "hops", "redirects", "base", "kin", "lastmod")
+"""How a URL was found and where it stands in the order, whether it was asked for or not."""
+
+FIELDS = (
+    "url",
+    "etag",
+    "last_modified",
+    "sha256",
+    "stored_path",
+    "timestamp",
+    "status",
+    "kind",
+    "error",
+    "tries",
+    "final_url",
+    "redirect_to",
+    "content_type",
+    "encoding",
+    "title",
+    "canonical",
+    "noindex",
+    "nofollow",
+    "links_cut",
+    "truncated",
+    "page_sha256",
+    "role",
+    "bytes",
+    "wire_bytes",
+    "latency_ms",
+    "proxy",
+    "robots_tags",
+    "reuse",
+    "id",
+    *PLACE,
+)
+
+
+def entries(db: Database, run_id: int, store: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The key and the entry of each visit of a run, in the order of commits."""
+    for url, key, etag, modified, sha256, at, *rest in db.each("page_index", run_id=run_id):
+        place = stored_path(store, sha256, tuple(rest[-4:])) if sha256 else None
+        known = url, etag, modified, sha256.hex() if sha256 else None, place, moment(at), *rest[:-4]
+        entry = dict(zip(FIELDS, known, strict=True))
+        entry["page_sha256"] = entry["page_sha256"].hex() if entry["page_sha256"] else None
+        for flag in ("noindex", "nofollow", "links_cut", "truncated", "kin"):
+            entry[flag] = bool(entry[flag])
+        yield key, entry

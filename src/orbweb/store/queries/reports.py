@@ -1,0 +1,295 @@
+"""What the workspace can tell: the read side of the database.
+
+Never changes anything. Answers are plain dictionaries and lists, the very objects that `--json` prints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState, shown
+from orbweb.model import Place, Reuse, Role, SkipReason
+from orbweb.store import QUEUED, documents
+from orbweb.store.links import unpack
+from orbweb.store.runs import Crawl, Run, bases_of, crawls_of, named
+from orbweb.store.sqlite.db import Database, moment
+
+Report = dict[str, Any]
+
+QUEUE_HEAD = 20
+
+
+def _hex(sha256: bytes | None) -> str | None:
+    return sha256.hex() if sha256 else None
+
+
+def counts(db: Database, run_id: int) -> Report:
+    """The states of a run's URLs: discovered is the sum of all the others."""
+    tallies = {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run_id)}
+    roles: dict[str, int] = dict(db.all("count_roles", run_id=run_id))
+    reuses = {how: (count, wire) for how, count, wire in db.all("count_reuses", run_id=run_id)}
+    not_modified, cached = (reuses.get(how, (0, 0))[0] for how in (Reuse.NOT_MODIFIED, Reuse.CACHED))
+    skips = {reason: count for (state, reason), count in tallies.items() if state == ItemState.SKIPPED}
+    return {
+        "discovered": sum(tallies.values()),
+        "visited": tallies.get((ItemState.VISITED, ""), 0),
+        "failed": tallies.get((ItemState.FAILED, ""), 0),
+        "queued": tallies.get(QUEUED, 0),
+        "skipped": skips,
+        "pages": roles.get(Role.PRIMARY, 0),
+        "alternates": roles.get(Role.ALTERNATE, 0),
+        "reused": not_modified + cached,
+        "not_modified": not_modified,
+        "bytes": db.value("run_bytes", run_id=run_id),
+        "transferred": sum(wire for _, wire in reuses.values()),
+    }
+
+
+def settled(db: Database, run_id: int) -> int:
+    """The visits of a run: its URLs that were visited or failed."""
+    found = counts(db, run_id)
+    return int(found["visited"] + found["failed"])
+
+
+def tokens(db: Database, run_id: int) -> Report:
+    """Tokens of a run's pages, and what counted them: more than one name if that was changed meanwhile."""
+    found: dict[str, int] = dict(db.all("run_tokens", run_id=run_id))
+    return {"tokens": sum(found.values()), "tokenizer": ", ".join(found) or None}
+
+
+def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
+    """One crawl. In progress without an owner means killed: told as what the next owner will settle it as."""
+    dead = crawl.state is CrawlState.IN_PROGRESS and not alive
+    state = CrawlState.FAILED if dead else crawl.state
+    ended_by = EndedBy.CRASHED if dead else crawl.ended_by
+    return {
+        "crawl": crawl.number,
+        "state": state.value,
+        "ended_by": ended_by.value if ended_by else None,
+        "shown": shown(state, ended_by, failed=crawl.failed),
+        "error": crawl.error,
+        "budget": crawl.budget,
+        "started_at": moment(crawl.started_at),
+        "seconds": round((crawl.updated_at - crawl.started_at) / 1_000_000, 3),
+        "visited": crawl.visited,
+        "failed": crawl.failed,
+        "pages": crawl.pages,
+        "bytes": crawl.bytes,
+    }
+
+
+def run_report(db: Database, run: Run, *, alive: bool) -> Report:
+    """One run with its crawls and base URLs."""
+    crawls = crawls_of(db, run.id)
+    state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
+    return {
+        "run": run.number,
+        "state": state.value,
+        "started_at": moment(run.started_at),
+        "ended_at": moment(run.ended_at),
+        "seconds": round(sum(crawl.updated_at - crawl.started_at for crawl in crawls) / 1_000_000, 3),
+        **counts(db, run.id),
+        **tokens(db, run.id),
+        "bases": _bases(db, run.id),
+        "crawls": [crawl_report(crawl, alive=alive) for crawl in crawls],
+    }
+
+
+def _bases(db: Database, run_id: int) -> list[Report]:
+    alternates: dict[int, int] = dict(db.all("alternates_by_base", run_id=run_id))
+    return [
+        {
+            "url": base.url,
+            "scope": base.scope_key,
+            "pages": base.pages,
+            "alternates": alternates.get(base.number, 0),
+        }
+        for base in bases_of(db, run_id)
+    ]
+
+
+def queue(db: Database, run: Run, *, alive: bool) -> Report:
+    """The queue of a run and what is next in it. A paused run with sitemaps to read can go on with none queued."""
+    found = counts(db, run.id)
+    state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
+    return {
+        "run": run.number,
+        "state": state.value,
+        "visited": found["visited"],
+        "failed": found["failed"],
+        "queued": found["queued"],
+        "total": found["visited"] + found["failed"] + found["queued"],
+        "can_resume": not alive and state is RunState.PAUSED,
+        "crawls": [crawl.number for crawl in crawls_of(db, run.id)],
+        "by_source": dict(db.all("queued_by_source", run_id=run.id)),
+        "visited_by_source": dict(db.all("settled_by_source", run_id=run.id)),
+        "traps": [
+            {"pattern": rule.partition(": ")[2], "parked": count}
+            for rule, count in db.all("traps_of", run_id=run.id)
+        ],
+        "next": [
+            {"url": url, "source": source, "place": str(Place(depth, rank)), "hops": hops}
+            for url, source, depth, rank, hops in db.all("queue_head", run_id=run.id, count=QUEUE_HEAD)
+        ],
+    }
+
+
+def pages(db: Database, run_id: int) -> list[Report]:
+    """Unique pages in order, each with the other URLs that showed the same content."""
+    found: dict[bytes, Report] = {}
+    for url, status, depth, title, content, body, size, kind, final, at, role, truncated, *read in db.each(
+        "page_visits", run_id=run_id
+    ):
+        if role == Role.ALTERNATE and content in found:
+            found[content]["alternates"].append(url)
+            continue
+        found[content] = {
+            "url": url,
+            "alternates": [],
+            "status": status,
+            "depth": depth,
+            "title": title,
+            "content_sha256": _hex(content),
+            "body_sha256": _hex(body),
+            "bytes": size,
+            "content_type": kind,
+            "final_url": final or url,
+            "captured_at": moment(at),
+            "truncated": bool(truncated),
+            **_summary(*read),
+        }
+    return list(found.values())
+
+
+def _summary(
+    language: str, words: int, tokens: int, confidence: float, simhash: int | None, extractor: int
+) -> Report:
+    """What lists show of a document."""
+    return {
+        "language": language,
+        "words": words,
+        "tokens": tokens,
+        "confidence": confidence,
+        "simhash": None if simhash is None else f"{documents.unsigned(simhash):016x}",
+        "extractor": extractor,
+    }
+
+
+def failures(db: Database, run_id: int) -> list[Report]:
+    return [
+        {"url": url, "kind": kind, "status": status, "reason": error, "tries": tries, "at": moment(at)}
+        for url, kind, status, error, tries, at in db.each("failures", run_id=run_id)
+    ]
+
+
+def dead_ends(db: Database, run_id: int) -> list[str]:
+    """Base URLs that are missing among the pages, or from which nothing could be followed, and why."""
+    unfollowed = _unfollowed(db, run_id)
+    found = []
+    for number, url, reason, rule in db.all("refused_bases", run_id=run_id):
+        still = "; its links are followed" if reason == SkipReason.NOINDEX and number not in unfollowed else ""
+        found.append(f"{url} is skipped ({reason}): {rule}{still}")
+    found += [f"{count} links are not followed: {rule}" for rule, count in unfollowed.values()]
+    for url, status, kind, error, content_type, role in db.all("base_visits", run_id=run_id):
+        if kind is not None:
+            found.append(f"{url} failed: {error}")
+        elif role == Role.NONE and not 300 <= status < 400:
+            found.append(
+                f"{url} is {content_type or 'of no declared type'}, not HTML: there are no links to follow"
+            )
+    return found
+
+
+def _unfollowed(db: Database, run_id: int) -> dict[int, tuple[str, int]]:
+    """Base URLs that ask not to follow their links: the rule, and how many links are therefore not followed."""
+    if not counts(db, run_id)["skipped"].get(SkipReason.NOFOLLOW):
+        return {}
+    return {base: (rule, count) for base, rule, count in db.all("unfollowed_of_bases", run_id=run_id)}
+
+
+def manifest(db: Database, run_id: int) -> Iterator[str]:
+    """One line a visit, in order, without any time in it."""
+    for depth, rank, url, status, kind, reuse, body, content, role, truncated in db.each(
+        "manifest", run_id=run_id
+    ):
+        answer = kind if kind and not kind.startswith("http_") else status
+        if reuse == Reuse.CACHED:
+            answer = reuse
+        mark = "truncated" if truncated else "-"
+        hashes = _hex(body) or "-", _hex(content) or "-"
+        yield "\t".join((str(Place(depth, rank)), url, str(answer), *hashes, role, mark))
+
+
+def manifest_hash(db: Database, run_id: int) -> str:
+    """One hash over the lines of the manifest."""
+    digest = hashlib.sha256()
+    for line in manifest(db, run_id):
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def url_report(db: Database, run_id: int, key: str) -> Report | None:
+    """Everything known about one URL."""
+    row = db.one("url_by_key", run_id=run_id, key=key)
+    if row is None:
+        return None
+    number, url, state, reason, rule, source, depth, rank, hops, referrer = row
+    report: Report = {
+        "url": url,
+        "state": state,
+        "reason": reason,
+        "rule": rule,
+        "source": source,
+        "depth": depth,
+        "place": str(Place(depth, rank)) if rank is not None else None,
+        "hops": hops,
+        "referrer": referrer,
+    }
+    report.update(_visit_report(db, run_id, number))
+    report.update(_document_report(documents.of_url(db, run_id, number)))
+    return report
+
+
+def _document_report(kept: documents.Kept | None) -> Report:
+    """What was read out of the page, its text left aside, and the primary URL of the page."""
+    if kept is None:
+        return {"primary": None, "document": None}
+    facts = asdict(kept.document)
+    del facts["markdown"], facts["text"]
+    facts["headings"] = [{"level": level, "text": text} for level, text in kept.document.headings]
+    facts["simhash"] = f"{kept.document.simhash:016x}"
+    return {
+        "primary": kept.url,
+        "document": {**facts, "extractor": kept.extractor, "sha256": kept.sha256.hex()},
+    }
+
+
+def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
+    row = db.one("visit_of", run_id=run_id, url_id=url_id)
+    if row is None:
+        return {}
+    names = (
+        "status kind error tries final_url content_type encoding etag last_modified title canonical noindex "
+        "nofollow links_cut truncated body_sha256 content_sha256 role bytes wire_bytes latency_ms fetched_at "
+        "proxy robots_tags reuse reused_from"
+    )
+    report: Report = dict(zip(names.split(), row, strict=False))
+    report.update(
+        noindex=bool(report["noindex"]),
+        nofollow=bool(report["nofollow"]),
+        links_cut=bool(report["links_cut"]),
+        truncated=bool(report["truncated"]),
+        body_sha256=_hex(report["body_sha256"]),
+        content_sha256=_hex(report["content_sha256"]),
+        fetched_at=moment(report["fetched_at"]),
+        reused_from=named(db, report["reused_from"]),
+    )
+    packed = db.value("outlinks_of", run_id=run_id, url_id=url_id)
+    report["links"] = [
+        {"url": db.value("key_of", run_id=run_id, id=link.target), "kind": link.kind, "nofollow": link.nofollow}
+        for link in (unpack(packed) if packed else ())
+    ]
+    return report

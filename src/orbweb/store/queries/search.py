@@ -1,0 +1,250 @@
+"""Finding pages by their words: a full-text index beside the database, brought up to date when it is asked.
+
+Owns `search.db`, which holds nothing that cannot be made again from the documents: it may be deleted at any time,
+and a damaged or foreign one is. Always: what is found belongs to the run as it is now, because each document of
+the run, by its hash, is in the index and no other is; any query has an answer, none is an error. Never: writes to
+the database of the workspace, or slows a crawl.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from orbweb.errors import StoreError
+from orbweb.model import Document
+from orbweb.store.documents import unpack
+from orbweb.store.sqlite.db import (
+    BUSY_TIMEOUT_S,
+    UNREADABLE,
+    Database,
+    damaged,
+    immediate,
+    is_damage,
+    load_queries,
+    named_schema,
+    use_wal,
+)
+
+Report = dict[str, Any]
+Watch = Callable[[int, int], None]
+
+VERSION = 2
+"""Raised when the index would be made otherwise; an index of another version is made again."""
+BATCH = 200
+"""Documents that are indexed in one transaction."""
+MAX_TERMS = 64
+"""Words and phrases of a query that are looked at."""
+MAX_TERM = 200
+
+_BETWEEN = "\u200b"
+"""A blank without width, which parts words."""
+_WORDLESS = (
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+"""Characters of scripts that write no blanks between words, or join endings to them: Han, Kana, Hangul."""
+_edges = re.compile(f"(?<=[{_WORDLESS}])|(?=[{_WORDLESS}])")
+_BEGIN, _END = "\x02", "\x03"
+_TERM = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
+
+
+# Queries.
+
+
+def expression(query: str) -> str | None:
+    """What SQLite is asked for: every word and "phrase" of the query, `word*` as a beginning, none of `-word`.
+
+    Everything is quoted, so nothing else has a meaning. A minus excludes only beside something to look for, and
+    only once: `--json` is a word. None: there is nothing that could be found.
+    """
+    wanted: list[str] = []
+    unwanted: list[str] = []
+    for minus, phrase, word in islice(_TERM.findall(query.replace("\0", " ")), MAX_TERMS):
+        excluded = bool(minus) and not word.startswith("-")
+        if term := _quoted(phrase or word, prefix=word.endswith("*")):
+            (unwanted if excluded else wanted).append(term)
+    if not wanted:
+        wanted, unwanted = unwanted, []
+    if not wanted:
+        return None
+    return " AND ".join(wanted) + "".join(f" NOT {term}" for term in unwanted)
+
+
+def _quoted(text: str, *, prefix: bool) -> str:
+    """A phrase of SQLite's; empty if there is no word in it."""
+    clean = text[:MAX_TERM].encode("utf-8", "replace").decode("utf-8").replace('"', " ")
+    if not any(character.isalnum() for character in clean):
+        return ""
+    return f'"{_parted(clean.rstrip("*"))}"*' if prefix else f'"{_parted(clean)}"'
+
+
+# The index.
+
+
+class Index:
+    """The open search index of a workspace."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._queries = load_queries("search.sql")
+        self._connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
+        self._connection.execute("PRAGMA trusted_schema = OFF")
+        use_wal(self._connection, self.path, BUSY_TIMEOUT_S)
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        if self._connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
+            raise damaged("it has a trigger or a view, which orbweb did not make")
+        if self._version() == VERSION:
+            return
+        with immediate(self._connection):
+            if self._version() == 0:
+                for statement in named_schema("search.sql"):
+                    self._connection.execute(statement)
+                self._connection.execute(f"PRAGMA user_version = {VERSION}")
+        if self._version() != VERSION:
+            raise damaged("file is not a database of this version")
+
+    def _version(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _execute(self, name: str, run_id: int, **values: object) -> sqlite3.Cursor:
+        query = self._queries[name]
+        return self._connection.execute(query.sql.replace("<run>", str(int(run_id))), query.values(values))
+
+    def update(self, db: Database, run_id: int, documents: Sequence[bytes], watch: Watch) -> None:
+        """Have exactly these documents indexed. Other processes may do the same at the same time."""
+        missing = self._missing(run_id, documents)
+        for start in range(0, len(missing), BATCH):
+            with immediate(self._connection):
+                self._add(db, run_id, missing[start : start + BATCH])
+            watch(min(start + BATCH, len(missing)), len(missing))
+
+    def _missing(self, run_id: int, documents: Sequence[bytes]) -> list[bytes]:
+        """What is to be indexed; an index with something else in it is begun anew."""
+        indexed = {document for (document,) in self._execute("entries_of", run_id)}
+        if not indexed or indexed.difference(documents):
+            with immediate(self._connection):
+                self._execute("drop_words", run_id)
+                self._execute("forget_entries", run_id)
+                self._execute("create_words", run_id)
+            indexed = set()
+        return [document for document in dict.fromkeys(documents) if document not in indexed]
+
+    def _add(self, db: Database, run_id: int, documents: Sequence[bytes]) -> None:
+        last = self._execute("last_entry", run_id).fetchone()[0]
+        for number, sha256 in enumerate(documents, last + 1):
+            if self._execute("add_entry", run_id, id=number, document=sha256).rowcount:
+                document = _document(db, sha256)
+                title, text = _clean(document.title), _clean(document.text)
+                self._execute("add_words", run_id, id=number, title=title, text=text)
+
+    def find(self, run_id: int, query: str, most: int) -> list[tuple[bytes, float]]:
+        """The documents that match an expression, the best first, with their scores: lower is better."""
+        return self._execute("find", run_id, query=query, most=most).fetchall()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _document(db: Database, sha256: bytes) -> Document:
+    size, frame = db.all("document_by_hash", sha256=sha256)[0]
+    return unpack(sha256, size, frame, where=f"{db.path}: document {sha256.hex()}")
+
+
+def _clean(text: str) -> str:
+    return _parted(text.encode("utf-8", "replace").decode("utf-8").replace("\0", " "))
+
+
+def _parted(text: str) -> str:
+    """Text in which each character of a script without words is one, so that words of it are phrases."""
+    return text if text.isascii() else _edges.sub(_BETWEEN, text)
+
+
+# Searching.
+
+
+def search(path: Path, db: Database, run_id: int, query: str, limit: int, watch: Watch) -> list[Report]:
+    """The pages of a run that match, the best first. `path` is that of the index, which is made if need be."""
+    asked = expression(query)
+    pages: dict[bytes, int] = dict(db.all("run_documents", run_id=run_id))
+    if asked is None or not pages:
+        return []
+    found = _found(path, db, run_id, list(pages), asked, limit, watch)
+    documents = [_document(db, sha256) for sha256, _ in found]
+    snippets = _snippets(asked, documents)
+    return [
+        {
+            "url": db.value("url_of", run_id=run_id, id=pages[sha256]),
+            "title": document.title,
+            "score": round(-score, 4),
+            "snippet": snippet,
+            "marks": marks,
+        }
+        for (sha256, score), document, (snippet, marks) in zip(found, documents, snippets, strict=True)
+    ]
+
+
+def _found(
+    path: Path, db: Database, run_id: int, documents: Sequence[bytes], asked: str, limit: int, watch: Watch
+) -> list[tuple[bytes, float]]:
+    """What the index answers; one that is damaged is made again, once."""
+    for again in (True, False):
+        try:
+            with closing(Index(path)) as index:
+                index.update(db, run_id, documents, watch)
+                return index.find(run_id, asked, limit)
+        except UNREADABLE as error:
+            if not again or not is_damage(error):
+                raise _explained(path, error) from error
+            for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+                path.with_name(name).unlink(missing_ok=True)
+            path.touch(mode=0o600)
+    raise AssertionError("the second try returns or raises")
+
+
+def _explained(path: Path, error: Exception) -> StoreError:
+    if "fts5" in str(error):
+        return StoreError(f"{path}: this Python's SQLite has no full-text search (FTS5): {error}")
+    return StoreError(
+        f"{path}: the search index cannot be written or read ({error}). Check the permissions of the workspace "
+        "and the free space; the file may be deleted, it is made anew."
+    )
+
+
+def _snippets(asked: str, documents: Sequence[Document]) -> list[tuple[str, list[list[int]]]]:
+    """Of each text the part that matches best, and where the words of the query are in it."""
+    queries = load_queries("search.sql")
+
+    def run(name: str, **values: object) -> list[tuple[int, str]]:
+        return connection.execute(queries[name].sql, queries[name].values(values)).fetchall()
+
+    with closing(sqlite3.connect(":memory:")) as connection:
+        run("create_hits")
+        for number, document in enumerate(documents):
+            text = _clean(document.text).replace(_BEGIN, " ").replace(_END, " ")
+            run("add_hit", id=number, title=_clean(document.title), text=text)
+        marked = dict(run("snippets", query=asked, begin=_BEGIN, end=_END))
+    return [_unmarked(marked.get(number, "")) for number in range(len(documents))]
+
+
+def _unmarked(marked: str) -> tuple[str, list[list[int]]]:
+    """A snippet on one line without its marks, and where they were."""
+    plain, marks, at = [], [], 0
+    for number, part in enumerate(re.split(f"[{_BEGIN}{_END}]", re.sub(r"\s", " ", marked.replace(_BETWEEN, "")))):
+        if number % 2:
+            marks.append([at, at + len(part)])
+        plain.append(part)
+        at += len(part)
+    return "".join(plain), marks

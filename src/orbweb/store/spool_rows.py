@@ -1,0 +1,106 @@
+"""Which files the spool has, which run of discovery wrote each, and how far each is durable.
+
+Owns the table `spools`, and the visits that lines are made of. Always holds: a file has its row before it has a
+line; `visit` is the last visit of the run that was looked at when the first `size` bytes of the file were durable.
+Never touches the files themselves (see `spool`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from orbweb.model import Role
+from orbweb.store.sqlite.db import Database, Row
+
+MOST_HOPS = 10
+PORTION = 512
+
+
+class SpoolFile(NamedTuple):
+    """A file of the spool as the database knows it."""
+
+    name: str
+    run_id: int
+    visit: int
+    size: int
+
+
+class Found(NamedTuple):
+    """A visit of discovery; one with a page becomes a line."""
+
+    visit: int
+    url: str
+    key: str
+    depth: int
+    referrer: str | None
+    status: int
+    length: int
+    latency_ms: int
+    is_page: bool
+    found_on: int | None
+
+
+def files(db: Database) -> list[SpoolFile]:
+    """Every file ever begun, in the order of their names."""
+    return [SpoolFile(*row) for row in db.all("spool_files")]
+
+
+def latest(db: Database, run_id: int) -> SpoolFile | None:
+    """The file that the run wrote last."""
+    row = db.one("latest_spool_file", run_id=run_id)
+    return SpoolFile(*row) if row else None
+
+
+def begin(db: Database, file: SpoolFile) -> None:
+    """A file is about to be made."""
+    with db.transaction():
+        db.many("add_spool_file", [file])
+
+
+def advance(db: Database, file: SpoolFile) -> None:
+    """So much of the file is durable."""
+    with db.transaction():
+        db.moved("advance_spool_file", name=file.name, visit=file.visit, size=file.size)
+
+
+def found(db: Database, run_id: int, after: int) -> list[Found]:
+    """The visits of a run after that one, in their order, as many as make a portion."""
+    return [_found(db, run_id, row) for row in db.all("spool_visits", run_id=run_id, after=after, most=PORTION)]
+
+
+def unfed(db: Database, run_id: int, fed_run: int) -> list[Found]:
+    """The pages of a run of discovery that the run which scrapes it does not know, or knows from links alone."""
+    return [_found(db, run_id, row) for row in db.all("unfed_pages", run_id=run_id, fed_run=fed_run)]
+
+
+def _found(db: Database, run_id: int, row: Row) -> Found:
+    number, url, key, depth, referrer, status, size, latency, role = row
+    page = _page_before(db, run_id, referrer)
+    return Found(number, url or key, key, depth, page, status or 0, size, latency, role != Role.NONE, referrer)
+
+
+def is_behind(db: Database, run_id: int) -> bool:
+    """Whether the run has visits that the spool has not looked at, though a crash may be all that is between."""
+    file = latest(db, run_id)
+    return db.value("page_after", run_id=run_id, after=file.visit if file else 0) is not None
+
+
+def trail(db: Database, run_id: int, visit: Found) -> list[str]:
+    """The URLs that led to a visit, one after the other, the nearest first; some of them may be redirects."""
+    return [url for url, _ in _led(db, run_id, visit.found_on)]
+
+
+def _page_before(db: Database, run_id: int, referrer: int | None) -> str | None:
+    """The URL of the page that led here, through whatever redirects."""
+    return next((url for url, redirects in _led(db, run_id, referrer) if not redirects), None)
+
+
+def _led(db: Database, run_id: int, referrer: int | None) -> Iterator[tuple[str, bool]]:
+    """Each URL on the way back from a referrer, and whether it redirects."""
+    for _ in range(MOST_HOPS):
+        row = db.one("spool_referrer", run_id=run_id, id=referrer) if referrer is not None else None
+        if row is None:
+            return
+        url, redirects, referrer = row
+        yield str(url), bool(redirects)

@@ -1,0 +1,194 @@
+"""A database of an earlier version becomes one of today's, or stays as it was.
+
+Owns the steps in store/sql/migrations and the copy that is made before the first of them. Besides `db` and
+`salvage` the only module that speaks SQLite's dialect, because `Database` opens today's version only.
+
+Always: all steps are one transaction, which ends with the very tables that a new database has; before it there
+is a durable copy in `backups/`; nobody crawls meanwhile. Never: goes back to an earlier version, touches bodies.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from orbweb.errors import NewerWorkspace, StoreError
+from orbweb.failpoints import failpoint
+from orbweb.store import workspace_files
+from orbweb.store.lock import OwnerLock
+from orbweb.store.sqlite import salvage
+from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, UNREADABLE, Schema, explained, statements, stored_schema, today
+
+BACKUPS = "backups"
+_LOCK = ".crawl.lock"
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What makes version `version` out of the one before it; `title` is its first line."""
+
+    version: int
+    title: str
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where to, and the steps that lead there, in order."""
+
+    schema: Schema
+    steps: tuple[Step, ...]
+
+    def since(self, version: int) -> tuple[Step, ...]:
+        """The steps after a version; StoreError if one is missing."""
+        wanted = range(version + 1, self.schema.version + 1)
+        found = {step.version: step for step in self.steps}
+        missing = [number for number in wanted if number not in found]
+        if missing:
+            raise StoreError(f"there is no step to schema {missing[0]}; upgrade with an earlier orbweb first")
+        return tuple(found[number] for number in wanted)
+
+
+@cache
+def plan() -> Plan:
+    """The steps that come with orbweb: sql/migrations/0002.sql makes version 2 out of version 1."""
+    folder = Path(__file__).with_name("sql") / "migrations"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return Plan(today(), tuple(_step(name, (folder / name).read_text(encoding="utf-8")) for name in names))
+
+
+def _step(name: str, text: str) -> Step:
+    title = text.partition("\n")[0].removeprefix("--").strip()
+    return Step(int(name.removesuffix(".sql")), title, statements(text))
+
+
+def upgrade(path: Path, to: Plan, note: Note) -> Path | None:
+    """Bring the database to the version of the plan; the copy made before, or None if there was nothing to do."""
+    with _nobody_crawls(path.parent), closing(_connected(path)) as connection:
+        try:
+            version = _version(connection)
+            if version in (0, to.schema.version):
+                return None
+            steps = _steps(path, version, to)
+            copy = _copied(connection, path, version)
+            note(f"{path}: schema {version} becomes {to.schema.version}; the old database is kept as {copy}")
+            _carry_out(connection, version, steps, to.schema)
+        except sqlite3.Error as error:
+            raise explained(path, error) from error
+    return copy
+
+
+def is_older(path: Path, than: Schema) -> bool:
+    """Whether the file says so. It may be damaged and is only read."""
+    try:
+        with closing(salvage.reading(path)) as connection:
+            return 0 < _version(connection) < than.version
+    except UNREADABLE:
+        return False
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    except sqlite3.Error as error:
+        raise explained(path, error) from error
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextmanager
+def _nobody_crawls(root: Path) -> Iterator[None]:
+    """Own every project that was ever crawled, or Busy."""
+    with ExitStack() as owned:
+        for name in sorted(workspace_files.names(root, "locks")):
+            if name.endswith(_LOCK):
+                owned.enter_context(OwnerLock(root / "locks", name.removesuffix(_LOCK)))
+        yield
+
+
+def _steps(path: Path, version: int, to: Plan) -> tuple[Step, ...]:
+    if version > to.schema.version:
+        raise NewerWorkspace(f"{path}: schema {version} is newer than {to.schema.version}. Nothing was changed.")
+    try:
+        return to.since(version)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from error
+
+
+def _copied(connection: sqlite3.Connection, path: Path, version: int) -> Path:
+    """A durable copy of the database; one that is there already is of a try that was given up."""
+    folder = path.parent / BACKUPS
+    copy, half = folder / f"{path.stem}-schema-{version}.db", folder / f"{path.stem}-schema-{version}.half"
+    try:
+        workspace_files.make_directory(path.parent, BACKUPS)
+        workspace_files.unlink(path.parent, Path(BACKUPS, half.name))
+        os.close(
+            workspace_files.open_file(path.parent, Path(BACKUPS, half.name), os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        )
+        connection.execute("VACUUM INTO ?", (str(half),))
+        _sync(half)
+        workspace_files.replace(path.parent, Path(BACKUPS, half.name), Path(BACKUPS, copy.name))
+        _sync(folder)
+    except OSError as error:
+        problem = f"{copy}: the copy before the upgrade failed: {error.strerror}. Nothing was changed."
+        raise StoreError(problem) from error
+    failpoint("upgrade_copied")
+    return copy
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _carry_out(connection: sqlite3.Connection, version: int, steps: Sequence[Step], to: Schema) -> None:
+    """All steps in one transaction. A renamed table keeps its name in the references of others."""
+    for pragma in ("synchronous = FULL", "foreign_keys = OFF", "legacy_alter_table = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _version(connection) == version:
+            for step in steps:
+                _take(connection, step)
+            _check(connection, to)
+            connection.execute(f"PRAGMA user_version = {to.version}")
+        failpoint("upgrade_written")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _take(connection: sqlite3.Connection, step: Step) -> None:
+    for statement in step.statements:
+        try:
+            connection.execute(statement)
+        except sqlite3.Error as error:
+            error.add_note(f"step {step.version} ({step.title}): {statement.partition(chr(10))[0]}")
+            raise
+
+
+def _check(connection: sqlite3.Connection, to: Schema) -> None:
+    """Whether the tables are those of a new database, to the letter."""
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        for statement in to.statements:
+            fresh.execute(statement)
+        odd = sorted({row[1] for row in set(stored_schema(connection)) ^ set(stored_schema(fresh))})
+    if odd:
+        raise StoreError(
+            f"the steps to schema {to.version} leave {', '.join(odd)} unlike a new database. "
+            "Nothing was changed; please report it."
+        )
