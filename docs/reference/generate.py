@@ -419,7 +419,7 @@ def all_columns() -> dict[str, list[tuple[str, str]]]:
 
 def _table_comments() -> dict[str, str]:
     """The comment that stands above a table in the schema."""
-    text = (files("orbweb.store") / "sql" / "schema.sql").read_text(encoding="utf-8")
+    text = (files("orbweb.store.sqlite") / "sql" / "schema.sql").read_text(encoding="utf-8")
     found = re.findall(r"\n\n((?:-- .*\n)+)CREATE TABLE (\w+)", text)
     return {name: " ".join(line.removeprefix("-- ") for line in comment.splitlines()) for comment, name in found}
 

@@ -696,7 +696,7 @@ def test_every_query_compiles_is_used_and_says_why(db: Database) -> None:
         for query in QUERIES.values():
             connection.execute(f"EXPLAIN {query.sql}", [None] * len(query.params)).fetchall()
     assert [name for name in QUERIES if f'"{name}"' not in source] == []
-    text = (package / "store" / "sql" / "queries.sql").read_text()
+    text = (package / "store" / "sqlite" / "sql" / "queries.sql").read_text()
     assert len(re.findall(r"^-- name: (\w+)\n-- \S.*\.$", text, re.MULTILINE)) == len(QUERIES)
 
 

@@ -423,7 +423,7 @@ def test_every_query_is_used_and_says_why() -> None:
     queries = load_queries("doctor.sql")
     assert not queries.keys() & load_queries("queries.sql").keys()
     assert [name for name in queries if f'"{name}"' not in source] == []
-    text = (package / "sql" / "doctor.sql").read_text()
+    text = (package / "sqlite" / "sql" / "doctor.sql").read_text()
     assert len(re.findall(r"^-- name: (\w+)\n-- \S.*\.$", text, re.MULTILINE)) == len(queries)
 
 

@@ -20,7 +20,7 @@ class Inputs:
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
-        folders = (CORPORA / "extraction", CORPORA / "docs-markdown", TESTS / "content" / "pages")
+        folders = (CORPORA / "extraction", CORPORA / "docs-markdown", TESTS / "extraction" / "pages")
         self.pages = sorted(path for folder in folders for path in folder.rglob("*.html*"))
         cases = sorted([*(CORPORA / "html-parsing").rglob("*.dat"), TESTS / "parsing" / "own.dat"])
         self.cases = [case.data.encode("utf-8", "surrogatepass") for path in cases for case in trees.cases(path)]

@@ -5,7 +5,10 @@ Owns by which classes generators mark them, and their titles.
 
 from orbweb.extraction.element_census cimport any_tagged
 from orbweb.extraction.titles cimport HEADINGS
-from orbweb.parsing.html.tree cimport (ATTR_CLASS, ATTR_ROLE, ATTR_TITLE, NONE, TAG_BLOCKQUOTE, TAG_DD, TAG_DETAILS, TAG_DIV, TAG_DL, TAG_DT, TAG_I, TAG_STRONG, TAG_TABLE, TagSet, Tree, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_CLASS, ATTR_ROLE, ATTR_TITLE, NONE, TAG_BLOCKQUOTE, TAG_DD, TAG_DETAILS, TAG_DIV, TAG_DL, TAG_DT,
+    TAG_I, TAG_STRONG, TAG_TABLE, TagSet, Tree, tags,
+)
 
 cdef frozenset MARKS = frozenset(
     (

@@ -11,7 +11,10 @@ from orbweb.extraction.class_names cimport CAPTION, is_named
 from orbweb.extraction.scoring import COLUMN, TOGETHER
 from orbweb.extraction.scoring cimport Blocks, Weights
 from orbweb.parsing.html.walk cimport following, next_tagged
-from orbweb.parsing.html.tree cimport (ATTR_CLASS, ATTR_CONTENT, ATTR_PROPERTY, NONE, ROOT, TAG_FIGCAPTION, TAG_FIGURE, TAG_H1, TAG_HEAD, TAG_HTML, Span, TagSet, Tree, contains_in_any_case, is_text, is_text_in_any_case, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_CLASS, ATTR_CONTENT, ATTR_PROPERTY, NONE, ROOT, TAG_FIGCAPTION, TAG_FIGURE, TAG_H1, TAG_HEAD,
+    TAG_HTML, Span, TagSet, Tree, contains_in_any_case, is_text, is_text_in_any_case, tags,
+)
 
 PARAGRAPH = 60
 """Characters of a block without many links that is a paragraph if another stands beside it."""

@@ -7,7 +7,9 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from orbweb.parsing.html.walk cimport following
-from orbweb.parsing.html.tree cimport (ATTR_HREF, NONE, TAG_A, TAG_LI, TAG_TD, TEXT, Span, TagSet, Tree, characters, stripped, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_HREF, NONE, TAG_A, TAG_LI, TAG_TD, TEXT, Span, TagSet, Tree, characters, stripped, tags,
+)
 
 cdef enum:
     MAX_CHARACTERS = 4_000_000

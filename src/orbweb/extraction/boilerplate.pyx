@@ -14,7 +14,10 @@ from orbweb.extraction.reference_pages cimport tells
 from orbweb.extraction.class_names cimport CARDS, CHROME, COMMENTS, REVIEWS, SAYING, WORDS, Said
 from orbweb.extraction.scoring cimport Weights
 from orbweb.parsing.html.walk cimport following
-from orbweb.parsing.html.tree cimport (ATTR_CLASS, ATTR_ID, ATTR_ROLE, NONE, TAG_A, TAG_ASIDE, TAG_HEADER, TEXT, TagSet, Tree, blank_at, is_text, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_CLASS, ATTR_ID, ATTR_ROLE, NONE, TAG_A, TAG_ASIDE, TAG_HEADER, TEXT, TagSet, Tree, blank_at, is_text,
+    tags,
+)
 
 LEAST = 100
 """Characters without which a page is nothing but chrome."""

@@ -14,7 +14,12 @@ from orbweb.extraction.languages import KNOWN, NO_LANGUAGE, TONGUES
 
 from orbweb.extraction.element_census cimport INSIDE, LINE, NUMBERS, TABULAR, Survey, Words, has_seen
 from orbweb.parsing.html.walk cimport beyond, following
-from orbweb.parsing.html.tree cimport (ATTR_ARIA_LABEL, ATTR_CLASS, ATTR_END, ATTR_LANG, ATTR_LANGUAGE, ATTR_STYLE, ATTR_SYNTAX, ATTR_TITLE, NONE, ROOT, TAG_BR, TAG_BUTTON, TAG_CLIPBOARD_COPY, TAG_CODE, TAG_DIV, TAG_MJX_CONTAINER, TAG_P, TAG_PRE, TAG_SAMP, TAG_SPAN, TAG_SVG, TAG_TABLE, TAG_TD, TAG_TEXTAREA, TAG_TH, TAG_TT, TAG_UNKNOWN, TEXT, Span, TagSet, Tree, as_str, contains, is_blank, stripped, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_ARIA_LABEL, ATTR_CLASS, ATTR_END, ATTR_LANG, ATTR_LANGUAGE, ATTR_STYLE, ATTR_SYNTAX, ATTR_TITLE,
+    NONE, ROOT, TAG_BR, TAG_BUTTON, TAG_CLIPBOARD_COPY, TAG_CODE, TAG_DIV, TAG_MJX_CONTAINER, TAG_P, TAG_PRE,
+    TAG_SAMP, TAG_SPAN, TAG_SVG, TAG_TABLE, TAG_TD, TAG_TEXTAREA, TAG_TH, TAG_TT, TAG_UNKNOWN, TEXT, Span,
+    TagSet, Tree, as_str, contains, is_blank, stripped, tags,
+)
 
 cdef frozenset NUMBERS_CLASSES = frozenset(
     (

@@ -9,7 +9,10 @@ from libc.string cimport memcmp
 
 from orbweb.extraction.math cimport is_formula
 from orbweb.parsing.html.characters cimport next_word
-from orbweb.parsing.html.tree cimport (ATTR_CLASS, ATTR_ROLE, ATTR_STYLE, ELEMENT, NONE, TAG_IMG, TAG_MATH, TAG_MJX_CONTAINER, TAG_SCRIPT, Attribute, Node, Span, TagSet, Tree, contains, is_text, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_CLASS, ATTR_ROLE, ATTR_STYLE, ELEMENT, NONE, TAG_IMG, TAG_MATH, TAG_MJX_CONTAINER, TAG_SCRIPT,
+    Attribute, Node, Span, TagSet, Tree, contains, is_text, tags,
+)
 from orbweb.parsing.html.walk cimport following
 
 cdef TagSet _NOTED = tags(

@@ -9,7 +9,10 @@ import re
 from orbweb.extraction cimport class_names
 from orbweb.extraction.class_names cimport Used
 from orbweb.parsing.html.selectors cimport Selector, all_matching, compiled, first_matching, matches
-from orbweb.parsing.html.tree cimport (ATTR_CONTENT, ATTR_NAME, NONE, ROOT, TAG_DIV, TAG_H1, TAG_HEAD, Span, TagSet, Tree, blank_at, is_text_in_any_case, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_CONTENT, ATTR_NAME, NONE, ROOT, TAG_DIV, TAG_H1, TAG_HEAD, Span, TagSet, Tree, blank_at,
+    is_text_in_any_case, tags,
+)
 
 from orbweb.extraction.generators import TABLE
 

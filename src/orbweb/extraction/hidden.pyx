@@ -11,7 +11,12 @@ from orbweb.extraction import placeholders
 from orbweb.extraction.page_scan cimport Glance
 from orbweb.extraction.class_names cimport Collector
 from orbweb.parsing.html.walk cimport following
-from orbweb.parsing.html.tree cimport (ATTR_ALTTEXT, ATTR_ARIA_HIDDEN, ATTR_ARIA_LABEL, ATTR_CHECKED, ATTR_CLASS, ATTR_DISABLED, ATTR_HIDDEN, ATTR_ID, ATTR_ROLE, ATTR_STYLE, ATTR_TYPE, NONE, ROOT, TAG_ANNOTATION, TAG_BUTTON, TAG_DIV, TAG_INPUT, TAG_LI, TAG_MATH, TAG_NOSCRIPT, TAG_SCRIPT, TAG_SPAN, TAG_TEMPLATE, TAG_TEXTAREA, Span, TagSet, Tree, as_str, begins, blank_at, is_text, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_ALTTEXT, ATTR_ARIA_HIDDEN, ATTR_ARIA_LABEL, ATTR_CHECKED, ATTR_CLASS, ATTR_DISABLED, ATTR_HIDDEN,
+    ATTR_ID, ATTR_ROLE, ATTR_STYLE, ATTR_TYPE, NONE, ROOT, TAG_ANNOTATION, TAG_BUTTON, TAG_DIV, TAG_INPUT,
+    TAG_LI, TAG_MATH, TAG_NOSCRIPT, TAG_SCRIPT, TAG_SPAN, TAG_TEMPLATE, TAG_TEXTAREA, Span, TagSet, Tree,
+    as_str, begins, blank_at, is_text, tags,
+)
 
 MAX_WEIGHED = 50
 """Hidden elements of which it is asked whether they hold most of the page; those around others come first."""

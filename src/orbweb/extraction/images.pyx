@@ -8,7 +8,10 @@ import re
 from libc.string cimport memchr
 
 from orbweb.extraction.element_census cimport Survey
-from orbweb.parsing.html.tree cimport (ATTR_ALT, ATTR_ARIA_LABEL, ATTR_HEIGHT, ATTR_HREF, ATTR_SRC, ATTR_TITLE, ATTR_WIDTH, NONE, TAG_A, TAG_DIV, TAG_IMG, TAG_SOURCE, Span, TagSet, Tree, as_str, begins, is_text_in_any_case, stripped, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_ALT, ATTR_ARIA_LABEL, ATTR_HEIGHT, ATTR_HREF, ATTR_SRC, ATTR_TITLE, ATTR_WIDTH, NONE, TAG_A, TAG_DIV,
+    TAG_IMG, TAG_SOURCE, Span, TagSet, Tree, as_str, begins, is_text_in_any_case, stripped, tags,
+)
 
 cdef TagSet FILMS = tags("iframe video audio embed")
 cdef dict _CALLED = {"iframe": "embedded page", "video": "video", "audio": "audio", "embed": "embedded file"}

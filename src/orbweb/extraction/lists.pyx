@@ -2,7 +2,10 @@
 
 from orbweb.extraction.element_census cimport Survey
 from orbweb.parsing.html.walk cimport following
-from orbweb.parsing.html.tree cimport (ATTR_HREF, ATTR_REVERSED, ATTR_START, ATTR_VALUE, NONE, TAG_CODE, TAG_DD, TAG_DIV, TAG_DL, TAG_DT, TAG_LI, TAG_OL, TAG_P, TAG_STRONG, TAG_UL, TEXT, TagSet, Tree, blank_at, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_HREF, ATTR_REVERSED, ATTR_START, ATTR_VALUE, NONE, TAG_CODE, TAG_DD, TAG_DIV, TAG_DL, TAG_DT, TAG_LI,
+    TAG_OL, TAG_P, TAG_STRONG, TAG_UL, TEXT, TagSet, Tree, blank_at, tags,
+)
 
 MAX_NUMBER = 999_999_999
 """The largest number that begins a list in CommonMark."""

@@ -14,7 +14,10 @@ from libc.string cimport memchr, strcmp
 from orbweb.extraction.buffer cimport Buffer
 from orbweb.extraction.plain_text cimport BLOCKS, SKIPPED
 from orbweb.parsing.html.characters cimport is_space
-from orbweb.parsing.html.tree cimport (ATTR_HREF, NONE, TAG_A, TAG_B, TAG_BR, TAG_DEL, TAG_EM, TAG_I, TAG_IMG, TAG_Q, TAG_S, TAG_STRONG, TAG_TABLE, TEXT, TagSet, blank_at, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_HREF, NONE, TAG_A, TAG_B, TAG_BR, TAG_DEL, TAG_EM, TAG_I, TAG_IMG, TAG_Q, TAG_S, TAG_STRONG,
+    TAG_TABLE, TEXT, TagSet, blank_at, tags,
+)
 from orbweb.parsing.html.walk cimport beyond, following
 
 cdef unsigned char edges[256]

@@ -10,11 +10,18 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memmove
 
 from orbweb.extraction.buffer cimport Buffer, borrowed, give_back
-from orbweb.extraction.markdown_lines cimport (CELLS, CODE, EMPHASIS, FIRST_LINE, Lines, NEXT_LINE, NO_LINE, PUNCTUATION, all_blank, edges, hard_at, sign_of)
+from orbweb.extraction.markdown_lines cimport (
+    CELLS, CODE, EMPHASIS, FIRST_LINE, Lines, NEXT_LINE, NO_LINE, PUNCTUATION, all_blank, edges, hard_at,
+    sign_of,
+)
 from orbweb.extraction.markdown_cleanup cimport bare_underscores, close_gaps
 from orbweb.extraction.plain_text cimport BLOCKS, SKIPPED
 from orbweb.parsing.html.characters cimport is_space
-from orbweb.parsing.html.tree cimport (ATTR_ALT, ATTR_CLASS, ATTR_HREF, ATTR_SRC, ATTR_START, ATTR_TITLE, ATTR_VALUE, ELEMENT, NONE, Node, Span, TAG_A, TAG_BLOCKQUOTE, TAG_BR, TAG_CODE, TAG_DIV, TAG_H1, TAG_HR, TAG_IMG, TAG_LI, TAG_OL, TAG_P, TAG_PRE, TAG_Q, TAG_SUB, TAG_SUP, TAG_TABLE, TAG_TH, TAG_THEAD, TAG_TR, TAG_WBR, TEXT, TagSet, Tree, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_ALT, ATTR_CLASS, ATTR_HREF, ATTR_SRC, ATTR_START, ATTR_TITLE, ATTR_VALUE, ELEMENT, NONE, Node, Span,
+    TAG_A, TAG_BLOCKQUOTE, TAG_BR, TAG_CODE, TAG_DIV, TAG_H1, TAG_HR, TAG_IMG, TAG_LI, TAG_OL, TAG_P, TAG_PRE,
+    TAG_Q, TAG_SUB, TAG_SUP, TAG_TABLE, TAG_TH, TAG_THEAD, TAG_TR, TAG_WBR, TEXT, TagSet, Tree, tags,
+)
 from orbweb.parsing.html.walk cimport beyond, following
 
 cdef enum:

@@ -8,7 +8,10 @@ from orbweb.extraction import placeholders
 
 from orbweb.extraction cimport mathml
 from orbweb.extraction.hidden cimport is_formula_source
-from orbweb.parsing.html.tree cimport (ATTR_ALT, ATTR_ALTTEXT, ATTR_CLASS, ATTR_DISPLAY, ATTR_ENCODING, ATTR_TYPE, NONE, TAG_ANNOTATION, TAG_CODE, TAG_DIV, TAG_IMG, TAG_MATH, TAG_SCRIPT, Span, TagSet, Tree, contains, has_word, is_text, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_ALT, ATTR_ALTTEXT, ATTR_CLASS, ATTR_DISPLAY, ATTR_ENCODING, ATTR_TYPE, NONE, TAG_ANNOTATION,
+    TAG_CODE, TAG_DIV, TAG_IMG, TAG_MATH, TAG_SCRIPT, Span, TagSet, Tree, contains, has_word, is_text, tags,
+)
 
 cdef frozenset TYPESET = frozenset(("MathJax", "MathJax_Display"))
 cdef frozenset CLASSES = frozenset(("math", "katex-display", "katex", "mwe-math-element"))

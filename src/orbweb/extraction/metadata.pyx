@@ -19,7 +19,12 @@ from libc.string cimport memset
 
 from orbweb.extraction.titles cimport letters
 from orbweb.parsing.html.page_facts cimport is_foreign
-from orbweb.parsing.html.tree cimport (ATTR_CLASS, ATTR_CONTENT, ATTR_DATETIME, ATTR_HTTP_EQUIV, ATTR_ITEMPROP, ATTR_LANG, ATTR_NAME, ATTR_PROPERTY, ATTR_PUBDATE, ATTR_REL, ATTR_TYPE, ELEMENT, NONE, ROOT, TAG_A, TAG_BODY, TAG_H1, TAG_HTML, TAG_META, TAG_SCRIPT, TAG_TIME, TAG_TITLE, Span, TagSet, Tree, as_str, contains, contains_in_any_case, has_word, is_text, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_CLASS, ATTR_CONTENT, ATTR_DATETIME, ATTR_HTTP_EQUIV, ATTR_ITEMPROP, ATTR_LANG, ATTR_NAME,
+    ATTR_PROPERTY, ATTR_PUBDATE, ATTR_REL, ATTR_TYPE, ELEMENT, NONE, ROOT, TAG_A, TAG_BODY, TAG_H1, TAG_HTML,
+    TAG_META, TAG_SCRIPT, TAG_TIME, TAG_TITLE, Span, TagSet, Tree, as_str, contains, contains_in_any_case,
+    has_word, is_text, tags,
+)
 from orbweb.parsing.html.walk cimport next_tagged
 
 MAX_TITLE = 500

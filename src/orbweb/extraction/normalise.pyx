@@ -20,10 +20,18 @@ from orbweb.extraction cimport images
 from orbweb.extraction cimport link_targets
 from orbweb.extraction cimport tables
 from orbweb.extraction.gaps cimport new_gap
-from orbweb.extraction.element_census cimport (DROPPED, FORMULA, INSIDE, LINE, LISTING, NOTE, NUMBERS, PERMALINK, SPACED, TABULAR, Survey, Words, any_tagged, has_seen, survey, words_of)
+from orbweb.extraction.element_census cimport (
+    DROPPED, FORMULA, INSIDE, LINE, LISTING, NOTE, NUMBERS, PERMALINK, SPACED, TABULAR, Survey, Words,
+    any_tagged, has_seen, survey, words_of,
+)
 from orbweb.extraction.titles cimport HEADINGS
 from orbweb.parsing.html.walk cimport following
-from orbweb.parsing.html.tree cimport (ATTR_HREF, ATTR_ID, ATTR_ROLE, ATTR_STYLE, ATTR_TITLE, NONE, ROOT, Span, TAG_A, TAG_BASE, TAG_BODY, TAG_BR, TAG_CODE, TAG_DIV, TAG_DL, TAG_HEAD, TAG_HR, TAG_HTML, TAG_IMG, TAG_LABEL, TAG_OL, TAG_PRE, TAG_SPAN, TAG_SUB, TAG_SUMMARY, TAG_SUP, TAG_TABLE, TEXT, TagSet, Tree, as_str, begins, contains, is_blank, is_text, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_HREF, ATTR_ID, ATTR_ROLE, ATTR_STYLE, ATTR_TITLE, NONE, ROOT, Span, TAG_A, TAG_BASE, TAG_BODY,
+    TAG_BR, TAG_CODE, TAG_DIV, TAG_DL, TAG_HEAD, TAG_HR, TAG_HTML, TAG_IMG, TAG_LABEL, TAG_OL, TAG_PRE,
+    TAG_SPAN, TAG_SUB, TAG_SUMMARY, TAG_SUP, TAG_TABLE, TEXT, TagSet, Tree, as_str, begins, contains,
+    is_blank, is_text, tags,
+)
 
 MAX_RESOLVED = 3_500_000
 """Characters, besides as many as the page has, that the base URL may add to all its references together; beyond that

@@ -8,7 +8,10 @@ from libc.stdlib cimport calloc, free
 
 from orbweb.extraction.class_names cimport LISTENED_TO, Collector, Said, says
 from orbweb.parsing.html.walk cimport beyond, following
-from orbweb.parsing.html.tree cimport (ATTR_ARIA_HIDDEN, ATTR_CLASS, ATTR_HIDDEN, ATTR_ID, ATTR_ITEMPROP, ATTR_ROLE, ATTR_STYLE, NONE, ROOT, TAG_BODY, TAG_SCRIPT, TEXT, Attribute, Span, TagSet, Tree, is_text, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_ARIA_HIDDEN, ATTR_CLASS, ATTR_HIDDEN, ATTR_ID, ATTR_ITEMPROP, ATTR_ROLE, ATTR_STYLE, NONE, ROOT,
+    TAG_BODY, TAG_SCRIPT, TEXT, Attribute, Span, TagSet, Tree, is_text, tags,
+)
 
 cdef TagSet _MUTE = tags(
     "script style template iframe object embed canvas svg noscript video audio "

@@ -5,7 +5,9 @@ Always: reads tags and names, so it is the same in every language. Never: knows 
 
 from orbweb.extraction.titles cimport HEADINGS, letters
 from orbweb.parsing.html.walk cimport following, next_tagged
-from orbweb.parsing.html.tree cimport (ATTR_HREF, ATTR_ID, ATTR_NAME, NONE, TAG_PRE, TEXT, Span, TagSet, Tree, as_str, begins, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_HREF, ATTR_ID, ATTR_NAME, NONE, TAG_PRE, TEXT, Span, TagSet, Tree, as_str, begins, tags,
+)
 
 SECTIONS = 3
 """Sections with an address of their own that make a manual."""

@@ -9,7 +9,9 @@ from cpython.unicode cimport PyUnicode_DecodeASCII
 
 from orbweb.extraction.class_names cimport is_named
 from orbweb.parsing.html.walk cimport next_tagged
-from orbweb.parsing.html.tree cimport (ATTR_HREF, NONE, ROOT, TAG_H1, TAG_H2, TAG_H4, TAG_TITLE, Span, TagSet, Tree, begins, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_HREF, NONE, ROOT, TAG_H1, TAG_H2, TAG_H4, TAG_TITLE, Span, TagSet, Tree, begins, tags,
+)
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_ASCII(object text)

@@ -9,7 +9,10 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.string cimport memcmp, memcpy, memmove
 
 from orbweb.parsing.html.bounds cimport close_memory, open_memory
-from orbweb.parsing.html.tree cimport (Attribute, ELEMENT, HTML, MATHML, NONE, Node, ROOT, TAG_P, TAG_TABLE, TAG_TEMPLATE, TEXT, TagSet, Tree, tags)
+from orbweb.parsing.html.tree cimport (
+    Attribute, ELEMENT, HTML, MATHML, NONE, Node, ROOT, TAG_P, TAG_TABLE, TAG_TEMPLATE, TEXT, TagSet, Tree,
+    tags,
+)
 
 cdef enum:
     # Of a tree.

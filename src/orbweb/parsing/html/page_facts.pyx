@@ -9,7 +9,13 @@ import re
 
 from libc.string cimport memchr
 
-from orbweb.parsing.html.tree cimport (ATTR_AS, ATTR_CONTENT, ATTR_DATA, ATTR_HREF, ATTR_HTTP_EQUIV, ATTR_NAME, ATTR_POSTER, ATTR_REL, ATTR_SHADOWROOTMODE, ATTR_SRC, ATTR_SRCSET, ATTR_STYLE, ATTR_TYPE, HTML, NONE, ROOT, Span, TAG_A, TAG_AREA, TAG_BASE, TAG_EMBED, TAG_FRAME, TAG_IFRAME, TAG_IMG, TAG_LINK, TAG_META, TAG_OBJECT, TAG_SCRIPT, TAG_STYLE, TAG_TEMPLATE, TAG_TITLE, TAG_VIDEO, TagSet, Tree, as_str, blank_at, contains_in_any_case, is_text_in_any_case, tags)
+from orbweb.parsing.html.tree cimport (
+    ATTR_AS, ATTR_CONTENT, ATTR_DATA, ATTR_HREF, ATTR_HTTP_EQUIV, ATTR_NAME, ATTR_POSTER, ATTR_REL,
+    ATTR_SHADOWROOTMODE, ATTR_SRC, ATTR_SRCSET, ATTR_STYLE, ATTR_TYPE, HTML, NONE, ROOT, Span, TAG_A,
+    TAG_AREA, TAG_BASE, TAG_EMBED, TAG_FRAME, TAG_IFRAME, TAG_IMG, TAG_LINK, TAG_META, TAG_OBJECT, TAG_SCRIPT,
+    TAG_STYLE, TAG_TEMPLATE, TAG_TITLE, TAG_VIDEO, TagSet, Tree, as_str, blank_at, contains_in_any_case,
+    is_text_in_any_case, tags,
+)
 from orbweb.parsing.html.walk cimport next_tagged
 
 MAX_LINKS = 50_000

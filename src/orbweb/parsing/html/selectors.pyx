@@ -12,7 +12,10 @@ import re
 from libc.stdlib cimport free, realloc
 
 from orbweb.parsing.html.characters cimport next_word
-from orbweb.parsing.html.tree cimport (ATTR_CLASS, ATTR_END, ATTR_ID, ATTR_UNKNOWN, ELEMENT, NONE, ROOT, TAG_UNKNOWN, Attribute, Node, Span, Tree, known_attribute, known_tag)
+from orbweb.parsing.html.tree cimport (
+    ATTR_CLASS, ATTR_END, ATTR_ID, ATTR_UNKNOWN, ELEMENT, NONE, ROOT, TAG_UNKNOWN, Attribute, Node, Span,
+    Tree, known_attribute, known_tag,
+)
 
 MAX_COMPILED = 4_096
 """Selectors that are remembered."""

@@ -16,7 +16,9 @@ from orbweb.parsing.html.entities cimport character
 from orbweb.parsing.html.tree_builder cimport (AFTER_BODY, BEFORE_HTML, INITIAL, Modes, NOT_RAW, PLAIN, RCDATA, SCRIPT)
 from orbweb.parsing.html.characters cimport is_letter, is_space, lower
 from orbweb.parsing.html.open_elements cimport MAX_DEPTH as DEEPEST
-from orbweb.parsing.html.tree cimport (ATTR_END, Attribute, HTML, NONE, SVG, TAG_UNKNOWN, TEXT, Tree, known_attribute, known_tag)
+from orbweb.parsing.html.tree cimport (
+    ATTR_END, Attribute, HTML, NONE, SVG, TAG_UNKNOWN, TEXT, Tree, known_attribute, known_tag,
+)
 
 MAX_DEPTH = DEEPEST
 """Elements around an element. Those that are deeper stand beside each other: nobody has designed that."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from content.reading import page_of, rendered
+from extraction.reading import page_of, rendered
 from effort import TIMES, assert_linear
 
 SIZE = 20_000

@@ -8,7 +8,7 @@ import pytest
 
 from parsing import tokens, trees
 
-OWN = Path(__file__).parents[1] / "parsing"
+OWN = Path(__file__).parent
 
 
 @pytest.mark.parametrize("case", list(trees.cases(OWN / "own.dat")), ids=lambda case: case.name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orbweb
 
-DOM = Path(orbweb.__file__).parent / "dom"
+HTML = Path(orbweb.__file__).parent / "parsing" / "html"
 IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import\b|c?import\s+([\w., ]+))", re.MULTILINE)
 
 
@@ -25,7 +25,7 @@ def test_imports_are_found() -> None:
 
 
 def test_the_parser_imports_nothing_of_orbweb() -> None:
-    sources = [path for path in DOM.iterdir() if path.suffix in (".py", ".pyi", ".pyx", ".pxd")]
+    sources = [path for path in HTML.iterdir() if path.suffix in (".py", ".pyi", ".pyx", ".pxd")]
     assert {path.suffix for path in sources} == {".py", ".pyi", ".pyx", ".pxd"}
     assert {
         (path.name, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from content.reading import markdown_of, read, text_of
+from extraction.reading import markdown_of, read, text_of
 
 
 def rows(page: str) -> list[list[str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from content.reading import markdown_of
+from extraction.reading import markdown_of
 
 PYTHON = "def f():\n    pass"
 RUST = "fn f() {\n    ()\n}"
@@ -36,6 +36,6 @@ def test_code_keeps_its_text_its_lines_and_its_language(language: str, markup: s
 def test_code_with_signs_of_markdown_is_not_touched(code: str) -> None:
     from html import escape
 
-    from content.reading import read
+    from extraction.reading import read
 
     assert read(markdown_of(f"<pre>{escape(code)}</pre>")).code == [("", code)]

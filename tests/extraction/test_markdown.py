@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from content.reading import URL, markdown_of, page_of, read, rendered, text_of
+from extraction.reading import URL, markdown_of, page_of, read, rendered, text_of
 from orbweb.extraction import extract
 from orbweb.model import Heading
 
