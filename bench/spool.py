@@ -15,11 +15,13 @@ from contextlib import closing
 from pathlib import Path
 
 import machine
-from orbweb.frontier.spool.files import Line, Outbox, SpoolSettings
+from orbweb.frontier.spool.files import SpoolLine, SpoolSettings, SpoolWriter
 from orbweb.store.sqlite.db import Database
 
 GROUP = 512
-LINE = Line("http://127.0.0.1/docs/library/some-page.html", "page", 3, "http://127.0.0.1/docs/", 200, 20_000, 12)
+LINE = SpoolLine(
+    "http://127.0.0.1/docs/library/some-page.html", "page", 3, "http://127.0.0.1/docs/", 200, 20_000, 12
+)
 
 
 def main() -> int:
@@ -62,7 +64,7 @@ def _write(path: Path, lines: int, group: int) -> None:
 def _outbox(root: Path, lines: int) -> float:
     """What discovery does after each committed group; the commit itself is not counted."""
     with closing(Database(root / "orbweb.db")) as db:
-        box = Outbox(db, root, 1, SpoolSettings(1 << 30, 1e9), page_type=lambda _: "page", clock=time.time)
+        box = SpoolWriter(db, root, 1, SpoolSettings(1 << 30, 1e9), page_type=lambda _: "page", clock=time.time)
         spent = 0.0
         for first in range(1, lines, GROUP):
             _commit(db, range(first, first + GROUP))

@@ -8,10 +8,10 @@ MAX_LENGTH: int
 class Memo:
     def __init__(self, made: type[Target], judged: Callable[[str], Target], entries: int) -> None: ...
     @property
-    def directories(self) -> dict[str, Directory]: ...
-    def enter(self, own: Target, prefix: str) -> Directory: ...
+    def directories(self) -> dict[str, HrefDirectory]: ...
+    def enter(self, own: Target, prefix: str) -> HrefDirectory: ...
 
-class Directory:
+class HrefDirectory:
     @property
     def own(self) -> Target: ...
     @property
@@ -24,7 +24,7 @@ class Directory:
 def links(
     kinds: dict[str, str],
     refused: set[str],
-    here: Directory,
+    here: HrefDirectory,
     resolve: Callable[[str], Target | None],
     own: str,
     room: int,

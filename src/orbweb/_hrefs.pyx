@@ -67,14 +67,14 @@ cdef class Memo:
 
     def enter(self, own, str prefix not None):
         """A directory that was not known, by its own target and the key of its entries up to their name."""
-        cdef Directory found = Directory(self, own, prefix)
+        cdef HrefDirectory found = HrefDirectory(self, own, prefix)
         if len(found.url) <= LENGTH:
             self.is_full()
             self.directories[found.url] = found
         return found
 
 
-cdef class Directory:
+cdef class HrefDirectory:
     """A directory's own target, the key of its entries up to their name, and the hrefs seen there."""
 
     cdef readonly object own
@@ -112,7 +112,7 @@ cdef class Directory:
         return found
 
 
-def links(dict kinds not None, set refused not None, Directory here not None, resolve, str own, Py_ssize_t room):
+def links(dict kinds not None, set refused not None, HrefDirectory here not None, resolve, str own, Py_ssize_t room):
     """The targets of hrefs of these kinds in a directory, each key once, but not the page itself; and whether all
     of them had room. `resolve` tells what an href means that is not known there."""
     cdef dict found = {}, known = here.known
@@ -140,7 +140,7 @@ def links(dict kinds not None, set refused not None, Directory here not None, re
     return tuple(found.values()), room >= 0
 
 
-cdef object _plain(Directory here, str href):
+cdef object _plain(HrefDirectory here, str href):
     """What an href means, as far as that can be told without parsing it."""
     cdef const unsigned char* text
     cdef Py_ssize_t size = len(href), at = 0, up
@@ -184,7 +184,7 @@ cdef Py_ssize_t _scheme(const unsigned char* text, Py_ssize_t size) noexcept:
 
 
 cdef object _in_directory(
-    Directory here, Py_ssize_t up, const unsigned char* text, Py_ssize_t at, Py_ssize_t size, str href
+    HrefDirectory here, Py_ssize_t up, const unsigned char* text, Py_ssize_t at, Py_ssize_t size, str href
 ):
     """What the rest of an href means in the directory itself, or in one above whose URL ends at `up`."""
     cdef str rest, url, key

@@ -350,7 +350,7 @@ class Blob(NamedTuple):
     size: int
 
 
-class Digest(NamedTuple):
+class ProcessedPage(NamedTuple):
     """Everything the parallel stages made of a body. A page has a document, and its content is that text."""
 
     parsed: Parsed
@@ -381,7 +381,7 @@ class Outcome(NamedTuple):
     tries: int
     fetched_at: int
     answer: Fetched | Failed | Refused
-    digest: Digest | None = None
+    processed: ProcessedPage | None = None
     is_page: bool = True
     redirect: tuple[str, str] | None = None
     reused: Reused | None = None

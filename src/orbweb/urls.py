@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import ada_url
 
-from orbweb._hrefs import MAX_LENGTH, Directory, Memo
+from orbweb._hrefs import MAX_LENGTH, HrefDirectory, Memo
 
 # Names that mark a click, a campaign or a visitor, never content. A trailing * matches a prefix.
 # fmt: off
@@ -217,16 +217,16 @@ class Resolver:
         self._memo = Memo(Target, partial(_judged, rules=rules), entries)
         self._directories = self._memo.directories
 
-    def page(self, url: str) -> Page | None:
+    def page(self, url: str) -> PageUrls | None:
         """The page at an absolute http(s) `url`, to resolve its hrefs; None if the URL is not one."""
         file = url.rfind("/") + 1
         directory = self._directories.get(url[:file])
         if directory is not None and _PLAIN_FILE(url, file):
-            return Page(self.rules, directory, Target(directory.prefix + url[file:], url))
+            return PageUrls(self.rules, directory, Target(directory.prefix + url[file:], url))
         found = target(url, rules=self.rules)
-        return None if found is None else Page(self.rules, self._directory(_directory_of(found.url)), found)
+        return None if found is None else PageUrls(self.rules, self._directory(_directory_of(found.url)), found)
 
-    def _directory(self, url: str) -> Directory:
+    def _directory(self, url: str) -> HrefDirectory:
         known = self._directories.get(url)
         if known is None:
             own = Target(_key(url, self.rules), url)
@@ -234,12 +234,12 @@ class Resolver:
         return known
 
 
-class Page:
+class PageUrls:
     """One page's view of the links on it: the page's own target, and the targets of its hrefs."""
 
     __slots__ = ("_known", "_rules", "directory", "own")
 
-    def __init__(self, rules: UrlRules, directory: Directory, own: Target) -> None:
+    def __init__(self, rules: UrlRules, directory: HrefDirectory, own: Target) -> None:
         self._rules = rules
         self._known = directory.known
         self.directory = directory

@@ -30,7 +30,14 @@ from orbweb.errors import CorruptBody, DiskFull, StoreError
 from orbweb.model import Blob
 from orbweb.store.bodies import BodyStore, Location, new_compressor, pack, unpack
 from orbweb.store.bodies.files import FileStore
-from orbweb.store.bodies.segments import RECORD_HEADER_BYTES, SEGMENT_HEADER, Damage, Record, SegmentStore, scan
+from orbweb.store.bodies.segments import (
+    RECORD_HEADER_BYTES,
+    SEGMENT_HEADER,
+    DamagedStretch,
+    SegmentRecord,
+    SegmentStore,
+    scan,
+)
 
 LAYOUTS = ("segments", "files", "plain")
 COMPRESSOR = new_compressor()
@@ -295,7 +302,7 @@ def test_uncommitted_tail_is_cut_off_and_written_over(segments: Workspace) -> No
         assert path.stat().st_size == segments.resume()[1]
         segments.commit(store, BODIES[3:5])
     assert_readable(segments, BODIES[:2] + BODIES[3:5])
-    assert not [found for found in scan(path) if isinstance(found, Damage)]
+    assert not [found for found in scan(path) if isinstance(found, DamagedStretch)]
 
 
 @pytest.mark.parametrize(
@@ -448,7 +455,7 @@ def test_killed_in_the_second_group(workspace: Workspace, fault: str) -> None:
     assert_readable(workspace, [letter * 100 for letter in (b"a", b"b", b"c", b"d", b"e")])
     kept = [path for path in workspace.root.rglob("*") if path.is_file()]
     if workspace.layout == "segments":
-        assert [type(found) for path in kept for found in scan(path)] == [Record] * 5
+        assert [type(found) for path in kept for found in scan(path)] == [SegmentRecord] * 5
     else:
         assert len(kept) == 5
 
@@ -638,7 +645,9 @@ def test_scan_needs_no_database(segments: Workspace) -> None:
         segments.commit(store, BODIES[:3])
         segments.commit(store, BODIES[3:])
     found = list(scan(segments.root / "segments" / "0001.seg"))
-    assert found == [Record(sha256, at.offset, at.length, at.size) for sha256, at in segments.committed.items()]
+    assert found == [
+        SegmentRecord(sha256, at.offset, at.length, at.size) for sha256, at in segments.committed.items()
+    ]
 
 
 def test_scan_tells_where_the_damage_is_and_goes_on(segments: Workspace) -> None:
@@ -651,7 +660,14 @@ def test_scan_tells_where_the_damage_is_and_goes_on(segments: Workspace) -> None
     data[places[3].offset + places[3].length // 2] ^= 1
     path.write_bytes(data[:-5])
     found = list(scan(path))
-    assert [type(each) for each in found] == [Record, Damage, Record, Damage, Record, Damage]
+    assert [type(each) for each in found] == [
+        SegmentRecord,
+        DamagedStretch,
+        SegmentRecord,
+        DamagedStretch,
+        SegmentRecord,
+        DamagedStretch,
+    ]
     for number in (1, 3, 5):
         assert found[number].offset == places[number].offset - RECORD_HEADER_BYTES
     assert found[1].offset + found[1].length == places[2].offset - RECORD_HEADER_BYTES

@@ -12,7 +12,7 @@ import pytest
 
 from orbweb.errors import StoreError
 from orbweb.frontier.spool import files as spool_files
-from orbweb.frontier.spool.files import Bookmark, Line, Outbox, Reader, SpoolSettings
+from orbweb.frontier.spool.files import Bookmark, SpoolLine, SpoolReader, SpoolSettings, SpoolWriter
 from orbweb.store import spool_rows
 from orbweb.store.spool_rows import SpoolFile
 from orbweb.store.sqlite.db import Database
@@ -45,8 +45,8 @@ def visit(db: Database, number: int, *, role: str = "primary", referrer: int | N
             )
 
 
-def outbox(db: Database, root: Path, settings: SpoolSettings = WIDE, now: float = 1_000.0) -> Outbox:
-    return Outbox(db, root, RUN, settings, page_type=lambda key: f"type of {key[-1]}", clock=lambda: now)
+def outbox(db: Database, root: Path, settings: SpoolSettings = WIDE, now: float = 1_000.0) -> SpoolWriter:
+    return SpoolWriter(db, root, RUN, settings, page_type=lambda key: f"type of {key[-1]}", clock=lambda: now)
 
 
 def write(db: Database, root: Path, settings: SpoolSettings = WIDE, now: float = 1_000.0) -> None:
@@ -80,7 +80,7 @@ def test_a_line_says_what_the_design_says(db: Database, tmp_path: Path) -> None:
         (tmp_path / spool_files.DISCOVERIES / "discoveries-1000.jsonl").read_bytes().splitlines(keepends=True)[1]
     )
     line = spool_files.decode(text)
-    assert line == Line(f"{SITE}/2", "type of 2", 1, f"{SITE}/1", 200, 20, 7)
+    assert line == SpoolLine(f"{SITE}/2", "type of 2", 1, f"{SITE}/1", 200, 20, 7)
     assert line.encode() == text
 
 
@@ -161,7 +161,7 @@ def read(
 ) -> tuple[list[str], Bookmark | None, list[str]]:
     told: list[str] = []
     folder = root / spool_files.DISCOVERIES
-    with closing(Reader(folder, lambda: spool_files.names(folder), start, told.append)) as reader:
+    with closing(SpoolReader(folder, lambda: spool_files.names(folder), start, told.append)) as reader:
         found = [line.url.rpartition("/")[2] for line, _ in reader.take(most)]
         return found, reader.position, told
 
@@ -172,7 +172,7 @@ def fill(root: Path, name: str, *texts: bytes) -> None:
 
 
 def line(number: int) -> bytes:
-    return Line(f"{SITE}/{number}", "page", 1, None, 200, 1, 1).encode()
+    return SpoolLine(f"{SITE}/{number}", "page", 1, None, 200, 1, 1).encode()
 
 
 def test_reading_goes_over_files_in_the_order_of_their_numbers(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orbweb.parsing.sitemaps import Kind, parse
+from orbweb.parsing.sitemaps import SitemapKind, parse
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "sitemaps"
 
@@ -26,7 +26,7 @@ def test_the_whole_corpus_is_here() -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
 def test_every_document_is_read_as_noted(case: dict[str, Any]) -> None:
     sitemap = parse((CORPUS / "files" / case["file"]).read_bytes(), "https://www.example.com/" + case["file"])
-    entries = sitemap.children if sitemap.kind is Kind.INDEX else sitemap.entries
+    entries = sitemap.children if sitemap.kind is SitemapKind.INDEX else sitemap.entries
     if case["kind"] == "broken":
         assert [entry.url for entry in entries] == ["http://cs.harding.edu/fmccown/sitemaps/something.html"]
         return
@@ -39,7 +39,7 @@ def test_a_document_cut_anywhere_loses_only_what_was_cut_off(case: dict[str, Any
     body = (CORPUS / "files" / case["file"]).read_bytes()
     body = gzip.decompress(body) if case["file"].endswith(".gz") else body
     whole = parse(body, "https://www.example.com/")
-    if whole.kind is Kind.TEXT:
+    if whole.kind is SitemapKind.TEXT:
         return
     for length in range(0, len(body), max(1, len(body) // 50)):
         part = parse(body[:length], "https://www.example.com/")

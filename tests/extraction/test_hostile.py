@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from extraction.reading import page_of, rendered
 from effort import TIMES, assert_linear
+from extraction.reading import page_of, rendered
 
 SIZE = 20_000
 PAGES = {

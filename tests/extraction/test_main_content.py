@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from effort import TIMES, assert_linear
 from orbweb.extraction import class_names, generators, main_content, plain_text
-from orbweb.extraction.class_names import Kind
+from orbweb.extraction.class_names import NameKind
 from orbweb.parsing import page as page_parser
 from orbweb.parsing.html.selectors import select
 
@@ -402,15 +402,15 @@ def test_a_list_of_links_may_be_longer_than_the_page_and_is_navigation_still() -
     ("name", "kind"),
     [
         ("navy", None),
-        ("siteNav", Kind.CHROME),
-        ("SITE-NAV", Kind.CHROME),
-        ("post-tags", Kind.CHROME),
+        ("siteNav", NameKind.CHROME),
+        ("SITE-NAV", NameKind.CHROME),
+        ("post-tags", NameKind.CHROME),
         ("tags", None),
         ("shadow", None),
-        ("x comments", Kind.COMMENTS),
+        ("x comments", NameKind.COMMENTS),
     ],
 )
-def test_words_are_whole_words(name: str, kind: Kind | None) -> None:
+def test_words_are_whole_words(name: str, kind: NameKind | None) -> None:
     said = class_names.verdict(name)
     assert (said and said.kind) == kind
 

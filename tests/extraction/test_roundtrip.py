@@ -5,10 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import NamedTuple
 
-from extraction.reading import markdown_of, page_of, read, rendered, text_of, visible
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from extraction.reading import markdown_of, page_of, read, rendered, text_of, visible
 from orbweb import extraction
 
 NASTY = "*_`~#+-=|<>[](){}!\\&;:.\"'$^/ 1a\u00e9\u4e2d\U0001f600"

@@ -13,7 +13,7 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb.config.fetching import Fetch
+from orbweb.config.fetching import FetchSection
 from orbweb.extraction import MAX_BYTES
 from orbweb.extraction.buffer import OUTPUT_BYTES, OUTPUT_PER_BYTE
 from servers.pages import page
@@ -24,15 +24,15 @@ CRASHING = """
 import ctypes, resource
 import orbweb.engine.workers.page
 
-digest = orbweb.engine.workers.page.Digester.digest
+processed = orbweb.engine.workers.page.PageProcessor.process
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 def crash(self, job):
     if b"crashes the parser" in job.body:
         ctypes.string_at(0)
-    return digest(self, job)
+    return processed(self, job)
 
-orbweb.engine.workers.page.Digester.digest = orbweb.engine.workers.page.Digester.attempt = crash
+orbweb.engine.workers.page.PageProcessor.process = orbweb.engine.workers.page.PageProcessor.attempt = crash
 """
 """What a mistake in compiled code does: it reads memory that is not there."""
 SIGNAL = "the worker process died 3 times on this page: SIGSEGV"
@@ -137,4 +137,4 @@ def test_a_page_that_fails_in_a_crawl_cannot_be_extracted(body: str, form: type[
 
 
 def test_the_size_that_can_be_extracted_is_that_of_a_crawl() -> None:
-    assert Fetch().max_bytes == MAX_BYTES
+    assert FetchSection().max_bytes == MAX_BYTES

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from harness import Cli
-from orbweb.fetching.dns import MOST_S, Found, Names
+from orbweb.fetching.dns import MOST_S, DnsResolver, Resolved
 from orbweb.model import Failed, FailKind
 from servers.dns import NXDOMAIN, REFUSED, SERVFAIL, SILENCE, NameServer, Reply, at, serve_names
 from servers.pages import page
@@ -58,15 +58,15 @@ class Gaps:
 
 def resolve(
     names: NameServer, *hosts: str, timeout_s: float = 0.5, clock: Callable[[], float] = time.monotonic
-) -> tuple[list[Found | Failed], float]:
+) -> tuple[list[Resolved | Failed], float]:
     """Ask for all the hosts at once; the answers, and the longest gap of the loop."""
 
-    async def run() -> tuple[list[Found | Failed], float]:
+    async def run() -> tuple[list[Resolved | Failed], float]:
         loop, gaps = asyncio.get_running_loop(), Gaps()
-        asked = Names([names.address], timeout_s, clock=clock)
+        asked = DnsResolver([names.address], timeout_s, clock=clock)
         waiting = []
         for host in hosts:
-            future: asyncio.Future[Found | Failed] = loop.create_future()
+            future: asyncio.Future[Resolved | Failed] = loop.create_future()
             asked.ask(host, future.set_result)
             waiting.append(future)
         found = list(await asyncio.gather(*waiting))
@@ -122,16 +122,16 @@ def test_the_loop_is_never_blocked() -> None:
 def test_all_of_very_many_addresses_are_told() -> None:
     with serve_names(ZONE) as names:
         (many, huge), _ = resolve(names, "many.test", "huge.test", timeout_s=5.0)
-    assert isinstance(many, Found)
+    assert isinstance(many, Resolved)
     assert set(many.addresses) == set(MANY)
-    assert isinstance(huge, Found)
+    assert isinstance(huge, Resolved)
     assert len(huge.addresses) == 4_000
 
 
 def test_families_take_turns() -> None:
     with serve_names(ZONE) as names:
         (found,), _ = resolve(names, "both.test")
-    assert isinstance(found, Found)
+    assert isinstance(found, Resolved)
     assert found.addresses == ("93.184.216.34", "2606:4700::1", "93.184.216.35")
 
 
@@ -139,16 +139,16 @@ def test_a_question_under_way_is_shared_and_answers_hold_for_a_bounded_time() ->
     now = [1000.0]
 
     async def run(names: NameServer) -> None:
-        asked = Names([names.address], 2.0, clock=lambda: now[0])
+        asked = DnsResolver([names.address], 2.0, clock=lambda: now[0])
 
-        async def ask(host: str) -> Found | Failed:
-            future: asyncio.Future[Found | Failed] = asyncio.get_running_loop().create_future()
+        async def ask(host: str) -> Resolved | Failed:
+            future: asyncio.Future[Resolved | Failed] = asyncio.get_running_loop().create_future()
             asked.ask(host, future.set_result)
             return await future
 
         first = await asyncio.gather(*(ask("long.test") for _ in range(20)))
         assert len(set(first)) == 1
-        assert isinstance(first[0], Found)
+        assert isinstance(first[0], Resolved)
         assert first[0].until == now[0] + MOST_S
         assert len(names.questions) == 2
         await ask("short.test")

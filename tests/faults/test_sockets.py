@@ -18,7 +18,7 @@ import pytest
 from harness import wait_until
 from orbweb.fetching import open_files
 from orbweb.fetching.sockets import Sockets
-from orbweb.fetching.suspension import LEAST_S, Standstill
+from orbweb.fetching.suspension import LEAST_S, SuspensionClock
 from orbweb.model import Failed, FailKind, Fetched
 from security.fetching import Client, with_client
 from servers.dns import SILENCE, serve_names
@@ -178,7 +178,7 @@ def test_only_a_new_connection_that_breaks_counts(keeps: bool) -> None:
 
 def test_only_a_late_beat_is_a_standstill() -> None:
     async def run() -> tuple[float, float]:
-        still = Standstill(asyncio.get_running_loop())
+        still = SuspensionClock(asyncio.get_running_loop())
         await asyncio.sleep(LEAST_S)
         before = still.total_s()
         time.sleep(3 * LEAST_S)

@@ -14,9 +14,9 @@ from functools import cache
 import pytest
 
 from growth.shapes import css, robots, shape, sitemap
-from orbweb.engine.workers.page import Digester, DigestSettings, Job
+from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings
 from orbweb.extraction import extract
-from orbweb.model import Digest
+from orbweb.model import ProcessedPage
 from orbweb.parsing import css as style_sheets
 from orbweb.parsing import sitemaps
 from orbweb.policy.robots import Robots
@@ -38,12 +38,14 @@ TRIES = 4
 
 def output_of(body: str) -> int:
     """Characters of all that is kept of a page; it fails if it takes more memory than a crawl allows it."""
-    digest = Digester(DigestSettings(DEFAULT_RULES, "orbweb")).digest(Job(1, URL, "text/html", body.encode()))
-    assert isinstance(digest, Digest), digest
-    packed = digest.document
+    processed = PageProcessor(ProcessorSettings(DEFAULT_RULES, "orbweb")).processed(
+        Job(1, URL, "text/html", body.encode())
+    )
+    assert isinstance(processed, ProcessedPage), processed
+    packed = processed.document
     assert packed is not None
     document = documents.unpack(packed.sha256, packed.size, packed.frame, where="here")
-    links = sum(len(link.url) for link in (*digest.parsed.links, *digest.parsed.resources))
+    links = sum(len(link.url) for link in (*processed.parsed.links, *processed.parsed.resources))
     about = (document.markdown, document.text, document.title, document.description, document.author)
     return links + sum(map(len, about)) + sum(len(heading.text) for heading in document.headings)
 

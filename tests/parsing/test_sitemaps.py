@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import TIMES, assert_linear, part
-from orbweb.parsing.sitemaps import Entry, Kind, Sitemap, parse
+from orbweb.parsing.sitemaps import Sitemap, SitemapEntry, SitemapKind, parse
 
 URL = "https://x.org/maps/sitemap.xml"
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
@@ -42,18 +42,18 @@ def test_a_urlset_has_pages_in_order_with_their_dates() -> None:
         )
     )
     assert found == Sitemap(
-        Kind.URLSET,
+        SitemapKind.URLSET,
         entries=(
-            Entry("https://x.org/b", "2024-01-31"),
-            Entry("https://x.org/a", "2024-02-01T10:00:00Z"),
-            Entry("https://x.org/b", None),
+            SitemapEntry("https://x.org/b", "2024-01-31"),
+            SitemapEntry("https://x.org/a", "2024-02-01T10:00:00Z"),
+            SitemapEntry("https://x.org/b", None),
         ),
     )
 
 
 def test_an_index_has_children_and_no_pages() -> None:
     found = read("<sitemapindex><sitemap><loc>/a.xml.gz</loc><lastmod>2024</lastmod></sitemap></sitemapindex>")
-    assert found == Sitemap(Kind.INDEX, children=(Entry("https://x.org/a.xml.gz", "2024"),))
+    assert found == Sitemap(SitemapKind.INDEX, children=(SitemapEntry("https://x.org/a.xml.gz", "2024"),))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_index_has_children_and_no_pages() -> None:
     ],
 )  # fmt: skip
 def test_the_url_of_an_item(item: str, url: str) -> None:
-    assert read(urlset(item)) == Sitemap(Kind.URLSET, (Entry(url, None),))
+    assert read(urlset(item)) == Sitemap(SitemapKind.URLSET, (SitemapEntry(url, None),))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_the_url_of_an_item(item: str, url: str) -> None:
     ],
 )
 def test_prefixes_case_and_broken_nesting(text: str) -> None:
-    assert read(text) == Sitemap(Kind.URLSET, (Entry("https://x.org/a", "1"),))
+    assert read(text) == Sitemap(SitemapKind.URLSET, (SitemapEntry("https://x.org/a", "1"),))
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def test_rss_items_have_a_link_or_a_permalink() -> None:
         </channel></rss>"""
     )
     assert found == Sitemap(
-        Kind.RSS,
+        SitemapKind.RSS,
         entries=(
-            Entry("https://x.org/a", "Thu, 05 Jan 2017"),
-            Entry("https://x.org/b", "2017-01-05"),
-            Entry("https://x.org/e", None),
+            SitemapEntry("https://x.org/a", "Thu, 05 Jan 2017"),
+            SitemapEntry("https://x.org/b", "2017-01-05"),
+            SitemapEntry("https://x.org/e", None),
         ),
     )
 
@@ -153,11 +153,11 @@ def test_atom_entries_have_one_link_each() -> None:
         </feed>"""
     )
     assert found == Sitemap(
-        Kind.ATOM,
+        SitemapKind.ATOM,
         entries=(
-            Entry("https://x.org/a?x=1&y=2", "2002"),
-            Entry("https://x.org/b", "2003"),
-            Entry("https://x.org/c", None),
+            SitemapEntry("https://x.org/a?x=1&y=2", "2002"),
+            SitemapEntry("https://x.org/b", "2003"),
+            SitemapEntry("https://x.org/c", None),
         ),
     )
 
@@ -166,7 +166,9 @@ def test_a_text_has_a_url_a_line() -> None:
     found = read(
         "\ufeffSome <b>words</b> about http://x.org\r\n https://x.org/a \t\rHTTP://x.org/b\nx.org/c\nftp://x.org/"
     )
-    assert found == Sitemap(Kind.TEXT, (Entry("https://x.org/a", None), Entry("http://x.org/b", None)))
+    assert found == Sitemap(
+        SitemapKind.TEXT, (SitemapEntry("https://x.org/a", None), SitemapEntry("http://x.org/b", None))
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,9 @@ def test_only_http_comes_out_and_the_rest_is_told(scheme: str) -> None:
 
 @pytest.mark.parametrize("value", ["2024-01-01\x1b[2J", "x" * 65, "a&#0;b", "&#xD800;", "a\nb"])
 def test_a_date_that_is_none_is_left_out(value: str) -> None:
-    assert read(urlset(f"<loc>/a</loc><lastmod>{value}</lastmod>")).entries == (Entry("https://x.org/a", None),)
+    assert read(urlset(f"<loc>/a</loc><lastmod>{value}</lastmod>")).entries == (
+        SitemapEntry("https://x.org/a", None),
+    )
 
 
 @pytest.mark.parametrize(
@@ -214,16 +218,16 @@ def test_a_date_that_is_none_is_left_out(value: str) -> None:
 )
 def test_what_is_no_sitemap(body: bytes, problem: str) -> None:
     found = parse(body, URL)
-    assert (found.kind, found.entries, found.children) == (Kind.UNKNOWN, (), ())
+    assert (found.kind, found.entries, found.children) == (SitemapKind.UNKNOWN, (), ())
     assert problem in (found.problem or "")
 
 
 def test_a_sitemap_may_be_empty() -> None:
-    assert read("<urlset></urlset>") == read("<urlset/>") == Sitemap(Kind.URLSET)
+    assert read("<urlset></urlset>") == read("<urlset/>") == Sitemap(SitemapKind.URLSET)
 
 
 PLAIN = urlset("<loc>/a</loc>").encode()
-ONE = Sitemap(Kind.URLSET, (Entry("https://x.org/a", None),))
+ONE = Sitemap(SitemapKind.URLSET, (SitemapEntry("https://x.org/a", None),))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +270,7 @@ def test_packed_bodies_that_are_refused(make: Callable[[], bytes], problem: str)
         assert tracemalloc.get_traced_memory()[1] < 8_000_000
     finally:
         tracemalloc.stop()
-    assert (found.kind, found.entries) == (Kind.UNKNOWN, ())
+    assert (found.kind, found.entries) == (SitemapKind.UNKNOWN, ())
     assert problem in (found.problem or "")
 
 
@@ -420,4 +424,4 @@ def test_any_bytes_give_an_answer(data: bytes, start: bytes) -> None:
 
 
 def test_deflate_without_a_header_is_no_gzip() -> None:
-    assert parse(zlib.compress(PLAIN), URL).kind is Kind.UNKNOWN
+    assert parse(zlib.compress(PLAIN), URL).kind is SitemapKind.UNKNOWN

@@ -25,7 +25,7 @@ from orbweb.app.request import configure
 from orbweb.app.settings import terms as terms_of
 from orbweb.errors import NothingToDo
 from orbweb.frontier import reevaluate
-from orbweb.frontier.reevaluate import Terms
+from orbweb.frontier.reevaluate import JudgingTerms
 from orbweb.model import SkipReason, Source
 from orbweb.policy.page_types import ScoreRule
 from orbweb.policy.rules import Candidate, Policy, Rules
@@ -123,7 +123,7 @@ def queue(path: Path) -> list[str]:
         return [key for (key,) in db.execute("SELECT key FROM urls WHERE state = 'queued' ORDER BY depth, rank")]
 
 
-def change(path: Path, *sequence: Terms) -> list[reevaluate.Change | None]:
+def change(path: Path, *sequence: JudgingTerms) -> list[reevaluate.RuleEffects | None]:
     """Judge the run anew by each of the terms, as a crawl with these settings would before its first lease."""
     told = []
     with closing(Database(path / "orbweb.db")) as db:
@@ -158,16 +158,16 @@ def test_a_rule_skips_what_it_refuses_and_gives_it_back(
     workspace: Path, servers: tuple[Server, Server], reason: str, changed: dict[str, Any]
 ) -> None:
     loose = Rules(external_hops=3, park_traps=False, obey_directives=False)
-    change(workspace, Terms(loose))
+    change(workspace, JudgingTerms(loose))
     before = rows(workspace)
-    (told,) = change(workspace, Terms(replace(loose, **changed)))
+    (told,) = change(workspace, JudgingTerms(replace(loose, **changed)))
     refused = {key for key, row in rows(workspace).items() if row[1] == reason}
     assert refused
     assert all(before[key][0] == "queued" for key in refused)
     assert all(reason in row[1:2] or row == before[key] for key, row in rows(workspace).items())
     assert told is not None
     assert told.skipped == {reason: len(refused)}
-    (told,) = change(workspace, Terms(loose))
+    (told,) = change(workspace, JudgingTerms(loose))
     assert told is not None
     assert (told.came_back, told.skipped) == ({reason: len(refused)}, {})
     assert rows(workspace) == before
@@ -178,7 +178,7 @@ def test_what_comes_back_has_new_places_in_the_order_of_finding(workspace: Path)
     with closing(sqlite3.connect(workspace / "orbweb.db")) as db:
         before = dict(db.execute(query))
         highest = db.execute("SELECT next_rank FROM runs").fetchone()[0]
-    change(workspace, Terms(replace(START, exclude=("/leaf/",))), Terms(START))
+    change(workspace, JudgingTerms(replace(START, exclude=("/leaf/",))), JudgingTerms(START))
     with closing(sqlite3.connect(workspace / "orbweb.db")) as db:
         after = dict(db.execute(query))
     assert list(after) == list(before)
@@ -189,19 +189,19 @@ def test_robots_txt_is_judged_at_the_lease_so_no_longer_obeyed_it_gives_back(
     workspace: Path, servers: tuple[Server, Server]
 ) -> None:
     home, _ = servers
-    refused = Terms(START, obey_robots=True)
+    refused = JudgingTerms(START, obey_robots=True)
     change(workspace, replace(refused, rules=replace(START, exclude=("/private/",))))
     assert reasons(workspace, home)["/docs/private/p"] == "robots"
-    change(workspace, Terms(START, obey_robots=False))
+    change(workspace, JudgingTerms(START, obey_robots=False))
     assert reasons(workspace, home)["/docs/private/p"] == "queued"
 
 
 def test_the_same_rules_change_nothing(workspace: Path) -> None:
     before = rows(workspace)
-    assert change(workspace, Terms(START)) == [None]
+    assert change(workspace, JudgingTerms(START)) == [None]
     with closing(sqlite3.connect(workspace / "orbweb.db")) as db, db:
         db.execute("UPDATE runs SET rules = NULL")
-    (told,) = change(workspace, Terms(START))
+    (told,) = change(workspace, JudgingTerms(START))
     assert told is not None
     assert (told.came_back, told.skipped) == ({}, {})
     assert rows(workspace) == before
@@ -213,7 +213,7 @@ def test_the_same_rules_change_nothing(workspace: Path) -> None:
 LEAVES_LAST = (ScoreRule("/leaf/", -9), ScoreRule("moved|target|/one", 3))
 
 
-def terms() -> st.SearchStrategy[Terms]:
+def terms() -> st.SearchStrategy[JudgingTerms]:
     rules = st.builds(
         Rules,
         strict_path=st.booleans(),
@@ -228,7 +228,7 @@ def terms() -> st.SearchStrategy[Terms]:
         park_traps=st.booleans(),
         scores=st.sampled_from([(), (ScoreRule("/leaf/[135]", 7), ScoreRule("/docs/", -2)), LEAVES_LAST]),
     )
-    return st.builds(Terms, rules, st.just(True), st.booleans())
+    return st.builds(JudgingTerms, rules, st.just(True), st.booleans())
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ class Graph:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=st.lists(terms(), min_size=1, max_size=4))
 def test_any_sequence_of_rules_ends_where_the_last_of_them_would(
-    paused: Path, tmp_path_factory: pytest.TempPathFactory, sequence: list[Terms]
+    paused: Path, tmp_path_factory: pytest.TempPathFactory, sequence: list[JudgingTerms]
 ) -> None:
     home = tmp_path_factory.mktemp("sequence")
     for name in ("all", "last"):

@@ -6,26 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbweb.policy.traps import Kind, Traps, alike, family, family_of, sketch
+from orbweb.policy.traps import TrapKind, Traps, alike, family, family_of, sketch
 
 H = "http://h.example"
 
 FAMILIES = [
-    ("/a/b/a/b/a/b", Kind.REPEATED, "/a/b/a/b/a/b..."),
-    ("/en/x/x/x/y", Kind.REPEATED, "/en/x/x/x..."),
-    ("/1/1/1/x/x/x/y", Kind.REPEATED, "/1/1/1/x/x/x..."),
-    ("/a/1/a/1/a/1", Kind.REPEATED, "/a/1/a/1/a/1..."),
-    ("/calendar/2031/05", Kind.CALENDAR, "/calendar/<date>"),
-    ("/calendar/2031-05-17", Kind.CALENDAR, "/calendar/<date>"),
-    ("/events?month=5&year=2031", Kind.CALENDAR, "/events?<date>"),
-    ("/agenda?date=2031-05-17", Kind.CALENDAR, "/agenda?<date>"),
-    ("/p?sid=ab12cd34", Kind.VARIANT, "/...?sid=*"),
-    ("/p;jsessionid=0A1B2C3D4E5F", Kind.VARIANT, "/...;jsessionid=*"),
-    ("/(S(lit3py55t21z5v55vlm25s55))/p", Kind.VARIANT, "/...(S(*))"),
-    ("/s/0123456789abcdef01/p", Kind.VARIANT, "/s/*"),
-    ("/p?t=1699999999", Kind.VARIANT, "/...?t=*"),
-    ("/list?page=3", Kind.QUERY, "/list?page=*"),
-    ("/shop?colour=red&size=xl", Kind.QUERY, "/shop?colour=*&size=*"),
+    ("/a/b/a/b/a/b", TrapKind.REPEATED, "/a/b/a/b/a/b..."),
+    ("/en/x/x/x/y", TrapKind.REPEATED, "/en/x/x/x..."),
+    ("/1/1/1/x/x/x/y", TrapKind.REPEATED, "/1/1/1/x/x/x..."),
+    ("/a/1/a/1/a/1", TrapKind.REPEATED, "/a/1/a/1/a/1..."),
+    ("/calendar/2031/05", TrapKind.CALENDAR, "/calendar/<date>"),
+    ("/calendar/2031-05-17", TrapKind.CALENDAR, "/calendar/<date>"),
+    ("/events?month=5&year=2031", TrapKind.CALENDAR, "/events?<date>"),
+    ("/agenda?date=2031-05-17", TrapKind.CALENDAR, "/agenda?<date>"),
+    ("/p?sid=ab12cd34", TrapKind.VARIANT, "/...?sid=*"),
+    ("/p;jsessionid=0A1B2C3D4E5F", TrapKind.VARIANT, "/...;jsessionid=*"),
+    ("/(S(lit3py55t21z5v55vlm25s55))/p", TrapKind.VARIANT, "/...(S(*))"),
+    ("/s/0123456789abcdef01/p", TrapKind.VARIANT, "/s/*"),
+    ("/p?t=1699999999", TrapKind.VARIANT, "/...?t=*"),
+    ("/list?page=3", TrapKind.QUERY, "/list?page=*"),
+    ("/shop?colour=red&size=xl", TrapKind.QUERY, "/shop?colour=*&size=*"),
 ]
 PLAIN = [
     "/",
@@ -44,7 +44,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize(("path", "kind", "pattern"), FAMILIES)
-def test_a_url_that_may_be_one_of_many_has_a_family(path: str, kind: Kind, pattern: str) -> None:
+def test_a_url_that_may_be_one_of_many_has_a_family(path: str, kind: TrapKind, pattern: str) -> None:
     found = family(H + path)
     assert found is not None
     assert (found.kind, found.pattern) == (kind, H + pattern)
@@ -65,8 +65,8 @@ def test_a_link_that_adds_to_the_page_it_is_on_grows() -> None:
     wider = family_of(f"{H}/shop?colour=red&size=xl", f"{H}/shop?size=xl")
     assert deeper is not None
     assert wider is not None
-    assert (deeper.kind, deeper.pattern) == (Kind.GROWTH, f"{H}/a/b/...")
-    assert (wider.kind, wider.pattern) == (Kind.GROWTH, f"{H}/shop?...")
+    assert (deeper.kind, deeper.pattern) == (TrapKind.GROWTH, f"{H}/a/b/...")
+    assert (wider.kind, wider.pattern) == (TrapKind.GROWTH, f"{H}/shop?...")
     assert family_of(f"{H}/a/b/c/d", f"{H}/a/b/c") is None
     assert family_of(f"{H}/a/b/c/d/e/f", f"{H}/a/b/c/d") is None
 

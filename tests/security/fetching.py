@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from orbweb.fetching.addresses import not_public
-from orbweb.fetching.dns import Names
-from orbweb.fetching.guard import Consent, Guard
+from orbweb.fetching.dns import DnsResolver
+from orbweb.fetching.guard import Guard, PrivateConsent
 from orbweb.fetching.headers import Identity
 from orbweb.fetching.http import HttpFetcher, trusted_certificates
 from orbweb.fetching.proxies import Direct, Proxies
@@ -80,8 +80,8 @@ def with_client(
 
     async def run() -> T:
         now = clock or asyncio.get_running_loop().time
-        names = Names(servers, timeout_s, clock=now)
-        guard = Guard(names, Consent(frozenset(sites), everything), routes or {}, clock=now, judge=judge)
+        names = DnsResolver(servers, timeout_s, clock=now)
+        guard = Guard(names, PrivateConsent(frozenset(sites), everything), routes or {}, clock=now, judge=judge)
         settings = HttpSettings(
             user_agent="test/1.0",
             timeout_s=timeout_s,
@@ -93,7 +93,9 @@ def with_client(
         )
         watcher = Watcher()
         egress = Egress(
-            Identity(clock=now), proxies or Direct(), Guard(names, Consent(), {}, clock=now, judge=proxy_judge)
+            Identity(clock=now),
+            proxies or Direct(),
+            Guard(names, PrivateConsent(), {}, clock=now, judge=proxy_judge),
         )
         client = Client(HttpFetcher(settings, guard, egress, watcher, watcher.notes.append), watcher)
         try:

@@ -10,13 +10,13 @@ import pytest
 
 from orbweb.errors import Busy, OrbwebError, StoreError, UsageError
 from orbweb.export.atomic_file import replacing
-from orbweb.export.folder import MANIFEST, Folder
+from orbweb.export.folder import MANIFEST, ExportFolder
 
 HEADER = {"project": "site", "to": "markdown"}
 
 
-def written(path: Path, **files: str) -> Folder:
-    with Folder(path, HEADER) as folder:
+def written(path: Path, **files: str) -> ExportFolder:
+    with ExportFolder(path, HEADER) as folder:
         for name, text in files.items():
             folder.put(name.replace("__", "/") + ".md", text.encode())
         folder.finish()
@@ -30,14 +30,14 @@ def entry(name: str, text: str) -> str:
 def test_a_folder_of_others_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(UsageError, match="not empty, and no export of orbweb"):
-        Folder(tmp_path, HEADER)
+        ExportFolder(tmp_path, HEADER)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 def test_the_folder_of_another_export_is_refused(tmp_path: Path) -> None:
     written(tmp_path, a="a")
     with pytest.raises(UsageError, match="holds project 'site' as markdown"):
-        Folder(tmp_path, {"project": "site", "to": "llms"})
+        ExportFolder(tmp_path, {"project": "site", "to": "llms"})
     assert (tmp_path / "a.md").read_text() == "a"
 
 
@@ -55,7 +55,10 @@ def test_former_files_go_and_foreign_ones_stay(tmp_path: Path) -> None:
 def test_a_file_that_somebody_changed_is_not_overwritten(tmp_path: Path) -> None:
     written(tmp_path, a="a")
     (tmp_path / "a.md").write_text("my own")
-    with Folder(tmp_path, HEADER) as folder, pytest.raises(UsageError, match=r"a\.md is not what orbweb wrote"):
+    with (
+        ExportFolder(tmp_path, HEADER) as folder,
+        pytest.raises(UsageError, match=r"a\.md is not what orbweb wrote"),
+    ):
         folder.put("a.md", b"new")
     assert (tmp_path / "a.md").read_text() == "my own"
     assert not (tmp_path / ".orbweb-export.part").exists()
@@ -65,7 +68,7 @@ def test_a_file_that_somebody_changed_is_not_overwritten(tmp_path: Path) -> None
     "name", ["../out.md", "/etc/x.md", "a/../../x.md", "a\x00.md", "con.md", "a//b.md", MANIFEST]
 )
 def test_no_name_leads_out(tmp_path: Path, name: str) -> None:
-    with Folder(tmp_path / "out", HEADER) as folder, pytest.raises(StoreError, match="no name for a file"):
+    with ExportFolder(tmp_path / "out", HEADER) as folder, pytest.raises(StoreError, match="no name for a file"):
         folder.put(name, b"x")
     assert {path.name for path in tmp_path.rglob("*")} == {"out", MANIFEST}
 
@@ -82,7 +85,7 @@ def test_links_inside_the_folder_are_not_followed(tmp_path: Path) -> None:
     (out / "a.md").unlink()
     (out / "a.md").symlink_to(outside / "b.md")
     for name in ("a.md", "dir/b.md", "dir/new.md"):
-        with Folder(out, HEADER) as folder, pytest.raises(OrbwebError, match="out"):
+        with ExportFolder(out, HEADER) as folder, pytest.raises(OrbwebError, match="out"):
             folder.put(name, b"overwritten")
     written(out, c="c")
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"b.md": "secret"}
@@ -120,7 +123,7 @@ def test_a_forged_manifest_removes_nothing(tmp_path: Path, line: str) -> None:
     with (out / MANIFEST).open("a") as stream:
         stream.write(line)
     with pytest.raises(StoreError, match="Nothing was changed"):
-        Folder(out, HEADER)
+        ExportFolder(out, HEADER)
     assert victim.read_text() == "v"
 
 
@@ -143,8 +146,8 @@ def test_a_new_name_that_differs_in_case_only_does_not_take_the_file_with_it(tmp
 
 
 def test_two_exports_do_not_write_to_one_place(tmp_path: Path) -> None:
-    with Folder(tmp_path / "out", HEADER), pytest.raises(Busy, match="another export"):
-        Folder(tmp_path / "out", HEADER)
+    with ExportFolder(tmp_path / "out", HEADER), pytest.raises(Busy, match="another export"):
+        ExportFolder(tmp_path / "out", HEADER)
     with replacing(tmp_path / "file") as stream:
         stream.write(b"x")
         with pytest.raises(Busy, match="another export"), replacing(tmp_path / "file"):
@@ -155,6 +158,10 @@ def test_two_exports_do_not_write_to_one_place(tmp_path: Path) -> None:
 def test_an_error_leaves_neither_file_nor_part(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), replacing(tmp_path / "file") as stream:
         stream.write(b"x" * (1 // 0))
-    with pytest.raises(ZeroDivisionError), Folder(tmp_path / "out", HEADER) as folder, folder.stream("a") as part:
+    with (
+        pytest.raises(ZeroDivisionError),
+        ExportFolder(tmp_path / "out", HEADER) as folder,
+        folder.stream("a") as part,
+    ):
         part.write(b"x" * (1 // 0))
     assert {path.name for path in tmp_path.rglob("*")} == {"out", MANIFEST}

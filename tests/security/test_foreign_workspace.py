@@ -18,7 +18,7 @@ import pytest
 
 import orbweb
 from harness import Cli, wait_until
-from orbweb.app.consent_store import Consents, identity
+from orbweb.app.consent_store import ConsentStore, identity
 from servers.dns import at, serve_names
 from servers.pages import page
 from servers.site import Answer, Request, Server, StaticSite, serve
@@ -316,24 +316,24 @@ def test_many_processes_remember_at_once(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
     with ThreadPoolExecutor(8) as pool:
         words = [f"private=10.0.0.{number}:80" for number in range(40)]
-        done = list(pool.map(lambda word: Consents(tmp_path / "c").add(tmp_path / "w", [word]), words))
+        done = list(pool.map(lambda word: ConsentStore(tmp_path / "c").add(tmp_path / "w", [word]), words))
     assert done == [None] * 40
-    assert Consents(tmp_path / "c").of(tmp_path / "w") == set(words)
+    assert ConsentStore(tmp_path / "c").of(tmp_path / "w") == set(words)
 
 
 def test_a_workspace_without_an_identity_has_no_consent(tmp_path: Path) -> None:
     (tmp_path / "w").mkdir()
     assert identity(tmp_path / "w") is None
-    assert Consents(tmp_path / "c").of(tmp_path / "w") == frozenset()
-    Consents(tmp_path / "c").add(tmp_path / "w", ["private=a:1"])
+    assert ConsentStore(tmp_path / "c").of(tmp_path / "w") == frozenset()
+    ConsentStore(tmp_path / "c").add(tmp_path / "w", ["private=a:1"])
     (tmp_path / "w" / "identity").write_text("not one\n")
-    assert Consents(tmp_path / "c").of(tmp_path / "w") == frozenset()
+    assert ConsentStore(tmp_path / "c").of(tmp_path / "w") == frozenset()
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 1}', '{"a": {"workspace": "/", "allowed": [1]}}', "\udcff"])
 def test_a_damaged_file_of_consent_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "w").mkdir()
-    consents = Consents(tmp_path / "c")
+    consents = ConsentStore(tmp_path / "c")
     consents.add(tmp_path / "w", ["private=a:1"])
     (tmp_path / "c" / "consent.json").write_text(text, errors="surrogateescape")
     with pytest.raises(orbweb.ConfigError, match=r"consent\.json: is no file of consent"):

@@ -16,13 +16,13 @@ import pytest
 import orbweb
 from harness import Cli
 from orbweb.app.control import Workspace as Directory
-from orbweb.engine.commit import Ledger
+from orbweb.engine.commit import Committer
 from orbweb.errors import UsageError
 from orbweb.library import CrawlResult, Workspace
 from orbweb.model import Item, Unchanged
 from orbweb.store import links as packed_links
 from orbweb.store.captures import Captures
-from orbweb.store.runs import Manner, Run
+from orbweb.store.runs import RequestProfile, Run
 from servers.graph import GraphSite
 from servers.site import Answer, Server, StaticSite, Validated, html, redirect, serve
 
@@ -317,7 +317,7 @@ def test_a_capture_is_the_same_in_whatever_order_they_are_asked_for(
 
 
 def captures(space: Directory, run: Run) -> Captures:
-    return space.captures(run, Manner(None, None), 1, only=run.id)
+    return space.captures(run, RequestProfile(None, None), 1, only=run.id)
 
 
 def test_unchanged_pages_have_the_links_they_had(graph: tuple[Server, Path, Path]) -> None:
@@ -372,13 +372,13 @@ def derived(workspace: Path) -> list[str]:
 def taken_over(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each unchanged page was taken over by the short way."""
     told: list[bool] = []
-    short = Ledger.take_over
+    short = Committer.take_over
 
-    def take_over(ledger: Ledger, item: Item, seen: Unchanged) -> bool:
+    def take_over(ledger: Committer, item: Item, seen: Unchanged) -> bool:
         told.append(short(ledger, item, seen))
         return told[-1]
 
-    monkeypatch.setattr(Ledger, "take_over", take_over)
+    monkeypatch.setattr(Committer, "take_over", take_over)
     return told
 
 

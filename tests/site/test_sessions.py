@@ -18,7 +18,7 @@ from harness import Cli, assert_books_balance, deaf_port, wait_until
 from orbweb.app.control import Workspace
 from orbweb.cli.output.crawls import queue_text
 from orbweb.model import FailKind
-from orbweb.store.maintenance.doctor import Books
+from orbweb.store.maintenance.doctor import DoctorQueries
 from servers.dns import NXDOMAIN, SERVFAIL, SILENCE, Reply, serve_names
 from servers.pages import chain, page
 from servers.site import Answer, Ending, Request, StaticSite, html, redirect, serve, text
@@ -173,7 +173,7 @@ def test_a_url_visited_twice_would_be_found(tmp_path: Path) -> None:
         copied = ", ".join({"number": "99", "crawl_id": "2"}.get(name, name) for name in columns)
         db.execute(f"INSERT INTO visits SELECT {copied} FROM visits WHERE number = 1")
         db.commit()
-    with closing(Books(database)) as books:
+    with closing(DoctorQueries(database)) as books:
         assert [problem for _, _, problem in books.all("visited_twice")] == [f"{server.url} was visited 2 times"]
     with pytest.raises(AssertionError, match="visited in two crawls of one run"):
         assert_books_balance(database)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from orbweb.config import reload
 from orbweb.engine import backpressure
-from orbweb.engine.backpressure import Limit
+from orbweb.engine.backpressure import Threshold
 
 
 @dataclass
@@ -15,8 +15,8 @@ class Gauge:
     limit: float = 100.0
     now: float = 0.0
 
-    def brake(self, *, enough: bool = False) -> Limit:
-        return Limit(
+    def brake(self, *, enough: bool = False) -> Threshold:
+        return Threshold(
             lambda: self.figure, lambda: self.limit, lambda *at: f"{at}", clock=lambda: self.now, enough=enough
         )
 

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from orbweb.fetching.cookies import MOST_BYTES, MOST_ORIGINS, MOST_PER_ORIGIN, SESSION, Jar, read, read_date
+from orbweb.fetching.cookies import MOST_BYTES, MOST_ORIGINS, MOST_PER_ORIGIN, SESSION, CookieJar, read, read_date
 
 NOW = 1_000_000.0
 HERE = "http://example.org"
 SAFE = "https://example.org"
 
 
-def jar(*lines: str, origin: str = HERE, path: str = "/docs/page") -> Jar:
-    made = Jar()
+def jar(*lines: str, origin: str = HERE, path: str = "/docs/page") -> CookieJar:
+    made = CookieJar()
     made.keep(origin, path, lines, NOW)
     return made
 
@@ -115,7 +115,7 @@ def test_no_more_than_fifty_an_origin() -> None:
 
 
 def test_no_more_than_a_thousand_origins() -> None:
-    kept = Jar()
+    kept = CookieJar()
     for number in range(MOST_ORIGINS + 1):
         kept.keep(f"http://h{number}", "/", ["a=b"], NOW)
     assert kept.header("http://h0", "/", NOW) is None

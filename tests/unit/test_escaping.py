@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orbweb.export import escaping
 from orbweb.export.live import line_format
 from orbweb.export.live.metrics import COUNTERS, named
-from orbweb.export.live.rows import COLUMNS, Sheet
+from orbweb.export.live.rows import COLUMNS, VisitSheet
 from orbweb.store.journal import Count
 
 SAID = st.text(max_size=30) | st.sampled_from(
@@ -20,7 +20,7 @@ SAID = st.text(max_size=30) | st.sampled_from(
 )
 
 
-def record(etag: str, title: str) -> Sheet:
+def record(etag: str, title: str) -> VisitSheet:
     values = (
         "2026-01-01T00:00:00.000+00:00",
         "http://127.0.0.1/",
@@ -35,7 +35,7 @@ def record(etag: str, title: str) -> Sheet:
         None,
     )
     columns = tuple((value,) for value in (*values, etag, etag, 1, 0, None))
-    return Sheet(1, columns, [escaping.unbroken(json.dumps({"title": title}, ensure_ascii=False))], [None])
+    return VisitSheet(1, columns, [escaping.unbroken(json.dumps({"title": title}, ensure_ascii=False))], [None])
 
 
 @given(SAID, SAID)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from orbweb.export.filenames import MAX_NAME, Names, fold, is_safe
+from orbweb.export.filenames import MAX_NAME, FileNames, fold, is_safe
 from orbweb.urls import canonicalize
 
 SITE = "https://example.org"
@@ -19,7 +19,7 @@ SITE = "https://example.org"
 def name(path: str, *, directory: bool = False) -> str:
     key = canonicalize(SITE + path)
     assert key is not None
-    return Names(hosts=False).take(key, directory=directory)
+    return FileNames(hosts=False).take(key, directory=directory)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_any_urls_get_safe_names_that_no_file_system_takes_for_one(
 ) -> None:
     keys = {canonicalize(SITE + path): directory for path, directory in paths}
     keys.pop(None, None)
-    names, again = Names(hosts=hosts), Names(hosts=hosts)
+    names, again = FileNames(hosts=hosts), FileNames(hosts=hosts)
     found = [names.take(key, directory=directory) for key, directory in keys.items() if key]
     assert found == [again.take(key, directory=directory) for key, directory in keys.items() if key]
     for each in found:
@@ -128,7 +128,7 @@ def test_ten_thousand_hostile_urls_have_ten_thousand_safe_names() -> None:
     paths = ("/" + "".join(chance.choices(HOSTILE, k=chance.randint(1, 12))) for _ in range(12_500))
     keys = {key for path in paths if (key := canonicalize(SITE + path))}
     assert len(keys) > 10_000
-    names = Names(hosts=False)
+    names = FileNames(hosts=False)
     found = [names.take(key, directory=len(key) % 2 == 0) for key in sorted(keys)]
     for each in found:
         assert_safe(each)
@@ -136,7 +136,7 @@ def test_ten_thousand_hostile_urls_have_ten_thousand_safe_names() -> None:
 
 
 def test_pages_that_look_alike_stay_apart_and_the_first_keeps_the_plain_name() -> None:
-    names = Names(hosts=False)
+    names = FileNames(hosts=False)
     paths = [
         ("/a", False),
         ("/a", True),
@@ -157,13 +157,13 @@ def test_pages_that_look_alike_stay_apart_and_the_first_keeps_the_plain_name() -
 
 def test_a_name_does_not_depend_on_pages_that_come_later() -> None:
     paths = ["/a", "/b/c", "/a%20b", "/x?y=1"]
-    alone = [Names(hosts=False).take(SITE + path) for path in paths]
-    names = Names(hosts=False)
+    alone = [FileNames(hosts=False).take(SITE + path) for path in paths]
+    names = FileNames(hosts=False)
     assert alone == [names.take(SITE + path) for path in paths]
 
 
 def test_hosts_and_ports_are_directories() -> None:
-    names = Names(hosts=True)
+    names = FileNames(hosts=True)
     assert names.take("https://example.org/") == "example.org/index.md"
     assert names.take("http://example.org:8080/a") == "example.org_8080/a.md"
     assert_safe(names.take("http://[2001:db8::1]/a"))
@@ -179,4 +179,4 @@ def test_names_that_are_none_of_ours_are_refused(listed: str) -> None:
 
 def test_dots_that_lead_upwards_are_gone_before_a_name_is_made() -> None:
     assert name("/%2e%2e/%2e%2e/etc/passwd") == "etc/passwd.md"
-    assert_safe(Names(hosts=False).take("https://example.org/../../etc/passwd"))
+    assert_safe(FileNames(hosts=False).take("https://example.org/../../etc/passwd"))

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from effort import assert_linear, part
-from orbweb.export.links import Links, relative, rewrite
+from orbweb.export.links import LinkRewriter, relative, rewrite
 from orbweb.urls import DEFAULT_RULES
 
 FILES = {
@@ -20,7 +20,7 @@ FILES = {
     "https://example.org/docs/caf%C3%A9": "docs/café.md",
     "https://example.org/x?a=1&b=2": "x_a=1,b=2.md",
 }
-LINKS = Links(FILES, DEFAULT_RULES)
+LINKS = LinkRewriter(FILES, DEFAULT_RULES)
 
 
 def rewritten(markdown: str) -> str:

@@ -13,9 +13,9 @@ from orbweb.parsing.http_heads import (
     INHERITED,
     LITERAL,
     TARGET,
-    Coder,
     Exchange,
     Head,
+    HeadEncoder,
     decode,
     field,
     whole,
@@ -32,12 +32,12 @@ def last(lines: list[bytes], name: bytes) -> str | None:
     return values[-1] if values else None
 
 
-def coded(coder: Coder, lines: list[bytes]) -> Head:
+def coded(coder: HeadEncoder, lines: list[bytes]) -> Head:
     found = {name: last(lines, name) or "" for name in (b"etag", b"last-modified", b"date", b"content-length")}
     return coder.head(REQUEST, b"", lines, {name: value for name, value in found.items() if value})
 
 
-def assert_same(coder: Coder, lines: list[bytes]) -> Head:
+def assert_same(coder: HeadEncoder, lines: list[bytes]) -> Head:
     """What is kept gives the head again, with the row that goes with it."""
     head = coded(coder, lines)
     assert decode(head, URL, last(lines, b"etag"), last(lines, b"last-modified")) == (SENT, b"".join(lines))
@@ -59,21 +59,21 @@ def answer(at: int, size: int, *more: bytes) -> list[bytes]:
 
 
 def test_heads_that_differ_in_dates_sizes_and_tags_share_a_template_and_take_a_few_bytes() -> None:
-    coder = Coder()
+    coder = HeadEncoder()
     heads = [assert_same(coder, answer(number, 1_000 * number)) for number in range(200)]
     assert len({head.template for head in heads}) == 1
     assert max(len(head.values) for head in heads) <= 14
 
 
 def test_a_header_that_varies_is_found_out() -> None:
-    coder = Coder()
+    coder = HeadEncoder()
     heads = [assert_same(coder, answer(0, 5, b"X-Request-Id: %d-abc\r\n" % number)) for number in range(500)]
     assert len({head.template for head in heads}) < 12
     assert len(heads[-1].values) < 30
 
 
 def test_a_header_with_few_values_is_part_of_templates() -> None:
-    coder = Coder()
+    coder = HeadEncoder()
     heads = [assert_same(coder, answer(0, 5, b"X-Cache: %d\r\n" % (number % 4))) for number in range(100)]
     assert len({head.template for head in heads}) == 4
 
@@ -95,14 +95,14 @@ def test_a_header_with_few_values_is_part_of_templates() -> None:
     ],
 )
 def test_odd_heads_come_back_as_they_were(lines: list[bytes]) -> None:
-    coder = Coder()
+    coder = HeadEncoder()
     for _ in range(3):
         assert_same(coder, [b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n"])
 
 
 def test_a_value_that_is_odd_once_is_kept_as_it_was() -> None:
     """Also after many that were usual, and where one value is also that of another header."""
-    coder = Coder()
+    coder = HeadEncoder()
     date = formatdate(1_600_000_005, usegmt=True).encode()
     for number in range(3):
         assert_same(coder, answer(number, 5))
@@ -144,13 +144,13 @@ LINES = st.builds(
 @given(st.lists(st.lists(LINES, max_size=6), min_size=1, max_size=12))
 @example([[b"X: %d\r\n" % number] for number in range(12)])
 def test_any_head_comes_back_as_it_was(heads: list[list[bytes]]) -> None:
-    coder = Coder()
+    coder = HeadEncoder()
     for lines in heads:
         assert_same(coder, [b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n"])
 
 
 def test_a_large_head_comes_back_and_is_not_remembered_for_ever() -> None:
-    coder = Coder()
+    coder = HeadEncoder()
     for number in range(40):
         lines = [b"X-%d-%d: %s\r\n" % (number, at, b"a" * 1_000) for at in range(100)]
         assert_same(coder, [b"HTTP/1.1 200 OK\r\n", *lines, b"\r\n"])
@@ -158,7 +158,7 @@ def test_a_large_head_comes_back_and_is_not_remembered_for_ever() -> None:
 
 
 def test_a_header_that_varies_costs_no_memory() -> None:
-    coder = Coder()
+    coder = HeadEncoder()
     for number in range(300):
         assert_same(coder, answer(0, 5, b"X-Request-Id: %d\r\n" % number))
     assert len(coder._usual) < 12
@@ -172,7 +172,7 @@ def test_a_head_by_itself_needs_no_row() -> None:
 @given(st.data())
 def test_a_damaged_head_is_an_error_and_never_another_one(data: st.DataObject) -> None:
     lines = answer(3, 12_345, b"X: y\r\n")
-    head = coded(Coder(), lines)
+    head = coded(HeadEncoder(), lines)
     at = data.draw(st.integers(0, len(head.values) - 1))
     values = bytearray(head.values)
     values[at] ^= data.draw(st.integers(1, 255))

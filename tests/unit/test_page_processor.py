@@ -11,13 +11,13 @@ import pytest
 import zstandard
 
 from effort import best_s
-from orbweb.engine.workers.page import SNIFFED, Digester, DigestSettings, Job, is_css, is_html
+from orbweb.engine.workers.page import SNIFFED, Job, PageProcessor, ProcessorSettings, is_css, is_html
 from orbweb.fetching import PAGE, transfer
-from orbweb.model import Digest, Directives, Failed, FailKind
+from orbweb.model import Directives, Failed, FailKind, ProcessedPage
 from orbweb.store import documents
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
-SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
+SETTINGS = ProcessorSettings(DEFAULT_RULES, "orbweb")
 UNDECLARED = [None, "", " ", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*", "html"]
 
 
@@ -190,24 +190,24 @@ def test_hostile_bytes_are_judged_at_once(unit: bytes) -> None:
 
 def test_a_digest_has_links_hashes_and_the_body_itself() -> None:
     body = "<title>T\u00fcr</title><a href='/b?utm_source=x&b=1'>b</a><a href=c rel=nofollow>c</a>".encode()
-    digest = Digester(SETTINGS).digest(Job(7, "https://h/a/", "text/html; charset=utf-8", body))
-    assert [(link.key, link.nofollow) for link in digest.parsed.links] == [
+    processed = PageProcessor(SETTINGS).process(Job(7, "https://h/a/", "text/html; charset=utf-8", body))
+    assert [(link.key, link.nofollow) for link in processed.parsed.links] == [
         ("https://h/b?b=1", False),
         ("https://h/a/c", True),
     ]
-    assert digest.parsed.title == "T\u00fcr"
-    assert digest.blob.sha256 == hashlib.sha256(body).digest()
-    assert digest.blob.size == len(body)
-    assert zstandard.ZstdDecompressor().decompress(digest.blob.frame) == body
-    kept = digest.document
+    assert processed.parsed.title == "T\u00fcr"
+    assert processed.blob.sha256 == hashlib.sha256(body).digest()
+    assert processed.blob.size == len(body)
+    assert zstandard.ZstdDecompressor().decompress(processed.blob.frame) == body
+    kept = processed.document
     document = documents.unpack(kept.sha256, kept.size, kept.frame, where="here")
     assert "".join(document.text.split()) == "bc"
-    assert digest.content_sha256 == hashlib.sha256(document.text.encode()).digest()
+    assert processed.content_sha256 == hashlib.sha256(document.text.encode()).digest()
 
 
 def test_two_pages_are_one_if_their_texts_are_and_without_text_if_their_bodies_are() -> None:
     def content_sha256(body: bytes) -> bytes:
-        return Digester(SETTINGS).digest(Job(1, "https://h/", "text/html", body)).content_sha256
+        return PageProcessor(SETTINGS).process(Job(1, "https://h/", "text/html", body)).content_sha256
 
     once = content_sha256(b"<title>a</title><main><p>The same words.</p></main>")
     assert content_sha256(b"<title>b</title><script>0</script><main>\n<p>The same\n words.</p></main>") == once
@@ -221,10 +221,10 @@ def test_a_digest_depends_on_the_page_alone_not_on_those_before() -> None:
         Job(number, f"https://h/{number % 3}/", "text/html", b"<a href=x><a href='../y?a=1'>" * number)
         for number in range(1, 40)
     ]
-    used = Digester(SETTINGS)
-    forwards = [used.digest(job) for job in pages]
-    assert [used.digest(job) for job in reversed(pages)] == forwards[::-1]
-    assert [Digester(SETTINGS).digest(job) for job in pages] == forwards
+    used = PageProcessor(SETTINGS)
+    forwards = [used.process(job) for job in pages]
+    assert [used.process(job) for job in reversed(pages)] == forwards[::-1]
+    assert [PageProcessor(SETTINGS).process(job) for job in pages] == forwards
 
 
 def repeated_formatting(paragraphs: int) -> bytes:
@@ -248,13 +248,13 @@ def repeated_formatting(paragraphs: int) -> bytes:
 )
 def test_a_page_that_takes_too_much_fails_and_the_next_does_not(body: bytes, error: str) -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
-    digester = Digester(SETTINGS)
+    processor = PageProcessor(SETTINGS)
     job = Job(1, "https://h/", "text/html", body)
-    assert digester.digest(job) == Failed(FailKind.UNPARSABLE, error)
-    assert best_s(lambda: digester.digest(job), enough_s=2.0) < 2.0
+    assert processor.process(job) == Failed(FailKind.UNPARSABLE, error)
+    assert best_s(lambda: processor.process(job), enough_s=2.0) < 2.0
     assert resource.getrlimit(resource.RLIMIT_AS) == before
-    good = digester.digest(Job(2, "https://h/", "text/html", b"<a href=x>"))
-    assert isinstance(good, Digest)
+    good = processor.process(Job(2, "https://h/", "text/html", b"<a href=x>"))
+    assert isinstance(good, ProcessedPage)
     assert len(good.parsed.links) == 1
 
 
@@ -269,7 +269,7 @@ def test_a_page_that_takes_too_much_fails_and_the_next_does_not(body: bytes, err
     ids=["nested", "large", "formatting", "one line"],
 )
 def test_large_pages_are_pages(body: bytes) -> None:
-    assert isinstance(Digester(SETTINGS).digest(Job(1, "https://h/", "text/html", body)), Digest)
+    assert isinstance(PageProcessor(SETTINGS).process(Job(1, "https://h/", "text/html", body)), ProcessedPage)
 
 
 def test_a_lower_limit_of_the_user_is_kept() -> None:
@@ -287,26 +287,26 @@ def test_a_lower_limit_of_the_user_is_kept() -> None:
 
 def test_the_rules_of_the_project_make_the_keys() -> None:
     job = Job(1, "https://h/", "text/html", b"<a href='?a=1&b=2'>")
-    (link,) = Digester(DigestSettings(UrlRules(keep_params=("b",)), "orbweb")).digest(job).parsed.links
+    (link,) = PageProcessor(ProcessorSettings(UrlRules(keep_params=("b",)), "orbweb")).process(job).parsed.links
     assert (link.key, link.url) == ("https://h/?b=2", "https://h/?a=1&b=2")
 
 
-WITH_RESOURCES = DigestSettings(DEFAULT_RULES, "orbweb", resources=True)
+WITH_RESOURCES = ProcessorSettings(DEFAULT_RULES, "orbweb", resources=True)
 
 
 def test_resources_of_pages_and_style_sheets_are_found_when_asked_for() -> None:
     page = Job(1, "https://h/a/", "text/html", b"<a href=b><img src=i.png><p style='x: url(j.png)'>")
     sheet = Job(2, "https://h/a/s.css", "Text/CSS; charset=utf-8", b"@import 'b.css'; p { x: url(/i.png) }")
     other = Job(3, "https://h/i.png", "image/png", b"\x89PNG\r\n\x1a\n<a href=no>")
-    found = [Digester(WITH_RESOURCES).digest(job) for job in (page, sheet, other)]
-    assert [[(link.kind, link.key) for link in digest.parsed.resources] for digest in found] == [
+    found = [PageProcessor(WITH_RESOURCES).process(job) for job in (page, sheet, other)]
+    assert [[(link.kind, link.key) for link in processed.parsed.resources] for processed in found] == [
         [("image", "https://h/a/i.png"), ("image", "https://h/a/j.png")],
         [("style", "https://h/a/b.css"), ("image", "https://h/i.png")],
         [],
     ]
-    assert [[link.key for link in digest.parsed.links] for digest in found] == [["https://h/a/b"], [], []]
-    assert [digest.blob.size for digest in found] == [len(job.body) for job in (page, sheet, other)]
-    assert Digester(SETTINGS).digest(page).parsed.resources == ()
+    assert [[link.key for link in processed.parsed.links] for processed in found] == [["https://h/a/b"], [], []]
+    assert [processed.blob.size for processed in found] == [len(job.body) for job in (page, sheet, other)]
+    assert PageProcessor(SETTINGS).process(page).parsed.resources == ()
 
 
 @pytest.mark.parametrize("content_type", [None, "text/html", "text/plain", "text/x-css", "application/css"])
@@ -317,22 +317,22 @@ def test_a_style_sheet_is_what_is_declared_as_one(content_type: str | None) -> N
 
 def test_header_and_page_speak_to_the_agent_of_the_project() -> None:
     job = Job(1, "https://h/", "text/html", b"<meta name=probe content=nofollow>", ("probe: noindex",))
-    said = Digester(DigestSettings(DEFAULT_RULES, "Probe")).digest(job).parsed.directives
+    said = PageProcessor(ProcessorSettings(DEFAULT_RULES, "Probe")).process(job).parsed.directives
     assert (said.noindex, said.nofollow) == ("X-Robots-Tag: probe: noindex", "meta probe: nofollow")
-    assert Digester(SETTINGS).digest(job).parsed.directives == Directives()
+    assert PageProcessor(SETTINGS).process(job).parsed.directives == Directives()
 
 
 def test_a_page_is_never_blamed_for_want_of_memory_whichever_library_wants_it() -> None:
     """In a process of its own, whose memory is not yet in pieces. Some libraries get none and do not say so."""
     script = (
-        "from orbweb.engine.workers.page import Digester, DigestSettings, Job\n"
-        "from orbweb.model import Digest\n"
+        "from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings\n"
+        "from orbweb.model import ProcessedPage\n"
         "from orbweb.urls import DEFAULT_RULES\n"
-        "digester = Digester(DigestSettings(DEFAULT_RULES, 'orbweb'))\n"
+        "processor = PageProcessor(ProcessorSettings(DEFAULT_RULES, 'orbweb'))\n"
         "body = b''.join(b'<a href=/%d%s>x</a>' % (number, b'y' * 200) for number in range(30_000))\n"
         "job = Job(1, 'https://h/', 'text/html', body)\n"
         "for megabytes in (46, 50, 54):\n"
-        "    found = digester._within(1 << 30, megabytes << 20, job)\n"
-        "    assert found is None or isinstance(found, Digest), (megabytes, found)\n"
+        "    found = processor._within(1 << 30, megabytes << 20, job)\n"
+        "    assert found is None or isinstance(found, ProcessedPage), (megabytes, found)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

@@ -17,7 +17,7 @@ import pytest
 
 from orbweb.app.build import default_processes
 from orbweb.engine.workers import pool
-from orbweb.engine.workers.page import Digester, DigestSettings, Job, cpu_limit_s
+from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings, cpu_limit_s
 from orbweb.engine.workers.pool import (
     ATTEMPTS,
     FRUITLESS,
@@ -29,14 +29,14 @@ from orbweb.engine.workers.pool import (
     is_heavy,
 )
 from orbweb.errors import OrbwebError
-from orbweb.model import Digest, Failed, FailKind
+from orbweb.model import Failed, FailKind, ProcessedPage
 from orbweb.parsing.page import MAX_LINKS
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
-SETTINGS = DigestSettings(DEFAULT_RULES, "orbweb")
+SETTINGS = ProcessorSettings(DEFAULT_RULES, "orbweb")
 PATIENCE_S = 90.0
 
-Results = dict[int, Digest | Failed]
+Results = dict[int, ProcessedPage | Failed]
 
 
 def html(ticket: int) -> Job:
@@ -71,14 +71,14 @@ ODD_PAGES = [
 ]
 
 
-def inline(jobs: list[Job], settings: DigestSettings = SETTINGS) -> Results:
-    digester = Digester(settings)
-    return {job.ticket: digester.digest(job) for job in jobs}
+def inline(jobs: list[Job], settings: ProcessorSettings = SETTINGS) -> Results:
+    processor = PageProcessor(settings)
+    return {job.ticket: processor.process(job) for job in jobs}
 
 
 @asynccontextmanager
 async def workers(
-    processes: int, results: Results, settings: DigestSettings = SETTINGS
+    processes: int, results: Results, settings: ProcessorSettings = SETTINGS
 ) -> AsyncIterator[ProcessPool]:
     broken: list[OrbwebError] = []
     pool = await ProcessPool.start(processes, settings, results.__setitem__, broken.append)
@@ -124,7 +124,7 @@ def test_worker_processes_give_the_same_digests_as_this_one(resources: bool) -> 
     settings = replace(SETTINGS, resources=resources)
     jobs = ODD_PAGES + [html(ticket) for ticket in range(100, 100 + 3 * JOBS_AHEAD)]
 
-    async def digest() -> Results:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(3, results, settings) as pool:
             for job in jobs:
@@ -133,37 +133,37 @@ def test_worker_processes_give_the_same_digests_as_this_one(resources: bool) -> 
         return results
 
     expected = inline(jobs, settings)
-    assert asyncio.run(digest()) == expected
+    assert asyncio.run(processed()) == expected
     many = expected[10]
-    assert isinstance(many, Digest)
+    assert isinstance(many, ProcessedPage)
     assert (len(many.parsed.links), many.parsed.links_cut) == (MAX_LINKS, True)
-    found = [digest.parsed.resources for digest in expected.values() if isinstance(digest, Digest)]
+    found = [processed.parsed.resources for processed in expected.values() if isinstance(processed, ProcessedPage)]
     assert sum(map(len, found)) == (2 + 4 + 3 + MAX_LINKS if resources else 0)
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        DigestSettings(UrlRules(frozenset({"a"})), "a"),
-        DigestSettings(UrlRules(keep_params=("b",)), "b"),
-        DigestSettings(UrlRules(keep_params=()), "\u00fc"),
+        ProcessorSettings(UrlRules(frozenset({"a"})), "a"),
+        ProcessorSettings(UrlRules(keep_params=("b",)), "b"),
+        ProcessorSettings(UrlRules(keep_params=()), "\u00fc"),
     ],
 )
-def test_workers_know_the_settings_of_the_project(settings: DigestSettings) -> None:
-    async def digest() -> Results:
+def test_workers_know_the_settings_of_the_project(settings: ProcessorSettings) -> None:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(1, results, settings) as pool:
             pool.submit(html(8))
             await arrived(results, 1)
         return results
 
-    assert asyncio.run(digest()) == inline([html(8)], settings)
+    assert asyncio.run(processed()) == inline([html(8)], settings)
 
 
 def test_the_jobs_of_a_killed_worker_are_done_by_the_next() -> None:
     jobs = [html(ticket) for ticket in range(2 * JOBS_AHEAD)]
 
-    async def digest() -> Results:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(1, results) as pool:
             (worker,) = children()
@@ -174,13 +174,13 @@ def test_the_jobs_of_a_killed_worker_are_done_by_the_next() -> None:
             await arrived(results, len(jobs))
         return results
 
-    assert asyncio.run(digest()) == inline(jobs)
+    assert asyncio.run(processed()) == inline(jobs)
 
 
 def test_jobs_may_be_submitted_while_no_worker_is_alive() -> None:
     jobs: list[Job] = []
 
-    async def digest() -> Results:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(1, results) as pool:
             (worker,) = children()
@@ -194,7 +194,7 @@ def test_jobs_may_be_submitted_while_no_worker_is_alive() -> None:
             await arrived(results, len(jobs))
         return results
 
-    assert asyncio.run(digest()) == inline(jobs)
+    assert asyncio.run(processed()) == inline(jobs)
 
 
 def died_on(cause: str) -> Failed:
@@ -205,7 +205,7 @@ DYING = """
 import ctypes, os, re, resource, signal
 import orbweb.engine.workers.page
 
-digest = orbweb.engine.workers.page.Digester.digest
+processed = orbweb.engine.workers.page.PageProcessor.process
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 def die(self, job):
@@ -216,9 +216,9 @@ def die(self, job):
         if found[1] == b"SIGSEGV":
             ctypes.string_at(0)
         os.kill(os.getpid(), getattr(signal, found[1].decode()))
-    return digest(self, job)
+    return processed(self, job)
 
-orbweb.engine.workers.page.Digester.digest = die
+orbweb.engine.workers.page.PageProcessor.process = die
 """
 """A parser that crashes on pages that say so; where they name a file, only if it is not there."""
 
@@ -228,7 +228,7 @@ def dying(ticket: int, how: str) -> Job:
 
 
 def digests_of(jobs: list[Job], processes: int = 1) -> Results:
-    async def digest() -> Results:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(processes, results) as pool:
             for job in jobs:
@@ -236,7 +236,7 @@ def digests_of(jobs: list[Job], processes: int = 1) -> Results:
             await arrived(results, len(jobs))
         return results
 
-    return asyncio.run(digest())
+    return asyncio.run(processed())
 
 
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL", "SIGBUS"])
@@ -272,7 +272,7 @@ def test_pages_that_crash_the_parser_never_end_the_crawl_however_many_they_are(
 
 @pytest.mark.parametrize(
     "sent",
-    ["[b'\\xff' * 500]", "[encode(ticket, digest)[0] * 2]", "encode(ticket + 90, digest)"],
+    ["[b'\\xff' * 500]", "[encode(ticket, processed)[0] * 2]", "encode(ticket + 90, processed)"],
     ids=["a record without end", "a greeting again", "a ticket that nobody gave"],
 )
 def test_what_is_not_a_result_fails_its_page_and_not_the_crawl(
@@ -280,10 +280,10 @@ def test_what_is_not_a_result_fails_its_page_and_not_the_crawl(
 ) -> None:
     """A parser that writes where it must not may send anything."""
     worker_begins_with(
-        f"import orbweb.engine.workers.codec as wire\nencode = wire.encode_digest\n"
-        f"def garbled(ticket, digest):\n"
-        f"    return {sent} if ticket == 1 else encode(ticket, digest)\n"
-        f"wire.encode_digest = garbled\n",
+        f"import orbweb.engine.workers.codec as wire\nencode = wire.encode_page\n"
+        f"def garbled(ticket, processed):\n"
+        f"    return {sent} if ticket == 1 else encode(ticket, processed)\n"
+        f"wire.encode_page = garbled\n",
         tmp_path,
         monkeypatch,
     )
@@ -298,15 +298,15 @@ WAITING = """
 import pathlib, re, time
 import orbweb.engine.workers.page
 
-digest = orbweb.engine.workers.page.Digester.digest
+processed = orbweb.engine.workers.page.PageProcessor.process
 
 def wait(self, job):
     found = re.search(rb"waits for (\\S+)", job.body)
     while found and not pathlib.Path(found[1].decode()).exists():
         time.sleep(0.01)
-    return digest(self, job)
+    return processed(self, job)
 
-orbweb.engine.workers.page.Digester.digest = wait
+orbweb.engine.workers.page.PageProcessor.process = wait
 """
 
 
@@ -319,7 +319,7 @@ def test_no_page_waits_behind_heavy_ones(processes: int, tmp_path: Path, monkeyp
     light = [html(ticket) for ticket in range(10, 40)]
     assert all(is_heavy(job.body) for job in heavy)
 
-    async def digest() -> Results:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(processes, results) as pool:
             for job in (*heavy, *light):
@@ -330,7 +330,7 @@ def test_no_page_waits_behind_heavy_ones(processes: int, tmp_path: Path, monkeyp
             await arrived(results, len(light) + len(heavy))
         return results
 
-    assert asyncio.run(digest()) == inline([*heavy, *light])
+    assert asyncio.run(processed()) == inline([*heavy, *light])
 
 
 def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
@@ -348,7 +348,7 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
     good = [html(ticket) for ticket in range(2, 20)]
     poison = Job(1, "https://h/", "text/html", b"<a href=x>" * 4_000_000)
 
-    async def digest() -> Results:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(1, results) as pool:
             for job in (good[0], poison, *good[1:]):
@@ -356,7 +356,7 @@ def test_a_page_that_kills_its_worker_fails_and_the_others_do_not(
             await arrived(results, len(good) + 1)
         return results
 
-    results = asyncio.run(digest())
+    results = asyncio.run(processed())
     assert results.pop(1) == died_on("exit code 1")
     assert results == inline(good)
     assert capfd.readouterr().err.count("MemoryError") == ATTEMPTS
@@ -372,14 +372,14 @@ def test_a_page_that_takes_too_long_ends_its_worker_and_fails_at_once(
     """More such pages in a row than workers may die for nothing: each is the page's fault, not the worker's. The
     workers give a page of six megabytes a millisecond, and small ones all the time they need."""
     worker_begins_with(
-        "import orbweb.engine.workers.page as digest\ndigest.CPU_S, digest.CPU_S_PER_MB = 20.0, -19.999 / 6\n",
+        "import orbweb.engine.workers.page as page\npage.CPU_S, page.CPU_S_PER_MB = 20.0, -19.999 / 6\n",
         tmp_path,
         monkeypatch,
     )
     monkeypatch.setattr(pool, "FRUITLESS", 2)
     jobs = [html(1), slow(2), slow(3), slow(4), html(5)]
 
-    async def digest() -> Results:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(1, results) as pool:
             for job in jobs:
@@ -387,7 +387,7 @@ def test_a_page_that_takes_too_long_ends_its_worker_and_fails_at_once(
             await arrived(results, len(jobs))
         return results
 
-    results = asyncio.run(digest())
+    results = asyncio.run(processed())
     for ticket in (2, 3, 4):
         limit = cpu_limit_s(6_000_000)
         error = f"needs more than {limit:g} s of processor time to be parsed"
@@ -427,7 +427,7 @@ DECEPTIVE = Job(
 
 @pytest.mark.parametrize("processes", [0, 2])
 def test_heavy_pages_are_for_a_worker_and_others_do_not_wait_for_it(processes: int) -> None:
-    async def digest() -> tuple[int, Results]:
+    async def processed() -> tuple[int, Results]:
         results: Results = {}
         broken: list[OrbwebError] = []
         report = results.__setitem__
@@ -444,7 +444,7 @@ def test_heavy_pages_are_for_a_worker_and_others_do_not_wait_for_it(processes: i
         assert before == min(processes, 1)
         return started, results
 
-    started, results = asyncio.run(digest())
+    started, results = asyncio.run(processed())
     assert started == max(processes, 1)
     assert results == inline([*HEAVY, DECEPTIVE, html(4), html(5)])
     assert not children()
@@ -472,14 +472,14 @@ def test_a_page_that_breaks_the_parser_fails_alone() -> None:
     """A URL that is none makes the parser raise; inline and in a worker the page fails with its words."""
     job = Job(1, "not a url", "text/html", b"<p>")
 
-    async def digest() -> Results:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(1, results) as pool:
             pool.submit(job)
             await arrived(results, 1)
         return results
 
-    found = asyncio.run(digest())
+    found = asyncio.run(processed())
     assert found == inline([job])
     assert found[1] == Failed(FailKind.UNPARSABLE, "ValueError: not an http(s) URL: not a url")
 
@@ -520,19 +520,19 @@ def test_files_in_the_working_directory_are_not_imported(tmp_path: Path, monkeyp
         (tmp_path / name).write_text("raise SystemExit('taken from the working directory')")
     monkeypatch.chdir(tmp_path)
 
-    async def digest() -> Results:
+    async def processed() -> Results:
         results: Results = {}
         async with workers(1, results) as pool:
             pool.submit(html(3))
             await arrived(results, 1)
         return results
 
-    assert asyncio.run(digest()) == inline([html(3)])
+    assert asyncio.run(processed()) == inline([html(3)])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_the_whole_group_does_not_end_the_workers(number: signal.Signals) -> None:
-    async def digest() -> tuple[set[int], set[int], Results]:
+    async def processed() -> tuple[set[int], set[int], Results]:
         results: Results = {}
         async with workers(1, results) as pool:
             pool.submit(html(1))
@@ -544,18 +544,18 @@ def test_a_signal_to_the_whole_group_does_not_end_the_workers(number: signal.Sig
             await arrived(results, 2)
             return before, children(), results
 
-    before, after, results = asyncio.run(digest())
+    before, after, results = asyncio.run(processed())
     assert before == after
     assert results == inline([html(1), html(2)])
 
 
 MAIN = """
 import asyncio
-from orbweb.engine.workers.page import DigestSettings
+from orbweb.engine.workers.page import ProcessorSettings
 from orbweb.engine.workers.pool import ProcessPool
 from orbweb.urls import DEFAULT_RULES
 async def main():
-    pool = await ProcessPool.start(2, DigestSettings(DEFAULT_RULES, "orbweb"), print, print)
+    pool = await ProcessPool.start(2, ProcessorSettings(DEFAULT_RULES, "orbweb"), print, print)
     print("started", flush=True)
     await asyncio.sleep(60)
 asyncio.run(main())
@@ -622,14 +622,14 @@ def test_a_worker_that_was_started_early_is_taken_and_one_too_many_is_left() -> 
 KEEPING = """
 import orbweb.engine.workers.page
 
-digest, kept = orbweb.engine.workers.page.Digester.digest, []
+processed, kept = orbweb.engine.workers.page.PageProcessor.process, []
 
 def keep(self, job):
     if len(job.body) > 1_000_000:
         kept.append(bytearray(64 << 20))
-    return digest(self, job)
+    return processed(self, job)
 
-orbweb.engine.workers.page.Digester.digest = keep
+orbweb.engine.workers.page.PageProcessor.process = keep
 """
 
 

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from orbweb.frontier.recrawl_schedule import Bounds, Look, changed_at, is_due, wait
+from orbweb.frontier.recrawl_schedule import Bounds, PageLook, changed_at, is_due, wait
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
 BOUNDS = Bounds(HOUR, 30 * DAY)
 
 
-def looks(every: int, contents: str) -> list[Look]:
-    return [Look(number * every, content.encode()) for number, content in enumerate(contents)]
+def looks(every: int, contents: str) -> list[PageLook]:
+    return [PageLook(number * every, content.encode()) for number, content in enumerate(contents)]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_is_no_date_says_nothing(lastmod: str | None) -> None:
 
 
 def test_a_page_is_due_when_its_wait_is_over_or_a_sitemap_says_so() -> None:
-    seen = [Look(at("2026-11-01T00:00:00"), b"a"), Look(at("2026-11-03T00:00:00"), b"a")]
+    seen = [PageLook(at("2026-11-01T00:00:00"), b"a"), PageLook(at("2026-11-03T00:00:00"), b"a")]
     assert not is_due(seen, None, at("2026-11-06T23:59:59"), BOUNDS)
     assert is_due(seen, None, at("2026-11-07T00:00:00"), BOUNDS)
     assert is_due(seen, "2026-11-03", at("2026-11-03T01:00:00"), BOUNDS)

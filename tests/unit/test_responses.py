@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orbweb.engine.responses import MAX_FOLLOWED, Again, Follow, Read, Resend, Settle, Step, Wait, next_step
+from orbweb.engine.responses import MAX_FOLLOWED, Finish, Follow, Process, Resend, Retry, Step, Wait, next_step
 from orbweb.model import Failed, FailKind, Fetched
 from orbweb.urls import DEFAULT_RULES, Target, UrlRules
 
@@ -40,7 +40,7 @@ def redirect(location: str, *, asked: tuple[str, ...] = (KEY,), status: int = 30
 
 
 def kind_of(found: Step) -> FailKind:
-    assert isinstance(found, Settle)
+    assert isinstance(found, Finish)
     assert isinstance(found.answer, Failed)
     assert found.redirect is None
     return found.answer.kind
@@ -50,31 +50,31 @@ def kind_of(found: Step) -> FailKind:
 @pytest.mark.parametrize("kind", FailKind)
 def test_a_failure_is_tried_again_while_it_is_worth_it(kind: FailKind, tries_left: int) -> None:
     passing, lasting = Failed(kind, "x", retriable=True), Failed(kind, "x")
-    assert step(passing, tries_left=tries_left) == (Again() if tries_left else Settle(passing))
-    assert step(lasting, tries_left=tries_left) == Settle(lasting)
+    assert step(passing, tries_left=tries_left) == (Retry() if tries_left else Finish(passing))
+    assert step(lasting, tries_left=tries_left) == Finish(lasting)
 
 
 @pytest.mark.parametrize("status", [408, 425, 500, 501, 502, 503, 504, 599])
 def test_a_broken_server_is_asked_again(status: int) -> None:
     answer = fetched(status)
-    assert step(answer, tries_left=1) == Again()
-    assert step(answer, tries_left=0) == Settle(answer)
+    assert step(answer, tries_left=1) == Retry()
+    assert step(answer, tries_left=0) == Finish(answer)
 
 
 @pytest.mark.parametrize("answer", [fetched(429), fetched(429, retry_after="soon"), fetched(503, retry_after="5")])
 def test_a_busy_server_is_waited_for_without_costing_a_try(answer: Fetched) -> None:
     assert step(answer, waits_left=1) == Wait()
-    assert step(answer, tries_left=5) == Settle(answer)
+    assert step(answer, tries_left=5) == Finish(answer)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451])
 def test_a_clear_refusal_is_final_and_its_body_no_page(status: int) -> None:
-    assert step(fetched(status), tries_left=5) == Settle(fetched(status))
+    assert step(fetched(status), tries_left=5) == Finish(fetched(status))
 
 
 @pytest.mark.parametrize("status", [200, 201, 203, 206])
 def test_html_is_read(status: int) -> None:
-    assert step(fetched(status)) == Read(PAGE)
+    assert step(fetched(status)) == Process(PAGE)
 
 
 @pytest.mark.parametrize(
@@ -92,19 +92,19 @@ def test_html_is_read(status: int) -> None:
     ],
 )
 def test_an_answer_without_a_page_settles(answer: Fetched) -> None:
-    assert step(answer, tries_left=3) == Settle(answer)
+    assert step(answer, tries_left=3) == Finish(answer)
 
 
 @pytest.mark.parametrize("content_type", [None, "", "application/octet-stream", "*/*"])
 def test_undeclared_html_is_recognised_by_its_first_bytes(content_type: str | None) -> None:
-    assert step(fetched(200, content_type=content_type)) == Read(PAGE)
+    assert step(fetched(200, content_type=content_type)) == Process(PAGE)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_to_another_key_settles_with_its_target(status: int) -> None:
     answer = fetched(status, location="../other/?b=2&a=1#part")
     found = Target("https://example.org/other?a=1&b=2", "https://example.org/other/?b=2&a=1")
-    assert step(answer, tries_left=2) == Settle(answer, found)
+    assert step(answer, tries_left=2) == Finish(answer, found)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_redirect_to_another_key_settles_with_its_target(status: int) -> None:
 )
 def test_scheme_host_case_and_query_make_another_key(location: str, key: str) -> None:
     found = redirect(location)
-    assert isinstance(found, Settle)
+    assert isinstance(found, Finish)
     assert found.redirect is not None
     assert found.redirect.key == key
     assert "secret" not in found.redirect.url
@@ -135,7 +135,7 @@ def test_another_spelling_of_the_same_key_is_followed_in_its_place(location: str
 
 def test_the_target_is_resolved_against_the_url_that_was_asked() -> None:
     found = redirect("page", asked=(KEY, KEY + "/"))
-    assert isinstance(found, Settle)
+    assert isinstance(found, Finish)
     assert found.redirect == Target(KEY + "/page", KEY + "/page")
 
 
@@ -166,23 +166,23 @@ def test_spellings_are_followed_only_so_often() -> None:
 def test_a_redirect_to_what_is_no_http_url_fails(location: str) -> None:
     found = redirect(location)
     assert kind_of(found) is FailKind.BAD_REDIRECT
-    assert isinstance(found, Settle)
+    assert isinstance(found, Finish)
     assert repr(location) in found.answer.error  # type: ignore[union-attr]
 
 
 def test_a_very_long_bad_location_is_cut_in_the_message() -> None:
     found = redirect("data:" + "x" * 100_000)
-    assert isinstance(found, Settle)
+    assert isinstance(found, Finish)
     assert len(found.answer.error) < 300  # type: ignore[union-attr]
 
 
 def test_a_redirect_without_a_location_settles_as_it_is() -> None:
-    assert step(fetched(302), tries_left=2) == Settle(fetched(302))
+    assert step(fetched(302), tries_left=2) == Finish(fetched(302))
 
 
 def test_the_rules_of_the_project_decide_what_is_the_same_key() -> None:
     answer = fetched(302, location="?page=2")
-    assert isinstance(step(answer), Settle)
+    assert isinstance(step(answer), Finish)
     assert step(answer, rules=UrlRules(keep_params=())) == Follow(KEY + "?page=2")
 
 
@@ -191,9 +191,9 @@ def test_the_rules_of_the_project_decide_what_is_the_same_key() -> None:
     [
         (False, 0, 1, Resend()),
         (False, 2, 1, Resend()),
-        (False, 2, 0, Again()),
+        (False, 2, 0, Retry()),
         (False, 0, 0, None),
-        (True, 2, 1, Again()),
+        (True, 2, 1, Retry()),
         (True, 0, 1, None),
     ],
 )
@@ -210,4 +210,4 @@ def test_a_failure_that_is_not_the_sites_costs_no_try(
         resends_left=resends_left,
         rules=DEFAULT_RULES,
     )
-    assert found == (expected or Settle(failed))
+    assert found == (expected or Finish(failed))

@@ -8,7 +8,7 @@ import pytest
 
 from orbweb.app.identity import asked_as
 from orbweb.config import Config, build
-from orbweb.engine.responses import Anew, Reread, Settle, next_step
+from orbweb.engine.responses import Finish, Unconditional, UseCapture, next_step
 from orbweb.fetching import Validators
 from orbweb.fetching.revalidation import confirmed, is_confirmed, taken, validators
 from orbweb.model import Capture, Fetched, Role
@@ -132,15 +132,15 @@ def step(found: Fetched, known: Capture | None) -> object:
 
 def test_what_an_answer_to_a_conditional_request_means() -> None:
     known = capture()
-    assert step(answer(304), known) == Reread(known)
-    assert step(answer(304, '"two"'), known) == Anew()
-    assert step(answer(412), known) == Anew()
-    assert step(answer(404), known) == Settle(answer(404))
+    assert step(answer(304), known) == UseCapture(known)
+    assert step(answer(304, '"two"'), known) == Unconditional()
+    assert step(answer(412), known) == Unconditional()
+    assert step(answer(404), known) == Finish(answer(404))
 
 
 def test_without_conditions_304_and_412_are_answers_like_others() -> None:
-    assert step(answer(304), None) == Settle(answer(304))
-    assert step(answer(412), None) == Settle(answer(412))
+    assert step(answer(304), None) == Finish(answer(304))
+    assert step(answer(412), None) == Finish(answer(412))
 
 
 def asked(settings: dict[str, Any], base: str = "https://example.org/") -> str | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orbweb.engine.startup import Outset, Scope
+from orbweb.engine.startup import BaseScope, Startup
 
-A, B, SECURE = Scope(0, "http://a.org/docs"), Scope(1, "http://b.org/"), Scope(2, "https://a.org/api")
+A, B, SECURE = BaseScope(0, "http://a.org/docs"), BaseScope(1, "http://b.org/"), BaseScope(2, "https://a.org/api")
 
 
-def outset(*scopes: Scope, by_site: bool, open_places: Mapping[int, int] | None = None) -> Outset:
+def outset(*scopes: BaseScope, by_site: bool, open_places: Mapping[int, int] | None = None) -> Startup:
     given = {scope.base: 1 for scope in scopes} if open_places is None else open_places
-    return Outset(scopes, given, by_site=by_site)
+    return Startup(scopes, given, by_site=by_site)
 
 
 def test_by_default_all_wait_for_all() -> None:
@@ -58,7 +58,7 @@ def test_a_chain_is_open_until_its_last_place_is_settled() -> None:
     run.settle(0)
     assert run.due() == []
     run.settle(0)
-    assert run.due() == [(Scope(0, "http://www.a.org/"),)]
+    assert run.due() == [(BaseScope(0, "http://www.a.org/"),)]
     assert not run.is_free("http://www.a.org/x")
 
 
@@ -72,8 +72,8 @@ def test_a_base_that_moves_onto_a_free_site_makes_it_wait_again() -> None:
     assert not run.is_free(A.key)
     assert run.due() == []
     run.settle(1)
-    assert run.due() == [(Scope(1, "http://a.org/late"),)]
-    run.read([Scope(1, "http://a.org/late")])
+    assert run.due() == [(BaseScope(1, "http://a.org/late"),)]
+    run.read([BaseScope(1, "http://a.org/late")])
     assert run.is_free(A.key)
     assert run.is_over
 
@@ -82,7 +82,7 @@ def test_what_it_left_is_not_read() -> None:
     run = outset(B, by_site=True)
     run.move(1, "http://a.org/late")
     run.settle(1)
-    assert run.due() == [(Scope(1, "http://a.org/late"),)]
+    assert run.due() == [(BaseScope(1, "http://a.org/late"),)]
 
 
 def test_a_base_whose_limit_is_reached_is_not_waited_for() -> None:

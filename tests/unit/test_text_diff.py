@@ -47,7 +47,7 @@ REAL = [
 ]
 
 
-def _compare(old: str, new: str, *, keep_noise: bool = False) -> text_diff.Change:
+def _compare(old: str, new: str, *, keep_noise: bool = False) -> text_diff.TextChange:
     return text_diff.compare(old, new, old_name="old", new_name="new", keep_noise=keep_noise)
 
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orbweb.engine.window import bytes_of, most_bytes
-from orbweb.engine.workers.codec import PackedLinks, decode_digest, encode_digest
-from orbweb.engine.workers.page import Digester, DigestSettings, Job
-from orbweb.model import Blob, Digest, Link, Parsed
+from orbweb.engine.workers.codec import PackedLinks, decode_page, encode_page
+from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings
+from orbweb.model import Blob, Link, Parsed, ProcessedPage
 from orbweb.parsing.html.reference_count import references
 from orbweb.urls import DEFAULT_RULES
 
@@ -27,8 +27,8 @@ def test_links_count_with_their_length(length: int, spelled_otherwise: bool) -> 
     links = tuple(link(number) for number in range(1_000))
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    digest = Digest(Parsed(links[:500], links[500:]), Blob(b"", b"frame", 5), b"")
-    assert bytes_of(digest) == pytest.approx(taken, rel=0.1)
+    processed = ProcessedPage(Parsed(links[:500], links[500:]), Blob(b"", b"frame", 5), b"")
+    assert bytes_of(processed) == pytest.approx(taken, rel=0.1)
 
 
 LINKS = st.lists(
@@ -46,10 +46,10 @@ LINKS = st.lists(
 @given(LINKS, LINKS)
 @settings(deadline=None, derandomize=True, database=None)
 def test_links_are_the_same_when_they_were_packed(links: list[Link], resources: list[Link]) -> None:
-    digest = Digest(Parsed(tuple(links), tuple(resources)), Blob(b"b" * 32, b"frame", 5), b"c" * 32)
-    ticket, found = decode_digest(b"".join(encode_digest(7, digest)))
-    assert (ticket, found) == (7, digest)
-    assert isinstance(found, Digest)
+    processed = ProcessedPage(Parsed(tuple(links), tuple(resources)), Blob(b"b" * 32, b"frame", 5), b"c" * 32)
+    ticket, found = decode_page(b"".join(encode_page(7, processed)))
+    assert (ticket, found) == (7, processed)
+    assert isinstance(found, ProcessedPage)
     assert type(found.parsed.links) is PackedLinks
     assert (len(found.parsed.links), list(found.parsed.links)) == (len(links), links)
     assert found.parsed.resources[-3:] == tuple(resources[-3:])
@@ -67,13 +67,13 @@ def test_links_that_no_worker_sent_in_its_right_mind_are_refused(garbled: Packed
 
 def test_a_packed_link_takes_a_fraction() -> None:
     links = tuple(Link(f"http://h/w/{number}", f"http://h/w/{number}", "a", False) for number in range(1_000))
-    digest = Digest(Parsed(links), Blob(b"b" * 32, b"frame", 5), b"c" * 32)
+    processed = ProcessedPage(Parsed(links), Blob(b"b" * 32, b"frame", 5), b"c" * 32)
     tracemalloc.start()
-    _, packed = decode_digest(b"".join(encode_digest(1, digest)))
+    _, packed = decode_page(b"".join(encode_page(1, processed)))
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert isinstance(packed, Digest)
-    assert taken < bytes_of(digest) / 4
+    assert isinstance(packed, ProcessedPage)
+    assert taken < bytes_of(processed) / 4
     assert bytes_of(packed) == pytest.approx(taken, rel=0.2)
 
 
@@ -95,9 +95,9 @@ PAGES = {
 def test_no_result_takes_more_than_was_expected(kind: str, encoding: str) -> None:
     url = "https://docs.example.org/some/where/deep/down/the/tree/"
     job = Job(1, url, f"text/html; charset={encoding}", PAGES[kind].encode(encoding))
-    digest = Digester(DigestSettings(DEFAULT_RULES, "probe", resources=True)).digest(job)
-    assert isinstance(digest, Digest)
-    assert bytes_of(digest) <= most_bytes(job, with_resources=True)
+    processed = PageProcessor(ProcessorSettings(DEFAULT_RULES, "probe", resources=True)).process(job)
+    assert isinstance(processed, ProcessedPage)
+    assert bytes_of(processed) <= most_bytes(job, with_resources=True)
 
 
 @given(

@@ -25,7 +25,7 @@ from orbweb.errors import Busy, NewerWorkspace, OlderWorkspace, StoreError
 from orbweb.store.lock import OwnerLock
 from orbweb.store.sqlite import db, upgrade
 from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, stored_schema
-from orbweb.store.sqlite.upgrade import Plan, Step
+from orbweb.store.sqlite.upgrade import Step, UpgradePlan
 from servers.site import StaticSite, serve
 from upgrade.make import HERE, PROJECT, SITE, crawl, facts, make
 
@@ -112,7 +112,7 @@ STEP = Step(
         "DROP TABLE old_projects",
     ),
 )
-PLAN = Plan(SCHEMA, (STEP,))
+PLAN = UpgradePlan(SCHEMA, (STEP,))
 
 
 def version_of(path: Path) -> int:
@@ -205,8 +205,8 @@ def test_steps_are_taken_in_order_and_none_may_be_missing(old: Path) -> None:
     last = db.Schema(NEXT + 1, SCHEMA.statements)
     names = Step(NEXT + 1, "owners have names", ("UPDATE projects SET owner = 'somebody'",))
     with pytest.raises(StoreError, match=f"no step to schema {NEXT};"):
-        upgrade.upgrade(old / "orbweb.db", Plan(last, (names,)), print)
-    upgrade.upgrade(old / "orbweb.db", Plan(last, (names, STEP)), print)
+        upgrade.upgrade(old / "orbweb.db", UpgradePlan(last, (names,)), print)
+    upgrade.upgrade(old / "orbweb.db", UpgradePlan(last, (names, STEP)), print)
     with closing(sqlite3.connect(old / "orbweb.db")) as upgraded:
         assert upgraded.execute("SELECT owner FROM projects").fetchall() == [("somebody",)]
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from orbweb.app.health import doctor
     from orbweb.app.judging import rules
     from orbweb.app.offline import adopt, extract, extract_code, replay, replay_code, retry
-    from orbweb.app.request import Plan, Request
+    from orbweb.app.request import PlanRequest, Request
     from orbweb.app.services import has_work, scrape
     from orbweb.app.session import exit_code
 
 __all__ = [
-    "Plan",
+    "PlanRequest",
     "Request",
     "adopt",
     "check_new",
@@ -46,7 +46,7 @@ _HOMES = {
     "health": ("doctor",),
     "judging": ("rules",),
     "offline": ("adopt", "extract", "extract_code", "replay", "replay_code", "retry"),
-    "request": ("Plan", "Request"),
+    "request": ("PlanRequest", "Request"),
     "services": ("has_work", "scrape"),
     "session": ("exit_code",),
 }

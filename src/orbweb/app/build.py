@@ -18,7 +18,7 @@ from orbweb.app import pipeline
 from orbweb.app.control import Workspace, now_us
 from orbweb.app.identity import private_proxies
 from orbweb.app.request import Note
-from orbweb.app.session import Replays, Session, subject
+from orbweb.app.session import ReplayedRun, Session, subject
 from orbweb.app.settings import (
     gate_settings,
     lane_of,
@@ -32,33 +32,33 @@ from orbweb.app.settings import (
 )
 from orbweb.config.schema import Config
 from orbweb.engine.admission import Admission
-from orbweb.engine.backpressure import Brake, Limit, backlog_reason, disk_reason
-from orbweb.engine.batch import Books
-from orbweb.engine.commit import Ledger
-from orbweb.engine.rescope import Review
-from orbweb.engine.robots_gate import Gate
-from orbweb.engine.scope import Scopes
-from orbweb.engine.sitemaps import Survey
-from orbweb.engine.startup import Outset, Scope
-from orbweb.engine.workers.page import DigestSettings
+from orbweb.engine.backpressure import Brake, Threshold, backlog_reason, disk_reason
+from orbweb.engine.batch import Batch
+from orbweb.engine.commit import Committer
+from orbweb.engine.rescope import Rescope
+from orbweb.engine.robots_gate import RobotsGate
+from orbweb.engine.scope import ScopeTracker
+from orbweb.engine.sitemaps import SitemapReader
+from orbweb.engine.startup import BaseScope, Startup
+from orbweb.engine.workers.page import ProcessorSettings
 from orbweb.engine.workers.pool import Broken, Done, InlinePool, Pool, ProcessPool, Spawned
-from orbweb.export.live.catalog import Wanted, are_behind
-from orbweb.export.live.run_outputs import Chronicle, MetricsSettings
+from orbweb.export.live.catalog import OutputSettings, are_behind
+from orbweb.export.live.run_outputs import MetricsSettings, RunOutputs
 from orbweb.fetching import Fetcher, Listener, open_files
-from orbweb.fetching.cookies import Jar
-from orbweb.fetching.dns import Names
-from orbweb.fetching.guard import Consent, Guard
+from orbweb.fetching.cookies import CookieJar
+from orbweb.fetching.dns import DnsResolver
+from orbweb.fetching.guard import Guard, PrivateConsent
 from orbweb.fetching.headers import Identity
 from orbweb.fetching.http import HttpFetcher, trusted_certificates
 from orbweb.fetching.proxies import Direct, Proxies, RoundRobin
 from orbweb.fetching.replay import ReplayFetcher
-from orbweb.fetching.revalidation import Shelf
+from orbweb.fetching.revalidation import Revalidator
 from orbweb.fetching.transfer import Egress, HttpSettings
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import Dispatcher
-from orbweb.frontier.recrawl_schedule import Bounds, Calendar
-from orbweb.frontier.spool.files import Outbox
-from orbweb.frontier.spool.source import Feed
+from orbweb.frontier.recrawl_schedule import Bounds, RecrawlSchedule
+from orbweb.frontier.spool.files import SpoolWriter
+from orbweb.frontier.spool.source import SpoolSource
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.model import Resources
 from orbweb.policy.rules import Policy
@@ -66,25 +66,25 @@ from orbweb.policy.traps import Traps
 from orbweb.store import runs
 from orbweb.store.bodies import BodyStore
 from orbweb.store.queries.recorded import Recording
-from orbweb.store.runs import Base, Manner, Project, Run
+from orbweb.store.runs import Base, Project, RequestProfile, Run
 
 MOST_PROCESSES = 4
 
 
 @dataclass(slots=True)
-class Live:
+class LiveSettings:
     """The settings as they are now: some change while a crawl is at work."""
 
     config: Config
 
 
-def fetcher(session: Session, shelf: Shelf, listener: Listener) -> Fetcher:
+def fetcher(session: Session, shelf: Revalidator, listener: Listener) -> Fetcher:
     config = session.config
     if session.replays is not None:
         run_id, key_of = session.replays.run.id, session.replays.key_of
         return ReplayFetcher(Recording(session.workspace.db, run_id, shelf.captures, key_of), listener)
     clock = asyncio.get_running_loop().time
-    names = Names(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
+    names = DnsResolver(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     permit = session.permit
     guard = Guard(names, permit.consent(config), routes(config), clock=clock, opened=permit.opened)
     room = _connections(config, session.note)
@@ -116,10 +116,10 @@ def _http_settings(config: Config, connections: int) -> HttpSettings:
     )
 
 
-def _egress(session: Session, names: Names) -> Egress:
+def _egress(session: Session, names: DnsResolver) -> Egress:
     """The user's headers go to the origins of the base URLs as given, not to where these redirect."""
     config, secrets, clock = session.config, session.secrets, asyncio.get_running_loop().time
-    jar = Jar() if config.fetch.cookies == "keep" else None
+    jar = CookieJar() if config.fetch.cookies == "keep" else None
     proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
     return Egress(
         Identity(
@@ -131,17 +131,17 @@ def _egress(session: Session, names: Names) -> Egress:
             clock=time.time,
         ),
         proxies,
-        Guard(names, Consent(everything=private_proxies(config)), {}, clock=clock),
+        Guard(names, PrivateConsent(everything=private_proxies(config)), {}, clock=clock),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Accounts:
+class CommitParts:
     """Who keeps the books of a run, who knows its base URLs, and who settles its places."""
 
-    books: Books
-    scopes: Scopes
-    ledger: Ledger
+    books: Batch
+    scopes: ScopeTracker
+    ledger: Committer
 
 
 def accounts(
@@ -151,7 +151,7 @@ def accounts(
     policy: Policy,
     frontier: SqliteFrontier,
     bodies: BodyStore,
-) -> Accounts:
+) -> CommitParts:
     db, config, is_fed, lane = (
         session.workspace.db,
         session.config,
@@ -159,13 +159,13 @@ def accounts(
         lane_of(session.config),
     )
     traps = Traps(run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None)
-    outset = Outset(
-        [Scope(base.number, base.scope_key) for base in bases],
+    outset = Startup(
+        [BaseScope(base.number, base.scope_key) for base in bases],
         {} if run.scope_fixed else dict(db.all("open_base_places", run_id=run.id)),
         by_site=config.engine.order == "relaxed" and session.plan is None,
     )
     crawl = runs.crawls_of(db, run.id)[-1]
-    books = Books(db, run, crawl, frontier=frontier, bodies=bodies, traps=traps, clock=now_us)
+    books = Batch(db, run, crawl, frontier=frontier, bodies=bodies, traps=traps, clock=now_us)
     admission = Admission(
         books,
         policy=policy,
@@ -176,7 +176,7 @@ def accounts(
         drop_query=config.urls.keep_params == (),
         is_fed=is_fed,
     )
-    review = Review(
+    review = Rescope(
         run,
         len(bases),
         books=books,
@@ -186,7 +186,7 @@ def accounts(
         traps=traps,
         lane_of=lane,
     )
-    scopes = Scopes(
+    scopes = ScopeTracker(
         run,
         bases,
         books=books,
@@ -198,7 +198,7 @@ def accounts(
         url_rules=url_rules(config),
         is_fed=is_fed,
     )
-    ledger = Ledger(
+    ledger = Committer(
         run,
         books=books,
         admission=admission,
@@ -210,25 +210,27 @@ def accounts(
         bodies=bodies,
         keeps_resources=session.resources is Resources.STORE,
     )
-    return Accounts(books, scopes, ledger)
+    return CommitParts(books, scopes, ledger)
 
 
-def gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> Gate:
+def gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> RobotsGate:
     def slow_down(origin: str, delay_s: float) -> None:
         kept = min(delay_s, config.robots.max_crawl_delay_s)
         cut = f", cut to {kept:g} s (robots.max_crawl_delay_s)" if kept < delay_s else ""
         note(f"{origin} asks for a Crawl-delay of {delay_s:g} s{cut}")
         dispatcher.slow(urls.site(f"{origin}/"), round(kept * politeness.SECOND))
 
-    return Gate(workspace.db, gate_settings(config), clock=now_us, monotonic=time.monotonic, on_delay=slow_down)
+    return RobotsGate(
+        workspace.db, gate_settings(config), clock=now_us, monotonic=time.monotonic, on_delay=slow_down
+    )
 
 
-def survey(session: Session) -> Survey | None:
+def survey(session: Session) -> SitemapReader | None:
     config = session.config
     if not reads_sitemaps(config) or session.feeds is not None:
         return None
     on_file = session.plan.sitemaps.append if session.plan else None
-    return Survey(survey_settings(config), session.note, on_file)
+    return SitemapReader(survey_settings(config), session.note, on_file)
 
 
 def default_processes(cores: int) -> int:
@@ -237,7 +239,7 @@ def default_processes(cores: int) -> int:
 
 
 @contextmanager
-def early_workers(config: Config, settings: DigestSettings, *, count: int) -> Iterator[list[Spawned]]:
+def early_workers(config: Config, settings: ProcessorSettings, *, count: int) -> Iterator[list[Spawned]]:
     """Workers that start while the crawl is prepared, so that the first page does not wait for one. Those that no
     pool took end with the block."""
     spawned = [Spawned(settings) for _ in range(0 if config.engine.processes == 0 else count)]
@@ -250,18 +252,18 @@ def early_workers(config: Config, settings: DigestSettings, *, count: int) -> It
 
 async def pool(
     config: Config,
-    settings: DigestSettings,
-    digested: Done,
+    settings: ProcessorSettings,
+    processed: Done,
     broke: Broken,
     spawned: list[Spawned] | None = None,
 ) -> Pool:
     """What reads pages. Those of `spawned` that it needs are taken out of it."""
     processes = config.engine.processes
     if processes == 0:
-        return InlinePool(settings, digested, ProcessPool(settings, digested, broke, most=1, only_heavy=True))
+        return InlinePool(settings, processed, ProcessPool(settings, processed, broke, most=1, only_heavy=True))
     begin = processes or len(spawned or ())
     most = processes or default_processes(os.cpu_count() or 1)
-    return await ProcessPool.start(begin, settings, digested, broke, most=most, spawned=spawned)
+    return await ProcessPool.start(begin, settings, processed, broke, most=most, spawned=spawned)
 
 
 def bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:
@@ -270,22 +272,24 @@ def bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:
     return workspace.segment_writer(project.id)
 
 
-def shelf(workspace: Workspace, run: Run, config: Config, manner: Manner, replays: Replays | None) -> Shelf:
+def shelf(
+    workspace: Workspace, run: Run, config: Config, manner: RequestProfile, replays: ReplayedRun | None
+) -> Revalidator:
     """What the run may reuse. Ages are counted from the start of the run, so that one that goes on after a crash
     takes what it would have taken."""
     if replays is not None:
-        return Shelf(workspace.captures(run, manner, extraction.VERSION, only=replays.run.id), fresh_since=0)
+        return Revalidator(workspace.captures(run, manner, extraction.VERSION, only=replays.run.id), fresh_since=0)
     age = round(config.cache.max_age_s * politeness.SECOND)
     fresh_since = run.started_at - age if age else None
     captures = workspace.captures(run, manner, extraction.VERSION)
     if not run.due_only:
-        return Shelf(captures, fresh_since=fresh_since)
+        return Revalidator(captures, fresh_since=fresh_since)
     intervals = (config.recrawl.min_interval_s, config.recrawl.max_interval_s)
-    calendar = Calendar(workspace.db, run, Bounds(*(round(each * politeness.SECOND) for each in intervals)))
-    return Shelf(captures, fresh_since=fresh_since, is_due=calendar.is_due)
+    calendar = RecrawlSchedule(workspace.db, run, Bounds(*(round(each * politeness.SECOND) for each in intervals)))
+    return Revalidator(captures, fresh_since=fresh_since, is_due=calendar.is_due)
 
 
-def chronicle(session: Session, run: Run) -> Chronicle:
+def chronicle(session: Session, run: Run) -> RunOutputs:
     """The files and counters that follow the crawl. A plan leaves nothing."""
     config = session.config
     metrics = MetricsSettings(
@@ -295,8 +299,8 @@ def chronicle(session: Session, run: Run) -> Chronicle:
         port=session.request.metrics_port,
     )
     role = session.workspace.role_of(session.project.name)
-    wanted = Wanted() if session.is_trial else outputs_wanted(config, role)
-    chronicle = Chronicle(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
+    wanted = OutputSettings() if session.is_trial else outputs_wanted(config, role)
+    chronicle = RunOutputs(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
     if chronicle.port is not None:
         session.note(f"metrics at http://{config.metrics.host}:{chronicle.port}/metrics")
     return chronicle
@@ -310,14 +314,14 @@ def catch_up(workspace: Workspace, known: Project | None, config: Config) -> Non
     left = subject(workspace, known, latest, config)
     if are_behind(left):
         wanted = outputs_wanted(config, workspace.role_of(known.name))
-        Chronicle(left, wanted, MetricsSettings(0.0), clock=now_us).close()
+        RunOutputs(left, wanted, MetricsSettings(0.0), clock=now_us).close()
 
 
-def outbox(workspace: Workspace, run: Run, config: Config) -> Outbox:
+def outbox(workspace: Workspace, run: Run, config: Config) -> SpoolWriter:
     return pipeline.outbox(workspace, run.id, spool_settings(config), page_type(config))
 
 
-def feed(session: Session, source: Run, run: Run) -> Feed:
+def feed(session: Session, source: Run, run: Run) -> SpoolSource:
     config = session.config
     return pipeline.feed(
         session.workspace,
@@ -332,8 +336,8 @@ def feed(session: Session, source: Run, run: Run) -> Feed:
     )
 
 
-def brakes(workspace: Workspace, live: Live, *, produces: bool) -> list[Brake]:
-    disk = Limit(
+def brakes(workspace: Workspace, live: LiveSettings, *, produces: bool) -> list[Brake]:
+    disk = Threshold(
         workspace.free_space,
         lambda: live.config.store.reserve_mb * 1e6,
         disk_reason,
@@ -342,7 +346,7 @@ def brakes(workspace: Workspace, live: Live, *, produces: bool) -> list[Brake]:
     )
     if not produces:
         return [disk]
-    backlog = Limit(
+    backlog = Threshold(
         workspace.backlog, lambda: live.config.spool.max_backlog_gb * 1e9, backlog_reason, time.monotonic
     )
     return [disk, backlog]

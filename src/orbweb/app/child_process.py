@@ -32,7 +32,7 @@ OUR_FAULT = 1
 EXPECTED = range(6)
 
 
-class Companion:
+class ChildProcess:
     """A command that was started; `say` is told the lines of its standard error."""
 
     def __init__(self, words: Sequence[str], say: Callable[[str], None]) -> None:
@@ -96,7 +96,7 @@ class Companion:
             return None
         return found if isinstance(found, dict) else None
 
-    def __enter__(self) -> Companion:
+    def __enter__(self) -> ChildProcess:
         return self
 
     def __exit__(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from orbweb import urls
-from orbweb.app.consent_store import PRIVATE, Consents, folder
+from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
 from orbweb.app.control import Workspace
 from orbweb.app.request import Note, Request, own_words
 from orbweb.app.settings import routes
@@ -25,7 +25,7 @@ from orbweb.config.schema import Config
 from orbweb.engine.robots_gate import origin_of
 from orbweb.errors import NotTrusted, UsageError
 from orbweb.fetching.addresses import normal, not_public
-from orbweb.fetching.guard import Consent
+from orbweb.fetching.guard import PrivateConsent
 
 _WORD = re.compile(
     r"\$[A-Za-z_][A-Za-z0-9_]*=https?://\S+|allow_private=https?://\S+|(proxy|resolve|dns|private)=\S+"
@@ -45,7 +45,7 @@ class Permit:
     private addresses. `asked`: base URLs that the workspace alone names."""
 
     workspace: Workspace
-    consents: Consents
+    consents: ConsentStore
     origins: frozenset[str]
     sites: frozenset[str]
     asked: frozenset[str]
@@ -53,8 +53,8 @@ class Permit:
     note: Note | None
     """Told what could not be remembered; None: nothing is to be."""
 
-    def consent(self, config: Config) -> Consent:
-        return Consent(self.sites | set(routes(config)), everything=self.everything, asked=self.asked)
+    def consent(self, config: Config) -> PrivateConsent:
+        return PrivateConsent(self.sites | set(routes(config)), everything=self.everything, asked=self.asked)
 
     def opened(self, site: str) -> None:
         """A site that the user named is at a private address: so it may be from now on."""
@@ -71,7 +71,7 @@ def permit(
     note: Note,
 ) -> Permit:
     """What the crawl of these base URLs may do; NotTrusted if something of it was not allowed."""
-    consents = Consents(folder(environ))
+    consents = ConsentStore(folder(environ))
     kept = consents.of(workspace.path)
     allowed = kept | _checked(request.trust) | _said(request, bases, environ)
     wanted = list(needs(config, bases))
@@ -109,10 +109,10 @@ def remember(
     """Settings are stored without a crawl: keep what of them the command itself names."""
     said = _said(request, bases, environ)
     words = {need.word for need in needs(config, bases) if need.word in said}
-    _remember(Consents(folder(environ)), workspace, words, note)
+    _remember(ConsentStore(folder(environ)), workspace, words, note)
 
 
-def _remember(consents: Consents, workspace: Workspace, words: set[str], note: Note) -> None:
+def _remember(consents: ConsentStore, workspace: Workspace, words: set[str], note: Note) -> None:
     kept = consents.of(workspace.path)
     if all(_is_allowed(word, kept) for word in words):
         return

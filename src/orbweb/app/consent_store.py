@@ -34,14 +34,14 @@ MOST = 500
 _is_identity = re.compile(rb"[0-9a-f]{32}\n").fullmatch
 
 
-class Entry(TypedDict):
+class ConsentEntry(TypedDict):
     """What was allowed for a workspace, and where it was last."""
 
     workspace: str
     allowed: list[str]
 
 
-Entries = dict[str, Entry]
+Entries = dict[str, ConsentEntry]
 
 
 def folder(environ: Mapping[str, str]) -> Path | None:
@@ -70,7 +70,7 @@ def identity(workspace: Path) -> str | None:
     return found.decode().strip() if _is_identity(found) else None
 
 
-class Consents:
+class ConsentStore:
     """The file in a folder; None: there is no place for one."""
 
     def __init__(self, directory: Path | None) -> None:
@@ -91,7 +91,9 @@ class Consents:
                 number = identity(workspace) or _identified(workspace)
                 known = self._read()
                 allowed = known[number]["allowed"] if number in known else []
-                known[number] = Entry(workspace=os.path.realpath(workspace), allowed=sorted({*allowed, *words}))
+                known[number] = ConsentEntry(
+                    workspace=os.path.realpath(workspace), allowed=sorted({*allowed, *words})
+                )
                 text = json.dumps(_trimmed(known), indent=2, sort_keys=True) + "\n"
                 workspace_files.write_whole(self._directory, FILE, text.encode())
         except OSError as error:

@@ -16,13 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orbweb.app.consent_store import PRIVATE, Consents, folder
+from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
 from orbweb.app.directory import exists, upgrade_database
 from orbweb.app.reports import Reports
 from orbweb.engine.control import Command
 from orbweb.errors import CorruptBody, NothingToDo, StoreError, UsageError
 from orbweb.lifecycle import RunState
-from orbweb.model import Digest, PackedDocument
+from orbweb.model import PackedDocument, ProcessedPage
 from orbweb.policy import patterns
 from orbweb.store import runs
 from orbweb.store.lock import OwnerLock
@@ -31,7 +31,7 @@ from orbweb.store.runs import Run
 from orbweb.urls import DEFAULT_RULES
 
 if TYPE_CHECKING:
-    from orbweb.store.maintenance.repair import Treatment
+    from orbweb.store.maintenance.repair import RepairReport
 
 STOP_WAIT_S = 30.0
 
@@ -110,7 +110,7 @@ class Workspace(Reports):
 
     @classmethod
     def doctor(
-        cls, path: Path, *, mend: bool = False, beyond: Callable[[Treatment], Treatment] = lambda done: done
+        cls, path: Path, *, mend: bool = False, beyond: Callable[[RepairReport], RepairReport] = lambda done: done
     ) -> Report:
         """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair.
 
@@ -125,7 +125,7 @@ class Workspace(Reports):
         strange = tuple(symlinks.find(path))
         aside = symlinks.set_aside(path, strange, now_us()) if mend else None
         if strange and (left := tuple(symlinks.find(path))):
-            return _report(path, repair.Treatment(strange, left, 0, aside))
+            return _report(path, repair.RepairReport(strange, left, 0, aside))
         if upgrade.is_older(path / db.DATABASE, db.today()):
             upgrade_database(path / db.DATABASE, None)
         with ExitStack() as owned:
@@ -139,7 +139,7 @@ class Workspace(Reports):
         return _report(path, replace(done, damages=(*strange, *done.damages), quarantine=done.quarantine or aside))
 
 
-def _report(path: Path, done: Treatment) -> Report:
+def _report(path: Path, done: RepairReport) -> Report:
     return {
         "workspace": str(path),
         "healthy": not done.left,
@@ -158,7 +158,7 @@ def created(path: Path) -> Workspace:
     be at private addresses, whichever of its files names them."""
     is_own = _is_empty(path)
     workspace = Workspace(path, create=True)
-    problem = Consents(folder(os.environ)).add(path, [PRIVATE]) if is_own else None
+    problem = ConsentStore(folder(os.environ)).add(path, [PRIVATE]) if is_own else None
     if problem is not None:
         _log.info("%s is not remembered as your own (%s): what it names may need --trust", path, problem)
     return workspace
@@ -204,7 +204,7 @@ def _damage(path: Path) -> StoreError | None:
 
 def _read_again(url: str, content_type: str | None, body: bytes) -> PackedDocument | None:
     """The document of a stored page; None if it cannot be read any more."""
-    from orbweb.engine.workers.page import Digester, DigestSettings, Job
+    from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings
 
-    digest = Digester(DigestSettings(DEFAULT_RULES, "")).digest(Job(0, url, content_type, body))
-    return digest.document if isinstance(digest, Digest) else None
+    processed = PageProcessor(ProcessorSettings(DEFAULT_RULES, "")).process(Job(0, url, content_type, body))
+    return processed.document if isinstance(processed, ProcessedPage) else None

@@ -18,7 +18,7 @@ from orbweb.app.directory import exists
 from orbweb.app.judging import nothing_to_resume, take_up
 from orbweb.app.request import Note, Request, Watch, completed, configure, discreet, name_of, named
 from orbweb.app.run import go_on, hold
-from orbweb.app.session import Ready, Replays, Session, left_in, paused_run, ready
+from orbweb.app.session import Ready, ReplayedRun, Session, left_in, paused_run, ready
 from orbweb.app.settings import policy_rules, url_rules
 from orbweb.config.schema import Config
 from orbweb.errors import UsageError
@@ -110,7 +110,7 @@ def recrawl(workspace: Workspace, request: Request, *, watch: Watch, note: Note)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
         session = Session(workspace, project, config, secrets, permit, watch, note, request)
         if request.replay:
-            session = replace(session, replays=Replays(latest, url_rules(configure(known, Request())[0])))
+            session = replace(session, replays=ReplayedRun(latest, url_rules(configure(known, Request())[0])))
         return hold(session, None, bases, latest, due_only=request.due)
 
 

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orbweb.engine.control import ControlFiles, Kind
+from orbweb.engine.control import ControlFiles, ControlKind
 from orbweb.errors import OlderWorkspace, StoreError, UsageError
 from orbweb.store import runs, workspace_files
 from orbweb.store.bodies import BodyStore, Location
@@ -25,11 +25,11 @@ from orbweb.store.captures import Captures
 from orbweb.store.durable import make_home
 from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
-from orbweb.store.runs import DISCOVERY, Manner, Project, Run
+from orbweb.store.runs import DISCOVERY, Project, RequestProfile, Run
 from orbweb.store.sqlite.db import DATABASE, Database
 
 if TYPE_CHECKING:
-    from orbweb.store.sqlite.upgrade import Plan
+    from orbweb.store.sqlite.upgrade import UpgradePlan
 
 CONFIG_FILE = "orbweb.yaml"
 SEEDS_FILE = "seeds.txt"
@@ -58,7 +58,7 @@ def make_private(path: Path) -> None:
         workspace_files.check(path.parent, path.name)
 
 
-def _database(path: Path, plan: Plan | None) -> Database:
+def _database(path: Path, plan: UpgradePlan | None) -> Database:
     """The database, upgraded first if an earlier orbweb made it."""
     schema = plan.schema if plan else None
     try:
@@ -68,13 +68,13 @@ def _database(path: Path, plan: Plan | None) -> Database:
     return Database(path, version=schema)
 
 
-def upgrade_database(path: Path, plan: Plan | None) -> None:
+def upgrade_database(path: Path, plan: UpgradePlan | None) -> None:
     from orbweb.store.sqlite import upgrade
 
     upgrade.upgrade(path, plan or upgrade.plan(), _log.warning)
 
 
-class Directory:
+class WorkspaceDirectory:
     """A workspace as crawling needs it: its database, locks, control files and bodies."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Directory:
         blank: bool = False,
         limits_of: Path | None = None,
         bodies_of: Path | None = None,
-        plan: Plan | None = None,
+        plan: UpgradePlan | None = None,
     ) -> None:
         """`blank`: as if it were made and empty; nothing is. `limits_of`: another workspace, if it exists, whose
         rate limiter counts. `bodies_of`: another one which has the captured bodies. `plan`: how an earlier version
@@ -122,8 +122,8 @@ class Directory:
         """Whether no crawl of another project is at work."""
         return not any(self.owner(project.name) for project in runs.projects(self.db) if project.id != project_id)
 
-    def control(self, project: str, kind: Kind | None = None) -> ControlFiles:
-        found = Kind.SCRAPER if self.discovery_of(project) else Kind.CRAWLER
+    def control(self, project: str, kind: ControlKind | None = None) -> ControlFiles:
+        found = ControlKind.SCRAPER if self.discovery_of(project) else ControlKind.CRAWLER
         return ControlFiles(self.path, project, kind or found)
 
     def discovery_of(self, project: str) -> Project | None:
@@ -155,7 +155,7 @@ class Directory:
             self.path / "store", writer=f"project-{project_id}", compress=compress, file_mode=file_mode
         )
 
-    def captures(self, run: Run, manner: Manner, extractor: int, *, only: int | None = None) -> Captures:
+    def captures(self, run: Run, manner: RequestProfile, extractor: int, *, only: int | None = None) -> Captures:
         """What a run may reuse of what earlier ones captured, or that one alone."""
         return Captures(
             self.db,

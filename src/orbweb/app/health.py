@@ -19,13 +19,13 @@ from orbweb.app.session import subject
 from orbweb.app.settings import page_type
 from orbweb.errors import ConfigError
 from orbweb.export.live import metrics
-from orbweb.export.live.catalog import METADATA_LINK, Wanted, label_of, lead
+from orbweb.export.live.catalog import METADATA_LINK, OutputSettings, label_of, lead
 from orbweb.export.live.rebuild import rebuild
 from orbweb.export.live.verify import Altered, altered
 from orbweb.frontier.spool import check as spool_check
 from orbweb.store import runs
 from orbweb.store.maintenance.doctor import Damage
-from orbweb.store.maintenance.repair import Treatment, Ward
+from orbweb.store.maintenance.repair import Quarantine, RepairReport
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Project, Run
 from orbweb.store.sqlite.db import DATABASE
@@ -33,7 +33,7 @@ from orbweb.store.sqlite.db import DATABASE
 LINES_NAMED = 3
 
 
-class _Table(NamedTuple):
+class _AlteredFile(NamedTuple):
     """A file of a run that is not what was written."""
 
     project: Project
@@ -50,7 +50,7 @@ def doctor(path: Path, *, mend: bool = False) -> Report:
     return Workspace.doctor(path, mend=mend, beyond=partial(_derived, path, mend=mend))
 
 
-def _derived(path: Path, done: Treatment, *, mend: bool) -> Treatment:
+def _derived(path: Path, done: RepairReport, *, mend: bool) -> RepairReport:
     """What was made of the database, where that can be trusted."""
     if any(damage.file == DATABASE for damage in done.left):
         return done
@@ -58,7 +58,7 @@ def _derived(path: Path, done: Treatment, *, mend: bool) -> Treatment:
         found = left = _damages(workspace)
         spoiled = tuple(_spoiled_counters(path))
         if (found or spoiled) and mend:
-            ward = Ward(path, done.quarantine or path / "quarantine" / str(now_us()))
+            ward = Quarantine(path, done.quarantine or path / "quarantine" / str(now_us()))
             ward.note((*found, *spoiled))
             spool_check.correct(workspace.db, path, ward, partial(_page_type, workspace))
             for table in _tables(workspace):
@@ -99,13 +99,13 @@ def _runs(workspace: Workspace) -> Iterator[tuple[Project, Run]]:
             yield project, run
 
 
-def _tables(workspace: Workspace) -> Iterator[_Table]:
+def _tables(workspace: Workspace) -> Iterator[_AlteredFile]:
     for project, run in _runs(workspace):
         for file in altered(workspace.db, run.id, label_of(project.name, run.number), workspace.path):
-            yield _Table(project, run, file)
+            yield _AlteredFile(project, run, file)
 
 
-def _make_again(workspace: Workspace, table: _Table, ward: Ward) -> None:
+def _make_again(workspace: Workspace, table: _AlteredFile, ward: Quarantine) -> None:
     """The file anew, by the settings of its project; where these are none today it is left. The link to the
     latest metadata stays as it is."""
     try:
@@ -115,7 +115,7 @@ def _make_again(workspace: Workspace, table: _Table, ward: Ward) -> None:
     link = workspace.path / METADATA_LINK
     target = link.readlink().name if link.is_symlink() else None
     ward.keep(str(table.file.path))
-    wanted = Wanted(**{table.file.name: True}, raw=config.outputs.raw)
+    wanted = OutputSettings(**{table.file.name: True}, raw=config.outputs.raw)
     rebuild(subject(workspace, table.project, table.run, config), wanted, workspace.path, lambda _done, _all: None)
     if target is not None:
         lead(link, target)

@@ -17,13 +17,13 @@ from orbweb.config import credentials, notation
 from orbweb.config.schema import Config
 from orbweb.engine.robots_gate import origin_of
 from orbweb.engine.workers import codec
-from orbweb.engine.workers.page import DigestSettings
+from orbweb.engine.workers.page import ProcessorSettings
 from orbweb.errors import ConfigError
 from orbweb.fetching.addresses import normal, not_public
 from orbweb.fetching.proxies import Proxy
 from orbweb.model import Resources
 from orbweb.policy.robots import product_token
-from orbweb.store.runs import Manner
+from orbweb.store.runs import RequestProfile
 
 NEAR = ("loopback", "private", "link-local")
 """How `not_public` begins for an address where the owner of the site is whoever crawls it, or sits next door."""
@@ -76,10 +76,10 @@ def private_proxies(config: Config) -> bool:
 
 
 def manner_of(
-    config: Config, bases: Sequence[str], digesting: DigestSettings, resources: Resources, *, refresh: bool
-) -> Manner:
-    read_with = _fingerprint([__version__, extraction.VERSION, codec.encode_settings(digesting), resources.value])
-    return Manner(asked_as(config, bases), read_with, refresh)
+    config: Config, bases: Sequence[str], processing: ProcessorSettings, resources: Resources, *, refresh: bool
+) -> RequestProfile:
+    read_with = _fingerprint([__version__, extraction.VERSION, codec.encode_settings(processing), resources.value])
+    return RequestProfile(asked_as(config, bases), read_with, refresh)
 
 
 def asked_as(config: Config, bases: Sequence[str]) -> str | None:

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from orbweb.engine.workers.page import Digester, Job, is_html
+from orbweb.engine.workers.page import Job, PageProcessor, is_html
 from orbweb.errors import CorruptBody, UsageError
-from orbweb.export.state.files import Line
-from orbweb.export.state.places import FoundUrl, Intake
+from orbweb.export.state.files import StateLine
+from orbweb.export.state.places import StateReader, StateUrl
 from orbweb.lifecycle import EndedBy, ItemState
-from orbweb.model import Blob, Digest, FailKind, Parsed, Reuse, Role
+from orbweb.model import Blob, FailKind, Parsed, ProcessedPage, Reuse, Role
 from orbweb.store import BaseRow, Ending, VisitRow, end
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore, new_compressor, pack, unpack_foreign
-from orbweb.store.runs import Manner
+from orbweb.store.runs import RequestProfile
 from orbweb.store.sqlite.db import Database
 from orbweb.urls import UrlRules
 
@@ -34,19 +34,19 @@ Watch = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class ImportTarget:
     """Where the run goes: the project it becomes, how its crawl counts for later ones, and who keeps bodies."""
 
     project: str
     settings: str
-    manner: Manner
+    manner: RequestProfile
     rules: UrlRules
     bodies: Callable[[int], BodyStore]
     now: int
 
 
 @dataclass(slots=True)
-class Taken:
+class Imported:
     """What was imported. `missing`: bodies that a line names and that were not found."""
 
     visited: int = 0
@@ -58,7 +58,7 @@ class Taken:
     missing: int = 0
 
 
-class Bodies:
+class BodyFolder:
     """A folder of bodies by their hash, `aa/bb/<sha256>.html` or `.html.zst`, below it or below its `html`."""
 
     def __init__(self, folder: Path | None, most: int) -> None:
@@ -87,7 +87,14 @@ class Bodies:
         return body
 
 
-def adopt(db: Database, intake: Intake, home: Home, bodies: Bodies, digester: Digester, watch: Watch) -> Taken:
+def adopt(
+    db: Database,
+    intake: StateReader,
+    home: ImportTarget,
+    bodies: BodyFolder,
+    processor: PageProcessor,
+    watch: Watch,
+) -> Imported:
     """Make the project, its run and everything in it. `watch` is told how many visits are taken, of how many."""
     with db.transaction():
         bases = json.dumps([base.url for base in intake.bases])
@@ -96,21 +103,27 @@ def adopt(db: Database, intake: Intake, home: Home, bodies: Bodies, digester: Di
         )
         store = home.bodies(project_id)
         try:
-            return _Adoption(db, intake, home, bodies, digester, store).write(project_id, watch)
+            return _StateImport(db, intake, home, bodies, processor, store).write(project_id, watch)
         finally:
             store.close()
 
 
-class _Adoption:
+class _StateImport:
     """One import at work, inside its transaction."""
 
     def __init__(
-        self, db: Database, intake: Intake, home: Home, bodies: Bodies, digester: Digester, store: BodyStore
+        self,
+        db: Database,
+        intake: StateReader,
+        home: ImportTarget,
+        bodies: BodyFolder,
+        processor: PageProcessor,
+        store: BodyStore,
     ) -> None:
         self._db, self._intake, self._home = db, intake, home
-        self._bodies, self._digester, self._store = bodies, digester, store
+        self._bodies, self._processor, self._store = bodies, processor, store
         self._compressor = new_compressor()
-        self._taken = Taken()
+        self._taken = Imported()
         self._run_id = 0
         self._crawl_id = 0
         self._seen_pages: set[bytes] = set()
@@ -118,7 +131,7 @@ class _Adoption:
         self._bytes = 0
         self._segments: dict[int, int] = {}
 
-    def write(self, project_id: int, watch: Watch) -> Taken:
+    def write(self, project_id: int, watch: Watch) -> Imported:
         db, intake, now = self._db, self._intake, self._home.now
         times = [line.instant("timestamp") or now for _, line in intake.visits()]
         first, last = min(times, default=now), max(times, default=now)
@@ -169,32 +182,32 @@ class _Adoption:
 
     # Visits.
 
-    def _visit(self, number: int, found: FoundUrl, line: Line) -> None:
+    def _visit(self, number: int, found: StateUrl, line: StateLine) -> None:
         failed = found.state == ItemState.FAILED
         sha256 = None if failed else line.sha256("sha256")
         body = self._body(sha256)
-        digest = self._digested(found, line, body) if body is not None else None
-        blob = digest.blob if digest else pack(body, self._compressor) if body is not None else None
+        processed = self._processed(found, line, body) if body is not None else None
+        blob = processed.blob if processed else pack(body, self._compressor) if body is not None else None
         if blob is not None:
             self._keep(blob)
-        role = self._role(found, digest)
-        self._db.many("add_visit", [self._row(number, found, line, digest, blob, role)])
-        self._link(found, line, digest.parsed if digest else None)
+        role = self._role(found, processed)
+        self._db.many("add_visit", [self._row(number, found, line, processed, blob, role)])
+        self._link(found, line, processed.parsed if processed else None)
 
     def _body(self, sha256: bytes | None) -> bytes | None:
         body = self._bodies.find(sha256) if sha256 is not None else None
         self._taken.missing += sha256 is not None and body is None
         return body
 
-    def _digested(self, found: FoundUrl, line: Line, body: bytes) -> Digest | None:
+    def _processed(self, found: StateUrl, line: StateLine, body: bytes) -> ProcessedPage | None:
         """What the page holds; None for what is no page, or was none where it was crawled."""
         kind = line.maybe("content_type", str)
         if line.one_of("role", Role) == Role.NONE or not is_html(kind, body):
             return None
         url = line.get("final_url", str, found.url)
         tags = tuple(line.get("robots_tags", str, "").split("\n")) if line.maybe("robots_tags", str) else ()
-        digest = self._digester.digest(Job(0, url, kind, body, tags))
-        return digest if isinstance(digest, Digest) and digest.document is not None else None
+        processed = self._processor.process(Job(0, url, kind, body, tags))
+        return processed if isinstance(processed, ProcessedPage) and processed.document is not None else None
 
     def _keep(self, blob: Blob) -> None:
         if self._db.one("body_exists", sha256=blob.sha256) is not None:
@@ -205,21 +218,27 @@ class _Adoption:
         if at.segment is not None and at.offset is not None:
             self._segments[at.segment] = at.offset + at.length
 
-    def _role(self, found: FoundUrl, digest: Digest | None) -> Role:
-        if digest is None or digest.document is None:
+    def _role(self, found: StateUrl, processed: ProcessedPage | None) -> Role:
+        if processed is None or processed.document is None:
             return Role.NONE
-        if digest.content_sha256 in self._seen_pages:
+        if processed.content_sha256 in self._seen_pages:
             return Role.ALTERNATE
-        self._seen_pages.add(digest.content_sha256)
-        self._db.many("add_document", [digest.document])
-        page = (self._run_id, digest.content_sha256, found.id, found.base, digest.document.sha256)
+        self._seen_pages.add(processed.content_sha256)
+        self._db.many("add_document", [processed.document])
+        page = (self._run_id, processed.content_sha256, found.id, found.base, processed.document.sha256)
         self._db.many("add_page", [page])
         self._pages_by_base[found.base] += 1
         self._taken.pages += 1
         return Role.PRIMARY
 
     def _row(
-        self, number: int, found: FoundUrl, line: Line, digest: Digest | None, blob: Blob | None, role: Role
+        self,
+        number: int,
+        found: StateUrl,
+        line: StateLine,
+        processed: ProcessedPage | None,
+        blob: Blob | None,
+        role: Role,
     ) -> VisitRow:
         failed = found.state == ItemState.FAILED
         status = line.maybe("status", int)
@@ -228,7 +247,7 @@ class _Adoption:
             kind = FailKind.HTTP_4XX.value if (status or 0) < 500 else FailKind.HTTP_5XX.value
         target = line.url("redirect_to", self._home.rules)
         redirect = self._intake.find(target.key if target else None)
-        parsed = digest.parsed if digest else Parsed()
+        parsed = processed.parsed if processed else Parsed()
         reuse = None if failed else _reuse(line, status, blob)
         size = blob.size if blob else 0
         self._bytes += size
@@ -249,14 +268,14 @@ class _Adoption:
             encoding=parsed.encoding or line.maybe("encoding", str),
             etag=line.maybe("etag", str),
             last_modified=line.maybe("last_modified", str),
-            title=parsed.title if digest else line.maybe("title", str),
-            canonical=parsed.canonical if digest else line.maybe("canonical", str),
+            title=parsed.title if processed else line.maybe("title", str),
+            canonical=parsed.canonical if processed else line.maybe("canonical", str),
             noindex=line.get("noindex", bool, parsed.directives.noindex is not None),
             nofollow=line.get("nofollow", bool, parsed.directives.nofollow is not None),
             links_cut=parsed.links_cut,
             truncated=line.get("truncated", bool, False),
             body_sha256=blob.sha256 if blob else None,
-            content_sha256=digest.content_sha256 if digest and role is not Role.NONE else None,
+            content_sha256=processed.content_sha256 if processed and role is not Role.NONE else None,
             role=role.value,
             bytes=size,
             wire_bytes=line.get("wire_bytes", int, 0),
@@ -268,7 +287,7 @@ class _Adoption:
             reused_run=self._run_id if reuse else None,
         )
 
-    def _link(self, found: FoundUrl, line: Line, parsed: Parsed | None) -> None:
+    def _link(self, found: StateUrl, line: StateLine, parsed: Parsed | None) -> None:
         """The links of the page, as far as they lead to what is known; or where it redirects to."""
         target = line.url("redirect_to", self._home.rules)
         edges = [(target.key, packed_links.FLAGS["redirect", False])] if target else []
@@ -303,7 +322,7 @@ class _Adoption:
         end(db, self._run_id, self._crawl_id, ending, last)
 
 
-def _reuse(line: Line, status: int | None, blob: Blob | None) -> str | None:
+def _reuse(line: StateLine, status: int | None, blob: Blob | None) -> str | None:
     """How the visit came to a body that it did not transfer."""
     if blob is None:
         return None

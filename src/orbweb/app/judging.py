@@ -23,7 +23,7 @@ from orbweb.engine.robots_gate import origin_of
 from orbweb.errors import NothingToDo
 from orbweb.failpoints import failpoint
 from orbweb.frontier import reevaluate
-from orbweb.frontier.reevaluate import Change
+from orbweb.frontier.reevaluate import RuleEffects
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.policy.robots import Robots, product_token
 from orbweb.policy.rules import Policy, Rules, fed
@@ -76,7 +76,7 @@ def _tell_rules(workspace: Workspace, known: Project, request: Request, note: No
     return _rules_report(workspace, project, None)
 
 
-def _rules_report(workspace: Workspace, project: Project, change: Change | None) -> Report:
+def _rules_report(workspace: Workspace, project: Project, change: RuleEffects | None) -> Report:
     config = stored(project)
     latest = runs.latest_run(workspace.db, project.id)
     wanted = terms(config)
@@ -205,7 +205,7 @@ def _with_rules_of(config: Config, other: Config) -> Config:
     )
 
 
-def _rejudge(workspace: Workspace, project: Project, run: Run, config: Config) -> Change | None:
+def _rejudge(workspace: Workspace, project: Project, run: Run, config: Config) -> RuleEffects | None:
     """Judge a run that nobody works on by these settings, inside a transaction."""
     return reevaluate.apply(
         workspace.db,

@@ -16,21 +16,21 @@ from orbweb import extraction
 from orbweb.app import build
 from orbweb.app.control import Workspace, now_us
 from orbweb.app.identity import manner_of
-from orbweb.app.import_state import Bodies, Home
+from orbweb.app.import_state import BodyFolder, ImportTarget
 from orbweb.app.import_state import adopt as adopt_state
-from orbweb.app.reextract import Extraction
+from orbweb.app.reextract import Reextraction
 from orbweb.app.request import Note, Request, configure, name_of
 from orbweb.app.session import subject
-from orbweb.app.settings import digest_settings, lane_of, url_rules
+from orbweb.app.settings import lane_of, processor_settings, url_rules
 from orbweb.config.schema import Config
 from orbweb.engine.control import signals
-from orbweb.engine.workers.page import Digester
+from orbweb.engine.workers.page import PageProcessor
 from orbweb.errors import Busy, StoreError, UsageError
 from orbweb.events import Reading
-from orbweb.export.live.catalog import Wanted
+from orbweb.export.live.catalog import OutputSettings
 from orbweb.export.live.rebuild import rebuild
-from orbweb.export.state.files import Folder
-from orbweb.export.state.places import Intake, IntakeSettings
+from orbweb.export.state.files import StateFolder
+from orbweb.export.state.places import StateReader, StateSettings
 from orbweb.frontier import seeds
 from orbweb.model import FailKind, Resources
 from orbweb.store import runs, workspace_files
@@ -81,9 +81,9 @@ def extract_code(report: Report) -> int:
 
 async def _extract(
     workspace: Workspace, config: Config, run: Run, *, everything: bool, watch: Callable[[Reading], None]
-) -> Extraction:
+) -> Reextraction:
     with workspace.reader() as body:
-        extraction = Extraction(
+        extraction = Reextraction(
             workspace.db,
             run.id,
             everything=everything,
@@ -91,8 +91,8 @@ async def _extract(
             alone=lambda: workspace.idle_but_for(run.project_id),
             watch=watch,
         )
-        settings = replace(digest_settings(config), resources=False)
-        pool = await build.pool(config, settings, extraction.digested, extraction.broke)
+        settings = replace(processor_settings(config), resources=False)
+        pool = await build.pool(config, settings, extraction.processed, extraction.broke)
         try:
             with signals(extraction.tell):
                 await extraction.run(pool)
@@ -124,7 +124,7 @@ def replay(
         told = subject(workspace, known, run, config)
         damaged = list(_damaged(workspace, run, watch)) if verify else []
         read = asyncio.run(_extract(workspace, config, run, everything=False, watch=lambda _now: None))
-        everything = Wanted(pages=True, edges=True, metadata=True, raw=config.outputs.raw)
+        everything = OutputSettings(pages=True, edges=True, metadata=True, raw=config.outputs.raw)
         files = rebuild(told, everything, top, watch)
         markdown = top / "markdown" if out is not None else top / "markdown" / told.label
         if out is None:
@@ -217,7 +217,7 @@ def adopt(
     watch: Callable[[int, int], None],
 ) -> Report:
     """Take over the state of a crawl that is in plain files, as a new project with a paused run."""
-    folder = Folder(path)
+    folder = StateFolder(path)
     state = folder.state()
     said = state.fields if state is not None else {}
     name = seeds.check_project_name(project or str(said.get("project") or path.resolve().name))
@@ -225,22 +225,22 @@ def adopt(
     config, settings = configure(None, Request(settings=given if isinstance(given, dict) else {}))
     if runs.find_project(workspace.db, name) is not None:
         raise UsageError(f"project {name!r} is in {workspace.path} already. Choose another name: --project NAME")
-    intake = Intake(folder, IntakeSettings(url_rules(config), lane_of(config), tuple(bases)))
+    intake = StateReader(folder, StateSettings(url_rules(config), lane_of(config), tuple(bases)))
     with workspace.own(name):
         if not workspace.idle_but_for(0):
             raise Busy(f"a crawl is running in {workspace.path}: import when it has ended, or elsewhere")
         found_at = [base.url for base in intake.bases]
         resources = Resources(config.resources.mode)
-        home = Home(
+        home = ImportTarget(
             name,
             json.dumps(settings, sort_keys=True),
-            manner_of(config, found_at, digest_settings(config), resources, refresh=False),
+            manner_of(config, found_at, processor_settings(config), resources, refresh=False),
             url_rules(config),
             _new_bodies(workspace, config),
             now_us(),
         )
-        found = Bodies(bodies or path / "bodies", config.fetch.max_bytes)
-        taken = adopt_state(workspace.db, intake, home, found, Digester(digest_settings(config)), watch)
+        found = BodyFolder(bodies or path / "bodies", config.fetch.max_bytes)
+        taken = adopt_state(workspace.db, intake, home, found, PageProcessor(processor_settings(config)), watch)
     run = workspace.run(name)
     return {
         "project": name,

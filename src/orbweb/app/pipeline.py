@@ -17,8 +17,8 @@ from orbweb.app.control import Workspace, now_us
 from orbweb.engine.control import Command, ControlFiles, signals
 from orbweb.errors import Busy, NothingToDo, StoreError, UsageError
 from orbweb.frontier.spool import files as spool_files
-from orbweb.frontier.spool.files import Bookmark, Line, Outbox, Reader, SpoolSettings
-from orbweb.frontier.spool.source import Ahead, Feed
+from orbweb.frontier.spool.files import Bookmark, SpoolLine, SpoolReader, SpoolSettings, SpoolWriter
+from orbweb.frontier.spool.source import Ahead, SpoolSource
 from orbweb.lifecycle import RunState
 from orbweb.store import runs, spool_rows
 from orbweb.store.runs import DISCOVERY, Project, Run
@@ -109,7 +109,7 @@ def _has_unread(workspace: Workspace, run: Run) -> bool:
     known = spool_rows.files(workspace.db)
     if mark is None and (not known or known[-1].run_id != run.id):
         return False
-    with closing(Reader(workspace.path / spool_files.DISCOVERIES, lambda: files, mark, _silently)) as reader:
+    with closing(SpoolReader(workspace.path / spool_files.DISCOVERIES, lambda: files, mark, _silently)) as reader:
         return bool(reader.take(1))
 
 
@@ -136,9 +136,9 @@ def _bookmark(workspace: Workspace, run: Run, files: Sequence[str], note: Note) 
     return mark if mark.file in files else None
 
 
-def outbox(workspace: Workspace, run_id: int, settings: SpoolSettings, page_type: PageType) -> Outbox:
+def outbox(workspace: Workspace, run_id: int, settings: SpoolSettings, page_type: PageType) -> SpoolWriter:
     """What a run of discovery writes its lines with; this process owns the project."""
-    return Outbox(workspace.db, workspace.path, run_id, settings, page_type=page_type, clock=time.time)
+    return SpoolWriter(workspace.db, workspace.path, run_id, settings, page_type=page_type, clock=time.time)
 
 
 def write_owed(workspace: Workspace, project: Project, settings: SpoolSettings, page_type: PageType) -> None:
@@ -160,7 +160,7 @@ def feed(
     keep: str,
     follows: Callable[[], bool],
     note: Note,
-) -> Feed:
+) -> SpoolSource:
     """What the run `fed` of a scraper draws from, for one run of discovery."""
     discovery = runs.project(workspace.db, name + DISCOVERY)
 
@@ -181,7 +181,7 @@ def feed(
             return Ahead.MORE if alive and spool_rows.is_behind(workspace.db, run.id) else Ahead.OVER
         return Ahead.MORE if alive or follows() else Ahead.NOTHING
 
-    def lost() -> list[Line]:
+    def lost() -> list[SpoolLine]:
         found = [spool_files.line_of(each, page_type) for each in spool_rows.unfed(workspace.db, run.id, fed.id)]
         if found:
             note(f"{len(found)} pages that were discovered had no sound line in the spool; the database has them")
@@ -189,8 +189,8 @@ def feed(
 
     directory = workspace.path / spool_files.DISCOVERIES
     start = _bookmark(workspace, run, _files(workspace, run), note)
-    reader = Reader(directory, lambda: _files(workspace, run), start, note)
-    return Feed(workspace.path, reader, ahead=ahead, lost=lost, keep=keep, clock=time.monotonic)
+    reader = SpoolReader(directory, lambda: _files(workspace, run), start, note)
+    return SpoolSource(workspace.path, reader, ahead=ahead, lost=lost, keep=keep, clock=time.monotonic)
 
 
 def wait_for(ready: Callable[[], bool], control: ControlFiles) -> bool:

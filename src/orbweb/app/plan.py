@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb import app, urls
-from orbweb.app import Plan, Request
+from orbweb.app import PlanRequest, Request
 from orbweb.app.control import Workspace
 from orbweb.app.directory import exists
 from orbweb.app.request import URL_FORM, configure, no_project
@@ -50,7 +50,7 @@ UNHURRIED: Report = {
 EXAMPLES = 5
 
 
-class Fetched(NamedTuple):
+class FetchedPage(NamedTuple):
     """What `fetch` got: the document and the body of the page at `url`, or the problem."""
 
     url: str
@@ -77,7 +77,7 @@ def _beside(path: Path) -> Iterator[Workspace]:
 
 
 def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -> Report:
-    asked = Plan()
+    asked = PlanRequest()
     settings = {**(request.settings or {})}
     settings["limits"] = {**settings.get("limits", {}), "budget": None}
     request = replace(request, project=NAME, plan=asked, settings=settings, remembers=False)
@@ -85,7 +85,7 @@ def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -
     project = runs.project(workspace.db, NAME)
     config, _ = configure(project, request)
     run = runs.run_of(workspace.db, project, None)
-    rules = _Rules(workspace.db, config)
+    rules = _RobotsRules(workspace.db, config)
     return {
         "bases": _bases(workspace.db, run, rules),
         **_found(workspace.db, run, rules),
@@ -195,7 +195,7 @@ def _base_pages(db: Database, before: Run, after: Run) -> list[Report]:
     return found
 
 
-def fetch(request: Request, *, beside: Path) -> Fetched:
+def fetch(request: Request, *, beside: Path) -> FetchedPage:
     """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects.
 
     Nothing is archived, so a page that asks not to be is given too.
@@ -208,9 +208,9 @@ def fetch(request: Request, *, beside: Path) -> Fetched:
         request = replace(request, project=NAME, settings=settings, remembers=False)
         app.crawl(workspace, request, watch=_unwatched, note=_untold)
         for page in workspace.documents(NAME):
-            return Fetched(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
+            return FetchedPage(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
         problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(NAME).id))
-        return Fetched(request.urls[0], None, b"", problem or "no page was found")
+        return FetchedPage(request.urls[0], None, b"", problem or "no page was found")
 
 
 def _untold(_text: str) -> None:
@@ -221,7 +221,7 @@ def _unwatched(_now: Snapshot) -> None:
     """A plan takes a few requests."""
 
 
-class _Rules:
+class _RobotsRules:
     """What the origins ask for, and how fast they may be asked."""
 
     def __init__(self, db: Database, config: Config) -> None:
@@ -244,7 +244,7 @@ class _Rules:
         return (delay, "Crawl-delay of robots.txt") if delay > usual else (usual, f"limits.rate: {self._rate}")
 
 
-def _bases(db: Database, run: Run, rules: _Rules) -> list[Report]:
+def _bases(db: Database, run: Run, rules: _RobotsRules) -> list[Report]:
     """Each base URL with what became of the last URL of its chain of redirects."""
     outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=run.id)}
     found = []
@@ -266,7 +266,7 @@ def _bases(db: Database, run: Run, rules: _Rules) -> list[Report]:
     return found
 
 
-def _found(db: Database, run: Run, rules: _Rules) -> Report:
+def _found(db: Database, run: Run, rules: _RobotsRules) -> Report:
     """What is known so far: what would be visited, what each rule refuses, and how long that takes at least."""
     allowed: list[str] = []
     by_source: Counter[str] = Counter()

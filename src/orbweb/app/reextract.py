@@ -20,7 +20,7 @@ from orbweb.errors import OrbwebError, StoreError
 from orbweb.events import Reading
 from orbweb.extraction import VERSION
 from orbweb.failpoints import failpoint
-from orbweb.model import Digest, Failed, PackedDocument
+from orbweb.model import Failed, PackedDocument, ProcessedPage
 from orbweb.store.sqlite.db import Database
 
 AHEAD = 256
@@ -35,7 +35,7 @@ Read = Callable[[bytes], bytes]
 Alone = Callable[[], bool]
 
 
-class Page(NamedTuple):
+class StoredPage(NamedTuple):
     """A page to be read again; the fields of `pages_to_read`."""
 
     number: int
@@ -47,7 +47,7 @@ class Page(NamedTuple):
     body_sha256: bytes
 
 
-class Extraction:
+class Reextraction:
     """One run, read again."""
 
     def __init__(
@@ -62,8 +62,8 @@ class Extraction:
         self.pages = int(db.value("count_pages_to_read", **self._which))
         self.extracted = 0
         self.problems: list[tuple[str, str]] = []
-        self._group: list[tuple[Page, PackedDocument]] = []
-        self._away: dict[int, tuple[Page, int]] = {}
+        self._group: list[tuple[StoredPage, PackedDocument]] = []
+        self._away: dict[int, tuple[StoredPage, int]] = {}
         self._bytes_away = 0
         self._returned = asyncio.Event()
         self._stopped = False
@@ -83,14 +83,14 @@ class Extraction:
         self._broken = error
         self._returned.set()
 
-    def digested(self, ticket: int, digest: Digest | Failed) -> None:
+    def processed(self, ticket: int, processed: ProcessedPage | Failed) -> None:
         page, size = self._away.pop(ticket)
         self._bytes_away -= size
         self._returned.set()
-        if isinstance(digest, Failed):
-            self.problems.append((page.url, digest.error))
-        elif digest.document is not None:
-            self._group.append((page, digest.document))
+        if isinstance(processed, Failed):
+            self.problems.append((page.url, processed.error))
+        elif processed.document is not None:
+            self._group.append((page, processed.document))
 
     async def run(self, pool: Pool) -> None:
         """Read every page, or as many as there is time for until it is told to stop."""
@@ -107,7 +107,7 @@ class Extraction:
         if not self._stopped:
             self._forget()
 
-    def _bodies(self) -> Iterator[tuple[Page, bytes]]:
+    def _bodies(self) -> Iterator[tuple[StoredPage, bytes]]:
         for page in self._pages():
             try:
                 body = self._body(page.body_sha256)
@@ -116,11 +116,11 @@ class Extraction:
             else:
                 yield page, body
 
-    def _pages(self) -> Iterator[Page]:
+    def _pages(self) -> Iterator[StoredPage]:
         after = 0
         while rows := self._db.all("pages_to_read", after=after, count=GROUP, **self._which):
             for row in rows:
-                page = Page(*row)
+                page = StoredPage(*row)
                 yield page
                 after = page.number
 

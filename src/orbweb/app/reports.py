@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from orbweb import urls
-from orbweb.app.directory import Directory, make_private
+from orbweb.app.directory import WorkspaceDirectory, make_private
 from orbweb.errors import NothingToDo, StoreError, UsageError
 from orbweb.frontier.spool import files as spool_files
 from orbweb.parsing.http_heads import Exchange
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from orbweb.export import Exported, Format, Watch
 
 
-class Reports(Directory):
+class Reports(WorkspaceDirectory):
     """A workspace that answers."""
 
     def status(self, project: str) -> Report:
@@ -112,10 +112,10 @@ class Reports(Directory):
         watch: Watch,
     ) -> Exported:
         """Write the pages of a run to a folder, a file or a stream. `rules` and types are those of the project."""
-        from orbweb.export import Source, export
+        from orbweb.export import ExportSource, export
 
         run = self.run(project, number)
-        source = Source(self.db, project, run.id, run.number, rules, self.body, watch, page_type)
+        source = ExportSource(self.db, project, run.id, run.number, rules, self.body, watch, page_type)
         return export(source, to, out, raw=raw)
 
     def diff(

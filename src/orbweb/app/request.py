@@ -44,7 +44,7 @@ class Request:
     config_file: Path | None = None
     settings: Mapping[str, Any] | None = None
     new_run: bool = False
-    plan: Plan | None = None
+    plan: PlanRequest | None = None
     refresh: bool = False
     due: bool = False
     replay: bool = False
@@ -58,7 +58,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Plan:
+class PlanRequest:
     """A crawl that ends when its base URLs and sitemaps are read; the sitemaps it read, and what each lists."""
 
     sitemaps: list[tuple[str, int]] = field(default_factory=list)

@@ -13,40 +13,40 @@ from contextlib import closing
 
 from orbweb import urls
 from orbweb.app import build, pipeline
-from orbweb.app.build import Live
+from orbweb.app.build import LiveSettings
 from orbweb.app.control import Workspace, now_us
 from orbweb.app.identity import introduce, manner_of
 from orbweb.app.judging import heed_late_rules, policy_of, rules_of, with_new_rules
 from orbweb.app.request import Watch, configure
 from orbweb.app.session import Session, open_run, result
 from orbweb.app.settings import (
-    digest_settings,
     dispatch_settings,
     engine_settings,
     page_type,
+    processor_settings,
     spool_settings,
 )
 from orbweb.config import reload, schema
 from orbweb.engine.control import Command, signals
 from orbweb.engine.loop import Engine
-from orbweb.engine.workers.page import DigestSettings
+from orbweb.engine.workers.page import ProcessorSettings
 from orbweb.engine.workers.pool import Spawned
 from orbweb.errors import OrbwebError, StoreError
 from orbweb.events import Snapshot
-from orbweb.export.live.run_outputs import Chronicle
-from orbweb.fetching.revalidation import Shelf
+from orbweb.export.live.run_outputs import RunOutputs
+from orbweb.fetching.revalidation import Revalidator
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Item
 from orbweb.store import Ending, runs
-from orbweb.store.bodies import BodyStore, Discarded
+from orbweb.store.bodies import BodyStore, NullBodyStore
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.limiter import LONGEST_WAIT, Limiter
 from orbweb.store.queries import reports
 from orbweb.store.queries.reports import Report
-from orbweb.store.runs import Manner, Run
+from orbweb.store.runs import RequestProfile, Run
 from orbweb.urls import Target
 
 Clock = Callable[[], int]
@@ -105,7 +105,7 @@ def _hold(
     return result(heed_late_rules(session, run), run, time.monotonic() - started)
 
 
-def _manner(session: Session) -> Manner:
+def _manner(session: Session) -> RequestProfile:
     return manner_of(
         session.config,
         session.project.bases,
@@ -115,8 +115,8 @@ def _manner(session: Session) -> Manner:
     )
 
 
-def _reading(session: Session) -> DigestSettings:
-    return digest_settings(session.config, only_links=session.discovers)
+def _reading(session: Session) -> ProcessorSettings:
+    return processor_settings(session.config, only_links=session.discovers)
 
 
 def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebError) -> None:
@@ -127,9 +127,9 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
         error.add_note(f"the end of the crawl could not be recorded either: {second}")
 
 
-async def _work(session: Session, run: Run, manner: Manner, spawned: list[Spawned]) -> None:
+async def _work(session: Session, run: Run, manner: RequestProfile, spawned: list[Spawned]) -> None:
     workspace, config = session.workspace, session.config
-    bodies = build.bodies(workspace, session.project, config) if session.replays is None else Discarded()
+    bodies = build.bodies(workspace, session.project, config) if session.replays is None else NullBodyStore()
     limiter = workspace.limiter()
     shelf = build.shelf(workspace, run, config, manner, session.replays)
     steady = _steady_clock()
@@ -153,8 +153,8 @@ async def _crawl(
     run: Run,
     bodies: BodyStore,
     limiter: Limiter,
-    shelf: Shelf,
-    chronicle: Chronicle,
+    shelf: Revalidator,
+    chronicle: RunOutputs,
     steady: Clock,
     spawned: list[Spawned],
 ) -> bool:
@@ -171,7 +171,7 @@ async def _crawl(
     )
     accounts = build.accounts(session, run, bases, policy, frontier, bodies)
     dispatcher = Dispatcher(limiter, dispatch_settings(config, halved=session.is_service), _monotonic_us)
-    control, live = workspace.control(project.name), Live(config)
+    control, live = workspace.control(project.name), LiveSettings(config)
     outbox = build.outbox(workspace, run, config) if session.discovers else None
     feed = build.feed(session, session.feeds, run) if session.feeds is not None else None
     engine = Engine(
@@ -196,9 +196,9 @@ async def _crawl(
         on_held=control.say_held,
         feed=feed,
     )
-    fetcher = build.fetcher(session, shelf, engine.passage)
-    pool = await build.pool(config, _reading(session), engine.passage.digested, engine.broke, spawned)
-    engine.passage.attach(fetcher, pool)
+    fetcher = build.fetcher(session, shelf, engine.in_flight)
+    pool = await build.pool(config, _reading(session), engine.in_flight.processed, engine.fail, spawned)
+    engine.in_flight.attach(fetcher, pool)
 
     def tell(command: Command) -> None:
         if command is Command.RELOAD:
@@ -206,7 +206,7 @@ async def _crawl(
         elif command is Command.REPORT:
             session.note(_told(session, run, engine.snapshot()))
         else:
-            engine.tell(command)
+            engine.handle(command)
         if session.relay is not None:
             session.relay(command)
 
@@ -231,7 +231,7 @@ async def _crawl(
     return True
 
 
-def _watcher(session: Session, chronicle: Chronicle) -> Watch:
+def _watcher(session: Session, chronicle: RunOutputs) -> Watch:
     """Who is told how the crawl goes: its files and counters, and whoever looks on."""
     backlog = session.workspace.backlog if session.is_service else None
 
@@ -270,11 +270,11 @@ def _longest_wait(limiter: Limiter, defer: int) -> Callable[[Item], int]:
 
 def _reload(
     session: Session,
-    live: Live,
+    live: LiveSettings,
     engine: Engine,
     dispatcher: Dispatcher,
     bodies: BodyStore,
-    chronicle: Chronicle,
+    chronicle: RunOutputs,
 ) -> None:
     """Read the settings again, as at the start; put in force what can be, and say what cannot."""
     try:

@@ -16,7 +16,7 @@ from orbweb.app.request import Note, Relay, Request, Watch, discreet
 from orbweb.app.run import hold
 from orbweb.app.session import Session, left_in, paused_run, ready
 from orbweb.config import schema
-from orbweb.engine.control import Kind
+from orbweb.engine.control import ControlKind
 from orbweb.errors import NothingToDo
 from orbweb.frontier import seeds
 from orbweb.lifecycle import EndedBy, RunState
@@ -103,7 +103,7 @@ def _is_discovered(workspace: Workspace, name: str) -> bool:
 
 def _waited(workspace: Workspace, name: str, follows: Callable[[], bool]) -> bool:
     """Wait for the next run of discovery, as long as it follows; False if stopped."""
-    control = workspace.control(name, Kind.SCRAPER)
+    control = workspace.control(name, ControlKind.SCRAPER)
     come = pipeline.wait_for(lambda: has_work(workspace, name) or not follows(), control)
     if not come:
         control.clear(alone=not any(workspace.owner(each + DISCOVERY) for each in pipeline.pipelines(workspace)))

@@ -14,20 +14,20 @@ from orbweb import urls
 from orbweb.app.consent import Permit, permit
 from orbweb.app.control import Workspace, now_us
 from orbweb.app.identity import Secrets, check_contact, secrets_of
-from orbweb.app.request import Note, Plan, Relay, Request, Watch, configure
+from orbweb.app.request import Note, PlanRequest, Relay, Request, Watch, configure
 from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules, window
 from orbweb.config.schema import Config
-from orbweb.export.live.catalog import Subject
+from orbweb.export.live.catalog import OutputSubject
 from orbweb.extraction.tokens import tokenizer
 from orbweb.frontier import seeds
-from orbweb.frontier.recrawl import Recall
+from orbweb.frontier.recrawl import RecrawlQueue
 from orbweb.lifecycle import RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy.rules import Policy
 from orbweb.store import UrlRow, runs
 from orbweb.store.queries import reports
 from orbweb.store.queries.reports import Report
-from orbweb.store.runs import DISCOVERY, Base, Manner, Project, Run
+from orbweb.store.runs import DISCOVERY, Base, Project, RequestProfile, Run
 from orbweb.urls import Target, UrlRules
 
 
@@ -46,10 +46,10 @@ class Session:
     feeds: Run | None = None
     follows: Callable[[], bool] = lambda: False
     relay: Relay | None = None
-    replays: Replays | None = None
+    replays: ReplayedRun | None = None
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> PlanRequest | None:
         return self.request.plan
 
     @property
@@ -73,7 +73,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Replays:
+class ReplayedRun:
     """The run whose answers stand for those of servers, and the URL rules it had."""
 
     run: Run
@@ -127,9 +127,9 @@ def left_in(workspace: Workspace, run: Run) -> str:
     return "1 URL queued" if number == 1 else f"{number} URLs queued"
 
 
-def subject(workspace: Workspace, project: Project, run: Run, config: Config) -> Subject:
+def subject(workspace: Workspace, project: Project, run: Run, config: Config) -> OutputSubject:
     """What files tell of."""
-    return Subject(workspace.db, workspace.path, project.name, run.id, run.number, page_type(config))
+    return OutputSubject(workspace.db, workspace.path, project.name, run.id, run.number, page_type(config))
 
 
 def open_run(
@@ -138,7 +138,7 @@ def open_run(
     config: Config,
     paused: Run | None,
     bases: Sequence[Target],
-    manner: Manner,
+    manner: RequestProfile,
     recalls: Run | None,
     *,
     due_only: bool,
@@ -173,7 +173,7 @@ def _recall(
     scopes = [before[base.url].scope_key if base.url in before else base.scope_key for base in bases]
     moved = {before[base.url].number: base.number for base in bases if base.url in before}
     policy = Policy(policy_rules(config), scopes)
-    recall = Recall(policy, rows, moved=moved, rules=url_rules(config), lane_of=lane_of(config))
+    recall = RecrawlQueue(policy, rows, moved=moved, rules=url_rules(config), lane_of=lane_of(config))
     return recall.rows(workspace.db.each("recalled_urls", run_id=earlier.id))
 
 

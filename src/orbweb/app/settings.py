@@ -11,17 +11,17 @@ from collections.abc import Callable
 from orbweb import urls
 from orbweb.config import notation
 from orbweb.config.schema import Config
-from orbweb.engine.in_flight import PassageSettings
+from orbweb.engine.in_flight import InFlightSettings
 from orbweb.engine.leasing import LeaseSettings
 from orbweb.engine.loop import EngineSettings
-from orbweb.engine.robots_gate import GateSettings
-from orbweb.engine.sitemaps import SurveySettings
-from orbweb.engine.workers.page import DigestSettings
+from orbweb.engine.robots_gate import RobotsGateSettings
+from orbweb.engine.sitemaps import SitemapSettings
+from orbweb.engine.workers.page import ProcessorSettings
 from orbweb.errors import UsageError
-from orbweb.export.live.catalog import Wanted
+from orbweb.export.live.catalog import OutputSettings
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import DispatchSettings
-from orbweb.frontier.reevaluate import Terms
+from orbweb.frontier.reevaluate import JudgingTerms
 from orbweb.frontier.spool import files as spool_files
 from orbweb.frontier.spool.files import SpoolSettings
 from orbweb.model import Resources
@@ -65,18 +65,18 @@ def policy_rules(config: Config) -> Rules:
     )
 
 
-def terms(config: Config) -> Terms:
+def terms(config: Config) -> JudgingTerms:
     """All by which the URLs of a run are judged."""
-    return Terms(policy_rules(config), config.robots.obey, reads_sitemaps(config))
+    return JudgingTerms(policy_rules(config), config.robots.obey, reads_sitemaps(config))
 
 
 def reads_sitemaps(config: Config) -> bool:
     return config.sitemap.mode != "off" and config.limits.max_depth != 0
 
 
-def digest_settings(config: Config, *, only_links: bool = False) -> DigestSettings:
+def processor_settings(config: Config, *, only_links: bool = False) -> ProcessorSettings:
     resources = Resources(config.resources.mode) is not Resources.OFF and not only_links
-    return DigestSettings(
+    return ProcessorSettings(
         url_rules(config), product_token(config.user_agent), resources, config.content.tokens, only_links
     )
 
@@ -87,10 +87,10 @@ def page_type(config: Config) -> Callable[[str], str]:
     return Types(rules.page_types, rules.scores).page_type
 
 
-def outputs_wanted(config: Config, role: str) -> Wanted:
+def outputs_wanted(config: Config, role: str) -> OutputSettings:
     """Discovery tells of links, scraping of pages, a crawl of both."""
     found = config.outputs
-    return Wanted(
+    return OutputSettings(
         found.pages and role != "discover",
         found.edges and role != "scrape",
         found.metadata and role == "crawl",
@@ -130,8 +130,8 @@ def dispatch_settings(config: Config, *, halved: bool) -> DispatchSettings:
     )
 
 
-def gate_settings(config: Config) -> GateSettings:
-    return GateSettings(
+def gate_settings(config: Config) -> RobotsGateSettings:
+    return RobotsGateSettings(
         obey=config.robots.obey,
         agent=product_token(config.user_agent),
         retry_for_s=config.robots.retry_for_s,
@@ -141,8 +141,8 @@ def gate_settings(config: Config) -> GateSettings:
     )
 
 
-def survey_settings(config: Config) -> SurveySettings:
-    return SurveySettings(
+def survey_settings(config: Config) -> SitemapSettings:
+    return SitemapSettings(
         max_files=config.sitemap.max_files,
         max_urls=config.sitemap.max_urls,
         tries=1 + config.fetch.retries,
@@ -167,7 +167,7 @@ def engine_settings(config: Config, *, resources: Resources, by_level: bool, onl
         relaxed=config.engine.order == "relaxed",
         by_level=by_level,
     )
-    passage = PassageSettings(
+    passage = InFlightSettings(
         window_bytes=config.engine.window_bytes,
         tries=1 + config.fetch.retries,
         backoff_s=config.fetch.backoff_s,

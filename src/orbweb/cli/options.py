@@ -23,7 +23,7 @@ class Order(StrEnum):
     RELAXED = "relaxed"
 
 
-class Layout(StrEnum):
+class StoreLayout(StrEnum):
     """The choices of --store."""
 
     SEGMENTS = "segments"
@@ -183,7 +183,7 @@ SitemapOption = Annotated[
 ]
 
 
-Store = Annotated[Layout | None, typer.Option(help="How bodies are kept [segments].")]
+Store = Annotated[StoreLayout | None, typer.Option(help="How bodies are kept [segments].")]
 
 
 Refresh = Annotated[

@@ -28,7 +28,7 @@ from orbweb.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from orbweb.app.child_process import Companion
+    from orbweb.app.child_process import ChildProcess
     from orbweb.cli.progress import Display
 
 app = typer.Typer()
@@ -156,7 +156,7 @@ def run(**options: Any) -> None:
     --metrics-port the counters of discovery are there, and those of the scraper at the port after it.
     """
     from orbweb import app as application
-    from orbweb.app.child_process import Companion
+    from orbweb.app.child_process import ChildProcess
     from orbweb.app.directory import exists
     from orbweb.cli.output.crawls import scrape_text
     from orbweb.cli.progress import Display
@@ -166,7 +166,7 @@ def run(**options: Any) -> None:
     words = [word for word in sys.argv[2:] if word != "--json"]
     report: dict[str, Any] | None = None
     with Display(quiet=bool(options["no_progress"])) as display:
-        discovery = Companion(
+        discovery = ChildProcess(
             [sys.executable, "-m", "orbweb", "discover", *words, "--json"],
             lambda line: display.note(f"discovery: {line}"),
         )
@@ -180,7 +180,9 @@ def run(**options: Any) -> None:
     raise typer.Exit(min(codes, key=SEVERITY.index))
 
 
-def _scraped(name: str, options: dict[str, Any], discovery: Companion, display: Display) -> dict[str, Any] | None:
+def _scraped(
+    name: str, options: dict[str, Any], discovery: ChildProcess, display: Display
+) -> dict[str, Any] | None:
     """Scrape what the discovery beside this finds, as long as it does; None if it finds nothing."""
     from orbweb import app as application
 

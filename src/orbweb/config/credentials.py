@@ -9,18 +9,18 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 
-from orbweb.config.fetching import Fetch, ProxyList
+from orbweb.config.fetching import FetchSection, ProxyList
 from orbweb.config.notation import ProxyUrl, is_header_value, is_variable, read_proxy
 from orbweb.errors import ConfigError
 
 
-def has_secrets(fetch: Fetch) -> bool:
+def has_secrets(fetch: FetchSection) -> bool:
     """Whether something is sent that only the environment knows."""
     values = [value for value in fetch.headers.values() if value is not None]
     return fetch.auth is not None or any(is_variable(value) for value in values)
 
 
-def sent_headers(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:
+def sent_headers(fetch: FetchSection, environ: Mapping[str, str]) -> dict[str, str]:
     """The headers as they are sent, secrets and basic authentication included."""
     headers = {}
     for name, value in fetch.headers.items():
@@ -38,13 +38,13 @@ def sent_headers(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:
     return headers
 
 
-def sent_params(fetch: Fetch, environ: Mapping[str, str]) -> dict[str, str]:
+def sent_params(fetch: FetchSection, environ: Mapping[str, str]) -> dict[str, str]:
     """The query parameters as they are sent."""
     given = {name: value for name, value in fetch.params.items() if value is not None}
     return {name: _value(f"fetch.params: {name}", value, environ) for name, value in given.items()}
 
 
-def secret_names(fetch: Fetch) -> frozenset[str]:
+def secret_names(fetch: FetchSection) -> frozenset[str]:
     """The headers and parameters whose values only the environment knows."""
     given = (*fetch.headers.items(), *fetch.params.items())
     return frozenset(name for name, value in given if value is not None and is_variable(value))

@@ -24,7 +24,7 @@ MAX_WORKERS = 1024
 _PARAM = re.compile(r"[A-Za-z0-9._~-]+")
 
 
-class Fetch(Section):
+class FetchSection(Section):
     """How one URL is asked for."""
 
     timeout_s: float = Field(30.0, gt=0, le=3600)
@@ -115,7 +115,7 @@ class ProxyList(Section):
         return found
 
 
-class Limits(Section):
+class LimitsSection(Section):
     """How much, how fast, how deep."""
 
     rate: float | Literal["max"] = 2.0
@@ -142,7 +142,7 @@ class Limits(Section):
         return rate
 
 
-class Robots(Section):
+class RobotsSection(Section):
     """How robots.txt (RFC 9309) and what pages say to robots are obeyed."""
 
     obey: bool = True

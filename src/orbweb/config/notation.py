@@ -30,7 +30,7 @@ _FRAMING = re.compile(
 _CONTACT = re.compile(r"\+(https://|mailto:)[^\s()<>;,]+\.[^\s()<>;,]+")
 
 
-class Pin(NamedTuple):
+class ResolvePin(NamedTuple):
     """A host and port, and the address and port that are asked in their stead. Brackets are kept."""
 
     host: str
@@ -39,7 +39,7 @@ class Pin(NamedTuple):
     target_port: str
 
 
-def read_pin(text: str) -> Pin:
+def read_pin(text: str) -> ResolvePin:
     """HOST:PORT:ADDR[:PORT], or ValueError."""
     host, rest = _take_host(text)
     port, _, target = rest.partition(":")
@@ -47,7 +47,7 @@ def read_pin(text: str) -> Pin:
     target_port = rest or port
     if not (host and address and _is_port(port) and _is_port(target_port)):
         raise ValueError(f"{text!r} is not HOST:PORT:ADDR or HOST:PORT:ADDR:PORT")
-    return Pin(host, port, address, target_port)
+    return ResolvePin(host, port, address, target_port)
 
 
 class ProxyUrl(NamedTuple):

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from orbweb.config.section import LARGEST, Section
 
 
-class Cache(Section):
+class CacheSection(Section):
     """What earlier runs of the workspace captured, and a run may take over."""
 
     max_age_s: float = Field(0.0, ge=0, le=3_153_600_000)
@@ -21,7 +21,7 @@ class Cache(Section):
     is asked for, and taken over if the server says that it is unchanged (304)."""
 
 
-class Recrawl(Section):
+class RecrawlSection(Section):
     """When `recrawl --due` asks for a page again: how often it changes is estimated from the runs there are."""
 
     min_interval_s: float = Field(3_600.0, ge=0, le=3_153_600_000)
@@ -31,7 +31,7 @@ class Recrawl(Section):
     """A page that was asked for longer ago than this is due, however seldom it changes [30 days]."""
 
 
-class Content(Section):
+class ContentSection(Section):
     """What is made of pages."""
 
     tokens: str = Field("estimate", min_length=1, max_length=100)
@@ -39,7 +39,7 @@ class Content(Section):
     needs `orbweb[tokens]` and its data on this machine. Nothing is downloaded."""
 
 
-class Engine(Section):
+class EngineSection(Section):
     """How the work is ordered and shared."""
 
     order: Literal["strict", "relaxed"] = "strict"
@@ -72,7 +72,7 @@ def _octal(mode: Any) -> Any:
     return mode
 
 
-class Store(Section):
+class StoreSection(Section):
     """Where bodies go."""
 
     layout: Literal["segments", "files"] = "segments"
@@ -85,7 +85,7 @@ class Store(Section):
     """While less disk space is free nothing is asked for; a crawl goes on when there is a quarter more."""
 
 
-class Spool(Section):
+class SpoolSection(Section):
     """What discovery hands to scraping."""
 
     rotate_mb: float = Field(64.0, gt=0, le=100_000)
@@ -99,7 +99,7 @@ class Spool(Section):
     deleted."""
 
 
-class Outputs(Section):
+class OutputsSection(Section):
     """Files that follow a crawl in the workspace; each is made again if it is lost."""
 
     pages: bool = True
@@ -112,7 +112,7 @@ class Outputs(Section):
     """Cells as they are, also those that a spreadsheet would compute."""
 
 
-class Metrics(Section):
+class MetricsSection(Section):
     """Counters of a crawl."""
 
     flush_interval_sec: float = Field(10.0, ge=0, le=86_400)

@@ -26,7 +26,7 @@ LIVE = frozenset(
 """How fast, how much, how often: nothing that decides what a run is."""
 
 
-class Change(NamedTuple):
+class SettingChange(NamedTuple):
     """A setting that differs."""
 
     key: str
@@ -38,13 +38,13 @@ class Change(NamedTuple):
         return self.key in LIVE
 
 
-def changes(old: Iterable[tuple[str, Any]], new: Iterable[tuple[str, Any]]) -> list[Change]:
+def changes(old: Iterable[tuple[str, Any]], new: Iterable[tuple[str, Any]]) -> list[SettingChange]:
     """What differs between two lists of settings with the same keys."""
     now = dict(new)
-    return [Change(key, value, now[key]) for key, value in old if now[key] != value]
+    return [SettingChange(key, value, now[key]) for key, value in old if now[key] != value]
 
 
-def told(found: list[Change], source: str) -> str:
+def told(found: list[SettingChange], source: str) -> str:
     """One line for the operator."""
     live = [f"{change.key} {change.old} -> {change.new}" for change in found if change.is_live]
     later = [change.key for change in found if not change.is_live]

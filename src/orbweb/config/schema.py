@@ -16,11 +16,20 @@ from typing import Any, Literal, cast
 from pydantic import Field, ValidationError, field_validator
 
 from orbweb import __version__
-from orbweb.config.fetching import Fetch, Limits, ProxyList, Robots
+from orbweb.config.fetching import FetchSection, LimitsSection, ProxyList, RobotsSection
 from orbweb.config.messages import explain
 from orbweb.config.notation import read_pin
-from orbweb.config.processing import Cache, Content, Engine, Metrics, Outputs, Recrawl, Spool, Store
-from orbweb.config.scope import Policy, Resources, Scope, Sitemap, Urls
+from orbweb.config.processing import (
+    CacheSection,
+    ContentSection,
+    EngineSection,
+    MetricsSection,
+    OutputsSection,
+    RecrawlSection,
+    SpoolSection,
+    StoreSection,
+)
+from orbweb.config.scope import PolicySection, ResourcesSection, ScopeSection, SitemapSection, UrlsSection
 from orbweb.config.section import Section
 from orbweb.errors import ConfigError
 
@@ -38,23 +47,23 @@ class Config(Section):
     """`crawl` resumes a paused run; false finishes it and starts a new one."""
     resolve: tuple[str, ...] = ()
     """HOST:PORT:ADDR[:PORT] pins, for tests and staging."""
-    fetch: Fetch = Fetch.model_construct()
+    fetch: FetchSection = FetchSection.model_construct()
     proxy: ProxyList = ProxyList.model_construct()
-    limits: Limits = Limits.model_construct()
-    scope: Scope = Scope.model_construct()
-    policy: Policy = Policy.model_construct()
-    urls: Urls = Urls.model_construct()
-    robots: Robots = Robots.model_construct()
-    sitemap: Sitemap = Sitemap.model_construct()
-    resources: Resources = Resources.model_construct()
-    content: Content = Content.model_construct()
-    cache: Cache = Cache.model_construct()
-    recrawl: Recrawl = Recrawl.model_construct()
-    engine: Engine = Engine.model_construct()
-    store: Store = Store.model_construct()
-    outputs: Outputs = Outputs.model_construct()
-    metrics: Metrics = Metrics.model_construct()
-    spool: Spool = Spool.model_construct()
+    limits: LimitsSection = LimitsSection.model_construct()
+    scope: ScopeSection = ScopeSection.model_construct()
+    policy: PolicySection = PolicySection.model_construct()
+    urls: UrlsSection = UrlsSection.model_construct()
+    robots: RobotsSection = RobotsSection.model_construct()
+    sitemap: SitemapSection = SitemapSection.model_construct()
+    resources: ResourcesSection = ResourcesSection.model_construct()
+    content: ContentSection = ContentSection.model_construct()
+    cache: CacheSection = CacheSection.model_construct()
+    recrawl: RecrawlSection = RecrawlSection.model_construct()
+    engine: EngineSection = EngineSection.model_construct()
+    store: StoreSection = StoreSection.model_construct()
+    outputs: OutputsSection = OutputsSection.model_construct()
+    metrics: MetricsSection = MetricsSection.model_construct()
+    spool: SpoolSection = SpoolSection.model_construct()
 
     @field_validator("user_agent")
     @classmethod

@@ -36,7 +36,7 @@ HostName = Annotated[str, Field(max_length=260), AfterValidator(_host_name)]
 _NAME = r"^[a-z][a-z0-9_]{0,49}$"
 
 
-class Scope(Section):
+class ScopeSection(Section):
     """Which URLs belong to the project."""
 
     strict_path: bool = True
@@ -73,7 +73,7 @@ class Score(Section):
     score: int = Field(ge=-1000, le=1000)
 
 
-class Group(Section):
+class GroupSection(Section):
     """URLs of which only so many are visited."""
 
     name: str = Field(pattern=_NAME)
@@ -83,7 +83,7 @@ class Group(Section):
     fold_case: bool = False
 
 
-class Policy(Section):
+class PolicySection(Section):
     """The rules of a host: which URLs may be asked for, how many of a kind, and in which order."""
 
     hosts: tuple[HostName, ...] = ()
@@ -102,7 +102,7 @@ class Policy(Section):
     scores: tuple[Score, ...] = ()
     """Each with `pattern` and `score`, -1000 to 1000: the first that matches goes before the score of the page
     type. Of URLs of one depth those with a higher score have their turn first; without a rule it is 0."""
-    groups: tuple[Group, ...] = ()
+    groups: tuple[GroupSection, ...] = ()
     """Each with `name`, `pattern` and `caps`, perhaps `types` and `fold_case: true`. URLs (of these page types) in
     which the named parts of the pattern, such as `(?P<owner>[^/]+)`, are the same are one group, of which at most
     so many are admitted: `pages` in all, other caps by page type."""
@@ -113,7 +113,7 @@ class Policy(Section):
     """Links to the terms under which the hosts let themselves be crawled, shown when a crawl begins."""
 
 
-class Urls(Section):
+class UrlsSection(Section):
     """What makes two URLs the same."""
 
     drop_params: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class Urls(Section):
     """When given, only these query parameters are kept; an empty list drops the query, from requests too."""
 
 
-class Sitemap(Section):
+class SitemapSection(Section):
     """Which sitemaps are read."""
 
     mode: Annotated[Literal["auto", "only", "off"], YamlOff] = "auto"
@@ -133,7 +133,7 @@ class Sitemap(Section):
     """URLs that are taken from sitemaps in a run."""
 
 
-class Resources(Section):
+class ResourcesSection(Section):
     """What pages load: scripts, styles, images, fonts."""
 
     mode: Annotated[Literal["off", "check", "store"], YamlOff] = "off"

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from orbweb.engine.batch import Books
-from orbweb.engine.startup import Outset
+from orbweb.engine.batch import Batch
+from orbweb.engine.startup import Startup
 from orbweb.engine.workers.codec import PackedLinks
 from orbweb.errors import StoreError
 from orbweb.frontier.sqlite import SqliteFrontier
@@ -39,7 +39,7 @@ MOST_STRANGERS = 100_000
 LEFT_RULE = "scrape: what pages link to is for discovery to find"
 
 
-class Found(NamedTuple):
+class FoundUrl(NamedTuple):
     """A target and how it was reached; `nofollow` is the rule by which this link is not to be followed."""
 
     key: str
@@ -58,12 +58,12 @@ class Admission:
 
     def __init__(
         self,
-        books: Books,
+        books: Batch,
         *,
         policy: Policy,
         frontier: SqliteFrontier,
         traps: Traps,
-        outset: Outset,
+        outset: Startup,
         lane_of: Callable[[str], str],
         drop_query: bool,
         is_fed: bool,
@@ -131,7 +131,7 @@ class Admission:
                 targets.append(known.id)
             else:
                 nofollow = rel_rule if link.nofollow else page_rule
-                found = Found(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
+                found = FoundUrl(link.key, link.url, Source.SPIDER, item.depth + 1, 0, item, nofollow=nofollow)
                 targets.append(self.find(found, known))
         return targets
 
@@ -139,7 +139,7 @@ class Admission:
         depth = item.depth + (item.source is not Source.RESOURCE)
 
         def find(link: Link) -> int:
-            found = Found(link.key, link.url, Source.RESOURCE, depth, 0, item)
+            found = FoundUrl(link.key, link.url, Source.RESOURCE, depth, 0, item)
             return self.find(found, self._frontier.known(link.key))
 
         if type(resources) is EarlierLinks:
@@ -203,7 +203,7 @@ class Admission:
         """The ids of what an earlier run had found on a page, `links` of them before what it loads; None if
         finding one of them there again would change something."""
         heirs, targets = self._heirs_of(run_id, earlier), []
-        link = Found("", "", Source.SPIDER, item.depth + 1, 0, item)
+        link = FoundUrl("", "", Source.SPIDER, item.depth + 1, 0, item)
         for at, target in enumerate(earlier):
             now = heirs[target] if target < len(heirs) else 0
             if not now:
@@ -218,7 +218,7 @@ class Admission:
             self._met = {run_id: bytearray(len(met)) for run_id, met in self._met.items()}
         return targets
 
-    def find(self, found: Found, known: Known | None, *, forced: bool = False) -> int:
+    def find(self, found: FoundUrl, known: Known | None, *, forced: bool = False) -> int:
         """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
         if self._drop_query:
             found = found._replace(url=found.url.partition("?")[0])
@@ -233,7 +233,7 @@ class Admission:
             self._frontier.remember(found.key, known._replace(hops=hops))
         return known.id
 
-    def _judge(self, found: Found, *, forced: bool) -> Verdict:
+    def _judge(self, found: FoundUrl, *, forced: bool) -> Verdict:
         parent = found.parent
         if forced:
             return Verdict(None, None, parent.base, 0)
@@ -250,14 +250,14 @@ class Admission:
             return verdict._replace(kin=kin)
         return verdict
 
-    def _parked(self, found: Found, verdict: Verdict) -> str | None:
+    def _parked(self, found: FoundUrl, verdict: Verdict) -> str | None:
         """What was learned of the URL's family: the pattern, nothing, or None if nobody looked."""
         if verdict.reason is SkipReason.TRAP and verdict.rule is not None:
             return verdict.rule.removeprefix(traps.rule(""))
         looked = verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED
         return "" if looked else None
 
-    def _add(self, found: Found, verdict: Verdict) -> int:
+    def _add(self, found: FoundUrl, verdict: Verdict) -> int:
         number, reason = self._books.next_url, verdict.reason.value if verdict.reason else None
         self._books.next_url += 1
         rank = self._admit(found, number, verdict) if reason is None else None
@@ -291,7 +291,7 @@ class Admission:
         self._books.count(None, _tally(reason))
         return number
 
-    def _admit(self, found: Found, number: int, verdict: Verdict) -> int:
+    def _admit(self, found: FoundUrl, number: int, verdict: Verdict) -> int:
         """Give the target its place; the rank."""
         rank = self._policy.rank(found.key, self._books.next_rank, later=found.depth > found.parent.depth)
         self._books.next_rank += 1
@@ -317,7 +317,7 @@ class Admission:
         self._traps.admitted(found.key, found.parent.key)
         return rank
 
-    def _reconsider(self, found: Found, number: int, old_reason: str, verdict: Verdict) -> None:
+    def _reconsider(self, found: FoundUrl, number: int, old_reason: str, verdict: Verdict) -> None:
         """A skipped URL was found on a better path. Still refused, it keeps the verdict that is stored.
 
         But `nofollow` says that nobody asks to look at it, and now someone does: any other verdict is nearer.
@@ -374,14 +374,14 @@ def _flags(links: Sequence[Link]) -> bytes:
     return bytes([packed_links.FLAGS[link.kind, link.nofollow] for link in links])
 
 
-def _is_news(found: Found, known: Known) -> bool:
+def _is_news(found: FoundUrl, known: Known) -> bool:
     """Whether finding a known URL again, by a link, may change what is known of it."""
     if known.reason is not None:
         return _is_better(found, known, forced=False)
     return known.hops > found.parent.hops + 1
 
 
-def _is_better(found: Found, known: Known, *, forced: bool) -> bool:
+def _is_better(found: FoundUrl, known: Known, *, forced: bool) -> bool:
     """Whether this path to a skipped URL may lead to another verdict than the one it has."""
     if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
         return False

@@ -15,17 +15,24 @@ from typing import Protocol
 
 from orbweb import urls
 from orbweb.engine import sitemaps as sitemap_reader
-from orbweb.engine.batch import Books
+from orbweb.engine.batch import Batch
 from orbweb.engine.responses import cut_short
-from orbweb.engine.robots_gate import Ask, AskLater, Gate, Known, origin_of
-from orbweb.engine.scope import Scopes
-from orbweb.engine.sitemaps import Closed, Open, Origin, Parse, Reading, Survey
-from orbweb.engine.startup import Scope
+from orbweb.engine.robots_gate import FetchRobots, FetchRobotsLater, OriginKnown, RobotsGate, origin_of
+from orbweb.engine.scope import ScopeTracker
+from orbweb.engine.sitemaps import (
+    OpenSitemap,
+    ParseSitemap,
+    SitemapOrigin,
+    SitemapReader,
+    SitemapReading,
+    SitemapsDone,
+)
+from orbweb.engine.startup import BaseScope
 from orbweb.fetching import ROBOTS, SITEMAP, Want
 from orbweb.frontier.dispatch import Dispatcher
 from orbweb.model import Failed, Fetched, Place, Refused
 from orbweb.parsing import sitemaps
-from orbweb.parsing.sitemaps.entries import Entry, Sitemap
+from orbweb.parsing.sitemaps.entries import Sitemap, SitemapEntry
 from orbweb.urls import UrlRules
 
 BEFORE_ALL = Place(-1, 0)
@@ -43,21 +50,21 @@ class Sender(Protocol):
     def wake(self) -> None:
         """There is something to send or to lease."""
 
-    def rules_known(self, known: Known) -> None:
+    def rules_known(self, known: OriginKnown) -> None:
         """The rules of an origin are known, or its server is not there: its places need wait no longer."""
 
 
-class Errands:
-    """The errands of one crawl."""
+class AuxiliaryRequests:
+    """The auxiliary of one crawl."""
 
     def __init__(
         self,
         sender: Sender,
         *,
-        gate: Gate,
-        survey: Survey | None,
-        books: Books,
-        scopes: Scopes,
+        gate: RobotsGate,
+        survey: SitemapReader | None,
+        books: Batch,
+        scopes: ScopeTracker,
         dispatcher: Dispatcher,
         url_rules: UrlRules,
     ) -> None:
@@ -69,9 +76,9 @@ class Errands:
         self._dispatcher = dispatcher
         self._url_rules = url_rules
         self._loop = asyncio.get_running_loop()
-        self._asks: dict[int, Ask] = {}
-        self._files: dict[int, tuple[Reading, str]] = {}
-        self._read_for: dict[Reading, Sequence[Scope]] = {}
+        self._asks: dict[int, FetchRobots] = {}
+        self._files: dict[int, tuple[SitemapReading, str]] = {}
+        self._read_for: dict[SitemapReading, Sequence[BaseScope]] = {}
         self._resends: Counter[int] = Counter()
         self._closed = False
 
@@ -102,7 +109,7 @@ class Errands:
             answer = cut_short(answer)
         ask = self._asks.pop(ticket, None)
         if ask is not None:
-            self.act(self._gate.answered(ask, answer))
+            self.apply(self._gate.answered(ask, answer))
         elif ticket in self._files:
             reading, _ = self._files.pop(ticket)
             self._explore(reading, reading.answered(answer))
@@ -116,18 +123,18 @@ class Errands:
         self._queue(ticket, found[0])
         return True
 
-    def act(self, step: Ask | AskLater | Known) -> None:
+    def apply(self, step: FetchRobots | FetchRobotsLater | OriginKnown) -> None:
         """Do what the gate wants done about a robots.txt."""
         if self._closed:
             return
         match step:
-            case Ask(url=url):
+            case FetchRobots(url=url):
                 ticket = self._sender.ticket()
                 self._asks[ticket] = step
                 self._queue(ticket, url)
-            case AskLater(ask, delay_s):
-                self._loop.call_later(delay_s, self.act, ask)
-            case Known():
+            case FetchRobotsLater(ask, delay_s):
+                self._loop.call_later(delay_s, self.apply, ask)
+            case OriginKnown():
                 for ticket in self._files.keys() & set(step.waiting):
                     self._ask_for_file(ticket, step.failed)
                 self._sender.rules_known(step)
@@ -144,30 +151,30 @@ class Errands:
             if self._survey is None or self._scopes.every_limit_reached:
                 self._scopes.end_survey(scopes)
                 continue
-            reading = Reading(self._survey)
+            reading = SitemapReading(self._survey)
             self._read_for[reading] = scopes
             self._explore(reading, reading.start(self._origins(scopes)))
 
-    def _origins(self, scopes: Sequence[Scope]) -> list[Origin]:
+    def _origins(self, scopes: Sequence[BaseScope]) -> list[SitemapOrigin]:
         """Where the scopes lie, each server once; one that gave no rules was not there and is not asked."""
-        found: dict[str, Origin] = {}
+        found: dict[str, SitemapOrigin] = {}
         for base, key in scopes:
             name = origin_of(key)
             listed = self._gate.sitemaps(name)
             if name not in found and listed is not None:
-                found[name] = Origin(base, name, listed)
+                found[name] = SitemapOrigin(base, name, listed)
         return list(found.values())
 
-    def _explore(self, reading: Reading, step: sitemap_reader.Step) -> None:
+    def _explore(self, reading: SitemapReading, step: sitemap_reader.Step) -> None:
         match step:
-            case Open(url, delay_s):
+            case OpenSitemap(url, delay_s):
                 ticket = self._sender.ticket()
                 self._files[ticket] = (reading, url)
                 self._loop.call_later(delay_s, self._ask_for_file, ticket)
-            case Parse(url, body):
+            case ParseSitemap(url, body):
                 parsing = self._loop.run_in_executor(None, sitemaps.parse, body, url)
                 parsing.add_done_callback(partial(self._read, reading))
-            case Closed():
+            case SitemapsDone():
                 self._scopes.end_survey(self._read_for.pop(reading))
                 if self._survey is not None and self._books.surveyed:
                     self._survey.close()
@@ -185,25 +192,29 @@ class Errands:
         elif isinstance(verdict, Refused):
             del self._files[ticket]
             self._explore(reading, reading.refused(verdict.rule))
-        elif isinstance(verdict, Ask):
-            self.act(verdict)
+        elif isinstance(verdict, FetchRobots):
+            self.apply(verdict)
         elif verdict:
             self._queue(ticket, url)
 
-    def _read(self, reading: Reading, parsing: asyncio.Future[Sitemap]) -> None:
+    def _read(self, reading: SitemapReading, parsing: asyncio.Future[Sitemap]) -> None:
         if not parsing.cancelled() and not self._closed:
             base = reading.base
             entries, step = reading.read(parsing.result())
-            self._chart(reading, base, entries, step)
+            self._add_entries(reading, base, entries, step)
 
-    def _chart(self, reading: Reading, base: int, entries: Sequence[Entry], step: sitemap_reader.Step) -> None:
+    def _add_entries(
+        self, reading: SitemapReading, base: int, entries: Sequence[SitemapEntry], step: sitemap_reader.Step
+    ) -> None:
         """Write down what a file lists, in portions between which the loop does other things."""
         if self._closed:
             return
         targets = [(urls.target(entry.url, rules=self._url_rules), entry.lastmod) for entry in entries[:CHARTED]]
-        self._scopes.chart(base, [(target, lastmod) for target, lastmod in targets if target is not None])
+        self._scopes.add_sitemap_entries(
+            base, [(target, lastmod) for target, lastmod in targets if target is not None]
+        )
         self._books.begin_flush()
         if len(entries) > CHARTED:
-            self._loop.call_soon(partial(self._chart, reading, base, entries[CHARTED:], step))
+            self._loop.call_soon(partial(self._add_entries, reading, base, entries[CHARTED:], step))
         else:
             self._explore(reading, step)

@@ -17,7 +17,7 @@ Brake = Callable[[], str | None]
 
 
 @dataclass(slots=True)
-class Limit:
+class Threshold:
     """Holds while a figure is beyond its limit: above it, or below it for one of which there must be `enough`.
 
     `most` is asked each time: it may be reloaded. `say` makes the reason of figure and limit.

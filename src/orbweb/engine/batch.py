@@ -2,7 +2,7 @@
 written.
 
 Owns the counters of a run and of its crawl, the changes on their way to one transaction, and what is only
-begun: a page with very many links, a group with very many URLs. Both are done in portions by `go_on`. Always
+begun: a page with very many links, a group with very many URLs. Both are done in portions by `step`. Always
 holds: after `flush` all that was settled is durable; a group that is written never holds a part of a page;
 memory relies on the database only for what is written. Never decides what a visit means, never waits and never
 fetches.
@@ -28,7 +28,7 @@ LARGE = 20_000
 """URLs of a group that is written before anything else is settled."""
 
 
-class Books:
+class Batch:
     """Of one run, while one crawl works on it.
 
     `fed` counts the lines of the spool that were taken; `new_redirects` and `old_redirects` are where those of the
@@ -111,7 +111,7 @@ class Books:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is something for `go_on` to do."""
+        """Whether there is something for `step` to do."""
         return bool(self._settling) or self.db.is_writing
 
     @property
@@ -139,9 +139,9 @@ class Books:
                 tallies[old] -= number
             tallies[new] += number
 
-    def go_on(self) -> None:
+    def step(self) -> None:
         """Do a portion of what is begun."""
-        self.db.go_on()
+        self.db.step()
         lane = next(iter(self._settling), None)
         if lane is not None:
             self.advance(lane, self._settling.pop(lane))
@@ -154,14 +154,14 @@ class Books:
         return freed
 
     def advance(self, lane: str, steps: Iterator[None]) -> None:
-        """Take a step of settling the place of a lane. If it was not the last, `go_on` takes the others."""
+        """Take a step of settling the place of a lane. If it was not the last, `step` takes the others."""
         if next(steps, self) is None:
             self._settling[lane] = steps
 
     def finish_begun(self) -> None:
         """Do all that is begun."""
         while self.is_busy:
-            self.go_on()
+            self.step()
 
     def flush(self) -> None:
         """Make everything settled so far durable."""

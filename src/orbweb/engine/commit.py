@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orbweb.engine.admission import Admission, Found
-from orbweb.engine.batch import Books
-from orbweb.engine.rescope import Review
-from orbweb.engine.scope import Scopes
+from orbweb.engine.admission import Admission, FoundUrl
+from orbweb.engine.batch import Batch
+from orbweb.engine.rescope import Rescope
+from orbweb.engine.scope import ScopeTracker
 from orbweb.failpoints import failpoint
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import RunState, run_after
 from orbweb.model import (
-    Digest,
     Failed,
     FailKind,
     Item,
     Known,
     Link,
     Outcome,
+    ProcessedPage,
     Refused,
     Role,
     SkipReason,
@@ -54,17 +54,17 @@ from orbweb.store.runs import Run
 MAX_REDIRECTS = 10
 
 
-class Ledger:
+class Committer:
     """What becomes of the places of one run while one crawl works on it."""
 
     def __init__(
         self,
         run: Run,
         *,
-        books: Books,
+        books: Batch,
         admission: Admission,
-        scopes: Scopes,
-        review: Review,
+        scopes: ScopeTracker,
+        review: Rescope,
         policy: Policy,
         frontier: SqliteFrontier,
         traps: Traps,
@@ -105,14 +105,14 @@ class Ledger:
             self._fail(item, outcome, kind, f"HTTP {answer.status}")
         elif outcome.redirect is not None:
             self._redirect(item, outcome, *outcome.redirect)
-        elif outcome.digest is not None and outcome.is_page:
-            yield from self._page(item, outcome, outcome.digest)
-        elif outcome.digest is not None:
-            yield from self._resource(item, outcome, outcome.digest)
+        elif outcome.processed is not None and outcome.is_page:
+            yield from self._page(item, outcome, outcome.processed)
+        elif outcome.processed is not None:
+            yield from self._resource(item, outcome, outcome.processed)
         else:
             self._visit(item, outcome)
         if item.depth == 0 and not self._books.scope_fixed:
-            self._scopes.close(item.base)
+            self._scopes.base_settled(item.base)
 
     def take_over(self, item: Item, seen: Unchanged) -> bool:
         """Commit a page that is as an earlier run captured it, if that is all it means: it is the first with its
@@ -136,7 +136,7 @@ class Ledger:
         if packed:
             books.group.outlinks.append((self._run_id, item.id, packed))
         if item.depth == 0 and not books.scope_fixed:
-            self._scopes.close(item.base)
+            self._scopes.base_settled(item.base)
         return True
 
     def defer(self, item: Item, due_at: int) -> None:
@@ -242,7 +242,7 @@ class Ledger:
         if base_chain:
             self._scopes.move(item.base, key)
         source = item.source if item.source is Source.RESOURCE else Source.REDIRECT
-        found = Found(key, url, source, item.depth, item.redirects + 1, item)
+        found = FoundUrl(key, url, source, item.depth, item.redirects + 1, item)
         target = self._admission.find(found, known, forced=base_chain)
         self._visit(item, outcome, redirect_to=target)
         self._books.new_redirects[item.id] = target
@@ -261,19 +261,21 @@ class Ledger:
             )
         return target == start
 
-    def _page(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
-        said = digest.parsed.directives
+    def _page(self, item: Item, outcome: Outcome, processed: ProcessedPage) -> Iterator[None]:
+        said = processed.parsed.directives
         rule = self._policy.noindex_rule(said)
         repeats = False
         if rule is None:
-            repeats = self._keep(item, outcome, digest) is Role.ALTERNATE
+            repeats = self._keep(item, outcome, processed) is Role.ALTERNATE
         else:
             self._leave_out(item, rule)
         if self._may_be_trap(item):
-            elsewhere = self._leads_elsewhere(item, digest.parsed.links)
-            sketch = digest.document.sketch if digest.document else b""
+            elsewhere = self._leads_elsewhere(item, processed.parsed.links)
+            sketch = processed.document.sketch if processed.document else b""
             self._traps.settled(item.key, kin=item.kin, repeats=repeats, elsewhere=elsewhere, summary=sketch)
-        return self._admission.follow(item, digest.parsed.links, () if rule else digest.parsed.resources, said)
+        return self._admission.follow(
+            item, processed.parsed.links, () if rule else processed.parsed.resources, said
+        )
 
     def _may_be_trap(self, item: Item) -> bool:
         """Whether the page tells something of a family of URLs."""
@@ -288,14 +290,14 @@ class Ledger:
                     return True
         return False
 
-    def _resource(self, item: Item, outcome: Outcome, digest: Digest) -> Iterator[None]:
+    def _resource(self, item: Item, outcome: Outcome, processed: ProcessedPage) -> Iterator[None]:
         """Something a page loads. Its body is kept if they are; a style sheet may load more."""
         if self._keeps_resources:
-            self._keep_body(digest)
+            self._keep_body(processed)
         else:
-            outcome = outcome._replace(digest=None)
+            outcome = outcome._replace(processed=None)
         self._visit(item, outcome)
-        return self._admission.follow(item, (), digest.parsed.resources, digest.parsed.directives)
+        return self._admission.follow(item, (), processed.parsed.resources, processed.parsed.directives)
 
     def _leave_out(self, item: Item, rule: str) -> None:
         """The page was fetched and asks not to be kept. That is final: no better path can change it."""
@@ -303,15 +305,15 @@ class Ledger:
         self._close(item, skipped(reason), reason=reason, rule=rule)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
 
-    def _keep(self, item: Item, outcome: Outcome, digest: Digest) -> Role:
-        is_new = digest.content_sha256 not in self._books.pages_seen
-        self._keep_body(digest)
+    def _keep(self, item: Item, outcome: Outcome, processed: ProcessedPage) -> Role:
+        is_new = processed.content_sha256 not in self._books.pages_seen
+        self._keep_body(processed)
         role = Role.PRIMARY if is_new else Role.ALTERNATE
         self._visit(item, outcome, role=role)
-        if is_new and digest.document is not None:
-            if digest.document.frame:
-                self._books.group.documents.append(digest.document)
-            self._add_page(item, digest.content_sha256, digest.document.sha256)
+        if is_new and processed.document is not None:
+            if processed.document.frame:
+                self._books.group.documents.append(processed.document)
+            self._add_page(item, processed.content_sha256, processed.document.sha256)
         else:
             self._books.alternates += 1
         return role
@@ -324,8 +326,8 @@ class Ledger:
         books.crawl_pages += 1
         self._scopes.add_page(item.base)
 
-    def _keep_body(self, digest: Digest) -> None:
-        blob = digest.blob
+    def _keep_body(self, processed: ProcessedPage) -> None:
+        blob = processed.blob
         if not blob.sha256 or blob.sha256 in self._books.bodies_seen:
             return
         self._books.bodies_seen.add(blob.sha256)

@@ -41,7 +41,7 @@ LIFELINE = "ORBWEB_LIFELINE"
 """The number of an open file of this process that ends when the process that started it does."""
 
 
-class Kind(StrEnum):
+class ControlKind(StrEnum):
     """What a control file may be meant for, besides all crawls and those of one project."""
 
     CRAWLER = "crawler"
@@ -51,7 +51,7 @@ class Kind(StrEnum):
 class ControlFiles:
     """The control files of one project."""
 
-    def __init__(self, workspace: Path, project: str, kind: Kind = Kind.CRAWLER) -> None:
+    def __init__(self, workspace: Path, project: str, kind: ControlKind = ControlKind.CRAWLER) -> None:
         self._top = workspace
         self._directory = Path("control")
         self._project = project

@@ -17,41 +17,41 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from orbweb import urls
-from orbweb.engine.auxiliary import RESENDS, Errands
-from orbweb.engine.batch import Books
+from orbweb.engine.auxiliary import RESENDS, AuxiliaryRequests
+from orbweb.engine.batch import Batch
 from orbweb.engine.responses import (
     BUSY,
-    Again,
-    Anew,
+    Finish,
     Follow,
-    Read,
-    Reread,
+    Process,
     Resend,
-    Settle,
+    Retry,
+    Unconditional,
+    UseCapture,
     Wait,
     next_step,
     spoilt,
     to_read,
 )
-from orbweb.engine.robots_gate import Ask, Gate, Known
-from orbweb.engine.scope import Scopes
-from orbweb.engine.sitemaps import Survey
+from orbweb.engine.robots_gate import FetchRobots, OriginKnown, RobotsGate
+from orbweb.engine.scope import ScopeTracker
+from orbweb.engine.sitemaps import SitemapReader
 from orbweb.engine.window import Slot, Window, most_bytes
 from orbweb.engine.workers.page import Job
 from orbweb.engine.workers.pool import Pool
 from orbweb.errors import StoreError
 from orbweb.fetching import ANYTHING, PAGE, STYLE, Fetcher, Want
-from orbweb.fetching.revalidation import Shelf, confirmed, taken
+from orbweb.fetching.revalidation import Revalidator, confirmed, taken
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import Dispatcher
 from orbweb.model import (
     Capture,
-    Digest,
     Failed,
     Fetched,
     Item,
     Outcome,
     Place,
+    ProcessedPage,
     Refused,
     Resources,
     Reuse,
@@ -76,7 +76,7 @@ WANTED = {Resources.OFF: PAGE, Resources.CHECK: STYLE, Resources.STORE: ANYTHING
 
 
 @dataclass(frozen=True, slots=True)
-class PassageSettings:
+class InFlightSettings:
     """How often and how long a server is asked, and what of its answers is read."""
 
     window_bytes: int
@@ -89,7 +89,7 @@ class PassageSettings:
     resources: Resources
 
 
-class _Reading(NamedTuple):
+class _PendingBody(NamedTuple):
     """A body that is to be read, in its order, and what its result may take."""
 
     place: Place
@@ -98,25 +98,25 @@ class _Reading(NamedTuple):
     expected: int
 
 
-class Passage:
-    """What is under way in one crawl. The listener of its fetcher and its pool, and who sends its errands.
+class InFlight:
+    """What is under way in one crawl. The listener of its fetcher and its pool, and who sends its auxiliary.
 
-    `fetching` counts requests, `digesting` has each body that is read, by its ticket;
+    `fetching` counts requests, `processing` has each body that is read, by its ticket;
     `unfinished` counts the places of each lane without an outcome. A body whose result might not have room beside
     those that wait for their turn is not read yet, unless it is its turn: `_unread` has these, in order.
     """
 
     def __init__(
         self,
-        settings: PassageSettings,
+        settings: InFlightSettings,
         *,
         window: Window,
         dispatcher: Dispatcher,
-        gate: Gate,
-        survey: Survey | None,
-        shelf: Shelf,
-        books: Books,
-        scopes: Scopes,
+        gate: RobotsGate,
+        survey: SitemapReader | None,
+        shelf: Revalidator,
+        books: Batch,
+        scopes: ScopeTracker,
         clock: Callable[[], int],
         note: Callable[[str], None],
         wake: Callable[[], None],
@@ -133,14 +133,14 @@ class Passage:
         self.touched: set[str] = set()
         self.unfinished: Counter[str] = Counter()
         self.fetching = 0
-        self.digesting: dict[int, _Reading] = {}
+        self.processing: dict[int, _PendingBody] = {}
         self._expected = 0
-        self._unread: list[_Reading] = []
+        self._unread: list[_PendingBody] = []
         self.fresh: deque[Slot] = deque()
         self._slowed: set[str] = set()
         self._next_ticket = 0
         self._backlog = self._ordinary = 0
-        self.errands = Errands(
+        self.auxiliary = AuxiliaryRequests(
             self,
             gate=gate,
             survey=survey,
@@ -158,7 +158,7 @@ class Passage:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way that brings an outcome by itself."""
-        return not self.fetching and not self.digesting and not self.fresh
+        return not self.fetching and not self.processing and not self.fresh
 
     def has_backlog(self) -> bool:
         """Whether so much waits to be read that nothing more should be fetched."""
@@ -168,12 +168,12 @@ class Passage:
         """Whether the slot waits for leave to be sent."""
         return slot.outcome is None and not slot.under_way and slot.answer is None
 
-    def begin(self, item: Item) -> None:
+    def start(self, item: Item) -> None:
         """Set out with a place that is leased."""
         slot = Slot(item, self.ticket())
         self._window.add(slot)
         self.unfinished[item.lane] += 1
-        self._pass_gate(slot)
+        self._check_robots(slot)
 
     def ticket(self) -> int:
         """A number no request has had."""
@@ -183,7 +183,7 @@ class Passage:
     def send(self, ticket: int) -> None:
         """Ask for what the ticket stands for: it is due."""
         slot = self._window.get(ticket)
-        request = self._request(slot) if slot is not None else self.errands.request(ticket)
+        request = self._request(slot) if slot is not None else self.auxiliary.request(ticket)
         if request is not None:
             self.fetching += 1
             self._fetcher.start(ticket, *request)
@@ -217,17 +217,17 @@ class Passage:
         self.fetching -= 1
         left_at = self._dispatcher.done(ticket)
         if isinstance(answer, Fetched):
-            self._heed(answer, left_at)
+            self._adapt_rate(answer, left_at)
         self.wake()
         slot = self._window.get(ticket)
         if slot is None:
-            self.errands.answered(ticket, answer)
+            self.auxiliary.answered(ticket, answer)
             return
         slot.under_way = False
         slot.fetched_at = self._clock()
         self._advance(slot, answer)
 
-    def _heed(self, answer: Fetched, left_at: int) -> None:
+    def _adapt_rate(self, answer: Fetched, left_at: int) -> None:
         """Slow down for a host that is busy and leave it alone as long as it asks; speed up when it is well."""
         site = urls.site(answer.url)
         if answer.status not in BUSY:
@@ -244,19 +244,19 @@ class Passage:
             cut = f", cut to {wait:g} s (fetch.max_retry_after_s)" if wait < asked else ""
             self._note(f"{site} answers {answer.status} and asks for a pause of {asked:.6g} s (Retry-After){cut}")
 
-    def digested(self, ticket: int, digest: Digest | Failed) -> None:
+    def processed(self, ticket: int, processed: ProcessedPage | Failed) -> None:
         """The pool is done with a page."""
-        read = self.digesting.pop(ticket)
+        read = self.processing.pop(ticket)
         self._expected -= read.expected
         self._weigh(-1, read.job)
         self.wake()
         slot = self._window.get(ticket)
         if slot is None:
             return
-        if isinstance(digest, Failed):
-            self._finish(slot, Settle(digest if slot.answer is None else spoilt(digest, slot.answer)))
+        if isinstance(processed, Failed):
+            self._finish(slot, Finish(processed if slot.answer is None else spoilt(processed, slot.answer)))
         elif slot.answer is not None:
-            self._finish(slot, Settle(slot.answer), digest)
+            self._finish(slot, Finish(slot.answer), processed)
 
     # The life of a slot.
 
@@ -274,7 +274,7 @@ class Passage:
             capture=_asked_about(slot),
         )
         match step:
-            case Again():
+            case Retry():
                 self._try_later(slot, slot.tries, self._settings.backoff_s, self._settings.backoff_cap_s)
             case Resend():
                 slot.tries -= 1
@@ -287,23 +287,23 @@ class Passage:
             case Follow(url):
                 slot.asked = (*slot.asked, url)
                 slot.tries = 0
-                self._pass_gate(slot)
-            case Read(body, is_page) if isinstance(answer, Fetched):
-                self._digest(slot, answer, body, is_page=is_page)
-            case Reread(capture) if isinstance(answer, Fetched):
+                self._check_robots(slot)
+            case Process(body, is_page) if isinstance(answer, Fetched):
+                self._processed(slot, answer, body, is_page=is_page)
+            case UseCapture(capture) if isinstance(answer, Fetched):
                 self._keep(slot, answer, capture)
-            case Anew():
+            case Unconditional():
                 self._ask_anew(slot)
-            case Settle():
+            case Finish():
                 self._finish(slot, step)
 
-    def _digest(self, slot: Slot, answer: Fetched, body: bytes, *, is_page: bool) -> None:
+    def _processed(self, slot: Slot, answer: Fetched, body: bytes, *, is_page: bool) -> None:
         slot.answer = answer
         slot.is_page = is_page
         job = Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags)
         self._weigh(1, job)
         expected = most_bytes(job, with_resources=self._settings.resources is not Resources.OFF)
-        reading = _Reading(slot.place, slot.ticket, job, expected)
+        reading = _PendingBody(slot.place, slot.ticket, job, expected)
         if self._may_read(reading):
             self._read(reading)
         else:
@@ -319,7 +319,7 @@ class Passage:
         """Whether nothing that is leased comes before the slot."""
         return self._window.head(slot.item.lane) is slot
 
-    def _may_read(self, reading: _Reading) -> bool:
+    def _may_read(self, reading: _PendingBody) -> bool:
         """Whether it is its turn, or its result has room beside those that wait and those that may come."""
         slot = self._window.get(reading.ticket)
         if slot is not None and self.is_head(slot):
@@ -327,9 +327,9 @@ class Passage:
         taken = self._window.bytes + self._expected
         return not self._unread and taken + reading.expected <= self._settings.window_bytes
 
-    def _read(self, reading: _Reading) -> None:
+    def _read(self, reading: _PendingBody) -> None:
         self._expected += reading.expected
-        self.digesting[reading.ticket] = reading
+        self.processing[reading.ticket] = reading
         self._pool.submit(reading.job)
 
     def read_more(self) -> None:
@@ -365,7 +365,7 @@ class Passage:
         """Queue the slot, unless an earlier run has captured it so lately that nothing has to be asked."""
         if not slot.looked:
             slot.looked = True
-            slot.offer = self._shelf.offer(slot.item.key)
+            slot.offer = self._shelf.lookup(slot.item.key)
             if slot.offer is not None and slot.offer.is_fresh:
                 slot.under_way = True
                 self.fresh.append(slot)
@@ -399,17 +399,17 @@ class Passage:
         slot.reuse = how
         known = answer.robots_tags == capture.robots_tags
         try:
-            digest = self._shelf.captures.digest(capture) if known else None
+            processed = self._shelf.captures.process(capture) if known else None
         except StoreError as error:
             self._give_up(slot, error)
             return
         if capture.role == Role.ALTERNATE and traps.needs_sketch(answer.url):
-            digest = None
-        if digest is None and capture.body_sha256 is not None:
+            processed = None
+        if processed is None and capture.body_sha256 is not None:
             self._reread_body(slot, answer, capture)
         elif known:
             slot.is_page = capture.role != Role.NONE
-            self._finish(slot, Settle(answer), digest)
+            self._finish(slot, Finish(answer), processed)
         else:
             self._ask_anew(slot)
 
@@ -420,8 +420,8 @@ class Passage:
             self._give_up(slot, error)
             return
         step = to_read(answer, body, self._settings.resources)
-        if isinstance(step, Read):
-            self._digest(slot, answer, body, is_page=step.is_page)
+        if isinstance(step, Process):
+            self._processed(slot, answer, body, is_page=step.is_page)
         else:
             self._finish(slot, step)
 
@@ -444,34 +444,34 @@ class Passage:
 
     # robots.txt, asked for before the first page of an origin.
 
-    def _pass_gate(self, slot: Slot) -> None:
+    def _check_robots(self, slot: Slot) -> None:
         """Let the slot through, settle it as refused, or let it wait for the rules of its origin."""
         verdict = self._gate.judge(slot.ticket, slot.asked[-1])
         if isinstance(verdict, Refused):
             slot.fetched_at = self._clock()
-            self._finish(slot, Settle(verdict))
-        elif isinstance(verdict, Ask):
-            self.errands.act(verdict)
+            self._finish(slot, Finish(verdict))
+        elif isinstance(verdict, FetchRobots):
+            self.auxiliary.apply(verdict)
         elif verdict:
             self._ask(slot)
 
-    def rules_known(self, known: Known) -> None:
+    def rules_known(self, known: OriginKnown) -> None:
         """The places that waited for the rules of an origin are judged, or fail with its server."""
         for slot in filter(None, map(self._window.get, known.waiting)):
             if known.failed is None:
-                self._pass_gate(slot)
+                self._check_robots(slot)
             else:
                 slot.tries, slot.fetched_at = known.tries, self._clock()
-                self._finish(slot, Settle(known.failed))
+                self._finish(slot, Finish(known.failed))
 
-    def _finish(self, slot: Slot, step: Settle, digest: Digest | None = None) -> None:
+    def _finish(self, slot: Slot, step: Finish, processed: ProcessedPage | None = None) -> None:
         answer = step.answer
         if isinstance(answer, Fetched) and answer.body is not None:
             answer = answer._replace(body=None)
         slot.answer = None
         reused = Reused(slot.reuse, slot.offer.capture.run_id) if slot.reuse and slot.offer else None
         tries = max(slot.tries + slot.waits, 1)
-        self._end(slot, Outcome(tries, slot.fetched_at, answer, digest, slot.is_page, step.redirect, reused))
+        self._end(slot, Outcome(tries, slot.fetched_at, answer, processed, slot.is_page, step.redirect, reused))
 
     def _end(self, slot: Slot, outcome: Outcome | Unchanged) -> None:
         slot.outcome = outcome

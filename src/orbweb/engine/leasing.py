@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 
-from orbweb.engine.batch import Books
-from orbweb.engine.in_flight import Passage
-from orbweb.engine.scope import Scopes
+from orbweb.engine.batch import Batch
+from orbweb.engine.in_flight import InFlight
+from orbweb.engine.scope import ScopeTracker
 from orbweb.engine.window import Slot, Window
 from orbweb.frontier.dispatch import Dispatcher
-from orbweb.frontier.spool.source import Ahead, Feed
+from orbweb.frontier.spool.source import Ahead, SpoolSource
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.model import Item
 
@@ -41,16 +41,16 @@ class Leasing:
         self,
         settings: LeaseSettings,
         *,
-        passage: Passage,
+        in_flight: InFlight,
         window: Window,
         frontier: SqliteFrontier,
-        books: Books,
-        scopes: Scopes,
+        books: Batch,
+        scopes: ScopeTracker,
         dispatcher: Dispatcher,
-        feed: Feed | None,
+        feed: SpoolSource | None,
     ) -> None:
         self.settings = settings
-        self._passage = passage
+        self._in_flight = in_flight
         self._window = window
         self._frontier = frontier
         self._books = books
@@ -63,7 +63,7 @@ class Leasing:
         """Go on with other limits."""
         self.settings = replace(self.settings, workers=workers, budget=budget)
 
-    def draw(self) -> bool:
+    def pull_from_spool(self) -> bool:
         """Take lines of the spool while few URLs are queued; after the last of them the run has all there is.
 
         Whether there were any.
@@ -86,20 +86,20 @@ class Leasing:
         When bodies wait to be read, and all of them for their turn, only what they wait for is sent.
         """
         refused: set[str] = set()
-        while self._passage.fetching < self.settings.workers:
-            has_backlog = self._passage.has_backlog()
-            if has_backlog and self._passage.digesting:
+        while self._in_flight.fetching < self.settings.workers:
+            has_backlog = self._in_flight.has_backlog()
+            if has_backlog and self._in_flight.processing:
                 return
             ticket = self._dispatcher.take(self._is_awaited if has_backlog else None)
             if ticket is not None:
-                self._passage.send(ticket)
+                self._in_flight.send(ticket)
             elif not self._lease_one(refused):
                 return
 
     def _is_awaited(self, ticket: int) -> bool:
         """Whether it is the head of its lane, or no place at all."""
         slot = self._window.get(ticket)
-        return slot is None or self._passage.is_head(slot)
+        return slot is None or self._in_flight.is_head(slot)
 
     def _lease_one(self, refused: set[str]) -> bool:
         """Lease a place of a lane that has not refused: one that has no room now has none before the next turn."""
@@ -118,7 +118,7 @@ class Leasing:
 
     def _lease_from(self, lane: str) -> bool:
         item = self._frontier.next(lane)
-        if item is None or not self._scopes.is_ripe(item):
+        if item is None or not self._scopes.may_fetch(item):
             return False
         head = self._window.head(lane)
         is_head = head is None or (item.depth, item.rank) < head.place
@@ -127,7 +127,7 @@ class Leasing:
         if not self._has_room(item, is_head=is_head):
             return False
         self._frontier.lease(lane)
-        self._passage.begin(item)
+        self._in_flight.start(item)
         return True
 
     def _is_begun(self, item: Item, head: Slot | None) -> bool:
@@ -140,7 +140,7 @@ class Leasing:
         if self._books.surveyed:
             return lanes
         heads = ((lane, self._frontier.next(lane)) for lane in lanes)
-        return [lane for lane, item in heads if item is not None and self._scopes.is_ripe(item)]
+        return [lane for lane, item in heads if item is not None and self._scopes.may_fetch(item)]
 
     def _has_room(self, item: Item, *, is_head: bool) -> bool:
         """The head of a lane always gets in: a place behind it makes room where something must be exact."""
@@ -158,9 +158,9 @@ class Leasing:
         settings = self.settings
         if len(self._window) + self._books.unwritten >= settings.window:
             return True
-        if self._window.bytes >= settings.window_bytes or self._passage.has_backlog():
+        if self._window.bytes >= settings.window_bytes or self._in_flight.has_backlog():
             return True
-        return settings.relaxed and self._passage.unfinished[lane] >= self._share()
+        return settings.relaxed and self._in_flight.unfinished[lane] >= self._share()
 
     def _share(self) -> int:
         """Workers that one lane may keep busy in relaxed order, so that a slow host cannot take them all."""
@@ -180,11 +180,11 @@ class Leasing:
         return True
 
     def _give_back(self, slot: Slot) -> None:
-        self._passage.retract(slot)
+        self._in_flight.retract(slot)
         self._frontier.give_back(slot.item)
 
     def give_back_all(self) -> None:
         """The crawl ends: nothing is leased any more."""
-        self._passage.cancel()
+        self._in_flight.cancel()
         for slot in self._window.slots():
             self._give_back(slot)

@@ -1,4 +1,4 @@
-"""The loop: lease -> fetch -> digest -> commit. Read this file first.
+"""The loop: lease -> fetch -> processed -> commit. Read this file first.
 
 Places are leased in order and fetched concurrently; a finished one waits in the window until every place before
 it is committed (`Ledger.settle`). So the result is a function of the site's answers, not of their timing.
@@ -17,21 +17,21 @@ from dataclasses import dataclass, replace
 
 from orbweb import urls
 from orbweb.engine.backpressure import Brake
-from orbweb.engine.batch import Books
-from orbweb.engine.commit import Ledger
+from orbweb.engine.batch import Batch
+from orbweb.engine.commit import Committer
 from orbweb.engine.control import Command, ControlFiles
-from orbweb.engine.in_flight import Passage, PassageSettings
+from orbweb.engine.in_flight import InFlight, InFlightSettings
 from orbweb.engine.leasing import LeaseSettings, Leasing
-from orbweb.engine.robots_gate import Gate
-from orbweb.engine.scope import Scopes
-from orbweb.engine.sitemaps import Survey
+from orbweb.engine.robots_gate import RobotsGate
+from orbweb.engine.scope import ScopeTracker
+from orbweb.engine.sitemaps import SitemapReader
 from orbweb.engine.window import Slot, Window
 from orbweb.errors import OrbwebError
 from orbweb.events import Snapshot
-from orbweb.fetching.revalidation import Shelf
+from orbweb.fetching.revalidation import Revalidator
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import Dispatcher
-from orbweb.frontier.spool.source import Ahead, Feed
+from orbweb.frontier.spool.source import Ahead, SpoolSource
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import EndedBy
 from orbweb.model import Outcome, Unchanged
@@ -48,7 +48,7 @@ class EngineSettings:
     """The settings of the loop itself, and of leasing and of the passage of places."""
 
     leasing: LeaseSettings
-    passage: PassageSettings
+    in_flight: InFlightSettings
     group_pages: int
     group_s: float
     defer_s: float
@@ -62,14 +62,14 @@ class Engine:
         self,
         settings: EngineSettings,
         *,
-        books: Books,
-        scopes: Scopes,
-        ledger: Ledger,
+        books: Batch,
+        scopes: ScopeTracker,
+        ledger: Committer,
         frontier: SqliteFrontier,
         dispatcher: Dispatcher,
-        gate: Gate,
-        survey: Survey | None,
-        shelf: Shelf,
+        gate: RobotsGate,
+        survey: SitemapReader | None,
+        shelf: Revalidator,
         control: ControlFiles,
         clock: Callable[[], int],
         steady: Callable[[], int],
@@ -78,7 +78,7 @@ class Engine:
         note: Callable[[str], None],
         on_written: Callable[[], None],
         on_held: Callable[[str | None], None],
-        feed: Feed | None = None,
+        feed: SpoolSource | None = None,
     ) -> None:
         self._settings = settings
         self._books = books
@@ -108,8 +108,8 @@ class Engine:
         self._waker: asyncio.Future[None] | None = None
         self._broken: OrbwebError | None = None
         self.finish_asked = False
-        self.passage = Passage(
-            settings.passage,
+        self.in_flight = InFlight(
+            settings.in_flight,
             window=self._window,
             dispatcher=dispatcher,
             gate=gate,
@@ -123,7 +123,7 @@ class Engine:
         )
         self._leasing = Leasing(
             settings.leasing,
-            passage=self.passage,
+            in_flight=self.in_flight,
             window=self._window,
             frontier=frontier,
             books=books,
@@ -144,29 +144,29 @@ class Engine:
             self._poll()
             self._commit_ready()
             self._defer_stalled()
-            self.passage.read_more()
+            self.in_flight.read_more()
             ending = self._ending()
             if ending is not None and self._ledger.end(ending):
                 self._leasing.give_back_all()
-                self._tell_written()
+                self._report_written()
                 self._on_progress(self.snapshot())
                 return ending
             if self._is_over(self._rules_at):
-                self.passage.errands.close()
+                self.in_flight.auxiliary.close()
                 self._leasing.give_back_all()
                 self._books.flush()
                 return None
             if self._stop_at is None and self._rules_at is None and not self._held:
-                self.passage.errands.begin_surveys()
-                if self._leasing.draw():
+                self.in_flight.auxiliary.begin_surveys()
+                if self._leasing.pull_from_spool():
                     self._group_since = self._group_since or self._loop.time()
                 self._leasing.fill()
-                self.passage.take_fresh()
+                self.in_flight.take_fresh()
             self._flush_if_due()
-            self._tell_written()
+            self._report_written()
             await self._wait()
 
-    def tell(self, command: Command) -> None:
+    def handle(self, command: Command) -> None:
         """A command from a signal or a control file."""
         now = self._loop.time()
         if command is Command.RULES:
@@ -189,9 +189,9 @@ class Engine:
         error = OrbwebError(f"internal error: {context.get('exception') or context['message']}")
         cause = context.get("exception")
         error.__cause__ = cause if isinstance(cause, BaseException) else None
-        self.broke(error)
+        self.fail(error)
 
-    def broke(self, error: OrbwebError) -> None:
+    def fail(self, error: OrbwebError) -> None:
         """A part cannot go on: the crawl ends with this error."""
         self._broken = error
         self.wake()
@@ -199,17 +199,17 @@ class Engine:
     # Commit.
 
     def _commit_ready(self) -> None:
-        self._books.go_on()
-        self.passage.touched |= self._books.freed()
-        while self.passage.touched and self._group_has_room():
-            lane = self.passage.touched.pop()
+        self._books.step()
+        self.in_flight.touched |= self._books.freed()
+        while self.in_flight.touched and self._group_has_room():
+            lane = self.in_flight.touched.pop()
             while (slot := self._ready_head(lane)) is not None and self._commit(slot):
                 if self._group_since is None:
                     self._group_since = self._loop.time()
                 if self._books.unwritten >= self._settings.group_pages:
                     self._flush()
                 if not self._group_has_room():
-                    self.passage.touched.add(lane)
+                    self.in_flight.touched.add(lane)
                     return
 
     def _commit(self, slot: Slot) -> bool:
@@ -218,12 +218,12 @@ class Engine:
             if self._ledger.take_over(slot.item, slot.outcome):
                 self._window.pop(slot.item.lane)
                 return True
-            self.passage.reread(slot, slot.outcome)
+            self.in_flight.reread(slot, slot.outcome)
         outcome = slot.outcome
         if not isinstance(outcome, Outcome):
             return False
         if self._lacks_document(outcome):
-            self.passage.read_after_all(slot, outcome)
+            self.in_flight.read_after_all(slot, outcome)
             return False
         self._window.pop(slot.item.lane)
         self._ledger.settle(slot.item, outcome)
@@ -231,10 +231,10 @@ class Engine:
 
     def _lacks_document(self, outcome: Outcome) -> bool:
         """Whether an alternate of an earlier run, which has no document, is to be the page now."""
-        digest = outcome.digest
-        if digest is None or digest.document is not None or outcome.reused is None or not outcome.is_page:
+        processed = outcome.processed
+        if processed is None or processed.document is not None or outcome.reused is None or not outcome.is_page:
             return False
-        return not self._ledger.has_page(digest.content_sha256)
+        return not self._ledger.has_page(processed.content_sha256)
 
     def _group_has_room(self) -> bool:
         if self._books.is_large:
@@ -254,7 +254,7 @@ class Engine:
         if not may_end and self._books.begin_flush():
             self._group_since = None
 
-    def _tell_written(self) -> None:
+    def _report_written(self) -> None:
         """Those who follow the run do so after each group that is durable."""
         if self._groups != self._books.groups:
             self._groups = self._books.groups
@@ -267,12 +267,12 @@ class Engine:
         if self._frontier.starved():
             self._books.flush()
             self._group_since = None
-            self.passage.touched.update(self._window.lanes())
+            self.in_flight.touched.update(self._window.lanes())
             self._leasing.fill()
         if self._group_since is None:
             return
         if (
-            self.passage.is_idle
+            self.in_flight.is_idle
             or self._is_held_up()
             or self._loop.time() - self._group_since >= self._settings.group_s
         ):
@@ -283,7 +283,7 @@ class Engine:
         read: written for each of them, groups would be tiny."""
         unwritten, window = self._books.unwritten, self._leasing.settings.window
         return len(self._window) + unwritten >= window and (
-            not self.passage.digesting or unwritten * HELD_UP >= window
+            not self.in_flight.processing or unwritten * HELD_UP >= window
         )
 
     # A head that cannot be settled for a long time does not hold up the others.
@@ -306,16 +306,16 @@ class Engine:
                 if self._loop.time() - self._head[1] < self._settings.defer_s:
                     return
                 due_at = self._stall(site, now)
-            self.passage.retract(slot)
+            self.in_flight.retract(slot)
             self._ledger.defer(slot.item, due_at)
             self._group_since = self._group_since or self._loop.time()
-            self.passage.touched.add(slot.item.lane)
+            self.in_flight.touched.add(slot.item.lane)
             self._commit_ready()
 
     def _waiting_head(self) -> Slot | None:
         """The head of the strict order, if it is its turn and it waits for leave to be sent."""
         head = self._window.head("")
-        if head is None or not self.passage.waits(head):
+        if head is None or not self.in_flight.waits(head):
             self._head = None
             return None
         return None if self._frontier.precedes("", head.place) else head
@@ -344,7 +344,7 @@ class Engine:
         """Whether what is under way is done, or has had its time."""
         if at is None:
             return False
-        return not (self.passage.fetching or self.passage.digesting) or self._loop.time() >= at
+        return not (self.in_flight.fetching or self.in_flight.processing) or self._loop.time() >= at
 
     def _poll(self) -> None:
         now = self._loop.time()
@@ -352,13 +352,13 @@ class Engine:
             return
         self._polled_at = now
         self._frontier.wake()
-        self._hold(self._control.paused() or next(filter(None, (brake() for brake in self._brakes)), None))
+        self._set_pause(self._control.paused() or next(filter(None, (brake() for brake in self._brakes)), None))
         command = self._control.asked()
         if command is not None:
-            self.tell(command)
+            self.handle(command)
         self._on_progress(self.snapshot())
 
-    def _hold(self, reason: str | None) -> None:
+    def _set_pause(self, reason: str | None) -> None:
         if reason == self._held:
             return
         if reason is None or self._held is None:
@@ -379,7 +379,7 @@ class Engine:
         timer.cancel()
 
     def _wait_s(self) -> float:
-        if self.passage.touched or self._books.is_busy or (self.passage.fresh and not self._held):
+        if self.in_flight.touched or self._books.is_busy or (self.in_flight.fresh and not self._held):
             return 0.0
         wait = POLL_S
         due = self._dispatcher.wait_s()
@@ -388,8 +388,8 @@ class Engine:
             and self._stop_at is None
             and self._rules_at is None
             and not self._held
-            and self.passage.fetching < self._leasing.settings.workers
-            and not self.passage.has_backlog()
+            and self.in_flight.fetching < self._leasing.settings.workers
+            and not self.in_flight.has_backlog()
         ):
             wait = min(wait, due)
         if self._group_since is not None:
@@ -407,7 +407,7 @@ class Engine:
             pages=self._books.pages,
             skipped=skipped,
             settled=self._books.crawl_settled,
-            in_flight=self.passage.fetching,
+            in_flight=self.in_flight.fetching,
             seconds=self._loop.time() - self._started,
             budget=self._leasing.settings.budget,
             held=self._held is not None,

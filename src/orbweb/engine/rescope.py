@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from orbweb.engine.admission import Admission
-from orbweb.engine.batch import Books
+from orbweb.engine.batch import Batch
 from orbweb.failpoints import failpoint
 from orbweb.frontier import reevaluate
 from orbweb.frontier.reevaluate import Judge, Sweep
@@ -20,7 +20,7 @@ from orbweb.store import advance
 from orbweb.store.runs import Run
 
 
-class Review:
+class Rescope:
     """Of one run with so many base URLs."""
 
     def __init__(
@@ -28,7 +28,7 @@ class Review:
         run: Run,
         bases: int,
         *,
-        books: Books,
+        books: Batch,
         admission: Admission,
         policy: Policy,
         frontier: SqliteFrontier,

@@ -1,4 +1,4 @@
-"""What an answer means for its place: try again, follow, digest, or settle.
+"""What an answer means for its place: try again, follow, processed, or settle.
 
 Pure: a function of the answer, of how often the place was tried, and of where it has been.
 """
@@ -25,7 +25,7 @@ MAX_FOLLOWED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Retry:
     """Ask for the same URL again, later."""
 
 
@@ -46,32 +46,32 @@ class Follow:
     url: str
 
 
-class Read(NamedTuple):
-    """A page, or something a page loads: digest its body."""
+class Process(NamedTuple):
+    """A page, or something a page loads: processed its body."""
 
     body: bytes
     is_page: bool = True
 
 
-class Reread(NamedTuple):
-    """The server has what was captured before: digest that."""
+class UseCapture(NamedTuple):
+    """The server has what was captured before: processed that."""
 
     capture: Capture
 
 
 @dataclass(frozen=True, slots=True)
-class Anew:
+class Unconditional:
     """The server did not understand the conditions of the request: ask without any."""
 
 
-class Settle(NamedTuple):
+class Finish(NamedTuple):
     """The place is done. A redirect to another key carries its target."""
 
     answer: Fetched | Failed | Refused
     redirect: Target | None = None
 
 
-Step = Again | Resend | Wait | Follow | Read | Reread | Anew | Settle
+Step = Retry | Resend | Wait | Follow | Process | UseCapture | Unconditional | Finish
 
 
 def next_step(
@@ -93,27 +93,27 @@ def next_step(
     if isinstance(answer, Failed):
         if not answer.counts and resends_left:
             return Resend()
-        return Again() if answer.retriable and tries_left else Settle(answer)
+        return Retry() if answer.retriable and tries_left else Finish(answer)
     if answer.status == TOO_MANY or (answer.status == UNAVAILABLE and answer.retry_after is not None):
-        return Wait() if waits_left else Settle(answer)
+        return Wait() if waits_left else Finish(answer)
     if (answer.status in AGAIN or answer.status >= 500) and tries_left:
-        return Again()
+        return Retry()
     if capture is not None and answer.status in (NOT_MODIFIED, CONDITION_FAILED):
-        return Reread(capture) if is_confirmed(answer, capture) else Anew()
+        return UseCapture(capture) if is_confirmed(answer, capture) else Unconditional()
     if answer.status in REDIRECTS and answer.location is not None:
         return _redirected(answer, answer.location, key, asked, rules)
     if answer.truncated and 200 <= answer.status < 300:
         return _cut_short(answer, resources, tries_left)
     if 200 <= answer.status < 300 and answer.body:
         return to_read(answer, answer.body, resources)
-    return Settle(answer)
+    return Finish(answer)
 
 
 def _cut_short(answer: Fetched, resources: Resources, tries_left: int) -> Step:
     """The last try decides: what could be decoded is read and marked; without any, the place has failed."""
     if tries_left:
-        return Again()
-    return to_read(answer, answer.body, resources) if answer.body else Settle(cut_short(answer))
+        return Retry()
+    return to_read(answer, answer.body, resources) if answer.body else Finish(cut_short(answer))
 
 
 def cut_short(answer: Fetched) -> Failed:
@@ -121,13 +121,13 @@ def cut_short(answer: Fetched) -> Failed:
     return spoilt(Failed(FailKind.BAD_ENCODING, CUT, retriable=True), answer)
 
 
-def to_read(answer: Fetched, body: bytes, resources: Resources) -> Read | Settle:
-    """Pages are digested; what they load is if it is kept, or may load more."""
+def to_read(answer: Fetched, body: bytes, resources: Resources) -> Process | Finish:
+    """Pages are processed; what they load is if it is kept, or may load more."""
     if is_html(answer.content_type, body):
-        return Read(body)
+        return Process(body)
     if resources is Resources.STORE or (resources is Resources.CHECK and is_css(answer.content_type)):
-        return Read(body, is_page=False)
-    return Settle(answer)
+        return Process(body, is_page=False)
+    return Finish(answer)
 
 
 def spoilt(failed: Failed, answer: Fetched) -> Failed:
@@ -146,13 +146,13 @@ def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...]
     target = urls.target(location, answer.url, rules=rules)
     if target is None:
         shown = urls.shown(location)[:200]
-        return Settle(
+        return Finish(
             spoilt(Failed(FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL"), answer)
         )
     if target.key != key:
-        return Settle(answer, target)
+        return Finish(answer, target)
     if target.url in asked:
-        return Settle(spoilt(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}"), answer))
+        return Finish(spoilt(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}"), answer))
     if len(asked) > MAX_FOLLOWED:
-        return Settle(spoilt(Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects"), answer))
+        return Finish(spoilt(Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects"), answer))
     return Follow(target.url)

@@ -37,7 +37,7 @@ UNREACHABLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class GateSettings:
+class RobotsGateSettings:
     """How robots.txt is kept and asked for."""
 
     obey: bool
@@ -49,7 +49,7 @@ class GateSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class FetchRobots:
     """Ask for this URL now; hand the answer to `answered`."""
 
     origin: str
@@ -58,15 +58,15 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class AskLater:
+class FetchRobotsLater:
     """Ask again after so many seconds."""
 
-    ask: Ask
+    ask: FetchRobots
     delay_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class OriginKnown:
     """The origin is settled: judge the places that waited again. With `failed` there is no server at all."""
 
     waiting: tuple[int, ...]
@@ -90,13 +90,13 @@ def origin_of(url: str) -> str:
     return url[: url.index("/", url.index("//") + 2)]
 
 
-class Gate:
+class RobotsGate:
     """The rules of every origin a crawl meets."""
 
     def __init__(
         self,
         db: Database,
-        settings: GateSettings,
+        settings: RobotsGateSettings,
         *,
         clock: Callable[[], int],
         monotonic: Callable[[], float],
@@ -109,7 +109,7 @@ class Gate:
         self._on_delay = on_delay
         self._origins: dict[str, _Origin] = {}
 
-    def judge(self, ticket: int, url: str) -> Refused | Ask | bool:
+    def judge(self, ticket: int, url: str) -> Refused | FetchRobots | bool:
         """True: let it through. A refusal, or False: the place waits, as it does when something must be asked."""
         if not self._settings.obey:
             return True
@@ -124,7 +124,7 @@ class Gate:
         if origin.asking:
             return False
         origin.asking = True
-        return Ask(name, f"{name}/robots.txt")
+        return FetchRobots(name, f"{name}/robots.txt")
 
     def sitemaps(self, name: str) -> tuple[str, ...] | None:
         """What the robots.txt of an origin lists; None if its rules are not known though they count."""
@@ -133,7 +133,7 @@ class Gate:
         origin = self._origins.get(name) or self._recall(name)
         return None if origin.robots is None else tuple(origin.robots.sitemaps)
 
-    def answered(self, ask: Ask, answer: Fetched | Failed) -> Ask | AskLater | Known:
+    def answered(self, ask: FetchRobots, answer: Fetched | Failed) -> FetchRobots | FetchRobotsLater | OriginKnown:
         """What an answer to robots.txt means: 4xx allows, 5xx and silence refuse for a while."""
         if isinstance(answer, Failed):
             return self._failed(ask, answer)
@@ -163,29 +163,29 @@ class Gate:
         if origin.robots.crawl_delay:
             self._on_delay(name, origin.robots.crawl_delay)
 
-    def _settle(self, name: str, file: RobotsFile) -> Known:
+    def _settle(self, name: str, file: RobotsFile) -> OriginKnown:
         origin = self._origins[name]
         self._learn(name, origin, file)
         return self._release(origin)
 
-    def _release(self, origin: _Origin, failed: Failed | None = None) -> Known:
+    def _release(self, origin: _Origin, failed: Failed | None = None) -> OriginKnown:
         waiting, tries = tuple(origin.waiting), origin.tries
         origin.waiting.clear()
         origin.asking = False
         origin.tries = 0
         origin.failing_since = None
-        return Known(waiting, failed, tries)
+        return OriginKnown(waiting, failed, tries)
 
-    def _redirected(self, ask: Ask, answer: Fetched, location: str) -> Ask | Known:
+    def _redirected(self, ask: FetchRobots, answer: Fetched, location: str) -> FetchRobots | OriginKnown:
         """Followed wherever it leads; too many are no robots.txt at all."""
         target = urls.target(location, answer.url, rules=UrlRules())
         if target is not None and ask.redirects < MAX_REDIRECTS:
-            return Ask(ask.origin, target.url, ask.redirects + 1)
+            return FetchRobots(ask.origin, target.url, ask.redirects + 1)
         file = RobotsFile(ask.origin, self._clock(), answer.status, b"")
         memory.save(self._db, file)
         return self._settle(ask.origin, file)
 
-    def _failed(self, ask: Ask, failed: Failed) -> AskLater | Known:
+    def _failed(self, ask: FetchRobots, failed: Failed) -> FetchRobotsLater | OriginKnown:
         """No server: its pages fail the same way. A server without an answer: none of its pages is asked for."""
         origin, now = self._origins[ask.origin], self._monotonic()
         origin.tries += 1
@@ -199,4 +199,4 @@ class Gate:
             return self._release(origin)
         wait = politeness.backoff(origin.tries, base_s=self._settings.backoff_s, cap_s=RETRY_CAP_S, jitter=1.0)
         left = origin.failing_since + self._settings.retry_for_s - now
-        return AskLater(Ask(ask.origin, f"{ask.origin}/robots.txt"), min(wait, max(left, 0.0)))
+        return FetchRobotsLater(FetchRobots(ask.origin, f"{ask.origin}/robots.txt"), min(wait, max(left, 0.0)))

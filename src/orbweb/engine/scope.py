@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from orbweb import urls
-from orbweb.engine.admission import Admission, Found
-from orbweb.engine.batch import Books
-from orbweb.engine.rescope import Review
-from orbweb.engine.startup import Outset, Scope
-from orbweb.frontier.spool.files import Line
+from orbweb.engine.admission import Admission, FoundUrl
+from orbweb.engine.batch import Batch
+from orbweb.engine.rescope import Rescope
+from orbweb.engine.startup import BaseScope, Startup
+from orbweb.frontier.spool.files import SpoolLine
 from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.model import Carried, Item, SkipReason, Source
 from orbweb.policy.rules import Candidate, Policy
@@ -22,7 +22,7 @@ from orbweb.store.runs import Base, Run
 from orbweb.urls import Target, UrlRules
 
 
-class Scopes:
+class ScopeTracker:
     """What is known of the base URLs of one run."""
 
     def __init__(
@@ -30,12 +30,12 @@ class Scopes:
         run: Run,
         bases: Sequence[Base],
         *,
-        books: Books,
+        books: Batch,
         admission: Admission,
-        review: Review,
+        review: Rescope,
         policy: Policy,
         frontier: SqliteFrontier,
-        outset: Outset,
+        outset: Startup,
         url_rules: UrlRules,
         is_fed: bool,
     ) -> None:
@@ -71,7 +71,7 @@ class Scopes:
         self._save(Base(owner.number, owner.url, owner.scope_key, owner.pages + 1))
         self._check_limit(base)
 
-    def is_ripe(self, item: Item) -> bool:
+    def may_fetch(self, item: Item) -> bool:
         """Whether the place may be asked for: a base URL, or what lies in the scope however others still move."""
         if not item.depth or self._books.surveyed or self.is_fed_now:
             return True
@@ -79,16 +79,16 @@ class Scopes:
             return False
         return not self._policy.judge(Candidate(item.key, item.depth, 0, item.base, item.source)).hops
 
-    def unsurveyed(self) -> list[tuple[Scope, ...]]:
+    def unsurveyed(self) -> list[tuple[BaseScope, ...]]:
         """The scopes whose sitemaps may be read from now on, each named once."""
         return [] if self._books.surveyed else self._outset.due()
 
-    def chart(self, base: int, entries: Iterable[tuple[Target, str | None]]) -> None:
+    def add_sitemap_entries(self, base: int, entries: Iterable[tuple[Target, str | None]]) -> None:
         """Find what a sitemap lists, in its order, as if the base URL linked to it."""
         owner = self._bases[base]
         parent = Item(base + 1, owner.scope_key, owner.url, Source.INITIAL, 0, 0, "", 0, 0, base)
         for (key, url), lastmod in entries:
-            found = Found(key, url, Source.SITEMAP, 1, 0, parent, lastmod)
+            found = FoundUrl(key, url, Source.SITEMAP, 1, 0, parent, lastmod)
             known = self._frontier.known(key)
             number = self._admission.find(found, known)
             if known is not None and self._run.recalls is not None:
@@ -100,7 +100,7 @@ class Scopes:
             if known is not None and lastmod is not None:
                 self._books.group.changes.append(("date_url", DateRow(lastmod, self._run_id, number)))
 
-    def end_survey(self, scopes: Iterable[Scope]) -> None:
+    def end_survey(self, scopes: Iterable[BaseScope]) -> None:
         """Their sitemaps are read, or none are to be; after the last of them all links are followed.
 
         What is due is asked of the database, so what the sitemaps date has to be there.
@@ -115,7 +115,7 @@ class Scopes:
         """Whether lines of the spool may be taken: base URLs are settled, and there may be more lines."""
         return self._is_fed and not self._books.surveyed and self._outset.is_over
 
-    def feed(self, lines: Iterable[Line]) -> None:
+    def feed(self, lines: Iterable[SpoolLine]) -> None:
         """Admit what discovery found, in its order, with its depth, as if the page it was found on led there."""
         for line in lines:
             self._books.fed += 1
@@ -123,10 +123,10 @@ class Scopes:
             if target is not None:
                 source = Source.SPIDER if line.depth else Source.INITIAL
                 parent = self._referrer(line)
-                found = Found(target.key, target.url, source, line.depth, 0, parent, fed=True)
+                found = FoundUrl(target.key, target.url, source, line.depth, 0, parent, fed=True)
                 self._admission.find(found, self._frontier.known(target.key))
 
-    def _referrer(self, line: Line) -> Item:
+    def _referrer(self, line: SpoolLine) -> Item:
         """The page that led there, if this run knows it where it should be; else nobody."""
         page = urls.target(line.referrer, rules=self._url_rules) if line.referrer else None
         known = self._frontier.known(page.key) if page else None
@@ -163,7 +163,7 @@ class Scopes:
         moved = self._bases[base]
         self._save(Base(base, moved.url, key, moved.pages))
 
-    def close(self, base: int) -> None:
+    def base_settled(self, base: int) -> None:
         """When the last base URL and what it redirects to are settled, the scope is fixed."""
         self._outset.settle(base)
         if self._outset.is_settled:

@@ -17,7 +17,7 @@ from orbweb import urls
 from orbweb.engine.responses import REDIRECTS, TOO_MANY, UNAVAILABLE
 from orbweb.frontier import politeness
 from orbweb.model import Failed, Fetched
-from orbweb.parsing.sitemaps.entries import Entry, Sitemap
+from orbweb.parsing.sitemaps.entries import Sitemap, SitemapEntry
 from orbweb.urls import UrlRules
 
 USUAL_PLACE = "/sitemap.xml"
@@ -28,7 +28,7 @@ RETRY_CAP_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class SurveySettings:
+class SitemapSettings:
     """How much is read, how often a file is asked for, and whether there is nothing to visit without one."""
 
     max_files: int
@@ -40,7 +40,7 @@ class SurveySettings:
     url_rules: UrlRules
 
 
-class Origin(NamedTuple):
+class SitemapOrigin(NamedTuple):
     """A server whose sitemaps are read: those its robots.txt lists, and the usual place."""
 
     base: int
@@ -58,7 +58,7 @@ class _File(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenSitemap:
     """Ask for this file, after so many seconds and if robots.txt lets us."""
 
     url: str
@@ -66,7 +66,7 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Parse:
+class ParseSitemap:
     """Read this body, which was answered at `url`, and hand the result to `read`."""
 
     url: str
@@ -74,19 +74,19 @@ class Parse:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class SitemapsDone:
     """There is nothing more to read."""
 
 
-Step = Open | Parse | Closed
+Step = OpenSitemap | ParseSitemap | SitemapsDone
 
 
-class Survey:
+class SitemapReader:
     """All sitemaps of a run: the limits its readings share, and what is told about them."""
 
     def __init__(
         self,
-        settings: SurveySettings,
+        settings: SitemapSettings,
         note: Callable[[str], None],
         on_file: Callable[[tuple[str, int]], None] | None = None,
     ) -> None:
@@ -112,7 +112,7 @@ class Survey:
         if self._problems <= SHOWN_PROBLEMS:
             self._note(f"sitemap {url}: {problem}")
 
-    def take(self, url: str, sitemap: Sitemap) -> Sequence[Entry]:
+    def take(self, url: str, sitemap: Sitemap) -> Sequence[SitemapEntry]:
         """The entries of a file, as many as may still be read."""
         entries = sitemap.entries[: self.settings.max_urls - self._urls]
         self._urls += len(entries)
@@ -142,16 +142,16 @@ class Survey:
         return True
 
 
-class Reading:
+class SitemapReading:
     """The sitemaps of some origins, one file after another."""
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: SitemapReader) -> None:
         self._survey = survey
         self._settings = survey.settings
         self._left: deque[_File] = deque()
         self._asked = 0
 
-    def start(self, origins: Sequence[Origin]) -> Step:
+    def start(self, origins: Sequence[SitemapOrigin]) -> Step:
         """Begin with the files that these origins list."""
         for origin in origins:
             for listed in origin.listed:
@@ -182,10 +182,10 @@ class Reading:
         if status in REDIRECTS and answer.location:
             return self._redirected(answer.location)
         if 200 <= status < 300 and answer.body:
-            return Parse(self._url, answer.body)
+            return ParseSitemap(self._url, answer.body)
         return self._next() if self._file.guessed else self._give_up(f"HTTP {status}")
 
-    def read(self, sitemap: Sitemap) -> tuple[Sequence[Entry], Step]:
+    def read(self, sitemap: Sitemap) -> tuple[Sequence[SitemapEntry], Step]:
         """What the file gave: its entries, and what to do after they are written down."""
         if sitemap.problem and not self._file.guessed:
             self._tell(sitemap.problem)
@@ -207,18 +207,18 @@ class Reading:
 
     def _next(self) -> Step:
         if not self._left or self._survey.is_full():
-            return Closed()
+            return SitemapsDone()
         self._file = self._left.popleft()
         self._url = self._file.url
         self._redirects = self._asked = 0
-        return Open(self._url)
+        return OpenSitemap(self._url)
 
     def _again(self, most: int, error: str = "no answer") -> Step:
         self._asked += 1
         if self._asked >= most:
             return self._give_up(error)
         wait = politeness.backoff(self._asked, base_s=self._settings.backoff_s, cap_s=RETRY_CAP_S, jitter=1.0)
-        return Open(self._url, wait)
+        return OpenSitemap(self._url, wait)
 
     def _redirected(self, location: str) -> Step:
         target = urls.target(location, self._url, rules=self._settings.url_rules)
@@ -226,7 +226,7 @@ class Reading:
             return self._give_up("redirects to nowhere")
         self._redirects += 1
         self._url = target.url
-        return Open(self._url)
+        return OpenSitemap(self._url)
 
     def _give_up(self, error: str) -> Step:
         self._tell(error)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from orbweb import urls
 
 
-class Scope(NamedTuple):
+class BaseScope(NamedTuple):
     """A base URL's number, and the key its scope is made of."""
 
     base: int
@@ -27,16 +27,16 @@ class _Party:
     """`waiting` and `unread` are scopes whose sitemaps are not yet asked for, and not yet read."""
 
     open_places: int = 0
-    waiting: list[Scope] = field(default_factory=list)
-    unread: set[Scope] = field(default_factory=set)
+    waiting: list[BaseScope] = field(default_factory=list)
+    unread: set[BaseScope] = field(default_factory=set)
 
 
-class Outset:
+class Startup:
     """What is known of the base URLs of one run until the last of them is settled and surveyed."""
 
-    def __init__(self, scopes: Iterable[Scope], open_places: Mapping[int, int], *, by_site: bool) -> None:
+    def __init__(self, scopes: Iterable[BaseScope], open_places: Mapping[int, int], *, by_site: bool) -> None:
         self._by_site = by_site
-        self._scopes: dict[int, Scope] = {}
+        self._scopes: dict[int, BaseScope] = {}
         self._open: Counter[int] = Counter(open_places)
         self._parties: dict[str, _Party] = {}
         self._changed: set[str] = set()
@@ -74,9 +74,9 @@ class Outset:
         party.unread.discard(old)
         if old in party.waiting:
             party.waiting.remove(old)
-        self._join(Scope(base, key))
+        self._join(BaseScope(base, key))
 
-    def due(self) -> list[tuple[Scope, ...]]:
+    def due(self) -> list[tuple[BaseScope, ...]]:
         """The scopes whose sitemaps may be read from now on: a party at a time, each once."""
         found = []
         for name in sorted(self._changed):
@@ -87,7 +87,7 @@ class Outset:
         self._changed.clear()
         return found
 
-    def read(self, scopes: Iterable[Scope]) -> None:
+    def read(self, scopes: Iterable[BaseScope]) -> None:
         """Their sitemaps are read, or none are to be."""
         for scope in scopes:
             self._of(scope.key).unread.discard(scope)
@@ -97,7 +97,7 @@ class Outset:
         party = self._parties.get(self._name(key))
         return party is not None and not party.open_places and not party.unread
 
-    def _join(self, scope: Scope) -> None:
+    def _join(self, scope: BaseScope) -> None:
         self._scopes[scope.base] = scope
         party = self._of(scope.key)
         party.open_places += self._open[scope.base]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from orbweb.engine.workers.codec import PackedLinks
 from orbweb.engine.workers.page import Job
 from orbweb.fetching.revalidation import Offer
-from orbweb.model import Digest, Failed, Fetched, Item, Link, Outcome, Place, Refused, Reuse, Unchanged
+from orbweb.model import Failed, Fetched, Item, Link, Outcome, Place, ProcessedPage, Refused, Reuse, Unchanged
 from orbweb.parsing.html.reference_count import references
 from orbweb.parsing.page import MAX_LINK_CHARACTERS, MAX_LINKS
 from orbweb.store.captures import EarlierLinks
@@ -74,10 +74,10 @@ class Slot:
         self.outcome: Outcome | Unchanged | None = None
 
 
-def bytes_of(digest: Digest) -> int:
+def bytes_of(processed: ProcessedPage) -> int:
     """What a result takes in memory while it waits for its turn."""
-    parsed, document = digest.parsed, digest.document
-    frames = len(digest.blob.frame) + (len(document.frame) if document is not None else 0)
+    parsed, document = processed.parsed, processed.document
+    frames = len(processed.blob.frame) + (len(document.frame) if document is not None else 0)
     return frames + _link_bytes(parsed.links) + _link_bytes(parsed.resources)
 
 
@@ -134,8 +134,8 @@ class Window:
         outcome = slot.outcome
         if isinstance(outcome, Unchanged):
             slot.held_bytes = len(outcome.capture.packed or b"") + _head_bytes(outcome.answer)
-        elif outcome is not None and outcome.digest is not None:
-            slot.held_bytes = bytes_of(outcome.digest)
+        elif outcome is not None and outcome.processed is not None:
+            slot.held_bytes = bytes_of(outcome.processed)
         if isinstance(outcome, Outcome):
             slot.held_bytes += _head_bytes(outcome.answer)
         self.bytes += slot.held_bytes

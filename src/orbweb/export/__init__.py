@@ -17,11 +17,11 @@ from orbweb.errors import UsageError
 from orbweb.export import atomic_file, bodies, jsonl, llms, markdown
 from orbweb.export import csv as csv_export
 from orbweb.export import zip as zip_export
-from orbweb.export.folder import Tally
-from orbweb.export.source import Source, Watch
+from orbweb.export.folder import FileTally
+from orbweb.export.source import ExportSource, Watch
 from orbweb.export.state import dump as state_dump
 
-__all__ = ["Exported", "Format", "Source", "Watch", "export"]
+__all__ = ["ExportSource", "Exported", "Format", "Watch", "export"]
 
 
 class Format(StrEnum):
@@ -53,7 +53,7 @@ class Exported:
     bytes: int
 
 
-_FOLDERS: dict[Format, Callable[[Source, Path], Tally]] = {
+_FOLDERS: dict[Format, Callable[[ExportSource, Path], FileTally]] = {
     Format.MARKDOWN: markdown.write,
     Format.LLMS: llms.write,
     Format.FILES: bodies.write,
@@ -61,7 +61,7 @@ _FOLDERS: dict[Format, Callable[[Source, Path], Tally]] = {
 }
 
 
-def export(source: Source, to: Format, out: Path | IO[bytes], *, raw: bool = False) -> Exported:
+def export(source: ExportSource, to: Format, out: Path | IO[bytes], *, raw: bool = False) -> Exported:
     """Write the run to `out`: a folder or a file, by the format; JSON lines and CSV may go to a stream.
 
     `raw`: cells of a CSV as they are, also those that a spreadsheet would compute.
@@ -71,9 +71,9 @@ def export(source: Source, to: Format, out: Path | IO[bytes], *, raw: bool = Fal
     if to in _FOLDERS:
         tally = _FOLDERS[to](source, _place(to, out))
     elif to is Format.ZIP:
-        tally = Tally(written=1, bytes=zip_export.write(source, _place(to, out)))
+        tally = FileTally(written=1, bytes=zip_export.write(source, _place(to, out)))
     else:
-        tally = Tally(written=1, bytes=_streamed(source, to, out, raw=raw))
+        tally = FileTally(written=1, bytes=_streamed(source, to, out, raw=raw))
     return Exported(
         project=source.project,
         run=source.run_number,
@@ -95,7 +95,7 @@ def _place(to: Format, out: Path | IO[bytes]) -> Path:
     return out
 
 
-def _streamed(source: Source, to: Format, out: Path | IO[bytes], *, raw: bool) -> int:
+def _streamed(source: ExportSource, to: Format, out: Path | IO[bytes], *, raw: bool) -> int:
     if isinstance(out, Path):
         with atomic_file.replacing(out) as stream:
             return _records(source, to, stream, raw=raw)
@@ -105,5 +105,5 @@ def _streamed(source: Source, to: Format, out: Path | IO[bytes], *, raw: bool) -
         return size
 
 
-def _records(source: Source, to: Format, stream: IO[bytes], *, raw: bool) -> int:
+def _records(source: ExportSource, to: Format, stream: IO[bytes], *, raw: bool) -> int:
     return jsonl.write(source, stream) if to is Format.JSONL else csv_export.write(source, stream, raw=raw)

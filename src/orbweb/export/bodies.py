@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from orbweb.export.fields import json_line
-from orbweb.export.folder import Folder, Tally
-from orbweb.export.source import Source
+from orbweb.export.folder import ExportFolder, FileTally
+from orbweb.export.source import ExportSource
 from orbweb.store.queries import outline
 from orbweb.store.queries.outline import StoredBody
 from orbweb.store.sqlite.db import moment
@@ -28,11 +28,11 @@ FIELDS = (
 )
 
 
-def write(source: Source, out: Path) -> Tally:
+def write(source: ExportSource, out: Path) -> FileTally:
     """Write the bodies that are not there yet, then the index."""
     done: set[bytes] = set()
     total = outline.count_bodies(source.db, source.run_id)
-    with Folder(out, {"project": source.project, "to": "files"}) as folder:
+    with ExportFolder(out, {"project": source.project, "to": "files"}) as folder:
         for number, body in enumerate(outline.bodies(source.db, source.run_id), 1):
             if body.sha256 not in done and not folder.has(_file(body), body.sha256):
                 folder.put(_file(body), source.body(body.sha256.hex()))

@@ -12,10 +12,10 @@ from typing import IO
 
 from orbweb.export.escaping import guarded
 from orbweb.export.fields import METADATA, metadata, utf8
-from orbweb.export.source import Source
+from orbweb.export.source import ExportSource
 
 
-def write(source: Source, stream: IO[bytes], *, raw: bool) -> int:
+def write(source: ExportSource, stream: IO[bytes], *, raw: bool) -> int:
     """Write the table; how many bytes."""
     size = stream.write(row(METADATA))
     for page in source.pages():

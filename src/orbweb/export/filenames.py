@@ -36,7 +36,7 @@ _MARKUP = (".html", ".xhtml", ".htm")
 _SUFFIX = ".md"
 
 
-class Names:
+class FileNames:
     """Gives out the names of one export. With `hosts` the first directory is the host."""
 
     def __init__(self, *, hosts: bool) -> None:

@@ -38,7 +38,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
-class Tally:
+class FileTally:
     """What became of the files of a folder. `kept`: former ones that somebody has changed, and that stay."""
 
     written: int = 0
@@ -52,13 +52,13 @@ class Tally:
         return self.written + self.unchanged
 
 
-class Folder:
+class ExportFolder:
     """A folder that one export writes to. Files of an earlier export that are not written again go at `finish`."""
 
     def __init__(self, path: Path, header: Mapping[str, object]) -> None:
         """`header` says whose folder it is; one with another header, or with files and none, is refused."""
         self.path = path
-        self.tally = Tally()
+        self.tally = FileTally()
         self._header = {"orbweb_export": VERSION, **header}
         self._current: dict[str, bytes] = {}
         self._directories: dict[str, int] = {}
@@ -75,7 +75,7 @@ class Folder:
             self._known = self._read()
             self._opened = opened.pop_all()
 
-    def __enter__(self) -> Folder:
+    def __enter__(self) -> ExportFolder:
         return self
 
     def __exit__(
@@ -122,7 +122,7 @@ class Folder:
         else:
             self._place(name, digest, size)
 
-    def finish(self) -> Tally:
+    def finish(self) -> FileTally:
         """Remove the files of an earlier export that this one did not write, and settle the manifest."""
         for name in self._stale():
             self._remove(name)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import IO
 
 from orbweb.export.fields import METADATA, json_line, metadata
-from orbweb.export.source import Source
+from orbweb.export.source import ExportSource
 
 FIELDS = (*METADATA, "headings", "markdown", "text")
 
 
-def write(source: Source, stream: IO[bytes]) -> int:
+def write(source: ExportSource, stream: IO[bytes]) -> int:
     """Write a line a page; how many bytes."""
     size = 0
     for page in source.pages():

@@ -36,7 +36,7 @@ _AUTOLINK = 3
 Destination = Callable[[str], str | None]
 
 
-class Links:
+class LinkRewriter:
     """Turns links into links between files: `files` has the file of each key."""
 
     def __init__(self, files: Mapping[str, str], rules: UrlRules) -> None:

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from orbweb import urls
 from orbweb.export.fields import utf8
-from orbweb.export.folder import Folder, Tally
-from orbweb.export.source import Source
+from orbweb.export.folder import ExportFolder, FileTally
+from orbweb.export.source import ExportSource
 from orbweb.store import documents
 from orbweb.store.documents import Captured
 from orbweb.store.queries.outline import Outlined
@@ -28,9 +28,9 @@ _IN_NAME = str.maketrans({"[": "(", "]": ")", "<": "(", ">": ")", "`": "'", "\\"
 _TOP = "Pages"
 
 
-def write(source: Source, out: Path) -> Tally:
+def write(source: ExportSource, out: Path) -> FileTally:
     """Write both files."""
-    with Folder(out, {"project": source.project, "to": "llms"}) as folder:
+    with ExportFolder(out, {"project": source.project, "to": "llms"}) as folder:
         first = next(documents.captured(source.db, source.run_id), None)
         head = _head(source.project, first)
         with folder.stream(FULL) as stream:
@@ -46,7 +46,7 @@ def _head(project: str, first: Captured | None) -> str:
     return f"# {title}\n" + (f"\n> {summary}\n" if summary else "")
 
 
-def _full(source: Source, stream: IO[bytes], head: str) -> int:
+def _full(source: ExportSource, stream: IO[bytes], head: str) -> int:
     """All pages; how many tokens they have."""
     stream.write(utf8(head))
     tokens = 0
@@ -56,7 +56,7 @@ def _full(source: Source, stream: IO[bytes], head: str) -> int:
     return tokens
 
 
-def _contents(source: Source, stream: IO[bytes], head: str, tokens: int) -> None:
+def _contents(source: ExportSource, stream: IO[bytes], head: str, tokens: int) -> None:
     pages = len(source.outline)
     about = f"{pages} page{'' if pages == 1 else 's'}, about {tokens} tokens in all; {FULL} has them in one file."
     stream.write(utf8(f"{head}\n{about}\n"))
@@ -77,7 +77,7 @@ def _line(text: str) -> str:
     return _BLANKS.sub(" ", text).strip()
 
 
-def _sections(source: Source) -> dict[str, list[int]]:
+def _sections(source: ExportSource) -> dict[str, list[int]]:
     """The ids of the pages of each section, both in the order of the crawl."""
     common = _common([_directories(page, hosts=source.several_sites) for page in source.outline])
     found: dict[str, list[int]] = {}

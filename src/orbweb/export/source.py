@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from orbweb import urls
-from orbweb.export.filenames import Names
+from orbweb.export.filenames import FileNames
 from orbweb.store import documents
 from orbweb.store.documents import Captured
 from orbweb.store.queries import outline
@@ -32,7 +32,7 @@ class Files(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class ExportSource:
     """A run, to be exported. `body` reads a stored body by its hash; `watch` is told how many pages are done.
 
     `page_type` names the type of a page by its key.
@@ -58,7 +58,7 @@ class Source:
 
     def files(self) -> Files:
         """Names for all pages. Alternates and redirects lead to the page that they show."""
-        names = Names(hosts=self.several_sites)
+        names = FileNames(hosts=self.several_sites)
         of_id: dict[int, str] = {}
         by_key: dict[str, str] = {}
         for page in self.outline:

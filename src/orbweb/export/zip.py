@@ -9,14 +9,14 @@ import zipfile
 from pathlib import Path
 
 from orbweb.export import atomic_file, markdown
-from orbweb.export.source import Source
+from orbweb.export.source import ExportSource
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX = 3
 _PLAIN_FILE = 0o100644 << 16
 
 
-def write(source: Source, out: Path) -> int:
+def write(source: ExportSource, out: Path) -> int:
     """Write the file; how many bytes it has."""
     files = source.files()
     order = [page for page, _ in sorted(files.pages, key=lambda page: page[1])]

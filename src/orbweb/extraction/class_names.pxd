@@ -12,7 +12,7 @@ cpdef Used used(Tree tree, int top)
 
 cdef enum:
     CHROME, COMMENTS, REVIEWS, CARDS
-    # What an element is for, as `Kind`.
+    # What an element is for, as `NameKind`.
 
 cdef enum:
     WORDS = 256

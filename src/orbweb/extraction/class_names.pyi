@@ -11,14 +11,14 @@ class Used:
 
 def used(tree: Tree, top: int) -> Used: ...
 
-class Kind(Enum):
+class NameKind(Enum):
     CHROME = "chrome"
     COMMENTS = "comments"
     REVIEWS = "reviews"
     CARDS = "cards"
 
-class Verdict(NamedTuple):
-    kind: Kind
+class NameVerdict(NamedTuple):
+    kind: NameKind
     word: str
 
-def verdict(names: str) -> Verdict | None: ...
+def verdict(names: str) -> NameVerdict | None: ...

@@ -156,7 +156,7 @@ cpdef Used used(Tree tree, int top):
             names.add_id(value)
 
 
-class Kind(Enum):
+class NameKind(Enum):
     """What an element is for, by its names. `CARDS` that hold a link lead elsewhere, others are text."""
 
     CHROME = "chrome"
@@ -165,14 +165,14 @@ class Kind(Enum):
     CARDS = "cards"
 
 
-class Verdict(NamedTuple):
+class NameVerdict(NamedTuple):
     """A kind and the word that says it."""
 
-    kind: Kind
+    kind: NameKind
     word: str
 
 
-_KINDS = (Kind.CHROME, Kind.COMMENTS, Kind.REVIEWS, Kind.CARDS)
+_KINDS = (NameKind.CHROME, NameKind.COMMENTS, NameKind.REVIEWS, NameKind.CARDS)
 _CHROME = """
     nav navbar navigation navs subnav menu menus submenu megamenu breadcrumb breadcrumbs crumbs pagination pager
     paging footer masthead topbar sidebar sidebars rail toolbar dropdown skip skiplink minicart login
@@ -261,7 +261,7 @@ def verdict(str names):
     cdef Span span
     cdef Said said
     span.start, span.size = text, len(text)
-    return Verdict(_KINDS[said.kind], _words[said.word]) if says(span, &said) else None
+    return NameVerdict(_KINDS[said.kind], _words[said.word]) if says(span, &said) else None
 
 
 cdef bint is_named(Tree tree, int element) except -1:

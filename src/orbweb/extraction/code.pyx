@@ -12,7 +12,7 @@ from libc.string cimport memchr, memcpy
 
 from orbweb.extraction.languages import KNOWN, NO_LANGUAGE, TONGUES
 
-from orbweb.extraction.element_census cimport INSIDE, LINE, NUMBERS, TABULAR, Survey, Words, has_seen
+from orbweb.extraction.element_census cimport INSIDE, LINE, NUMBERS, TABULAR, ElementCensus, Words, has_seen
 from orbweb.parsing.html.walk cimport beyond, following
 from orbweb.parsing.html.tree cimport (
     ATTR_ARIA_LABEL, ATTR_CLASS, ATTR_END, ATTR_LANG, ATTR_LANGUAGE, ATTR_STYLE, ATTR_SYNTAX, ATTR_TITLE,
@@ -106,7 +106,7 @@ cdef struct Stating:
     # That of SyntaxHighlighter, which says what a class says else.
 
 
-cdef int shape(Tree tree, int root, Survey found) except -1:
+cdef int shape(Tree tree, int root, ElementCensus found) except -1:
     cdef int node, place
     cdef bint made
     cdef Stating stating
@@ -128,7 +128,7 @@ cdef int shape(Tree tree, int root, Survey found) except -1:
     return 0
 
 
-cdef list _noted_blocks(Tree tree, int root, Survey found):
+cdef list _noted_blocks(Tree tree, int root, ElementCensus found):
     """The code blocks that are so by their tag, without those inside another."""
     cdef list blocks = []
     cdef int place, node, last = NONE
@@ -156,7 +156,7 @@ cdef list outermost(Tree tree, int root, const TagSet* wanted):
     return found
 
 
-cdef bint _listings(Tree tree, int root, Survey found) except -1:
+cdef bint _listings(Tree tree, int root, ElementCensus found) except -1:
     """What is a code block by its class becomes one: whether there was any."""
     cdef int node
     for node in found.listings or ():
@@ -199,7 +199,7 @@ cdef bint _is_in_tabular(Tree tree, int node) except -1:
             return True
 
 
-cdef int _numbers(Tree tree, int root, Survey found) except -1:
+cdef int _numbers(Tree tree, int root, ElementCensus found) except -1:
     """Take out line numbers. A block that says that it has some is none of them."""
     cdef int node
     cdef list names
@@ -247,7 +247,7 @@ cdef int _space(Tree tree, int listing) except -1:
     return 0
 
 
-cdef bint _unusual(Tree tree, Survey found) except -1:
+cdef bint _unusual(Tree tree, ElementCensus found) except -1:
     """Old and rare ways to write a code block: `<xmp>`, a form field, inline code broken into lines. Whether
     there was any."""
     cdef int node, place, tag, said = NONE, empty = NONE

@@ -35,7 +35,7 @@ cdef class Words:
     # What a class attribute means.
 
 
-cdef class Survey:
+cdef class ElementCensus:
     cdef Words words
     cdef TagSet seen
     cdef list dropped, permalinks, formulas, numbers, listings, spaced, notes
@@ -55,8 +55,8 @@ cdef class Survey:
 
 cdef Words words_of(frozenset classes, dict meanings)
 # Those of the classes of a page that mean something.
-cdef Survey survey(Tree tree, int root, Words words)
-cdef bint has_seen(Survey found, const TagSet* wanted) noexcept
+cdef ElementCensus survey(Tree tree, int root, Words words)
+cdef bint has_seen(ElementCensus found, const TagSet* wanted) noexcept
 # Whether one of these tags occurs.
 cdef bint any_tagged(Tree tree, int top, const TagSet* wanted) except -1
 # Whether an element below `top` has one of these tags.

@@ -79,7 +79,7 @@ cdef Words words_of(frozenset classes, dict meanings):
     return words
 
 
-cdef class Survey:
+cdef class ElementCensus:
     """What occurs below an element."""
 
     def __dealloc__(self):
@@ -108,8 +108,8 @@ cdef class Survey:
         return 0
 
 
-cdef Survey survey(Tree tree, int root, Words words):
-    cdef Survey found = Survey.__new__(Survey)
+cdef ElementCensus survey(Tree tree, int root, Words words):
+    cdef ElementCensus found = ElementCensus.__new__(ElementCensus)
     cdef Node* nodes = tree.nodes
     cdef Attribute* attribute
     cdef Span value
@@ -155,7 +155,7 @@ cdef Survey survey(Tree tree, int root, Words words):
             found.sources.append(node)
 
 
-cdef bint has_seen(Survey found, const TagSet* wanted) noexcept:
+cdef bint has_seen(ElementCensus found, const TagSet* wanted) noexcept:
     cdef int tag
     for tag in range(256):
         if wanted.has[tag] and found.seen.has[tag]:
@@ -163,7 +163,7 @@ cdef bint has_seen(Survey found, const TagSet* wanted) noexcept:
     return False
 
 
-cdef int _mark(Survey found, int node, int meant) except -1:
+cdef int _mark(ElementCensus found, int node, int meant) except -1:
     if meant & DROPPED:
         found.dropped.append(node)
     if meant & PERMALINK:

@@ -7,7 +7,7 @@ import re
 
 from libc.string cimport memchr
 
-from orbweb.extraction.element_census cimport Survey
+from orbweb.extraction.element_census cimport ElementCensus
 from orbweb.parsing.html.tree cimport (
     ATTR_ALT, ATTR_ARIA_LABEL, ATTR_HEIGHT, ATTR_HREF, ATTR_SRC, ATTR_TITLE, ATTR_WIDTH, NONE, TAG_A, TAG_DIV,
     TAG_IMG, TAG_SOURCE, Span, TagSet, Tree, as_str, begins, is_text_in_any_case, stripped, tags,
@@ -23,7 +23,7 @@ cdef object _is_spacer = re.compile(
 ).search
 
 
-cdef int shape(Tree tree, Survey noted) except -1:
+cdef int shape(Tree tree, ElementCensus noted) except -1:
     cdef int picture, place, count = 0
     for place in range(noted.count):
         picture = noted.noted[place]
@@ -101,7 +101,7 @@ cdef bint leads_nowhere(str reference) except -1:
     return _no_target(reference) is not None
 
 
-cdef int films(Tree tree, Survey noted) except -1:
+cdef int films(Tree tree, ElementCensus noted) except -1:
     cdef int film, place, count = 0
     for place in range(noted.count):
         film = noted.noted[place]
@@ -111,7 +111,7 @@ cdef int films(Tree tree, Survey noted) except -1:
     return count
 
 
-cdef int _link(Tree tree, int film, Survey noted) except -1:
+cdef int _link(Tree tree, int film, ElementCensus noted) except -1:
     cdef str source = tree.attr_str(film, ATTR_SRC), name
     cdef int node
     if source is None:

@@ -7,7 +7,7 @@ otherwise.
 
 from libc.string cimport memcmp, memcpy
 
-from orbweb.extraction.element_census cimport Survey
+from orbweb.extraction.element_census cimport ElementCensus
 from orbweb.parsing.html.tree cimport (ATTR_HREF, ATTR_SRC, NONE, TAG_A, TAG_IMG, Attribute, Span, Tree, as_str, begins)
 
 cdef enum:
@@ -62,7 +62,7 @@ cdef class _Base:
         return found
 
 
-cdef int resolve(Tree tree, Survey noted, str base) except -1:
+cdef int resolve(Tree tree, ElementCensus noted, str base) except -1:
     cdef _Base known = _Base.__new__(_Base)
     cdef int node, name, place, attribute
     known.url, known.fronts, known.known = base, [None] * FRONTS, {}

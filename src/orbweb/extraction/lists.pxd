@@ -1,5 +1,5 @@
-from orbweb.extraction.element_census cimport Survey
+from orbweb.extraction.element_census cimport ElementCensus
 from orbweb.parsing.html.tree cimport Tree
 
-cdef int shape(Tree tree, Survey noted) except -1
+cdef int shape(Tree tree, ElementCensus noted) except -1
 # Bring every list that was noted into a form that Markdown has.

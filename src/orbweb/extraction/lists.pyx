@@ -1,6 +1,6 @@
 """Lists of a DOM: definition lists become lists of terms with their text below, numbers those of Markdown."""
 
-from orbweb.extraction.element_census cimport Survey
+from orbweb.extraction.element_census cimport ElementCensus
 from orbweb.parsing.html.walk cimport following
 from orbweb.parsing.html.tree cimport (
     ATTR_HREF, ATTR_REVERSED, ATTR_START, ATTR_VALUE, NONE, TAG_CODE, TAG_DD, TAG_DIV, TAG_DL, TAG_DT, TAG_LI,
@@ -17,7 +17,7 @@ cdef TagSet _UNSIGNED = tags("strong b em i code")
 cdef TagSet _A = tags("a")
 
 
-cdef int shape(Tree tree, Survey noted) except -1:
+cdef int shape(Tree tree, ElementCensus noted) except -1:
     cdef int found, place
     for place in range(noted.count):
         found = noted.noted[place]

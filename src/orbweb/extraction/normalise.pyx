@@ -21,7 +21,7 @@ from orbweb.extraction cimport link_targets
 from orbweb.extraction cimport tables
 from orbweb.extraction.gaps cimport new_gap
 from orbweb.extraction.element_census cimport (
-    DROPPED, FORMULA, INSIDE, LINE, LISTING, NOTE, NUMBERS, PERMALINK, SPACED, TABULAR, Survey, Words,
+    DROPPED, FORMULA, INSIDE, LINE, LISTING, NOTE, NUMBERS, PERMALINK, SPACED, TABULAR, ElementCensus, Words,
     any_tagged, has_seen, survey, words_of,
 )
 from orbweb.extraction.titles cimport HEADINGS
@@ -103,7 +103,7 @@ cdef dict _MEANINGS = _meanings()
 
 cdef int shape(Tree tree, int root, str base, frozenset classes) except -1:
     cdef Words words = words_of(classes, _MEANINGS)
-    cdef Survey found = survey(tree, root, words)
+    cdef ElementCensus found = survey(tree, root, words)
     cdef bint grids = tables.GRID in classes
     cdef int referring = 0
     if found.telling:
@@ -137,7 +137,7 @@ cdef int shape(Tree tree, int root, str base, frozenset classes) except -1:
     return 0
 
 
-cdef int _drop(Tree tree, int root, Survey found) except -1:
+cdef int _drop(Tree tree, int root, ElementCensus found) except -1:
     """Take out what no reader sees. Formulas first: some hide in what is taken out."""
     cdef int node, place
     if found.formulas or found.sources:
@@ -209,7 +209,7 @@ cdef str _based(str stated, str url):
         return url
 
 
-cdef int _paragraphs(Tree tree, Survey found) except -1:
+cdef int _paragraphs(Tree tree, ElementCensus found) except -1:
     """Two line breaks in a row part paragraphs."""
     cdef int first, second, after, place
     for place in range(found.count):
@@ -297,7 +297,7 @@ cdef int _part_lines(Tree tree, int text) except -1:
     return 0
 
 
-cdef int _labels(Tree tree, Survey found) except -1:
+cdef int _labels(Tree tree, ElementCensus found) except -1:
     """The names of tabs stand beside each other, each a box of its own."""
     cdef int label, after, place
     for place in range(found.count):
@@ -309,7 +309,7 @@ cdef int _labels(Tree tree, Survey found) except -1:
     return 0
 
 
-cdef int _links(Tree tree, Survey found) except -1:
+cdef int _links(Tree tree, ElementCensus found) except -1:
     """Links that lead nowhere become their text, those that say nothing disappear. How many there were."""
     cdef int link, place, count = 0
     cdef Span href
@@ -402,7 +402,7 @@ cdef int _out_of_code(Tree tree, int link) except -1:
     return 0
 
 
-cdef int _headings(Tree tree, int root, Survey found) except -1:
+cdef int _headings(Tree tree, int root, ElementCensus found) except -1:
     cdef int heading, place, last = NONE
     for place in range(found.count):
         heading = found.noted[place]
@@ -472,7 +472,7 @@ cdef bint _drop_empty(Tree tree, int heading, str said) except -1:
     return True
 
 
-cdef int _out_of_link(Tree tree, int heading, Survey found) except -1:
+cdef int _out_of_link(Tree tree, int heading, ElementCensus found) except -1:
     """A link holds no headings, so it is written inside the heading, and inside the paragraphs beside it."""
     cdef int link = tree.parent(heading), block, inner
     cdef str href
@@ -508,7 +508,7 @@ cdef bint _is_own(Tree tree, int link, int heading) except -1:
     )
 
 
-cdef int _details(Tree tree, Survey found) except -1:
+cdef int _details(Tree tree, ElementCensus found) except -1:
     cdef int node, place
     for place in range(found.count):
         node = found.noted[place]
@@ -519,7 +519,7 @@ cdef int _details(Tree tree, Survey found) except -1:
     return 0
 
 
-cdef int _raised(Tree tree, Survey found) except -1:
+cdef int _raised(Tree tree, ElementCensus found) except -1:
     """Exponents and indices stay told apart from what they belong to, except inside code."""
     cdef int node, around, place
     cdef bint is_sup

@@ -52,7 +52,7 @@ cdef inline const char* _after_plain(const char* at, const char* end) noexcept:
     return at
 
 
-cdef class _Text:
+cdef class _TextWriter:
     """The lines so far, and the one that is being written."""
 
     cdef Tree tree
@@ -323,7 +323,7 @@ cpdef str plain(Tree tree, int element):
 
 
 cdef str said(Tree tree, int element, bint* escaped):
-    cdef _Text text = _Text()
+    cdef _TextWriter text = _TextWriter()
     cdef str found
     tree.at(element)
     text.tree, text.nodes, text.heap, text.out = tree, tree.nodes, tree.heap, borrowed(tree.source_size)

@@ -34,7 +34,7 @@ class Cookie:
     expires: float
 
 
-class Jar:
+class CookieJar:
     """The cookies of every origin of one crawl."""
 
     def __init__(self) -> None:

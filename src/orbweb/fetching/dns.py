@@ -45,24 +45,24 @@ _LASTING = (FailKind.DNS_NXDOMAIN, FailKind.DNS_NO_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Resolved:
     """Every address of a name, in the order they should be tried, and until when they hold."""
 
     addresses: tuple[str, ...]
     until: float
 
 
-Told = Callable[[Found | Failed], None]
+Told = Callable[[Resolved | Failed], None]
 
 
-class Names:
+class DnsResolver:
     """Asks, and remembers answers as long as they say, but 5 s at least and 300 s at most."""
 
     def __init__(self, servers: Sequence[str], timeout_s: float, *, clock: Callable[[], float]) -> None:
         self._loop = asyncio.get_running_loop()
         self._clock = clock
         self._timeout_s = timeout_s
-        self._known: dict[str, tuple[Found | Failed, float]] = {}
+        self._known: dict[str, tuple[Resolved | Failed, float]] = {}
         self._asked: dict[str, list[Told]] = {}
         self._closed = False
         self._deadlines: dict[str, asyncio.TimerHandle] = {}
@@ -82,7 +82,7 @@ class Names:
             self._deadlines[name] = self._loop.call_later(self._timeout_s, self._settle, name, late)
             self._query(name)
 
-    def later(self, told: Told, answer: Found | Failed) -> None:
+    def later(self, told: Told, answer: Resolved | Failed) -> None:
         """Tell what is known without asking, as if it had been asked for."""
         self._loop.call_soon(self._tell, told, answer)
 
@@ -95,7 +95,7 @@ class Names:
         if self._channel is not None:
             self._channel.close()
 
-    def _tell(self, told: Told, answer: Found | Failed) -> None:
+    def _tell(self, told: Told, answer: Resolved | Failed) -> None:
         if not self._closed:
             told(answer)
 
@@ -115,11 +115,11 @@ class Names:
             self._settle(name, _refused(name, error))
         elif addresses:
             until = self._clock() + min(max(float(ttl), LEAST_S), MOST_S)
-            self._settle(name, Found(addresses, until))
+            self._settle(name, Resolved(addresses, until))
         else:
             self._settle(name, _failed(name, FailKind.DNS_NO_ADDRESS))
 
-    def _settle(self, name: str, answer: Found | Failed) -> None:
+    def _settle(self, name: str, answer: Resolved | Failed) -> None:
         deadline = self._deadlines.pop(name, None)
         if deadline is not None:
             deadline.cancel()
@@ -127,12 +127,12 @@ class Names:
         for told in self._asked.pop(name, ()):
             told(answer)
 
-    def _remember(self, name: str, answer: Found | Failed) -> None:
+    def _remember(self, name: str, answer: Resolved | Failed) -> None:
         if isinstance(answer, Failed) and answer.retriable:
             return
         if len(self._known) >= KEPT:
             self._known.clear()
-        until = answer.until if isinstance(answer, Found) else self._clock() + NEGATIVE_S
+        until = answer.until if isinstance(answer, Resolved) else self._clock() + NEGATIVE_S
         self._known[name] = (answer, until)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from orbweb.fetching.addresses import normal, not_public
-from orbweb.fetching.dns import Found, Names
+from orbweb.fetching.dns import DnsResolver, Resolved
 from orbweb.model import Failed, FailKind
 
 KEPT_ADDRESSES = 16
@@ -24,7 +24,7 @@ Judge = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class PrivateConsent:
     """What a user opened: sites by `host:port`, or everything. `asked`: what a workspace alone names."""
 
     sites: frozenset[str] = frozenset()
@@ -61,8 +61,8 @@ class Guard:
 
     def __init__(
         self,
-        names: Names,
-        consent: Consent,
+        names: DnsResolver,
+        consent: PrivateConsent,
         routes: Mapping[str, tuple[str, str]],
         *,
         clock: Callable[[], float],
@@ -89,7 +89,7 @@ class Guard:
         host, port = self._routes.get(f"{host}:{port}", (host, port))
         address = normal(host.strip("[]"))
         if address is not None:
-            self._names.later(partial(self._found, site, port, told), Found((address,), FOREVER))
+            self._names.later(partial(self._found, site, port, told), Resolved((address,), FOREVER))
         else:
             self._names.ask(host.removesuffix("."), partial(self._found, site, port, told))
 
@@ -109,7 +109,7 @@ class Guard:
         self._names.close()
 
     def _found(
-        self, site: str, port: str, told: Callable[[str, Pin | Failed], None], answer: Found | Failed
+        self, site: str, port: str, told: Callable[[str, Pin | Failed], None], answer: Resolved | Failed
     ) -> None:
         pin = answer if isinstance(answer, Failed) else self._checked(site, port, answer)
         if isinstance(pin, Pin):
@@ -118,7 +118,7 @@ class Guard:
             self._pins[site] = pin
         told(site, pin)
 
-    def _checked(self, site: str, port: str, found: Found) -> Pin | Failed:
+    def _checked(self, site: str, port: str, found: Resolved) -> Pin | Failed:
         """Every address is judged, however many; then the one in use stays the first if it is still there."""
         consented = self._consent.covers(site)
         for address in found.addresses:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from urllib.parse import quote, quote_plus, urlencode
 
-from orbweb.fetching.cookies import Jar
+from orbweb.fetching.cookies import CookieJar
 
 ACCEPT = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
@@ -34,7 +34,7 @@ class Identity:
         self,
         origins: frozenset[str] = frozenset(),
         headers: Mapping[str, str] | None = None,
-        jar: Jar | None = None,
+        jar: CookieJar | None = None,
         *,
         params: Mapping[str, str] | None = None,
         secret: Collection[str] = (),

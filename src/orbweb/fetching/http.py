@@ -22,7 +22,7 @@ from orbweb.fetching import PAGE, Listener, Want, content_coding
 from orbweb.fetching.guard import Guard, Pin
 from orbweb.fetching.proxies import Proxy, no_proxy, proxy_failed
 from orbweb.fetching.sockets import Sockets
-from orbweb.fetching.suspension import Moment, Standstill
+from orbweb.fetching.suspension import Moment, SuspensionClock
 from orbweb.fetching.transfer import ROBOTS_TAG, Egress, HttpSettings, Route, Transfer
 from orbweb.model import Failed, FailKind, Fetched
 
@@ -90,7 +90,7 @@ class HttpFetcher:
         self._listener = listener
         self._note = note
         self._loop = asyncio.get_running_loop()
-        self._standstill = Standstill(self._loop)
+        self._standstill = SuspensionClock(self._loop)
         self._held_back: deque[tuple[int, str, Want, Route]] = deque()
         self._recovery: asyncio.TimerHandle | None = None
         self._has_noted = False

@@ -1,6 +1,6 @@
 """Whether what an earlier run captured may stand for a visit now: unasked, or if the server says it is unchanged.
 
-Pure decisions about one capture, and the `Shelf` that makes an offer for a key. Always holds: an offer is a
+Pure decisions about one capture, and the `Revalidator` that makes an offer for a key. Always holds: an offer is a
 function of the key, the captures before the run's horizon and the settings alone, so that it is the same after a
 crash; what goes into a header is what HTTP allows there; a 304 is believed only for what was asked. Never fetches
 or commits.
@@ -32,7 +32,7 @@ class Offer(NamedTuple):
     is_fresh: bool
 
 
-class Shelf:
+class Revalidator:
     """The captures that a run may reuse. Fresh are those made at `fresh_since` or later, and what is not due,
     unless the server has answered otherwise since."""
 
@@ -43,7 +43,7 @@ class Shelf:
         self._is_due = is_due
         self.captures = captures
 
-    def offer(self, key: str) -> Offer | None:
+    def lookup(self, key: str) -> Offer | None:
         """What may be reused for a key. Half of a body is fetched again in full, whatever a server says of it."""
         capture = self.captures.find(key)
         if capture is None or capture.truncated:

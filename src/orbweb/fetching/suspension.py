@@ -21,7 +21,7 @@ class Moment(NamedTuple):
     total_s: float
 
 
-class Standstill:
+class SuspensionClock:
     """Counts while it beats."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -54,7 +54,7 @@ class Egress:
     identity: Identity
     proxies: Proxies
     proxy_guard: Guard
-    coder: http_heads.Coder = field(default_factory=http_heads.Coder)
+    coder: http_heads.HeadEncoder = field(default_factory=http_heads.HeadEncoder)
 
 
 class Route(NamedTuple):

@@ -24,7 +24,7 @@ _STEPS = {Source.SPIDER: 1, Source.REDIRECT: 0}
 _QUEUED, _SKIPPED, _KNOWN = ItemState.QUEUED.value, ItemState.SKIPPED.value, Carried.KNOWN.value
 
 
-class Recalled(NamedTuple):
+class KnownUrl(NamedTuple):
     """A URL of the earlier run; a row of `recalled_urls`."""
 
     id: int
@@ -38,7 +38,7 @@ class Recalled(NamedTuple):
     found_base: int
 
 
-class Recall:
+class RecrawlQueue:
     """Makes rows that follow those of the base URLs. `moved`: the number now of a base URL of the earlier run."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Recall:
     def rows(self, earlier: Iterable[Row]) -> list[UrlRow]:
         """The rows of what was known, in the order of their places; run ids are 0."""
         found = []
-        for known in map(Recalled._make, earlier):
+        for known in map(KnownUrl._make, earlier):
             page = self._resolver.page(known.url)
             if page is None:
                 continue
@@ -73,7 +73,7 @@ class Recall:
             self._now[known.id] = self._ids[key]
         return found
 
-    def _row(self, known: Recalled, key: str, url: str) -> UrlRow:
+    def _row(self, known: KnownUrl, key: str, url: str) -> UrlRow:
         number = self._ids[key] = len(self._ids) + 1
         self._depths.append(known.depth)
         base, source = self._base(known), _SOURCES[known.source]
@@ -105,12 +105,12 @@ class Recall:
             found_base=base,
         )
 
-    def _referrer(self, known: Recalled, source: Source, base: int) -> int | None:
+    def _referrer(self, known: KnownUrl, source: Source, base: int) -> int | None:
         """The URL that led to it; None if that has vanished or was not kept, and so is not among what is known."""
         found = self._now.get(known.referrer or 0, base)
         steps = _STEPS.get(source)
         return found if steps is None or known.depth == self._depths[found] + steps else None
 
-    def _base(self, known: Recalled) -> int:
+    def _base(self, known: KnownUrl) -> int:
         """The base URL of the page that led to it; the first one where that is no base URL any more."""
         return self._moved.get(known.found_base, 0)

@@ -25,7 +25,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}").fullmatch
 _SECOND = 1_000_000
 
 
-class Look(NamedTuple):
+class PageLook(NamedTuple):
     """A time at which a page was looked at, in microseconds, and what it said then."""
 
     at: int
@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
     longest: int
 
 
-def wait(looks: Sequence[Look], bounds: Bounds) -> int:
+def wait(looks: Sequence[PageLook], bounds: Bounds) -> int:
     """How long a page is left alone after the last of its looks, which are in the order of time.
 
     The estimate of Cho and Garcia-Molina, -ln((n - x + 0.5) / (n + 0.5)) changes an interval where x of n of them
@@ -71,7 +71,7 @@ def changed_at(lastmod: str | None) -> int | None:
         return None
 
 
-def is_due(looks: Sequence[Look], lastmod: str | None, now: int, bounds: Bounds) -> bool:
+def is_due(looks: Sequence[PageLook], lastmod: str | None, now: int, bounds: Bounds) -> bool:
     """Whether it is time to look at a page: its wait is over, or a sitemap says that it has changed since."""
     if not looks:
         return True
@@ -81,7 +81,7 @@ def is_due(looks: Sequence[Look], lastmod: str | None, now: int, bounds: Bounds)
     return now >= looks[-1].at + wait(looks, bounds)
 
 
-class Calendar:
+class RecrawlSchedule:
     """Which pages of a run are due, by its project's runs before it."""
 
     def __init__(self, db: Database, run: Run, bounds: Bounds) -> None:
@@ -94,4 +94,4 @@ class Calendar:
         run = self._run
         rows = self._db.all("looks_at", project_id=run.project_id, number=run.number, key=key, most=WATCHED)
         lastmod = self._db.value("lastmod_of", run_id=run.id, key=key)
-        return is_due([Look(*row) for row in reversed(rows)], lastmod, run.started_at, self._bounds)
+        return is_due([PageLook(*row) for row in reversed(rows)], lastmod, run.started_at, self._bounds)

@@ -44,7 +44,7 @@ Lanes = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class JudgingTerms:
     """All by which the URLs of a run are judged; whether robots.txt counts and sitemaps are read is part of it."""
 
     rules: Rules
@@ -56,7 +56,7 @@ class Terms:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-class Found(NamedTuple):
+class StoredUrl(NamedTuple):
     """A URL that was not asked for, and the path on which it was found; a row of `urls_to_judge`."""
 
     id: int
@@ -97,7 +97,7 @@ class Judge:
         parent: Callable[[int], str | None],
         *,
         obey_robots: bool = True,
-        unfollowed: Callable[[Found], str | None] | None = None,
+        unfollowed: Callable[[StoredUrl], str | None] | None = None,
     ) -> None:
         self._policy = policy
         self._families = families
@@ -117,11 +117,11 @@ class Judge:
         """These are the URLs that have a place, before any is judged again."""
         self._policy.recount(keys)
 
-    def admit(self, found: Found) -> None:
+    def admit(self, found: StoredUrl) -> None:
         """The URL keeps its place, or gets one."""
         self._policy.admit(found.key)
 
-    def rank(self, found: Found, number: int) -> int:
+    def rank(self, found: StoredUrl, number: int) -> int:
         """The rank of a URL that was queued as the number-th, as at its admission."""
         return self._policy.rank(found.key, number, later=bool(found.later))
 
@@ -130,7 +130,7 @@ class Judge:
         """Whether it matters how many URLs have a place."""
         return self._policy.has_caps
 
-    def judge(self, found: Found) -> Judged:
+    def judge(self, found: StoredUrl) -> Judged:
         """As at the admission of the URL."""
         verdict = self._by_path(found)
         nofollow = self._nofollow(found)
@@ -141,7 +141,7 @@ class Judge:
             return Judged(verdict, bool(found.kin), found.parked)
         return self._by_family(found, verdict)
 
-    def _by_path(self, found: Found) -> Verdict:
+    def _by_path(self, found: StoredUrl) -> Verdict:
         if found.depth == 0 and found.reason in (None, *BY_ROBOTS, SkipReason.NOINDEX, SkipReason.PAGE_LIMIT):
             full = self._policy.is_full(found.base)
             reason, rule = (SkipReason.PAGE_LIMIT, self._policy.page_limit_rule()) if full else (None, None)
@@ -150,12 +150,12 @@ class Judge:
             Candidate(found.key, found.depth, found.found_hops, found.found_base, _SOURCES[found.source])
         )
 
-    def _nofollow(self, found: Found) -> str | None:
+    def _nofollow(self, found: StoredUrl) -> str | None:
         if self._unfollowed is not None:
             return self._unfollowed(found)
         return found.rule if found.reason == SkipReason.NOFOLLOW else None
 
-    def _by_family(self, found: Found, verdict: Verdict) -> Judged:
+    def _by_family(self, found: StoredUrl, verdict: Verdict) -> Judged:
         """What was found before anyone looked for endless families is looked at now."""
         parks, parked, kin = self._policy.rules.park_traps, found.parked, bool(found.kin)
         if parked is None and parks:
@@ -195,7 +195,7 @@ class Sweep:
         if self._judge.counts:
             self._judge.recount(self._keeping())
         while rows := self._db.all("urls_to_judge", run_id=self._run_id, after=after, count=PORTION):
-            changes = [self._change(found) for found in map(Found._make, rows)]
+            changes = [self._change(found) for found in map(StoredUrl._make, rows)]
             self._db.many("rejudge_url", [row for row in changes if row is not None])
             after = rows[-1][0]
         tallies: Counter[Tally] = Counter()
@@ -214,7 +214,7 @@ class Sweep:
             if asked or self._is_leased(number) or self._judge.stands(reason):
                 yield key
 
-    def _change(self, found: Found) -> RejudgeRow | None:
+    def _change(self, found: StoredUrl) -> RejudgeRow | None:
         if self._is_leased(found.id) or self._judge.stands(found.reason):
             return None
         verdict, kin, parked = self._judge.judge(found)
@@ -243,7 +243,7 @@ class Sweep:
             found.id,
         )
 
-    def _rank(self, found: Found) -> int:
+    def _rank(self, found: StoredUrl) -> int:
         """By the score of now. What is queued keeps its place among equals; what comes back is behind them."""
         if found.reason is None and found.rank is not None:
             return self._judge.rank(found, sequence(found.rank))
@@ -256,7 +256,7 @@ def _tally(reason: str | None) -> Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RuleEffects:
     """What new rules did to a run: the URLs that came back, by the reason they had; those skipped, by theirs."""
 
     came_back: dict[str, int]
@@ -276,12 +276,12 @@ def apply(
     db: Database,
     run: Run,
     bases: Sequence[Base],
-    terms: Terms,
+    terms: JudgingTerms,
     *,
     lane_of: Lanes,
     now: int,
     is_fed: bool = False,
-) -> Change | None:
+) -> RuleEffects | None:
     """Judge a run of which nothing is leased by these terms, if it is not. Runs inside a transaction.
 
     A run that has work again is reopened, one that has none left is completed; but for one in progress, whose
@@ -341,7 +341,7 @@ def _queued(db: Database, run: Run) -> int:
     return sum(count for state, _, count in db.all("tallies_of", run_id=run.id) if state == ItemState.QUEUED)
 
 
-def _reads_more(before: dict[str, Any], terms: Terms, bases: Sequence[Base], policy: Policy) -> bool:
+def _reads_more(before: dict[str, Any], terms: JudgingTerms, bases: Sequence[Base], policy: Policy) -> bool:
     """Whether there may be sitemaps that nobody read because of the rules before."""
     if not terms.read_sitemaps or policy.all_full:
         return False
@@ -362,15 +362,15 @@ def _settled(db: Database, run: Run, *, has_work: bool, now: int) -> RunState:
     return state
 
 
-def _told(moves: Counter[tuple[str | None, str | None]], state: RunState) -> Change:
+def _told(moves: Counter[tuple[str | None, str | None]], state: RunState) -> RuleEffects:
     back = {old: number for (old, new), number in sorted(moves.items(), key=str) if old and new is None}
     lost = {new: number for (old, new), number in sorted(moves.items(), key=str) if new and old is None}
-    return Change(back, lost, state)
+    return RuleEffects(back, lost, state)
 
 
 def _unfollowed(
     db: Database, run: Run, policy: Policy, before: dict[str, Any]
-) -> Callable[[Found], str | None] | None:
+) -> Callable[[StoredUrl], str | None] | None:
     """The rule by which nothing that may be followed leads to a URL; None where those rules are what they were."""
     rules = policy.rules
     now = (rules.obey_directives, rules.follow_nofollow_links)
@@ -378,7 +378,7 @@ def _unfollowed(
         return None
     ways = _ways(db, run, rules)
 
-    def rule_of(found: Found) -> str | None:
+    def rule_of(found: StoredUrl) -> str | None:
         if found.source != Source.SPIDER or found.listed or found.carried or ways[found.id] != _LINKED:
             return None
         url, page_says = db.one("said_nofollow", run_id=run.id, id=found.referrer) or (found.key, False)

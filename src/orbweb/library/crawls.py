@@ -188,7 +188,7 @@ class Crawls(Handle):
         request = Request(bases, None, config_file(given), settings_of(given), trust=trusted(given))
         return planning.plan(request, beside=self.path, note=_log.info)
 
-    def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> planning.Fetched:
+    def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> planning.FetchedPage:
         """One page, asked for as a crawl would, or the problem; nothing is kept."""
         check_thread()
         given = dict(options)

@@ -73,10 +73,10 @@ def encoding_of(body: bytes, content_type: str | None = None) -> str:
 
 def references(text: str) -> Iterator[Reference]:
     """What the style sheet, or the value of a `style` attribute, loads."""
-    return _Reader(text).references()
+    return _CssReader(text).references()
 
 
-class _Reader:
+class _CssReader:
     """A walk over a text. `_position` is where it goes on."""
 
     __slots__ = ("_position", "_text")

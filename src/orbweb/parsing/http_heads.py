@@ -3,7 +3,7 @@
 A template is a list of fields. Each has a kind, and a text that is put out before its value. The values follow
 each other in the order of the fields, after a checksum of the response's head. Dates and lengths are numbers; the
 target, the host, the entity tag and the date of the last change are in the row of the visit already, so that most
-heads take a few bytes. Always holds: what `decode` returns is what `Coder` was given, byte for byte, or a
+heads take a few bytes. Always holds: what `decode` returns is what `HeadEncoder` was given, byte for byte, or a
 ValueError. Pure.
 """
 
@@ -52,7 +52,7 @@ _is_in_row = re.compile(rb"[!-~]|[!-~][ -~]*[!-~]").fullmatch
 _is_number = re.compile(rb"0|[1-9][0-9]{0,17}").fullmatch
 
 
-class Line(NamedTuple):
+class HeadLine(NamedTuple):
     """A line of a head: its field in a template, and its value. `name` is that of its header in lower case."""
 
     field: bytes
@@ -87,12 +87,12 @@ def text(value: bytes) -> bytes:
     return packed(len(value) + 1) + value
 
 
-def literal(line: bytes) -> Line:
+def literal(line: bytes) -> HeadLine:
     """A line that is part of a template as it is, unless its header varies."""
-    return Line(field(LITERAL, line), b"", line.partition(b":")[0].lower())
+    return HeadLine(field(LITERAL, line), b"", line.partition(b":")[0].lower())
 
 
-def read_line(line: bytes) -> Line:
+def read_line(line: bytes) -> HeadLine:
     """A line as it is coded if its header does not vary."""
     name, _, rest = line.partition(b":")
     lower = name.lower()
@@ -100,7 +100,7 @@ def read_line(line: bytes) -> Line:
     if kind is None or rest[:1] != b" " or rest[-2:] != _END:
         return literal(line)
     value = _value(kind, rest[1:-2])
-    return literal(line) if value is None else Line(_named(kind, name), value, lower)
+    return literal(line) if value is None else HeadLine(_named(kind, name), value, lower)
 
 
 @lru_cache(maxsize=64)
@@ -138,7 +138,7 @@ def _shown(seconds: int) -> bytes:
     return f"{_DAYS[at.weekday()]}, {at.day:02d} {_MONTHS[at.month - 1]} {at:%Y %H:%M:%S} GMT".encode()
 
 
-class Coder:
+class HeadEncoder:
     """Makes heads of the lines that servers send, and learns which headers vary.
 
     What it has learned changes how short heads become, never what they say.
@@ -200,7 +200,7 @@ class Coder:
             self._size += len(template)
         return self._templates.setdefault(template, template)
 
-    def _varies(self, line: Line, whole: bytes) -> bool:
+    def _varies(self, line: HeadLine, whole: bytes) -> bool:
         """Whether a header has had so many values that this one is not part of a template."""
         if line.field[0] != LITERAL or b":" not in whole:
             return False
@@ -225,23 +225,23 @@ def _number(name: bytes, text: str) -> bytes | None:
     return _value(_KINDS[name], text.encode())
 
 
-def _marked(line: Line, raw: bytes) -> bytes:
+def _marked(line: HeadLine, raw: bytes) -> bytes:
     """A line as it is in a skeleton, if it is as most are."""
     mark = _MARK_OF.get(line.name) if line.field[0] not in (LITERAL, TEXT) else None
     return raw if mark is None else raw[: len(line.name)] + mark
 
 
-def _pattern(line: Line) -> bytes:
+def _pattern(line: HeadLine) -> bytes:
     """What makes the value of a line; one that is not marked is the same for the whole skeleton."""
     if line.field[0] in (DATE, NUMBER) and line.name in _MARK_OF:
         return b"%(" + line.name + b")b"
     return line.value.replace(b"%", b"%%")
 
 
-def _spelled(line: Line, whole: bytes) -> Line:
+def _spelled(line: HeadLine, whole: bytes) -> HeadLine:
     """A line with its value as it is."""
     name = whole[: len(line.name) + 1]
-    return Line(field(TEXT, name), text(whole[len(name) :]), line.name)
+    return HeadLine(field(TEXT, name), text(whole[len(name) :]), line.name)
 
 
 def _checked(response: bytes) -> bytes:
@@ -270,8 +270,8 @@ def decode(head: Head, url: str, etag: str | None, last_modified: str | None) ->
     return found
 
 
-def _decoded(head: Head, url: str, row: Mapping[int, str | None]) -> tuple[Exchange | None, _Reader]:
-    fields, values = _Reader(head.template), _Reader(head.values, _START)
+def _decoded(head: Head, url: str, row: Mapping[int, str | None]) -> tuple[Exchange | None, _ByteReader]:
+    fields, values = _ByteReader(head.template), _ByteReader(head.values, _START)
     request, out = None, bytearray()
     while fields.left:
         kind = fields.take(1)[0]
@@ -283,7 +283,7 @@ def _decoded(head: Head, url: str, row: Mapping[int, str | None]) -> tuple[Excha
     return (None if request is None else Exchange(request, bytes(out))), values
 
 
-def _read(kind: int, values: _Reader, url: str, row: Mapping[int, str | None]) -> bytes:
+def _read(kind: int, values: _ByteReader, url: str, row: Mapping[int, str | None]) -> bytes:
     if kind == TARGET:
         return target(url).encode()
     if kind == HOST:
@@ -309,7 +309,7 @@ def host(url: str) -> str:
     return url[start : url.index("/", start)]
 
 
-class _Reader:
+class _ByteReader:
     """Bytes that are taken one after the other; an IndexError if there are not enough."""
 
     def __init__(self, data: bytes, start: int = 0) -> None:

@@ -19,7 +19,7 @@ from orbweb.parsing.encodings import UTF_8, decoded, encoding_of
 from orbweb.parsing.html import page_facts, tokenizer
 from orbweb.parsing.html.page_facts import References
 from orbweb.parsing.html.tree import Tree
-from orbweb.urls import Page, Resolver
+from orbweb.urls import PageUrls, Resolver
 
 Dom = Tree
 
@@ -109,20 +109,20 @@ def _loads(tree: Dom) -> References:
     return page_facts.loads(tree, css.references)
 
 
-def _page(url: str, resolver: Resolver) -> Page:
+def _page(url: str, resolver: Resolver) -> PageUrls:
     page = resolver.page(url)
     if page is None:
         raise ValueError(f"not an http(s) URL: {url}")
     return page
 
 
-def _base(href: str | None, page: Page, resolver: Resolver) -> Page:
+def _base(href: str | None, page: PageUrls, resolver: Resolver) -> PageUrls:
     """What hrefs are resolved against: the `<base href>` if that is http(s), else the page."""
     target = None if href is None else page.target(href)
     return (target and resolver.page(target.url)) or page
 
 
-def _links(references: References, base: Page, own: str) -> tuple[Link, ...]:
+def _links(references: References, base: PageUrls, own: str) -> tuple[Link, ...]:
     """The targets of the references, each key once, but not the page itself."""
     kinds = references.kinds
     if not kinds:
@@ -133,5 +133,5 @@ def _links(references: References, base: Page, own: str) -> tuple[Link, ...]:
     return found
 
 
-def _canonical(hrefs: Iterable[str], base: Page) -> str | None:
+def _canonical(hrefs: Iterable[str], base: PageUrls) -> str | None:
     return next((target.url for href in hrefs if (target := base.target(href))), None)

@@ -72,8 +72,8 @@ class Robots:
 
     crawl_delay: float | None
     sitemaps: tuple[str, ...]
-    _spelled: _Table
-    _settled: _Table
+    _spelled: _RuleTable
+    _settled: _RuleTable
 
     @classmethod
     def parse(cls, body: bytes, agent: str) -> Self:
@@ -155,7 +155,7 @@ class _Pattern(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _RuleTable:
     """Rules made ready for one spelling of URLs: whole paths, prefixes, and patterns with stars by rank."""
 
     exact: dict[str, _Pattern]
@@ -192,7 +192,7 @@ class _Table:
         return None
 
 
-def _table(rules: Iterable[_Rule], spell: Callable[[str], str]) -> _Table:
+def _table(rules: Iterable[_Rule], spell: Callable[[str], str]) -> _RuleTable:
     exact: dict[str, _Pattern] = {}
     prefixes: dict[str, _Pattern] = {}
     starred: dict[str, _Pattern] = {}
@@ -203,7 +203,7 @@ def _table(rules: Iterable[_Rule], spell: Callable[[str], str]) -> _Table:
             kept[key] = pattern
     lengths = sorted({len(prefix) for prefix in prefixes}, reverse=True)
     by_rank = sorted(starred.values(), key=lambda pattern: -pattern.rank)
-    return _Table(exact, prefixes, tuple(lengths), tuple(by_rank))
+    return _RuleTable(exact, prefixes, tuple(lengths), tuple(by_rank))
 
 
 def _cut(rule: _Rule, spell: Callable[[str], str]) -> tuple[str, _Pattern]:

@@ -70,7 +70,7 @@ JUDGED = (Source.SPIDER, Source.REDIRECT)
 """How a URL must have been found to be parked."""
 
 
-class Kind(StrEnum):
+class TrapKind(StrEnum):
     """By which signs a family is known to be endless."""
 
     REPEATED = "repeated"
@@ -80,7 +80,7 @@ class Kind(StrEnum):
     GROWTH = "growth"
 
 
-NEEDED = {Kind.VARIANT: 2, Kind.CALENDAR: 1, Kind.QUERY: 2, Kind.GROWTH: 1}
+NEEDED = {TrapKind.VARIANT: 2, TrapKind.CALENDAR: 1, TrapKind.QUERY: 2, TrapKind.GROWTH: 1}
 """Pages in a row that brought nothing new, after which the rest of a family is parked."""
 TRIED_FIRST = 2
 """URLs with one parameter more that are followed before the first of them has shown what it is worth."""
@@ -91,7 +91,7 @@ DECIDED = -1
 class Family(NamedTuple):
     """URLs that differ in made-up parts only. `stem` is the URL without them, for the kind `variant`."""
 
-    kind: Kind
+    kind: TrapKind
     pattern: str
     stem: str = ""
 
@@ -154,10 +154,10 @@ def _repetition(path: str) -> re.Match[str] | None:
 def _repeated(site: str, path: str) -> Family:
     match = _repetition(path)
     if match:
-        return Family(Kind.REPEATED, f"{site}{path[: match.start()]}{match[1] * REPEATS}...")
+        return Family(TrapKind.REPEATED, f"{site}{path[: match.start()]}{match[1] * REPEATS}...")
     if path.count("/") >= MAX_SEGMENTS:
-        return Family(Kind.REPEATED, f"{site}/...: {MAX_SEGMENTS} parts or more in the path")
-    return Family(Kind.REPEATED, f"{site}{path}?...: more than {MAX_PARAMETERS} parameters")
+        return Family(TrapKind.REPEATED, f"{site}/...: {MAX_SEGMENTS} parts or more in the path")
+    return Family(TrapKind.REPEATED, f"{site}{path}?...: more than {MAX_PARAMETERS} parameters")
 
 
 def _variant(site: str, path: str, query: str) -> Family | None:
@@ -167,19 +167,21 @@ def _variant(site: str, path: str, query: str) -> Family | None:
         name, given, _ = match[0].partition("=")
         stem = path[: match.start()] + path[match.end() :]
         made_up = f"{name}=*" if given else f"{name[:3]}*))"
-        return Family(Kind.VARIANT, f"{site}/...{made_up}", _joined(site, stem.replace("//", "/"), query))
+        return Family(TrapKind.VARIANT, f"{site}/...{made_up}", _joined(site, stem.replace("//", "/"), query))
     pairs = [pair.partition("=") for pair in query.split("&")] if query else []
     names = [name for name, _, value in pairs if _is_made_up(name, value)]
     if names:
         rest = "&".join("".join(pair) for pair in pairs if pair[0] not in names)
         return Family(
-            Kind.VARIANT, f"{site}/...?{'&'.join(f'{name}=*' for name in names)}", _joined(site, path, rest)
+            TrapKind.VARIANT, f"{site}/...?{'&'.join(f'{name}=*' for name in names)}", _joined(site, path, rest)
         )
     segments = path.split("/")
     for at, segment in enumerate(segments):
         if len(segment) >= 10 and _MADE_UP(segment):
             rest = "/".join(segments[:at] + segments[at + 1 :])
-            return Family(Kind.VARIANT, f"{site}{'/'.join(segments[:at])}/*", _joined(site, rest or "/", query))
+            return Family(
+                TrapKind.VARIANT, f"{site}{'/'.join(segments[:at])}/*", _joined(site, rest or "/", query)
+            )
     return None
 
 
@@ -196,17 +198,21 @@ def _is_made_up(name: str, value: str) -> bool:
 def _dated(site: str, path: str, query: str) -> Family | None:
     match = _PATH_DATE(path)
     if match and not query:
-        return Family(Kind.CALENDAR, f"{site}{path[: match.start()]}/<date>")
+        return Family(TrapKind.CALENDAR, f"{site}{path[: match.start()]}/<date>")
     if query:
         pairs = [pair.partition("=") for pair in query.split("&")]
         dates = [name for name, _, value in pairs if name.lower() in _DATE_NAMES and _DATE_VALUE(value)]
         if dates and len(dates) == len(pairs):
-            return Family(Kind.CALENDAR, f"{site}{path}?<date>")
+            return Family(TrapKind.CALENDAR, f"{site}{path}?<date>")
     return None
 
 
 def _queried(site: str, path: str, query: str) -> Family | None:
-    return Family(Kind.QUERY, f"{site}{path}?{'&'.join(f'{name}=*' for name in _names(query))}") if query else None
+    return (
+        Family(TrapKind.QUERY, f"{site}{path}?{'&'.join(f'{name}=*' for name in _names(query))}")
+        if query
+        else None
+    )
 
 
 def _names(query: str) -> list[str]:
@@ -231,17 +237,17 @@ def _adds(query: str, parent_query: str) -> bool:
 
 
 def _deeper(site: str, path: str) -> Family:
-    return Family(Kind.GROWTH, f"{site}{'/'.join(path.split('/')[: GROWN_STEM + 1])}/...")
+    return Family(TrapKind.GROWTH, f"{site}{'/'.join(path.split('/')[: GROWN_STEM + 1])}/...")
 
 
 def _wider(site: str, path: str) -> Family:
-    return Family(Kind.GROWTH, f"{site}{path}?...")
+    return Family(TrapKind.GROWTH, f"{site}{path}?...")
 
 
 def family_of(key: str, parent: str) -> Family | None:
     """The family of a link: by its looks, or by what it adds to the page it is on."""
     looks = family(key)
-    if looks is None or looks.kind is Kind.QUERY:
+    if looks is None or looks.kind is TrapKind.QUERY:
         return grown(key, parent) or looks
     return looks
 
@@ -282,10 +288,10 @@ class Traps:
         return found is not None and self._is_kin(found, parent)
 
     def _is_kin(self, found: Family, parent: str) -> bool:
-        if found.kind is Kind.GROWTH:
+        if found.kind is TrapKind.GROWTH:
             return True
         of_parent = family(parent)
-        if found.kind is Kind.VARIANT:
+        if found.kind is TrapKind.VARIANT:
             return found.stem in (parent, of_parent and of_parent.stem)
         return of_parent is not None and of_parent.pattern == found.pattern
 
@@ -293,13 +299,13 @@ class Traps:
         row = self._families.get(found.pattern)
         if row is not None and row.released:
             return False
-        if found.kind is Kind.REPEATED:
+        if found.kind is TrapKind.REPEATED:
             return True
         if row is None:
             return False
         if row.barren < NEEDED[found.kind]:
             return row.tried >= TRIED_FIRST
-        if found.kind is Kind.VARIANT:
+        if found.kind is TrapKind.VARIANT:
             return found.stem in self._families or self._known(found.stem)
         return kin
 
@@ -308,9 +314,9 @@ class Traps:
         found = family_of(key, parent)
         if found is None:
             return
-        if found.kind is Kind.VARIANT and found.stem not in self._families:
-            self._save(self._row(found.stem, Kind.VARIANT))
-        elif found.kind is Kind.GROWTH and "?" in key:
+        if found.kind is TrapKind.VARIANT and found.stem not in self._families:
+            self._save(self._row(found.stem, TrapKind.VARIANT))
+        elif found.kind is TrapKind.GROWTH and "?" in key:
             row = self._row(found.pattern, found.kind)
             self._save(row._replace(tried=row.tried + (row.tried >= 0)))
 
@@ -319,7 +325,7 @@ class Traps:
         waiting = [
             row
             for row in self._families.values()
-            if (row.tried >= TRIED_FIRST or row.tried == DECIDED) and row.barren < NEEDED[Kind.GROWTH]
+            if (row.tried >= TRIED_FIRST or row.tried == DECIDED) and row.barren < NEEDED[TrapKind.GROWTH]
         ]
         for row in waiting:
             self._save(row._replace(tried=DECIDED))
@@ -333,8 +339,8 @@ class Traps:
         """
         for found in _families_of(key, kin=kin):
             row = self._row(found.pattern, found.kind)
-            if found.kind is Kind.VARIANT:
-                stem = self._row(found.stem, Kind.VARIANT)
+            if found.kind is TrapKind.VARIANT:
+                stem = self._row(found.stem, TrapKind.VARIANT)
                 same = repeats or (summary != b"" and stem.sketch == summary)
                 is_first = stem.sketch == b""
                 barren = row.barren + 1 + kin if same else row.barren if is_first else 0
@@ -342,13 +348,13 @@ class Traps:
             elif kin:
                 same = repeats or alike(row.sketch, summary)
                 barren = row.barren + 1 if same and not elsewhere else 0
-                if not barren and found.kind is Kind.GROWTH:
+                if not barren and found.kind is TrapKind.GROWTH:
                     row = row._replace(tried=DECIDED)
             else:
                 barren = row.barren
             self._save(row._replace(barren=barren, sketch=summary))
 
-    def _row(self, pattern: str, kind: Kind) -> FamilyRow:
+    def _row(self, pattern: str, kind: TrapKind) -> FamilyRow:
         return self._families.get(pattern) or FamilyRow(self._run_id, pattern, kind.value, 0, 0, False, b"")
 
     def _save(self, row: FamilyRow) -> None:
@@ -368,6 +374,6 @@ def _families_of(key: str, *, kin: bool) -> list[Family]:
     looks = family(key)
     if looks is None:
         return [_deeper(site, path)] if kin else []
-    if looks.kind is Kind.QUERY:
+    if looks.kind is TrapKind.QUERY:
         return [looks, _wider(site, path)]
-    return [] if looks.kind is Kind.REPEATED else [looks]
+    return [] if looks.kind is TrapKind.REPEATED else [looks]

@@ -285,7 +285,7 @@ def commit_in_portions(
     now: int,
     done: Callable[[], None],
 ) -> None:
-    """Begin to write a large group in one transaction; `db.go_on` goes on, `done` is told when it is durable."""
+    """Begin to write a large group in one transaction; `db.step` goes on, `done` is told when it is durable."""
 
     def committed() -> None:
         failpoint("group_committed")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import overload
 
 from orbweb.errors import StoreError
-from orbweb.model import Blob, Capture, Digest, Link, Parsed, Role
+from orbweb.model import Blob, Capture, Link, Parsed, ProcessedPage, Role
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
@@ -188,7 +188,7 @@ class Captures:
             and self._is_read_alike(capture)
         )
 
-    def digest(self, capture: Capture) -> Digest | None:
+    def process(self, capture: Capture) -> ProcessedPage | None:
         """What was read out of the body then, if it is what would be read out of it now; else None.
 
         What a page says to robots was not kept in its words: its body is read again. An alternate has no document
@@ -200,12 +200,12 @@ class Captures:
         blob = Blob(sha256, b"", capture.location[3] if sha256 else 0)
         if capture.role == Role.NONE:
             parsed = self._parsed(capture)
-            return Digest(parsed, blob, sha256) if sha256 or parsed.resources else None
+            return ProcessedPage(parsed, blob, sha256) if sha256 or parsed.resources else None
         content, document = capture.content_sha256, capture.document
         if content is None or document is None or document.extractor != self._extractor:
             return None
         own = document if capture.role == Role.PRIMARY else None
-        return Digest(self._parsed(capture), blob, content, own)
+        return ProcessedPage(self._parsed(capture), blob, content, own)
 
     def _parsed(self, capture: Capture) -> Parsed:
         links = self._links(capture)

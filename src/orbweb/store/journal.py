@@ -135,7 +135,7 @@ def counts(db: Database, run_id: int) -> Iterator[Count]:
     return (Count(*row) for row in db.each("counted_visits", run_id=run_id))
 
 
-class Visits:
+class VisitPortions:
     """Reads portions of the visits of a run. The last portion is kept: several files are made of the same."""
 
     def __init__(self, db: Database, run_id: int) -> None:
@@ -164,7 +164,7 @@ class Linked(NamedTuple):
     last: int
 
 
-class Links:
+class LinkPortions:
     """Reads portions of the links of a run, each URL as `spell` writes it. The spelling of many is remembered."""
 
     def __init__(self, db: Database, run_id: int, spell: Callable[[str], str]) -> None:

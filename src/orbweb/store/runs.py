@@ -58,7 +58,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RequestProfile:
     """How a crawl works, as far as it decides whose captures it may reuse, and who its own.
 
     Captures are shared by crawls with the same `asked_as`; None shares nothing. What was read out of a body holds
@@ -70,7 +70,7 @@ class Manner:
     refresh: bool = False
 
 
-ALONE = Manner()
+ALONE = RequestProfile()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def start_run(
     urls: Sequence[UrlRow],
     budget: int | None,
     now: int,
-    manner: Manner = ALONE,
+    manner: RequestProfile = ALONE,
     *,
     recalls: int | None = None,
     due_only: bool = False,
@@ -247,7 +247,7 @@ def start_run(
 
 
 def continue_run(
-    db: Database, owner: Project, run: Run, budget: int | None, now: int, manner: Manner = ALONE
+    db: Database, owner: Project, run: Run, budget: int | None, now: int, manner: RequestProfile = ALONE
 ) -> tuple[Run, int]:
     """A further crawl under a paused run."""
     with db.transaction():
@@ -258,7 +258,7 @@ def continue_run(
     return run_of(db, owner, run.number), crawl_id
 
 
-def _add_crawl(db: Database, run_id: int, budget: int | None, now: int, manner: Manner) -> int:
+def _add_crawl(db: Database, run_id: int, budget: int | None, now: int, manner: RequestProfile) -> int:
     crawl_id = db.value(
         "add_crawl",
         run_id=run_id,

@@ -26,7 +26,7 @@ class SpoolFile(NamedTuple):
     size: int
 
 
-class Found(NamedTuple):
+class DiscoveredVisit(NamedTuple):
     """A visit of discovery; one with a page becomes a line."""
 
     visit: int
@@ -64,20 +64,22 @@ def advance(db: Database, file: SpoolFile) -> None:
         db.moved("advance_spool_file", name=file.name, visit=file.visit, size=file.size)
 
 
-def found(db: Database, run_id: int, after: int) -> list[Found]:
+def found(db: Database, run_id: int, after: int) -> list[DiscoveredVisit]:
     """The visits of a run after that one, in their order, as many as make a portion."""
     return [_found(db, run_id, row) for row in db.all("spool_visits", run_id=run_id, after=after, most=PORTION)]
 
 
-def unfed(db: Database, run_id: int, fed_run: int) -> list[Found]:
+def unfed(db: Database, run_id: int, fed_run: int) -> list[DiscoveredVisit]:
     """The pages of a run of discovery that the run which scrapes it does not know, or knows from links alone."""
     return [_found(db, run_id, row) for row in db.all("unfed_pages", run_id=run_id, fed_run=fed_run)]
 
 
-def _found(db: Database, run_id: int, row: Row) -> Found:
+def _found(db: Database, run_id: int, row: Row) -> DiscoveredVisit:
     number, url, key, depth, referrer, status, size, latency, role = row
     page = _page_before(db, run_id, referrer)
-    return Found(number, url or key, key, depth, page, status or 0, size, latency, role != Role.NONE, referrer)
+    return DiscoveredVisit(
+        number, url or key, key, depth, page, status or 0, size, latency, role != Role.NONE, referrer
+    )
 
 
 def is_behind(db: Database, run_id: int) -> bool:
@@ -86,7 +88,7 @@ def is_behind(db: Database, run_id: int) -> bool:
     return db.value("page_after", run_id=run_id, after=file.visit if file else 0) is not None
 
 
-def trail(db: Database, run_id: int, visit: Found) -> list[str]:
+def trail(db: Database, run_id: int, visit: DiscoveredVisit) -> list[str]:
     """The URLs that led to a visit, one after the other, the nearest first; some of them may be redirects."""
     return [url for url, _ in _led(db, run_id, visit.found_on)]
 

@@ -22,9 +22,9 @@ def visit_row(
 ) -> VisitRow:
     """What is kept of a visit. A failed one keeps its answer, but nothing of its body."""
     answer = outcome.answer if isinstance(outcome.answer, Fetched) else None
-    digest = outcome.digest if kind is None else None
-    parsed = digest.parsed if digest else None
-    blob = digest.blob if digest else None
+    processed = outcome.processed if kind is None else None
+    parsed = processed.parsed if processed else None
+    blob = processed.blob if processed else None
     reused = outcome.reused if kind is None else None
     head = None if isinstance(outcome.answer, Refused) else outcome.answer.head
     return VisitRow(
@@ -51,7 +51,7 @@ def visit_row(
         links_cut=parsed.links_cut if parsed else False,
         truncated=kind is None and answer is not None and answer.truncated,
         body_sha256=(blob.sha256 or None) if blob else None,
-        content_sha256=digest.content_sha256 if digest and role is not Role.NONE else None,
+        content_sha256=processed.content_sha256 if processed and role is not Role.NONE else None,
         role=role.value,
         bytes=blob.size if blob else 0,
         wire_bytes=answer.wire_bytes if answer else 0,

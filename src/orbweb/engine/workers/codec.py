@@ -10,8 +10,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, overload
 
-from orbweb.engine.workers.page import DigestSettings, Job
-from orbweb.model import NO_BODY, Blob, Digest, Directives, Failed, FailKind, Link, PackedDocument, Parsed
+from orbweb.engine.workers.page import Job, ProcessorSettings
+from orbweb.model import NO_BODY, Blob, Directives, Failed, FailKind, Link, PackedDocument, Parsed, ProcessedPage
 from orbweb.store.links import EDGES, FLAGS
 from orbweb.urls import UrlRules
 
@@ -86,15 +86,15 @@ class PackedLinks(Sequence[Link]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def encode_settings(settings: DigestSettings) -> str:
+def encode_settings(settings: ProcessorSettings) -> str:
     rules = settings.rules
     params = sorted(rules.drop_params), rules.keep_params, sorted(rules.secret_params)
     return json.dumps([*params, settings.agent, settings.resources, settings.tokenizer, settings.only_links])
 
 
-def decode_settings(text: str) -> DigestSettings:
+def decode_settings(text: str) -> ProcessorSettings:
     drop, keep, secret, *rest = json.loads(text)
-    return DigestSettings(
+    return ProcessorSettings(
         UrlRules(frozenset(drop), None if keep is None else tuple(keep), frozenset(secret)), *rest
     )
 
@@ -123,8 +123,8 @@ def is_ready(buffer: bytearray) -> bool:
     return bool(buffer)
 
 
-def digest_size(buffer: bytearray, start: int) -> int:
-    """The length of the digest that begins there; 0 while it is not complete."""
+def page_size(buffer: bytearray, start: int) -> int:
+    """The length of the processed that begins there; 0 while it is not complete."""
     if len(buffer) - start < _RESULT.size:
         return 0
     size = _RESULT.size + sum(_RESULT.unpack_from(buffer, start)[_SECTIONS])
@@ -133,11 +133,11 @@ def digest_size(buffer: bytearray, start: int) -> int:
     return size if len(buffer) - start >= size else 0
 
 
-def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
-    if isinstance(digest, Failed):
-        reason = json.dumps(digest.error).encode()
+def encode_page(ticket: int, processed: ProcessedPage | Failed) -> list[bytes]:
+    if isinstance(processed, Failed):
+        reason = json.dumps(processed.error).encode()
         return [_RESULT.pack(ticket, len(reason), *([0] * 9), bytes(32), bytes(32)), reason]
-    parsed, blob, document = digest.parsed, digest.blob, digest.document
+    parsed, blob, document = processed.parsed, processed.blob, processed.document
     facts = [
         parsed.title,
         parsed.canonical,
@@ -150,19 +150,19 @@ def encode_digest(ticket: int, digest: Digest | Failed) -> list[bytes]:
     meta = json.dumps(facts).encode()
     links = (*PackedLinks.pack(parsed.links).sections, *PackedLinks.pack(parsed.resources).sections)
     sections = [meta, *links, blob.frame, document.frame if document else b""]
-    head = _RESULT.pack(ticket, *map(len, sections), blob.size, blob.sha256, digest.content_sha256)
+    head = _RESULT.pack(ticket, *map(len, sections), blob.size, blob.sha256, processed.content_sha256)
     return [head, *sections]
 
 
-def decode_digest(record: bytes) -> tuple[int, Digest | Failed]:
-    """The digest that a worker sent. ValueError if its memory was damaged, so that this is none."""
+def decode_page(record: bytes) -> tuple[int, ProcessedPage | Failed]:
+    """The processed that a worker sent. ValueError if its memory was damaged, so that this is none."""
     try:
         return _decoded(record)
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
-def _decoded(record: bytes) -> tuple[int, Digest | Failed]:
+def _decoded(record: bytes) -> tuple[int, ProcessedPage | Failed]:
     ticket, *lengths, size, sha256, content_sha256 = _RESULT.unpack_from(record)
     parts, start = [], _RESULT.size
     for length in lengths:
@@ -184,7 +184,7 @@ def _decoded(record: bytes) -> tuple[int, Digest | Failed]:
     )
     document = _decode_document(listed, document_frame) if listed else None
     kept = NO_BODY if sha256 == bytes(32) else sha256
-    return ticket, Digest(parsed, Blob(kept, frame, size), content_sha256, document)
+    return ticket, ProcessedPage(parsed, Blob(kept, frame, size), content_sha256, document)
 
 
 def _decode_document(listed: list[Any], frame: bytes) -> PackedDocument:

@@ -14,7 +14,7 @@ import sys
 from typing import BinaryIO, cast
 
 from orbweb.engine.workers import codec
-from orbweb.engine.workers.page import Digester, cpu_limit_s
+from orbweb.engine.workers.page import PageProcessor, cpu_limit_s
 
 READ_BUFFER = 1 << 18
 COLLECT_AFTER = 50_000
@@ -22,17 +22,17 @@ RETIRED_BYTES = 32_000_000
 """A worker whose memory has grown by more makes room for a new one: what a large page leaves behind goes too."""
 
 
-def work(connection: socket.socket, digester: Digester) -> None:
+def work(connection: socket.socket, processor: PageProcessor) -> None:
     """Jobs in, digests out."""
     stream = cast("BinaryIO", connection.makefile("rb", buffering=READ_BUFFER))
-    limit = digester.memory_taken() + RETIRED_BYTES
+    limit = processor.memory_taken() + RETIRED_BYTES
     connection.sendall(codec.READY)
     while (job := codec.read_job(stream)) is not None:
         signal.setitimer(signal.ITIMER_PROF, cpu_limit_s(len(job.body)))
-        answer = codec.encode_digest(job.ticket, digester.digest(job))
+        answer = codec.encode_page(job.ticket, processor.process(job))
         signal.setitimer(signal.ITIMER_PROF, 0)
         connection.sendall(b"".join(answer))
-        if digester.memory_taken() > limit:
+        if processor.memory_taken() > limit:
             os._exit(0)
 
 
@@ -47,7 +47,7 @@ def main() -> None:
     gc.set_threshold(COLLECT_AFTER, 20, 20)
     connection = socket.socket(fileno=int(sys.argv[1]))
     try:
-        work(connection, Digester(codec.decode_settings(sys.argv[2])))
+        work(connection, PageProcessor(codec.decode_settings(sys.argv[2])))
     except (BrokenPipeError, ConnectionResetError):
         return
     except BaseException:  # noqa: BLE001

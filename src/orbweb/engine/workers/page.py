@@ -1,6 +1,6 @@
 """The parallel stages in one pure step: a body becomes links, a document, hashes and compressed frames.
 
-A `Digester` lives as long as its process, because its memo and its compressor do; what it returns depends
+A `PageProcessor` lives as long as its process, because its memo and its compressor do; what it returns depends
 on the body, the URL and the settings alone, so it does not matter which process answers. A page with too many
 nodes, one of which too much would come, or one that needs more memory than a page may take, fails; the process
 goes on.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from orbweb import extraction
 from orbweb.errors import TooComplex
 from orbweb.extraction.tokens import ESTIMATE, tokenizer
-from orbweb.model import NO_BODY, Blob, Digest, Failed, FailKind, Parsed
+from orbweb.model import NO_BODY, Blob, Failed, FailKind, Parsed, ProcessedPage
 from orbweb.parsing import page as page_parser
 from orbweb.parsing.encodings import UNDECLARED, certain_encoding, media_type
 from orbweb.policy import traps
@@ -51,7 +51,7 @@ _SILENT = "without setting an exception"
 """What Python says of a library that got no memory and told nobody."""
 CPU_S = 20.0
 CPU_S_PER_MB = 1.0
-"""Processor time of one digest in a worker process. The last net: no page that we could write comes near it."""
+"""Processor time of one processed in a worker process. The last net: no page that we could write comes near it."""
 
 _BEFORE = rb"(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?[^>]*+>)*+"
 _begins_as_html = re.compile(
@@ -116,8 +116,8 @@ def _start(body: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class DigestSettings:
-    """What a digester must know of its project: `agent` is the product token that pages may address.
+class ProcessorSettings:
+    """What a processor must know of its project: `agent` is the product token that pages may address.
 
     With `resources` it takes any body, and finds what pages and style sheets load. `tokenizer` counts the tokens.
     With `only_links` a page is read for its links and for what tells it from others, and nothing of it is to be
@@ -133,7 +133,7 @@ class DigestSettings:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A body on its way to a digester."""
+    """A body on its way to a processor."""
 
     ticket: int
     url: str
@@ -177,10 +177,10 @@ class _Memory:
         resource.setrlimit(resource.RLIMIT_AS, self._before)
 
 
-class Digester:
+class PageProcessor:
     """Digests what one project keeps: pages and, with `resources`, what they load as well."""
 
-    def __init__(self, settings: DigestSettings) -> None:
+    def __init__(self, settings: ProcessorSettings) -> None:
         self._settings = settings
         self._resolver = Resolver(settings.rules)
         self._compressor = new_compressor()
@@ -188,7 +188,7 @@ class Digester:
         self._tokenizer = tokenizer(settings.tokenizer)
         self._no_document = documents.pack(extraction.NOTHING, extraction.VERSION, b"", self._compressor)
 
-    def digest(self, job: Job) -> Digest | Failed:
+    def process(self, job: Job) -> ProcessedPage | Failed:
         """What the page holds. A page that breaks a library fails by itself, with the library's words."""
         allowed = max(MEMORY_BYTES, MEMORY_PER_BYTE * len(job.body))
         needs_more = f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed"
@@ -198,11 +198,11 @@ class Digester:
         """Bytes of address space that this process has."""
         return self._memory.taken()
 
-    def attempt(self, job: Job) -> Digest | Failed | None:
-        """As `digest`, in a process that is not for digests alone. None: one that is has to judge the page."""
+    def attempt(self, job: Job) -> ProcessedPage | Failed | None:
+        """As `processed`, in a process that is not for digests alone. None: one that is has to judge the page."""
         return self._within(SHARED_BYTES, READING_BYTES, job)
 
-    def _within(self, to_parse: int, to_read: int, job: Job) -> Digest | Failed | None:
+    def _within(self, to_parse: int, to_read: int, job: Job) -> ProcessedPage | Failed | None:
         self._memory.expect(len(job.body))
         start = self._memory.taken()
         try:
@@ -223,16 +223,16 @@ class Digester:
         """Whether it is no page: something that pages load."""
         return self._settings.resources and (is_css(job.content_type) or not is_html(job.content_type, job.body))
 
-    def _loaded(self, job: Job) -> Digest:
+    def _loaded(self, job: Job) -> ProcessedPage:
         parsed = Parsed()
         if is_css(job.content_type):
             parsed = page_parser.parse_css(
                 job.body, job.url, resolver=self._resolver, content_type=job.content_type
             )
         blob = pack(job.body, self._compressor)
-        return Digest(parsed, blob, blob.sha256)
+        return ProcessedPage(parsed, blob, blob.sha256)
 
-    def _page(self, job: Job, dom: page_parser.Dom) -> Digest:
+    def _page(self, job: Job, dom: page_parser.Dom) -> ProcessedPage:
         """Two pages are one if their texts are; without any text, if their bodies are."""
         parsed = page_parser.read(
             dom,
@@ -249,14 +249,14 @@ class Digester:
         content_sha256 = _sha256(document.text) if document.text else blob.sha256
         sketch = traps.sketch(document.text) if traps.needs_sketch(job.url) else b""
         packed = documents.pack(document, extraction.VERSION, sketch, self._compressor)
-        return Digest(parsed, blob, content_sha256, packed)
+        return ProcessedPage(parsed, blob, content_sha256, packed)
 
-    def _links(self, job: Job, parsed: Parsed, text: str) -> Digest:
+    def _links(self, job: Job, parsed: Parsed, text: str) -> ProcessedPage:
         """A page that is known by its words, and has neither body nor document."""
         said = text.encode("utf-8", "surrogatepass") or job.body
         sketch = traps.sketch(text) if traps.needs_sketch(job.url) else b""
         document = self._no_document._replace(sketch=sketch)
-        return Digest(parsed, Blob(NO_BODY, b"", len(job.body)), hashlib.sha256(said).digest(), document)
+        return ProcessedPage(parsed, Blob(NO_BODY, b"", len(job.body)), hashlib.sha256(said).digest(), document)
 
 
 def _sha256(text: str) -> bytes:

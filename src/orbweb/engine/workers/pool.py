@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from orbweb.engine.workers import codec
-from orbweb.engine.workers.page import Digester, DigestSettings, Job, cpu_limit_s
+from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings, cpu_limit_s
 from orbweb.errors import OrbwebError
-from orbweb.model import Digest, Failed, FailKind
+from orbweb.model import Failed, FailKind, ProcessedPage
 
 ATTEMPTS = 3
 FRUITLESS = 30
@@ -40,7 +40,7 @@ BUSY_S = 1.2
 HEAVY_ATTRIBUTES = 30_000
 """Each link has at least one."""
 
-Done = Callable[[int, "Digest | Failed"], None]
+Done = Callable[[int, "ProcessedPage | Failed"], None]
 Broken = Callable[[OrbwebError], None]
 
 
@@ -60,17 +60,17 @@ class InlinePool:
     What may take long, or too much memory, is for a worker, which judges it as it would judge any page.
     """
 
-    def __init__(self, settings: DigestSettings, done: Done, workers: ProcessPool) -> None:
-        self._digester = Digester(settings)
+    def __init__(self, settings: ProcessorSettings, done: Done, workers: ProcessPool) -> None:
+        self._processor = PageProcessor(settings)
         self._done = done
         self._workers = workers
 
     def submit(self, job: Job) -> None:
-        digest = None if is_heavy(job.body) else self._digester.attempt(job)
-        if digest is None:
+        processed = None if is_heavy(job.body) else self._processor.attempt(job)
+        if processed is None:
             self._workers.submit(job)
         else:
-            self._done(job.ticket, digest)
+            self._done(job.ticket, processed)
 
     def close(self) -> None:
         self._workers.close()
@@ -95,7 +95,7 @@ class _Task(NamedTuple):
 class Spawned:
     """A worker process that has been started and does not belong to a pool yet."""
 
-    def __init__(self, settings: DigestSettings) -> None:
+    def __init__(self, settings: ProcessorSettings) -> None:
         self.socket, theirs = socket.socketpair()
         with theirs:
             for end in (self.socket, theirs):
@@ -127,7 +127,7 @@ class ProcessPool:
     """
 
     def __init__(
-        self, settings: DigestSettings, done: Done, broken: Broken, *, most: int, only_heavy: bool = False
+        self, settings: ProcessorSettings, done: Done, broken: Broken, *, most: int, only_heavy: bool = False
     ) -> None:
         self._settings = settings
         self._done = done
@@ -145,7 +145,7 @@ class ProcessPool:
     async def start(
         cls,
         processes: int,
-        settings: DigestSettings,
+        settings: ProcessorSettings,
         done: Done,
         broken: Broken,
         *,
@@ -213,8 +213,8 @@ class ProcessPool:
     def _heavy_at_once(self) -> int:
         return len(self._workers) - (not self._only_heavy)
 
-    def finished(self, ticket: int, digest: Digest | Failed) -> None:
-        self._done(ticket, digest)
+    def finished(self, ticket: int, processed: ProcessedPage | Failed) -> None:
+        self._done(ticket, processed)
         self.feed()
 
     def died(self, worker: _Worker) -> None:
@@ -331,7 +331,7 @@ class _Worker(asyncio.Protocol):
         try:
             if not self._is_at_work:
                 start = self._is_at_work = codec.is_ready(self._buffer)
-            while size := codec.digest_size(self._buffer, start):
+            while size := codec.page_size(self._buffer, start):
                 self._take(bytes(self._buffer[start : start + size]))
                 start += size
         except ValueError as error:
@@ -340,12 +340,12 @@ class _Worker(asyncio.Protocol):
         del self._buffer[:start]
 
     def _take(self, record: bytes) -> None:
-        ticket, digest = codec.decode_digest(record)
+        ticket, processed = codec.decode_page(record)
         if ticket != next(iter(self.tasks), None):
             raise ValueError(f"ticket {ticket}")
         self.ahead -= len(self.tasks.pop(ticket).job.body)
         self.finished += 1
-        self._pool.finished(ticket, digest)
+        self._pool.finished(ticket, processed)
 
     @property
     def died_at_work(self) -> bool:

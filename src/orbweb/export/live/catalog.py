@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orbweb.export.live import line_format
-from orbweb.export.live.file import Tail, writing
+from orbweb.export.live.file import AppendFile, writing
 from orbweb.export.live.follower import Derive, Followed
-from orbweb.export.live.rows import COLUMNS, PageType, Records
+from orbweb.export.live.rows import COLUMNS, PageType, VisitRecords
 from orbweb.store import journal, workspace_files
-from orbweb.store.journal import Visits
+from orbweb.store.journal import VisitPortions
 from orbweb.store.sqlite.db import Database
 
 METADATA_LINK = Path("metadata", "crawl_metadata.jsonl")
@@ -32,7 +32,7 @@ def paths(label: str) -> dict[str, Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class OutputSettings:
     """Which files are written, and whether cells are left as they are."""
 
     pages: bool = False
@@ -42,7 +42,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class OutputSubject:
     """The run that files tell of. `label` is the part of their names that says which it is."""
 
     db: Database
@@ -57,7 +57,7 @@ class Subject:
         return label_of(self.project, self.run_number)
 
 
-class Form(NamedTuple):
+class OutputFile(NamedTuple):
     """A kind of file: its name, where it lies, its first line, and how its other lines are made."""
 
     name: str
@@ -66,10 +66,10 @@ class Form(NamedTuple):
     derive: Derive
 
 
-def forms(subject: Subject, wanted: Wanted, visits: Visits) -> list[Form]:
+def forms(subject: OutputSubject, wanted: OutputSettings, visits: VisitPortions) -> list[OutputFile]:
     """The files that are wanted of a run, none of them opened yet; their lines are made of these visits."""
-    records = Records(visits, subject.page_type, subject.workspace / "store")
-    links = journal.Links(subject.db, subject.run_id, line_format.cell)
+    records = VisitRecords(visits, subject.page_type, subject.workspace / "store")
+    links = journal.LinkPortions(subject.db, subject.run_id, line_format.cell)
 
     def pages(after: int, count: int) -> tuple[bytes, int]:
         found = records.after(after, count)
@@ -85,23 +85,23 @@ def forms(subject: Subject, wanted: Wanted, visits: Visits) -> list[Form]:
 
     path = paths(subject.label)
     known = [
-        (wanted.pages, Form("pages", path["pages"], line_format.header(COLUMNS), pages)),
-        (wanted.edges, Form("edges", path["edges"], line_format.header(line_format.EDGES), edges)),
-        (wanted.metadata, Form("metadata", path["metadata"], b"", metadata)),
+        (wanted.pages, OutputFile("pages", path["pages"], line_format.header(COLUMNS), pages)),
+        (wanted.edges, OutputFile("edges", path["edges"], line_format.header(line_format.EDGES), edges)),
+        (wanted.metadata, OutputFile("metadata", path["metadata"], b"", metadata)),
     ]
     return [form for is_wanted, form in known if is_wanted]
 
 
-def are_behind(subject: Subject) -> bool:
+def are_behind(subject: OutputSubject) -> bool:
     """Whether a file that was begun lacks visits that are committed."""
     reached = journal.least_visit(subject.db, subject.run_id)
     return reached is not None and reached < journal.latest(subject.db, subject.run_id)
 
 
-def opened(subject: Subject, form: Form) -> Followed:
+def opened(subject: OutputSubject, form: OutputFile) -> Followed:
     """The file, repaired and ready to grow."""
     cursor = journal.cursor(subject.db, subject.run_id, form.name)
-    tail = Tail(subject.workspace / form.path, form.header, cursor)
+    tail = AppendFile(subject.workspace / form.path, form.header, cursor)
     if form.name == "metadata":
         lead(subject.workspace / METADATA_LINK, form.path.name)
     return Followed(form.name, tail, form.derive)

@@ -43,7 +43,7 @@ def opened(path: Path) -> int:
     return workspace_files.open_file(root, Path(folder, path.name), os.O_RDWR | os.O_CREAT)
 
 
-class Tail:
+class AppendFile:
     """The file, open for appending. `visit` is the last one in it."""
 
     def __init__(self, path: Path, header: bytes, cursor: Cursor | None) -> None:

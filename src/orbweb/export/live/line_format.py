@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from orbweb.export.escaping import each, guarded, json_value, one_line, unbroken, utf8
-from orbweb.export.live.rows import COLUMNS, Sheet
+from orbweb.export.live.rows import COLUMNS, VisitSheet
 
 EDGES = ("source", "target", "position")
 METRICS = ("timestamp", "metric", "value")
@@ -47,7 +47,7 @@ def _csv(value: str | int | None) -> str:
     return '""' if value is None else str(value)
 
 
-def pages(sheet: Sheet, *, raw: bool) -> bytes:
+def pages(sheet: VisitSheet, *, raw: bool) -> bytes:
     """Rows of the pages table."""
     said = _said_raw if raw else _said
     columns = [each(said if at in _FOREIGN else _csv, column) for at, column in enumerate(sheet.cells)]
@@ -64,7 +64,7 @@ def _said_raw(text: str | None) -> str:
     return _csv(text and one_line(text))
 
 
-def metadata(sheet: Sheet) -> bytes:
+def metadata(sheet: VisitSheet) -> bytes:
     """Lines of JSON: the columns by their names, and in the last of them what a discovery says too."""
     columns = [list(each(json_value, column)) for column in sheet.cells]
     spooled = columns[_STATUS], each(json_value, sheet.lengths), columns[_LATENCY]

@@ -19,7 +19,7 @@ from orbweb.model import FailKind, Reuse, Role
 from orbweb.store import journal
 from orbweb.store.bodies import write_all
 from orbweb.store.durable import sync_directory, sync_file
-from orbweb.store.journal import Count, Visits
+from orbweb.store.journal import Count, VisitPortions
 from orbweb.store.sqlite.db import Database, moment
 
 COUNTERS: Mapping[str, str] = {
@@ -95,10 +95,10 @@ _Kind = tuple[int | None, str | None, str, str | None, bool]
 """What decides which counters a visit moves: status, kind, role, reuse, and whether it has a body."""
 
 
-class Board:
+class MetricsBoard:
     """The counters and gauges of a run. A file of no bytes that follows it (see follow)."""
 
-    def __init__(self, db: Database, run_id: int, visits: Visits) -> None:
+    def __init__(self, db: Database, run_id: int, visits: VisitPortions) -> None:
         self._visits = visits
         self.visit = journal.latest(db, run_id)
         self._sums: dict[_Kind, _Sum] = {

@@ -33,7 +33,7 @@ class _Counters(Collector):
             yield gauge
 
 
-class Endpoint:
+class MetricsEndpoint:
     """Serves the counters at /metrics until it is closed."""
 
     def __init__(self, host: str, port: int, labels: Mapping[str, str], values: Values) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from orbweb.model import FailKind, Role, Source
-from orbweb.store.maintenance.restore import Journal, Line
+from orbweb.store.maintenance.restore import Journal, JournalLine
 
 _is_journal = re.compile(r"crawl_metadata-(.+)-(\d{1,9})\.jsonl").fullmatch
 
@@ -28,7 +28,7 @@ def journals(root: Path) -> list[Journal]:
     return [Journal(match[1], int(match[2]), partial(_lines, path)) for path, match in found]
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _lines(path: Path) -> Iterator[JournalLine]:
     with path.open("rb") as stream:
         for text in stream:
             line = _line(text)
@@ -36,7 +36,7 @@ def _lines(path: Path) -> Iterator[Line]:
                 yield line
 
 
-def _line(text: bytes) -> Line | None:
+def _line(text: bytes) -> JournalLine | None:
     try:
         record = json.loads(text)
         return _parsed(record, record["metadata"])
@@ -44,8 +44,8 @@ def _line(text: bytes) -> Line | None:
         return None
 
 
-def _parsed(record: Mapping[str, Any], more: Mapping[str, Any]) -> Line:
-    return Line(
+def _parsed(record: Mapping[str, Any], more: Mapping[str, Any]) -> JournalLine:
+    return JournalLine(
         url=_text(record["url"]),
         depth=_number(record["depth"]),
         referrer=_maybe(record["referrer"]),

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from orbweb.export.live.catalog import METADATA_LINK, Form, Subject, Wanted, forms, lead
-from orbweb.export.live.file import Tail, writing
+from orbweb.export.live.catalog import METADATA_LINK, OutputFile, OutputSettings, OutputSubject, forms, lead
+from orbweb.export.live.file import AppendFile, writing
 from orbweb.export.live.follower import PORTION
 from orbweb.store import journal, workspace_files
-from orbweb.store.journal import Cursor, Visits
+from orbweb.store.journal import Cursor, VisitPortions
 
 Watch = Callable[[int, int], None]
 
@@ -30,12 +30,12 @@ class Rebuilt:
     bytes: int
 
 
-def rebuild(subject: Subject, wanted: Wanted, out: Path, watch: Watch) -> list[Rebuilt]:
+def rebuild(subject: OutputSubject, wanted: OutputSettings, out: Path, watch: Watch) -> list[Rebuilt]:
     """Make the files below `out`, as they lie in a workspace; in that of the run, it goes on from there.
 
     `watch` is told how many visits of how many have become lines, over all files.
     """
-    visits = Visits(subject.db, subject.run_id)
+    visits = VisitPortions(subject.db, subject.run_id)
     found = forms(subject, wanted, visits)
     latest = journal.latest(subject.db, subject.run_id)
     done = []
@@ -54,10 +54,12 @@ def _told(watch: Watch, before: int, total: int, at: int) -> None:
     watch(before + at, total)
 
 
-def _made(form: Form, out: Path, visits: Visits, watch: Callable[[int], None]) -> tuple[Rebuilt, Cursor]:
+def _made(
+    form: OutputFile, out: Path, visits: VisitPortions, watch: Callable[[int], None]
+) -> tuple[Rebuilt, Cursor]:
     path = out / form.path
     part = path.with_name(f".{path.name}.part")
-    tail = Tail(part, form.header, None)
+    tail = AppendFile(part, form.header, None)
     count = 0
     try:
         while True:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb.export.escaping import each, json_value, unbroken
-from orbweb.store.journal import Portion, Visits, stored_path
+from orbweb.store.journal import Portion, VisitPortions, stored_path
 from orbweb.store.sqlite.db import moment
 
 COLUMNS = (
@@ -55,7 +55,7 @@ METADATA = (
 PageType = Callable[[str], str]
 
 
-class Sheet(NamedTuple):
+class VisitSheet(NamedTuple):
     """Visits as records: all columns but the last, in their order, and the last as JSON. `last` is the number of
     the last visit, `lengths` has the bytes of each body."""
 
@@ -65,22 +65,22 @@ class Sheet(NamedTuple):
     lengths: Sequence[int | None]
 
 
-class Records:
+class VisitRecords:
     """Makes the records of a run."""
 
-    def __init__(self, visits: Visits, page_type: PageType, store: Path) -> None:
+    def __init__(self, visits: VisitPortions, page_type: PageType, store: Path) -> None:
         """`store` is where the bodies lie, below the workspace."""
         self._visits, self._page_type, self._store = visits, page_type, store
-        self._last: tuple[Portion | None, Sheet | None] = (None, None)
+        self._last: tuple[Portion | None, VisitSheet | None] = (None, None)
 
-    def after(self, number: int, count: int) -> Sheet | None:
+    def after(self, number: int, count: int) -> VisitSheet | None:
         """The next records after that visit, None if there are none."""
         visits = self._visits.after(number, count)
         if visits is not self._last[0]:
             self._last = visits, self._sheet(visits) if visits else None
         return self._last[1]
 
-    def _sheet(self, of: Portion) -> Sheet:
+    def _sheet(self, of: Portion) -> VisitSheet:
         kept = of.body_sha256
         locations = zip(of.segment, of.offset, of.length, of.size, strict=True)
         cells = (
@@ -103,7 +103,7 @@ class Records:
             of.proxy,
         )  # fmt: skip
         lengths = [size if sha256 else None for sha256, size in zip(kept, of.bytes, strict=True)]
-        return Sheet(of.number[-1], cells, _metadata(of), lengths)
+        return VisitSheet(of.number[-1], cells, _metadata(of), lengths)
 
 
 def _metadata(of: Portion) -> list[str]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orbweb.events import Snapshot
-from orbweb.export.live.catalog import Subject, Wanted, forms, opened
+from orbweb.export.live.catalog import OutputSettings, OutputSubject, forms, opened
 from orbweb.export.live.follower import Followed, Follower
-from orbweb.export.live.metrics import Board, MetricsFile
-from orbweb.store.journal import Visits
+from orbweb.export.live.metrics import MetricsBoard, MetricsFile
+from orbweb.store.journal import VisitPortions
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +28,21 @@ class MetricsSettings:
     port: int | None = None
 
 
-class Chronicle:
+class RunOutputs:
     """The files and counters of one crawl. `port` is where the counters are served, None if they are not."""
 
     def __init__(
-        self, subject: Subject, wanted: Wanted, metrics: MetricsSettings, *, clock: Callable[[], int]
+        self, subject: OutputSubject, wanted: OutputSettings, metrics: MetricsSettings, *, clock: Callable[[], int]
     ) -> None:
         """Repairs the files and brings them up to what is committed."""
         self._clock, self._flush_s, self._flushed_at = clock, metrics.flush_s, time.monotonic()
         self.port: int | None = None
         with ExitStack() as parts:
-            visits, files = Visits(subject.db, subject.run_id), []
+            visits, files = VisitPortions(subject.db, subject.run_id), []
             for form in forms(subject, wanted, visits):
                 files.append(opened(subject, form))
                 parts.callback(files[-1].sink.close)
-            self._board = Board(subject.db, subject.run_id, visits)
+            self._board = MetricsBoard(subject.db, subject.run_id, visits)
             files.append(Followed("metrics", self._board, self._board.derive))
             self._follower = Follower(subject.db, subject.run_id, files, visits.renew)
             self._table = self._open_table(subject, metrics, parts)
@@ -50,7 +50,9 @@ class Chronicle:
             self._follower.catch_up()
             self._parts = parts.pop_all()
 
-    def _open_table(self, subject: Subject, metrics: MetricsSettings, parts: ExitStack) -> MetricsFile | None:
+    def _open_table(
+        self, subject: OutputSubject, metrics: MetricsSettings, parts: ExitStack
+    ) -> MetricsFile | None:
         if not metrics.flush_s:
             return None
         path = subject.workspace / Path("logs", f"{metrics.role}_metrics-{subject.label}.csv")
@@ -58,13 +60,13 @@ class Chronicle:
         parts.callback(table.close)
         return table
 
-    def _serve(self, subject: Subject, metrics: MetricsSettings, parts: ExitStack) -> None:
+    def _serve(self, subject: OutputSubject, metrics: MetricsSettings, parts: ExitStack) -> None:
         if metrics.port is None:
             return
-        from orbweb.export.live.prometheus import Endpoint
+        from orbweb.export.live.prometheus import MetricsEndpoint
 
         labels = {"project": subject.project, "run": str(subject.run_number), "role": metrics.role}
-        endpoint = Endpoint(metrics.host, metrics.port, labels, lambda: self._board.values)
+        endpoint = MetricsEndpoint(metrics.host, metrics.port, labels, lambda: self._board.values)
         parts.callback(endpoint.close)
         self.port = endpoint.port
 

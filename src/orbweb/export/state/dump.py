@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from orbweb.export.escaping import json_line, utf8
-from orbweb.export.folder import Folder, Tally
-from orbweb.export.source import Source
+from orbweb.export.folder import ExportFolder, FileTally
+from orbweb.export.source import ExportSource
 from orbweb.export.state.files import FETCHED, FRONTIER, INDEX, SKIPPED, STATE, VERSION
 from orbweb.store import runs
 from orbweb.store.queries import page_index
@@ -22,11 +22,11 @@ FIELDS = ("id", "url", *page_index.PLACE, "due_at", "page_type")
 """Of a queued URL; a skipped one has its reason and its rule besides."""
 
 
-def write(source: Source, out: Path) -> Tally:
+def write(source: ExportSource, out: Path) -> FileTally:
     """Write the files of the state."""
     store = source.db.path.parent / "store"
     total = source.db.value("latest_visit", run_id=source.run_id)
-    with Folder(out, {"project": source.project, "to": "state"}) as folder:
+    with ExportFolder(out, {"project": source.project, "to": "state"}) as folder:
         folder.put(STATE, utf8(json.dumps(_whole(source), ensure_ascii=False, indent=1) + "\n"))
         with folder.stream(FRONTIER) as stream:
             for row in source.db.each("state_frontier", run_id=source.run_id):
@@ -44,7 +44,7 @@ def write(source: Source, out: Path) -> Tally:
         return folder.finish()
 
 
-def _whole(source: Source) -> dict[str, Any]:
+def _whole(source: ExportSource) -> dict[str, Any]:
     row = source.db.one("state_of_run", run_id=source.run_id)
     settings, next_rank, scope_fixed, surveyed = row or ("{}", 0, 0, 0)
     names = ("pattern", "kind", "barren", "tried", "released", "sketch")
@@ -64,7 +64,7 @@ def _whole(source: Source) -> dict[str, Any]:
     }
 
 
-def _url(source: Source, row: Row) -> dict[str, Any]:
+def _url(source: ExportSource, row: Row) -> dict[str, Any]:
     number, url, key, *rest, kin, lastmod, due_at, _reason, _rule = row
     known = number, url, *rest, bool(kin), lastmod, moment(due_at), source.page_type(key)
     return dict(zip(FIELDS, known, strict=True))

@@ -32,7 +32,7 @@ Kind = TypeVar("Kind", str, int, bool)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StateLine:
     """One object of a file, and where it stands."""
 
     path: Path
@@ -99,7 +99,7 @@ _SHOWN = {str: "a text", int: "a whole number from 0 on", bool: "true or false"}
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class StateFolder:
     """The files of a state. Any of them may be missing, but not all."""
 
     path: Path
@@ -108,7 +108,7 @@ class Folder:
         if not any((self.path / name).is_file() for name in (FRONTIER, FETCHED, INDEX)):
             raise UsageError(f"{self.path} holds no state: there is no {FRONTIER}, {INDEX} or {FETCHED}")
 
-    def state(self) -> Line | None:
+    def state(self) -> StateLine | None:
         """What is said of the run as a whole; None if nothing is."""
         path = self.path / STATE
         if not path.is_file():
@@ -118,15 +118,15 @@ class Folder:
             line.wrong(f"orbweb_state is not {VERSION}: this orbweb cannot read it")
         return line
 
-    def lines(self, name: str) -> Iterator[Line]:
+    def lines(self, name: str) -> Iterator[StateLine]:
         """The objects of a file, one a line; none if it is missing."""
         for path, number, text in self._texts(name):
             yield _parsed(path, number, text)
 
-    def fetched(self) -> Iterator[Line]:
+    def fetched(self) -> Iterator[StateLine]:
         """The URLs that were asked for, as lines that say nothing else."""
         for path, number, text in self._texts(FETCHED):
-            yield Line(path, number, {"url": text.strip()})
+            yield StateLine(path, number, {"url": text.strip()})
 
     def _texts(self, name: str) -> Iterator[tuple[Path, int, str]]:
         path = self.path / name
@@ -156,12 +156,12 @@ def _decoded(path: Path, number: int, data: bytes) -> str:
         raise UsageError(f"{path}: line {number}: not UTF-8. Nothing was imported.") from None
 
 
-def _parsed(path: Path, number: int, text: str) -> Line:
+def _parsed(path: Path, number: int, text: str) -> StateLine:
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: line {number}: not JSON ({error}). Nothing was imported.") from None
-    line = Line(path, number, fields if isinstance(fields, dict) else {})
+    line = StateLine(path, number, fields if isinstance(fields, dict) else {})
     if not isinstance(fields, dict):
         line.wrong("not a JSON object")
     return line

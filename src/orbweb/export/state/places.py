@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb.errors import UsageError
-from orbweb.export.state.files import FRONTIER, INDEX, SKIPPED, Folder, Line
+from orbweb.export.state.files import FRONTIER, INDEX, SKIPPED, StateFolder, StateLine
 from orbweb.lifecycle import ItemState
 from orbweb.model import FailKind, FamilyRow, SkipReason, Source
 from orbweb.store import UrlRow
@@ -21,7 +21,7 @@ from orbweb.urls import UrlRules
 
 
 @dataclass(frozen=True, slots=True)
-class IntakeSettings:
+class StateSettings:
     """What the files do not say: how URLs are written, in which lane they wait, and where the scope begins."""
 
     rules: UrlRules
@@ -29,7 +29,7 @@ class IntakeSettings:
     bases: tuple[str, ...] = ()
 
 
-class FoundBase(NamedTuple):
+class StateBase(NamedTuple):
     """A base URL and where its scope lies."""
 
     url: str
@@ -38,13 +38,13 @@ class FoundBase(NamedTuple):
 
 
 @dataclass(slots=True)
-class FoundUrl:
+class StateUrl:
     """A URL of the files, and where they name it. `referrer` is a key."""
 
     key: str
     url: str
     state: str
-    line: Line | None
+    line: StateLine | None
     depth: int
     rank: int | None
     source: str
@@ -60,15 +60,15 @@ class FoundUrl:
     due_at: int | None = None
 
 
-class Intake:
+class StateReader:
     """The files of one state, read and checked."""
 
-    def __init__(self, folder: Folder, settings: IntakeSettings) -> None:
+    def __init__(self, folder: StateFolder, settings: StateSettings) -> None:
         folder.check()
         self._folder, self._settings = folder, settings
         self._state = folder.state()
         self.repeated = 0
-        self._urls: dict[str, FoundUrl] = {}
+        self._urls: dict[str, StateUrl] = {}
         self._read()
         self.bases = self._find_bases()
         self._number()
@@ -87,7 +87,7 @@ class Intake:
         for line in self._folder.lines(FRONTIER):
             self._add(line, ItemState.QUEUED.value)
 
-    def _add(self, line: Line, state: str | None) -> None:
+    def _add(self, line: StateLine, state: str | None) -> None:
         """Take a URL. Without a state nothing is known of it but that it was fetched."""
         rules = self._settings.rules
         target, referrer = line.url("url", rules), line.url("referrer", rules)
@@ -96,11 +96,11 @@ class Intake:
         if target.key in self._urls:
             self.repeated += 1
             return
-        found = FoundUrl(
+        found = StateUrl(
             target.key,
             target.url,
             state or ItemState.SKIPPED.value,
-            Line(line.path, line.number, {}),
+            StateLine(line.path, line.number, {}),
             line.get("depth", int, 1) if state else 0,
             line.maybe("rank", int),
             line.one_of("source", Source) or Source.SPIDER.value,
@@ -118,7 +118,7 @@ class Intake:
             found.rule = line.get("rule", str, f"{line.path.name}: it was fetched before the import")
         self._urls[found.key] = found
 
-    def _find_bases(self) -> list[FoundBase]:
+    def _find_bases(self) -> list[StateBase]:
         given = self._settings.bases
         if self._state is not None and not given:
             listed = self._state.fields.get("bases")
@@ -127,7 +127,7 @@ class Intake:
         first = [each.url for each in self._urls.values() if each.depth == 0 and each.reason is None]
         found = []
         for text in given or first:
-            line = Line(Path("--base"), 1, {"url": text})
+            line = StateLine(Path("--base"), 1, {"url": text})
             found.append(self._base(line, {"url": text}))
         if not found:
             raise UsageError(
@@ -136,12 +136,12 @@ class Intake:
             )
         return found
 
-    def _base(self, line: Line, entry: Any) -> FoundBase:
-        fields = Line(line.path, line.number, entry if isinstance(entry, dict) else {})
+    def _base(self, line: StateLine, entry: Any) -> StateBase:
+        fields = StateLine(line.path, line.number, entry if isinstance(entry, dict) else {})
         target = fields.url("url", self._settings.rules)
         if target is None:
             fields.wrong("a base has no url")
-        return FoundBase(target.url, target.key, fields.get("scope", str, target.key))
+        return StateBase(target.url, target.key, fields.get("scope", str, target.key))
 
     # Numbers and places.
 
@@ -160,7 +160,7 @@ class Intake:
                     "Nothing was imported."
                 )
 
-    def _check(self, each: FoundUrl, ids: Counter[int], ranks: Counter[int | None]) -> None:
+    def _check(self, each: StateUrl, ids: Counter[int], ranks: Counter[int | None]) -> None:
         if each.line is None:
             return
         if not each.id or ids[each.id] > 1:
@@ -175,7 +175,7 @@ class Intake:
         own = {base.key: number for number, base in enumerate(self.bases)}
         for base in self.bases:
             if base.key not in self._urls:
-                self._urls[base.key] = FoundUrl(base.key, base.url, ItemState.QUEUED.value, None, 0, None, "")
+                self._urls[base.key] = StateUrl(base.key, base.url, ItemState.QUEUED.value, None, 0, None, "")
         first = [self._urls[base.key] for base in self.bases]
         others = [each for each in self._urls.values() if each.key not in own]
         rank = 0
@@ -212,13 +212,13 @@ class Intake:
         given = max((each.rank for each in self._urls.values() if each.rank is not None), default=-1) + 1
         return max(given, self.facts("next_rank", 0))
 
-    def find(self, key: str | None) -> FoundUrl | None:
+    def find(self, key: str | None) -> StateUrl | None:
         return self._urls.get(key) if key is not None else None
 
-    def urls(self) -> Iterable[FoundUrl]:
+    def urls(self) -> Iterable[StateUrl]:
         return self._urls.values()
 
-    def visits(self) -> Iterator[tuple[FoundUrl, Line]]:
+    def visits(self) -> Iterator[tuple[StateUrl, StateLine]]:
         """The URLs that were asked for, in the order of the index, with their lines."""
         for line in self._folder.lines(INDEX):
             target = line.url("url", self._settings.rules)
@@ -227,7 +227,7 @@ class Intake:
             if found is not None and is_first and found.state != ItemState.SKIPPED:
                 yield found, line
 
-    def row(self, each: FoundUrl, run_id: int) -> UrlRow:
+    def row(self, each: StateUrl, run_id: int) -> UrlRow:
         return UrlRow(
             run_id,
             each.id,
@@ -254,7 +254,7 @@ class Intake:
             return
         listed = self._state.fields.get("families")
         for entry in listed if isinstance(listed, list) else ():
-            line = Line(self._state.path, 1, entry if isinstance(entry, dict) else {})
+            line = StateLine(self._state.path, 1, entry if isinstance(entry, dict) else {})
             sketch = line.get("sketch", str, "")
             try:
                 summary = bytes.fromhex(sketch)
@@ -270,7 +270,7 @@ class Intake:
                 summary,
             )
 
-    def _referrer(self, each: FoundUrl) -> int | None:
+    def _referrer(self, each: StateUrl) -> int | None:
         """The id of the referrer, if it is one: a link leads one step further, a redirect none."""
         known = self._urls.get(each.referrer) if each.referrer else None
         if known is None:
@@ -279,7 +279,7 @@ class Intake:
         return known.id if step is None or each.depth == known.depth + step else None
 
 
-def _index_state(line: Line) -> str | None:
+def _index_state(line: StateLine) -> str | None:
     """How a URL of the index ended; None if the line does not say."""
     status, kind = line.maybe("status", int), line.one_of("kind", FailKind)
     if status is not None and not 200 <= status < 600:

@@ -22,8 +22,8 @@ from orbweb.frontier.spool.files import ARCHIVE, BOOKMARK, DISCOVERIES, Bookmark
 from orbweb.model import SkipReason
 from orbweb.store import runs, spool_rows, workspace_files
 from orbweb.store.maintenance.doctor import Damage
-from orbweb.store.maintenance.repair import Ward
-from orbweb.store.spool_rows import Found, SpoolFile
+from orbweb.store.maintenance.repair import Quarantine
+from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
 from orbweb.store.sqlite.db import Database
 
 PageType = Callable[[str], str]
@@ -33,7 +33,7 @@ _CLOSED = 1 << 62
 _URL_REASON = 3
 
 
-class _Text(NamedTuple):
+class _SpoolText(NamedTuple):
     """What lies between two line ends, with its number and place."""
 
     number: int
@@ -51,13 +51,13 @@ class _Step(NamedTuple):
     If visits lack their lines, the other texts are what became of them.
     """
 
-    others: list[_Text]
-    missing: list[Found]
-    matched: _Text | None
+    others: list[_SpoolText]
+    missing: list[DiscoveredVisit]
+    matched: _SpoolText | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
+class _SpoolSheet:
     """A file of the spool, and the visits that it has the lines of: those after one, up to its last."""
 
     db: Database
@@ -76,7 +76,7 @@ class _Sheet:
         archived = ARCHIVE / self.file.name
         return archived if workspace_files.exists(self.root, archived) else DISCOVERIES / self.file.name
 
-    def visits(self) -> Iterator[Found]:
+    def visits(self) -> Iterator[DiscoveredVisit]:
         """Each of which a line was made."""
         at = self.after
         while portion := spool_rows.found(self.db, self.file.run_id, at):
@@ -87,31 +87,31 @@ class _Sheet:
                     yield visit
             at = portion[-1].visit
 
-    def texts(self) -> Iterator[_Text]:
+    def texts(self) -> Iterator[_SpoolText]:
         try:
             with workspace_files.stream(self.root, self.name) as stream:
                 start = 0
                 for number, text in enumerate(stream, 1):
-                    yield _Text(number, start, text)
+                    yield _SpoolText(number, start, text)
                     start += len(text)
         except FileNotFoundError:
             return
 
-    def saying(self, visit: Found) -> frozenset[int]:
+    def saying(self, visit: DiscoveredVisit) -> frozenset[int]:
         """What a line of the visit may say. The page before may have been asked again, and redirect no longer."""
         line = spool_files.line_of(visit, lambda _key: "")
         trail = spool_rows.trail(self.db, self.file.run_id, visit)
         return frozenset(hash(line._replace(referrer=url)) for url in (visit.referrer, *trail))
 
-    def missing(self) -> list[Found]:
+    def missing(self) -> list[DiscoveredVisit]:
         """The visits without a sound line."""
         said = {_said(text.text) for text in self.texts()}
         return [visit for visit in self.visits() if not _plain(visit) & said and not self.saying(visit) & said]
 
-    def steps(self, missing: Iterable[Found]) -> Iterator[_Step]:
+    def steps(self, missing: Iterable[DiscoveredVisit]) -> Iterator[_Step]:
         """The file and its visits side by side. A line that stands earlier than its visit would is passed over."""
         lost, texts = {visit.visit for visit in missing}, self.texts()
-        without: list[Found] = []
+        without: list[DiscoveredVisit] = []
         for visit in self.visits():
             if visit.visit in lost:
                 without.append(visit)
@@ -124,9 +124,11 @@ class _Sheet:
             without = []
         yield _Step(list(texts), without, None)
 
-    def _up_to(self, visit: Found, texts: Iterator[_Text]) -> tuple[list[_Text], _Text | None]:
+    def _up_to(
+        self, visit: DiscoveredVisit, texts: Iterator[_SpoolText]
+    ) -> tuple[list[_SpoolText], _SpoolText | None]:
         """The texts before that of the visit, and its own."""
-        passed: list[_Text] = []
+        passed: list[_SpoolText] = []
         saying = _plain(visit)
         for text in texts:
             said = _said(text.text)
@@ -138,7 +140,7 @@ class _Sheet:
         return passed, None
 
 
-def _plain(visit: Found) -> frozenset[int]:
+def _plain(visit: DiscoveredVisit) -> frozenset[int]:
     """What its line says, if nothing has changed since."""
     return frozenset((hash(spool_files.line_of(visit, lambda _key: "")),))
 
@@ -149,10 +151,10 @@ def _said(text: bytes) -> int | None:
     return hash(line._replace(page_type="")) if line is not None and line.encode() == text else None
 
 
-def _sheets(db: Database, root: Path) -> Iterator[_Sheet]:
+def _sheets(db: Database, root: Path) -> Iterator[_SpoolSheet]:
     reached: dict[int, int] = {}
     for file in spool_rows.files(db):
-        yield _Sheet(db, root, file, reached.get(file.run_id, 0))
+        yield _SpoolSheet(db, root, file, reached.get(file.run_id, 0))
         reached[file.run_id] = file.visit
 
 
@@ -169,7 +171,7 @@ def examine(db: Database, root: Path) -> list[Damage]:
     return found
 
 
-def _damages(sheet: _Sheet) -> Iterator[Damage]:
+def _damages(sheet: _SpoolSheet) -> Iterator[Damage]:
     missing = sheet.missing()
     if not missing:
         return
@@ -179,7 +181,7 @@ def _damages(sheet: _Sheet) -> Iterator[Damage]:
         if unfed:
             yield Damage(file, "the file", f"it is missing, with {_lines(missing)}", *_told(missing, unfed))
         return
-    end = _Text(0, sheet.path.stat().st_size, b"")
+    end = _SpoolText(0, sheet.path.stat().st_size, b"")
     for step in sheet.steps(missing):
         if step.missing:
             at = (step.others or [step.matched or end])[0]
@@ -194,11 +196,11 @@ def _problem(step: _Step) -> str:
     return f"{lines} {'is not as discovery wrote it' if is_one else 'are not as discovery wrote them'}"
 
 
-def _lines(visits: Sequence[Found]) -> str:
+def _lines(visits: Sequence[DiscoveredVisit]) -> str:
     return "1 line" if len(visits) == 1 else f"{len(visits)} lines"
 
 
-def _told(missing: Sequence[Found], unfed: frozenset[int]) -> tuple[tuple[str, ...], str]:
+def _told(missing: Sequence[DiscoveredVisit], unfed: frozenset[int]) -> tuple[tuple[str, ...], str]:
     """The URLs, and what becomes of them with a repair and without one."""
     left = sum(visit.visit in unfed for visit in missing)
     scraped = "all of its pages are scraped already"
@@ -207,7 +209,7 @@ def _told(missing: Sequence[Found], unfed: frozenset[int]) -> tuple[tuple[str, .
     return tuple(visit.url for visit in missing), f"written again from the database; {scraped}"
 
 
-def _unfed(db: Database, run_id: int, visits: Iterable[Found]) -> frozenset[int]:
+def _unfed(db: Database, run_id: int, visits: Iterable[DiscoveredVisit]) -> frozenset[int]:
     """Those whose pages the run that scrapes this one has not got."""
     fed = _fed_run(db, run_id)
     return frozenset(visit.visit for visit in visits if fed is None or not _knows(db, fed, visit.key))
@@ -241,7 +243,7 @@ def _bookmark_problem(root: Path) -> str | None:
 # Correcting.
 
 
-def correct(db: Database, root: Path, ward: Ward, page_type_of: Callable[[int], PageType]) -> None:
+def correct(db: Database, root: Path, ward: Quarantine, page_type_of: Callable[[int], PageType]) -> None:
     """Write again what `examine` finds. `page_type_of` gives the types of pages of a run as they are by now."""
     for sheet in _sheets(db, root):
         missing = sheet.missing()
@@ -252,7 +254,7 @@ def correct(db: Database, root: Path, ward: Ward, page_type_of: Callable[[int], 
         ward.take(str(BOOKMARK))
 
 
-def _rewrite(sheet: _Sheet, missing: Sequence[Found], page_type: PageType) -> None:
+def _rewrite(sheet: _SpoolSheet, missing: Sequence[DiscoveredVisit], page_type: PageType) -> None:
     """The file with the lines it lacks; whoever reads it finds the former one or this one, and may go on."""
     name, mark = sheet.name, _mark_in(sheet)
     aside = name.with_suffix(".new")
@@ -269,7 +271,7 @@ def _rewrite(sheet: _Sheet, missing: Sequence[Found], page_type: PageType) -> No
         spool_files.write_bookmark(sheet.root, mark._replace(offset=moved))
 
 
-def _mark_in(sheet: _Sheet) -> Bookmark | None:
+def _mark_in(sheet: _SpoolSheet) -> Bookmark | None:
     try:
         mark = spool_files.read_bookmark(sheet.root)
     except StoreError:

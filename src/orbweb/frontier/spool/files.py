@@ -1,9 +1,9 @@
 """The spool: what discovery found, as lines in files, and how far a scraper has read them.
 
-`Outbox` writes, `Reader` reads, a bookmark says where. Always holds: lines are made of committed visits, in their
-order, so they can be made again: after a crash whole lines that the database does not know of are recognised and
-kept, and a torn one is cut, so none is lost and none is there twice. A line is read only when it is whole. Names
-rise, also where the clock does not. Never fetches, admits or judges.
+`SpoolWriter` writes, `SpoolReader` reads, a bookmark says where. Always holds: lines are made of committed
+visits, in their order, so they can be made again: after a crash whole lines that the database does not know of
+are recognised and kept, and a torn one is cut, so none is lost and none is there twice. A line is read only
+when it is whole. Names rise, also where the clock does not. Never fetches, admits or judges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple
 from orbweb.errors import DiskFull, StoreError, is_disk_full
 from orbweb.failpoints import failpoint
 from orbweb.store import spool_rows, workspace_files
-from orbweb.store.spool_rows import Found, SpoolFile
+from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
 from orbweb.store.sqlite.db import Database
 
 MEGABYTE = 1_000_000
@@ -30,7 +30,7 @@ BOOKMARK = Path("state", "spool_bookmark.json")
 _is_name = re.compile(r"discoveries-(\d{1,15})\.jsonl").fullmatch
 
 
-class Line(NamedTuple):
+class SpoolLine(NamedTuple):
     """A page that discovery fetched."""
 
     url: str
@@ -56,23 +56,23 @@ class Line(NamedTuple):
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
-def line_of(found: Found, page_type: Callable[[str], str]) -> Line:
+def line_of(found: DiscoveredVisit, page_type: Callable[[str], str]) -> SpoolLine:
     """What is said of a visit of discovery."""
     kind = page_type(found.key)
-    return Line(found.url, kind, found.depth, found.referrer, found.status, found.length, found.latency_ms)
+    return SpoolLine(found.url, kind, found.depth, found.referrer, found.status, found.length, found.latency_ms)
 
 
-def decode(text: bytes) -> Line | None:
+def decode(text: bytes) -> SpoolLine | None:
     """The line, or None if it is not one. Figures that are missing are 0: only the URL and its depth decide."""
     try:
         record = json.loads(text)
         figures = record.get("metadata") or {}
-        line = Line(
+        line = SpoolLine(
             record["url"],
             record.get("page_type") or "page",
             record["depth"],
             record.get("referrer"),
-            *(int(figures.get(name) or 0) for name in Line._fields[4:]),
+            *(int(figures.get(name) or 0) for name in SpoolLine._fields[4:]),
         )
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
@@ -188,7 +188,7 @@ class _Writing:
 # Writing.
 
 
-class Outbox:
+class SpoolWriter:
     """Makes lines of what one run of discovery has committed. Its project is owned by this process."""
 
     def __init__(
@@ -287,7 +287,7 @@ class Outbox:
         self._file, self._visit = file._replace(visit=visit, size=size), visit
         spool_rows.advance(self._db, self._file)
 
-    def _kept(self, stream: BinaryIO, file: SpoolFile) -> Iterator[tuple[Found, bytes]]:
+    def _kept(self, stream: BinaryIO, file: SpoolFile) -> Iterator[tuple[DiscoveredVisit, bytes]]:
         visit = file.visit
         while visits := spool_rows.found(self._db, self._run_id, visit):
             for known in visits:
@@ -304,7 +304,7 @@ class Outbox:
 # Reading.
 
 
-class Reader:
+class SpoolReader:
     """Reads the lines of a run's files in order. `listed` gives their names, as many as there are by now."""
 
     def __init__(
@@ -327,9 +327,9 @@ class Reader:
         """Behind the last line that was taken."""
         return self._at
 
-    def take(self, most: int) -> list[tuple[Line, Bookmark]]:
+    def take(self, most: int) -> list[tuple[SpoolLine, Bookmark]]:
         """The next lines, each with where it ends; fewer than asked for only where no more is there now."""
-        found: list[tuple[Line, Bookmark]] = []
+        found: list[tuple[SpoolLine, Bookmark]] = []
         while len(found) < most:
             text = self._next_text()
             if text is None:

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 
 from orbweb.frontier.spool import files as spool_files
-from orbweb.frontier.spool.files import Bookmark, Line, Reader
+from orbweb.frontier.spool.files import Bookmark, SpoolLine, SpoolReader
 
 LOOK_S = 0.2
 MARKED = 100
@@ -27,24 +27,24 @@ class Ahead(Enum):
     NOTHING = "discovery is not completed, and nobody works on it"
 
 
-class Feed:
+class SpoolSource:
     """The lines of one run. `ahead` is asked before lines are looked for, so that its answer holds if there are
     none."""
 
     def __init__(
         self,
         root: Path,
-        reader: Reader,
+        reader: SpoolReader,
         *,
         ahead: Callable[[], Ahead],
-        lost: Callable[[], list[Line]],
+        lost: Callable[[], list[SpoolLine]],
         keep: str,
         clock: Callable[[], float],
     ) -> None:
         self._root = root
         self._reader = reader
         self._ahead = ahead
-        self._lost: Callable[[], list[Line]] | None = lost
+        self._lost: Callable[[], list[SpoolLine]] | None = lost
         self._keep = keep
         self._clock = clock
         self._drawn = 0
@@ -54,7 +54,7 @@ class Feed:
         self._look_at = 0.0
         self.ahead = Ahead.MORE
 
-    def draw(self, most: int) -> list[Line]:
+    def draw(self, most: int) -> list[SpoolLine]:
         """Lines in their order. Without any, `ahead` says what that means; the disk is looked at now and then."""
         if most <= 0 or self._clock() < self._look_at:
             return []
@@ -68,7 +68,7 @@ class Feed:
         self.ahead = Ahead.MORE if found else expected
         return [line for line, _ in found]
 
-    def lost(self) -> list[Line]:
+    def lost(self) -> list[SpoolLine]:
         """Lines that the files should have had, asked for once, when all that they have is durable."""
         ask, self._lost = self._lost, None
         found = ask() if ask is not None else []

@@ -9,11 +9,11 @@ XML and numbered characters. Keys, scope and what follows from an entry are the 
 from __future__ import annotations
 
 from orbweb.parsing.sitemaps.decode import as_utf8, unpacked
-from orbweb.parsing.sitemaps.entries import Entry, Found, Kind, Sitemap
+from orbweb.parsing.sitemaps.entries import Sitemap, SitemapEntries, SitemapEntry, SitemapKind
 from orbweb.parsing.sitemaps.reader import read_items, root_of
 from orbweb.parsing.sitemaps.tokens import decoded, lines_of
 
-__all__ = ["Entry", "Kind", "Sitemap", "parse"]
+__all__ = ["Kind", "Sitemap", "SitemapEntry", "parse"]
 
 MAX_URLS = 50_000
 MAX_BYTES = 50_000_000
@@ -23,21 +23,21 @@ def parse(body: bytes, url: str, *, max_urls: int = MAX_URLS, max_bytes: int = M
     """Read the document that was answered at `url`. It may be packed with gzip, twice if need be."""
     plain, trouble = unpacked(body, max_bytes)
     if plain is None:
-        return Sitemap(Kind.UNKNOWN, problem=trouble)
-    found = Found(url, max_urls)
+        return Sitemap(SitemapKind.UNKNOWN, problem=trouble)
+    found = SitemapEntries(url, max_urls)
     if trouble:
         found.problems.append(trouble)
     kind = _read(as_utf8(plain), found)
     entries = tuple(found.entries)
     return Sitemap(
         kind,
-        entries=() if kind is Kind.INDEX else entries,
-        children=entries if kind is Kind.INDEX else (),
+        entries=() if kind is SitemapKind.INDEX else entries,
+        children=entries if kind is SitemapKind.INDEX else (),
         problem="; ".join(found.told()) or None,
     )
 
 
-def _read(body: bytes, found: Found) -> Kind:
+def _read(body: bytes, found: SitemapEntries) -> SitemapKind:
     """Fill in the entries; the kind says how the body was understood."""
     root = root_of(body)
     if root is not None:
@@ -49,15 +49,15 @@ def _read(body: bytes, found: Found) -> Kind:
         found.problems.append("the document is neither a sitemap nor a feed")
     else:
         return _read_lines(body, found)
-    return Kind.UNKNOWN
+    return SitemapKind.UNKNOWN
 
 
-def _read_lines(body: bytes, found: Found) -> Kind:
+def _read_lines(body: bytes, found: SitemapEntries) -> SitemapKind:
     for line in lines_of(body):
         found.add(decoded(line[1]), None)
         if found.full:
             break
     if found.entries:
-        return Kind.TEXT
+        return SitemapKind.TEXT
     found.problems.append("the document has no line that is an http(s) URL")
-    return Kind.UNKNOWN
+    return SitemapKind.UNKNOWN

@@ -17,7 +17,7 @@ MAX_URL = 8_192
 _SHOWN = 200
 
 
-class Kind(StrEnum):
+class SitemapKind(StrEnum):
     """What a document is, by its first element."""
 
     URLSET = "urlset"
@@ -28,7 +28,7 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Entry(NamedTuple):
+class SitemapEntry(NamedTuple):
     """An absolute http(s) URL as the document has it, and its date as written."""
 
     url: str
@@ -42,19 +42,19 @@ class Sitemap:
     `problem` says why the document was not read, or not to its end, or what was left out of it.
     """
 
-    kind: Kind
-    entries: tuple[Entry, ...] = ()
-    children: tuple[Entry, ...] = ()
+    kind: SitemapKind
+    entries: tuple[SitemapEntry, ...] = ()
+    children: tuple[SitemapEntry, ...] = ()
     problem: str | None = None
 
 
 @dataclass(slots=True)
-class Found:
+class SitemapEntries:
     """The entries so far, and what has to be said about them. Full is what has one more than allowed."""
 
     base: str
     max_urls: int
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[SitemapEntry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     full: bool = False
     _refused: int = 0
@@ -67,7 +67,7 @@ class Found:
             return
         href = resolve(url, self.base) if len(url) <= MAX_URL else None
         if href is not None and href.startswith(("http://", "https://")):
-            self.entries.append(Entry(href, date))
+            self.entries.append(SitemapEntry(href, date))
             return
         self._refused += 1
         self._first_refused = self._first_refused or url

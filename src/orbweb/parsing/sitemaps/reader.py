@@ -10,7 +10,7 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
-from orbweb.parsing.sitemaps.entries import Found, Kind
+from orbweb.parsing.sitemaps.entries import SitemapEntries, SitemapKind
 from orbweb.parsing.sitemaps.tokens import attributes_of, tags_of, text_from, unescaped
 
 MAX_TAGS = 2_000_000
@@ -21,22 +21,24 @@ _DATE_LENGTH = 64
 _ATTRIBUTES = 65_536
 
 
-class Form(NamedTuple):
+class SitemapFormat(NamedTuple):
     """A kind of document: the name of its items, and where an item has its URL and its date, best first."""
 
-    kind: Kind
+    kind: SitemapKind
     item: str
     urls: tuple[str, ...]
     dates: tuple[str, ...]
 
 
-_RSS = Form(Kind.RSS, "item", ("link", "guid"), ("pubdate", "dc:date"))
+_RSS = SitemapFormat(SitemapKind.RSS, "item", ("link", "guid"), ("pubdate", "dc:date"))
 _FORMS = {
-    b"urlset": Form(Kind.URLSET, "url", ("loc",), ("lastmod",)),
-    b"sitemapindex": Form(Kind.INDEX, "sitemap", ("loc",), ("lastmod",)),
+    b"urlset": SitemapFormat(SitemapKind.URLSET, "url", ("loc",), ("lastmod",)),
+    b"sitemapindex": SitemapFormat(SitemapKind.INDEX, "sitemap", ("loc",), ("lastmod",)),
     b"rss": _RSS,
     b"rdf": _RSS,
-    b"feed": Form(Kind.ATOM, "entry", ("alternate", "self"), ("updated", "modified", "published", "issued")),
+    b"feed": SitemapFormat(
+        SitemapKind.ATOM, "entry", ("alternate", "self"), ("updated", "modified", "published", "issued")
+    ),
 }
 
 
@@ -45,7 +47,7 @@ class Root(NamedTuple):
 
     name: bytes
     prefix: str
-    form: Form
+    form: SitemapFormat
     end: int
     childless: bool
 
@@ -63,7 +65,7 @@ def root_of(body: bytes) -> Root | None:
     return None
 
 
-def read_items(body: bytes, root: Root, found: Found) -> None:
+def read_items(body: bytes, root: Root, found: SitemapEntries) -> None:
     """Read all items, and tell if the document goes on after what was read or stops too early."""
     items = _Items(body, root, found)
     tags = tags_of(body, root.end)
@@ -88,10 +90,10 @@ class _Items:
 
     __slots__ = ("_body", "_bounds", "_depth", "_form", "_found", "_names", "_root", "_values", "closed")
 
-    def __init__(self, body: bytes, root: Root, found: Found) -> None:
+    def __init__(self, body: bytes, root: Root, found: SitemapEntries) -> None:
         form = root.form
         prefixes = {"", f"{root.prefix}:" if root.prefix else ""}
-        named = (*form.dates, *(("link",) if form.kind is Kind.ATOM else form.urls))
+        named = (*form.dates, *(("link",) if form.kind is SitemapKind.ATOM else form.urls))
         self._body = body
         self._form = form
         self._found = found
@@ -144,7 +146,7 @@ class _Items:
 
     def _note(self, name: str, attributes: bytes, value: str) -> None:
         """Keep the first value of a name that has one."""
-        if name == "link" and self._form.kind is Kind.ATOM:
+        if name == "link" and self._form.kind is SitemapKind.ATOM:
             name, value = _atom_link(attributes)
         value = value.strip()
         if name == "guid" and not _is_permalink(attributes, value):

@@ -116,7 +116,7 @@ def verified(body: bytes, size: int, sha256: bytes, where: str) -> bytes:
     return body
 
 
-class Discarded:
+class NullBodyStore:
     """A store for a crawl of which nothing is kept."""
 
     def put(self, blob: Blob) -> Location:
@@ -137,7 +137,7 @@ def no_writer() -> NoReturn:
     raise StoreError("this body store was opened for reading only")
 
 
-class Gate:
+class WriteGate:
     """Open until the first failed write or the close, then shut for good."""
 
     __slots__ = ("_cause", "_reason")
@@ -175,7 +175,7 @@ def write_all(fd: int, data: bytes | bytearray, offset: int) -> None:
             done += os.pwrite(fd, view[done:], offset + done)
 
 
-class Inside:
+class StoreFolder:
     """What lies in the folder of a body store, reached from the directory above it without following a link."""
 
     __slots__ = ("_above", "_folder")

@@ -21,9 +21,9 @@ from orbweb.model import Blob
 from orbweb.store.bodies import (
     GROUP_BYTES,
     Decompressor,
-    Gate,
-    Inside,
     Location,
+    StoreFolder,
+    WriteGate,
     no_writer,
     unpack,
     verified,
@@ -52,14 +52,14 @@ class FileStore:
         directory_mode: int = 0o700,
     ) -> None:
         self._root = root
-        self._inside = Inside(root)
+        self._inside = StoreFolder(root)
         self._html = Path("html")
         self._temp = Path("tmp", writer or "")
         self._writer = writer
         self._compress = compress
         self._file_mode = file_mode
         self._directory_mode = directory_mode
-        self._gate = Gate()
+        self._gate = WriteGate()
         self._group: dict[bytes, Location] = {}
         self._waiting: list[tuple[Path, bytes]] = []
         self._waiting_bytes = 0

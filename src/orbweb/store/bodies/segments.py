@@ -24,7 +24,16 @@ from orbweb.errors import CorruptBody, StoreError
 from orbweb.failpoints import failpoint
 from orbweb.model import Blob
 from orbweb.store import workspace_files
-from orbweb.store.bodies import GROUP_BYTES, Decompressor, Gate, Inside, Location, no_writer, unpack, write_all
+from orbweb.store.bodies import (
+    GROUP_BYTES,
+    Decompressor,
+    Location,
+    StoreFolder,
+    WriteGate,
+    no_writer,
+    unpack,
+    write_all,
+)
 
 SEGMENT_BYTES = 256 * 1024 * 1024
 SEGMENT_HEADER = b"orbseg" + (1).to_bytes(2, "little")
@@ -51,10 +60,10 @@ class SegmentStore:
         segment_bytes: int = SEGMENT_BYTES,
     ) -> None:
         self._directory = root / "segments"
-        self._inside = Inside(root)
+        self._inside = StoreFolder(root)
         self._allocate = allocate or no_writer
         self._segment_bytes = segment_bytes
-        self._gate = Gate()
+        self._gate = WriteGate()
         self._tail: _Tail | None = None
         self._group: dict[bytes, Location] = {}
         self._buffer = bytearray()
@@ -190,7 +199,7 @@ def _name(number: int) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SegmentRecord:
     """A whole record found in a segment; `offset` and `length` as in its location."""
 
     sha256: bytes
@@ -200,7 +209,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamagedStretch:
     """A stretch of a segment that holds no whole record."""
 
     offset: int
@@ -208,7 +217,7 @@ class Damage:
     reason: str
 
 
-def scan(path: Path, decompressor: Decompressor | None = None) -> Iterator[Record | Damage]:
+def scan(path: Path, decompressor: Decompressor | None = None) -> Iterator[SegmentRecord | DamagedStretch]:
     """Everything in a segment, in order and verified, without the database.
 
     Needs no committed length: a torn tail shows as damage at the end. After damage it goes on at the next
@@ -218,28 +227,32 @@ def scan(path: Path, decompressor: Decompressor | None = None) -> Iterator[Recor
         end = os.fstat(stream.fileno()).st_size
         position = min(len(SEGMENT_HEADER), end)
         if stream.read(len(SEGMENT_HEADER)) != SEGMENT_HEADER:
-            yield Damage(0, position, "no segment header of a known version")
+            yield DamagedStretch(0, position, "no segment header of a known version")
         while position < end:
             found = _examine(stream, position, end, decompressor)
             yield found
             position = found.offset + found.length
 
 
-def _examine(stream: BinaryIO, position: int, end: int, decompressor: Decompressor | None) -> Record | Damage:
+def _examine(
+    stream: BinaryIO, position: int, end: int, decompressor: Decompressor | None
+) -> SegmentRecord | DamagedStretch:
     """What begins at `position`."""
     stream.seek(position)
     header = _parsed_header(stream.read(RECORD_HEADER_BYTES))
     if header is None:
-        return Damage(position, _next_record(stream, position + 1, end) - position, "no whole record header")
+        return DamagedStretch(
+            position, _next_record(stream, position + 1, end) - position, "no whole record header"
+        )
     sha256, length, size = header
     offset = position + RECORD_HEADER_BYTES
     if offset + length > end:
-        return Damage(position, end - position, "the record is cut short")
+        return DamagedStretch(position, end - position, "the record is cut short")
     try:
         unpack(stream.read(length), size, sha256, where=f"offset {offset}", decompressor=decompressor)
     except CorruptBody as error:
-        return Damage(position, RECORD_HEADER_BYTES + length, str(error))
-    return Record(sha256, offset, length, size)
+        return DamagedStretch(position, RECORD_HEADER_BYTES + length, str(error))
+    return SegmentRecord(sha256, offset, length, size)
 
 
 def _next_record(stream: BinaryIO, position: int, end: int) -> int:

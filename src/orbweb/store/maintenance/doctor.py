@@ -70,7 +70,7 @@ _CONTRADICTIONS = (
 )
 
 
-class Books(Database):
+class DoctorQueries(Database):
     """The database with queries of `doctor`, which read whole tables."""
 
     def __init__(self, path: Path) -> None:
@@ -153,7 +153,7 @@ def examine(root: Path) -> Findings:
     """Every damage of the workspace. Rows are looked at only where the database file itself is sound."""
     found = Findings()
     if _examine_files(root, found):
-        with closing(Books(root / DATABASE)) as db:
+        with closing(DoctorQueries(root / DATABASE)) as db:
             _examine_segments(root, db, found)
             _examine_bodies(root, db, found)
             _examine_visits(db, found)

@@ -25,8 +25,8 @@ from orbweb.store.bodies.segments import RECORD_HEADER_BYTES, SegmentStore
 from orbweb.store.durable import make_home, sync_directory, sync_file
 from orbweb.store.maintenance.doctor import (
     Body,
-    Books,
     Damage,
+    DoctorQueries,
     Findings,
     Unread,
     body_files,
@@ -74,7 +74,7 @@ _RUN_TABLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
+class RepairReport:
     """What a repair found and did: `left` is what it could not repair, `lost` what is gone for good, `forgettable`
     damage of files that hold nothing worth keeping."""
 
@@ -86,13 +86,13 @@ class Treatment:
     lost: tuple[Loss, ...] = ()
 
 
-def looked_at(found: Findings) -> Treatment:
+def looked_at(found: Findings) -> RepairReport:
     """No treatment: everything is left as it was found."""
-    return Treatment(tuple(found.damages), tuple(found.damages), 0, None, tuple(found.forgettable))
+    return RepairReport(tuple(found.damages), tuple(found.damages), 0, None, tuple(found.forgettable))
 
 
 @dataclass(slots=True)
-class Account:
+class LossAccount:
     """What the runs had when they were first looked at, and what is known to be lost."""
 
     journals: Sequence[Journal]
@@ -120,13 +120,13 @@ def _keys(db: Database, project: str, number: int) -> set[str]:
     return {key for run_id in ids for (key,) in db.each("run_keys", run_id=run_id)}
 
 
-def repair(root: Path, read: Read, journals: Sequence[Journal], now: int) -> Treatment:
+def repair(root: Path, read: Read, journals: Sequence[Journal], now: int) -> RepairReport:
     """Repair what can be; each round looks again, because one repair may show what another has hidden.
 
     `read` makes a document of a page again: of its URL, its content type and its body.
     """
-    ward = Ward(root, root / "quarantine" / str(now))
-    account = Account(journals, project_names(root))
+    ward = Quarantine(root, root / "quarantine" / str(now))
+    account = LossAccount(journals, project_names(root))
     named: dict[Damage, None] = {}
     requeued: set[tuple[int, int]] = set()
     found = examine(root)
@@ -142,22 +142,22 @@ def repair(root: Path, read: Read, journals: Sequence[Journal], now: int) -> Tre
         found = examine(root)
     lost: tuple[Loss, ...] = ()
     if named and not found.files:
-        with closing(Books(root / DATABASE)) as db:
+        with closing(DoctorQueries(root / DATABASE)) as db:
             lost = account.close(db, len(requeued))
     quarantine = ward.path if named or forgettable else None
-    return Treatment(tuple(named), tuple(found.damages), len(requeued), quarantine, forgettable, lost)
+    return RepairReport(tuple(named), tuple(found.damages), len(requeued), quarantine, forgettable, lost)
 
 
 def _treat(
-    root: Path, found: Findings, ward: Ward, read: Read, account: Account, now: int
+    root: Path, found: Findings, ward: Quarantine, read: Read, account: LossAccount, now: int
 ) -> set[tuple[int, int]]:
     if DATABASE in found.files:
         return _rebuild(root, ward, account, now)
     if account.before is None:
-        with closing(Books(root / DATABASE)) as db:
+        with closing(DoctorQueries(root / DATABASE)) as db:
             account.open(db, root, now, rebuilt=False)
         found = examine(root)
-    with closing(Books(root / DATABASE)) as db:
+    with closing(DoctorQueries(root / DATABASE)) as db:
         for body in found.bodies:
             ward.take_body(body)
         for sha256 in found.documents:
@@ -266,12 +266,12 @@ def _restart(db: Database, lost: Iterable[int], now: int) -> None:
             runs.settle_crashed(db, project.id, now)
 
 
-def _rebuild(root: Path, ward: Ward, account: Account, now: int) -> set[tuple[int, int]]:
+def _rebuild(root: Path, ward: Quarantine, account: LossAccount, now: int) -> set[tuple[int, int]]:
     """A new database of every row that fits, if that leaves any project at all."""
     rebuilt = root / f"{DATABASE}.rebuilt"
     rebuilt.unlink(missing_ok=True)
     lost = salvage.rebuild(root / DATABASE, rebuilt, misfit)
-    with closing(Books(rebuilt)) as db:
+    with closing(DoctorQueries(rebuilt)) as db:
         told = {run_id for (run_id,) in db.all("run_ids")}
         account.open(db, root, now, rebuilt=True)
         hopeless = not runs.projects(db)
@@ -296,7 +296,7 @@ def _mend_rebuilt(db: Database, lost_from: set[str], told: set[int], now: int) -
     return doubted
 
 
-class Ward:
+class Quarantine:
     """One folder of `quarantine/`: what a repair took away, and a note for each damage."""
 
     def __init__(self, root: Path, path: Path) -> None:

@@ -33,7 +33,7 @@ LOST_ROWS = "rows of its tables; found again where a page that is fetched again 
 LOST_SETTINGS = "its settings; the defaults are in force"
 
 
-class Line(NamedTuple):
+class JournalLine(NamedTuple):
     """What a journal says of a visit. Hashes are of the body and of the content."""
 
     url: str
@@ -70,7 +70,7 @@ class Journal:
 
     project: str
     run: int
-    lines: Callable[[], Iterator[Line]]
+    lines: Callable[[], Iterator[JournalLine]]
 
     def keys(self) -> dict[str, str]:
         """The URLs it names, by their keys."""
@@ -102,7 +102,7 @@ class Loss:
         }
 
 
-class Held(NamedTuple):
+class RunContents(NamedTuple):
     """What a run has, or had."""
 
     urls: int
@@ -115,8 +115,8 @@ class Census:
     """Every run by project and number: what is there, what was there by all counters, and whether it is the
     latest of its project."""
 
-    there: Mapping[tuple[str, int], Held]
-    said: Mapping[tuple[str, int], Held]
+    there: Mapping[tuple[str, int], RunContents]
+    said: Mapping[tuple[str, int], RunContents]
     latest: frozenset[tuple[str, int]]
 
 
@@ -126,8 +126,8 @@ def census(db: Database) -> Census:
         "counted_runs"
     ):
         run = (project, number)
-        there[run] = Held(urls, visits, pages)
-        said[run] = Held(max(urls, all_urls), max(visits, all_visits), max(pages, all_pages))
+        there[run] = RunContents(urls, visits, pages)
+        said[run] = RunContents(max(urls, all_urls), max(visits, all_visits), max(pages, all_pages))
         if is_latest:
             latest.add(run)
     return Census(there, said, frozenset(latest))
@@ -224,11 +224,11 @@ def _restore_from_journal(db: Database, journal: Journal, now: int) -> list[Loss
     return lost
 
 
-def _named(lines: Iterable[Line]) -> tuple[str, ...]:
+def _named(lines: Iterable[JournalLine]) -> tuple[str, ...]:
     return tuple(line.url for line in lines)[:NAMED]
 
 
-def _write_visits(db: Database, run_id: int, lines: Mapping[str, Line], crawl_id: int) -> None:
+def _write_visits(db: Database, run_id: int, lines: Mapping[str, JournalLine], crawl_id: int) -> None:
     """Each URL keeps its place in the order of visits."""
     ids = {key: number for number, key in enumerate(lines, 1)}
     for rank, (key, line) in enumerate(lines.items()):
@@ -251,7 +251,7 @@ def _write_visits(db: Database, run_id: int, lines: Mapping[str, Line], crawl_id
             db.many("add_page", [page])
 
 
-def _url_row(run_id: int, ids: Mapping[str, int], rank: int, key: str, line: Line) -> UrlRow:
+def _url_row(run_id: int, ids: Mapping[str, int], rank: int, key: str, line: JournalLine) -> UrlRow:
     return UrlRow(
         run_id=run_id,
         id=ids[key],
@@ -286,7 +286,7 @@ def _restore_bodies(db: Database, root: Path) -> None:
         return
     for path in sorted((root / "store" / "segments").glob("*.seg")):
         for record in segments.scan(path):
-            if isinstance(record, segments.Record) and record.sha256 in wanted:
+            if isinstance(record, segments.SegmentRecord) and record.sha256 in wanted:
                 place = (record.sha256, int(path.stem), record.offset, record.length, record.size)
                 db.many("add_body", [place])
                 wanted.discard(record.sha256)
@@ -310,9 +310,9 @@ def losses(
     lost = []
     named = {(journal.project, journal.run): journal for journal in journals}
     for (project, number), had in before.said.items():
-        has = after.there.get((project, number), Held(0, 0, 0))
+        has = after.there.get((project, number), RunContents(0, 0, 0))
         again = requeued if (project, number) in after.latest else 0
-        gone = Held(
+        gone = RunContents(
             max(0, had.urls - has.urls),
             max(0, had.visits - has.visits - again),
             max(0, had.pages - has.pages - again),

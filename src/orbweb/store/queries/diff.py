@@ -15,7 +15,7 @@ from orbweb.lifecycle import ItemState
 from orbweb.model import Carried, Document, Role
 from orbweb.store import documents
 from orbweb.store.queries import text_diff
-from orbweb.store.queries.text_diff import Change
+from orbweb.store.queries.text_diff import TextChange
 from orbweb.store.runs import Run
 from orbweb.store.sqlite.db import Database
 
@@ -115,7 +115,7 @@ class Comparison:
                 {**report, "lines_added": change.added, "lines_removed": change.removed, "diff": list(change.diff)}
             )
 
-    def _compare(self, before: Seen, after: Seen) -> Change:
+    def _compare(self, before: Seen, after: Seen) -> TextChange:
         old, new = self._document(before), self._document(after)
         names = {"old_name": f"{before.url} ({self._names[0]})", "new_name": f"{after.url} ({self._names[1]})"}
         return text_diff.compare(old.markdown, new.markdown, keep_noise=self._keep_noise, **names)

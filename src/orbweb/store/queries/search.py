@@ -87,7 +87,7 @@ def _quoted(text: str, *, prefix: bool) -> str:
 # The index.
 
 
-class Index:
+class SearchIndex:
     """The open search index of a workspace."""
 
     def __init__(self, path: Path) -> None:
@@ -202,7 +202,7 @@ def _found(
     """What the index answers; one that is damaged is made again, once."""
     for again in (True, False):
         try:
-            with closing(Index(path)) as index:
+            with closing(SearchIndex(path)) as index:
                 index.update(db, run_id, documents, watch)
                 return index.find(run_id, asked, limit)
         except UNREADABLE as error:

@@ -67,7 +67,7 @@ _NOISE = re.compile("|".join(f"(?P<{kind}>{'|'.join(looks)})" for kind, looks in
 _ESCAPED = re.compile(r"\\([._#-])")
 
 
-class Change(NamedTuple):
+class TextChange(NamedTuple):
     """How a page changed: the lines of a unified diff, how many were added and removed, and the noise passed over.
 
     No added and no removed lines: nothing but noise changed.
@@ -79,7 +79,7 @@ class Change(NamedTuple):
     noise: dict[str, int]
 
 
-def compare(old: str, new: str, *, old_name: str, new_name: str, keep_noise: bool = False) -> Change:
+def compare(old: str, new: str, *, old_name: str, new_name: str, keep_noise: bool = False) -> TextChange:
     """What changed between two Markdown texts."""
     before, after = old.splitlines(), new.splitlines()
     if keep_noise:
@@ -89,15 +89,15 @@ def compare(old: str, new: str, *, old_name: str, new_name: str, keep_noise: boo
         plain_before, plain_after = [quiet(line) for line in before], [quiet(line) for line in after]
         noise = _noise(before, after, plain_before, plain_after)
     if plain_before == plain_after:
-        return Change((), 0, 0, dict(noise))
+        return TextChange((), 0, 0, dict(noise))
     if max(len(before), len(after)) > MAX_LINES:
-        return Change(
+        return TextChange(
             (f"more than {MAX_LINES} lines: not compared line by line",), len(after), len(before), dict(noise)
         )
     lines = _unified(before, after, plain_before, plain_after, old_name, new_name)
     added = sum(line.startswith("+") for line in lines[2:])
     removed = sum(line.startswith("-") for line in lines[2:])
-    return Change(tuple(lines), added, removed, dict(noise))
+    return TextChange(tuple(lines), added, removed, dict(noise))
 
 
 def quiet(line: str) -> str:

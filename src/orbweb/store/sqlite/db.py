@@ -298,7 +298,7 @@ class Database:
     def _prepare(self) -> None:
         """Nothing is written before the version is known."""
         try:
-            self._refuse_others()
+            self._check_version()
             self._refuse_strange()
             self._configure()
             if not self._version():
@@ -315,7 +315,7 @@ class Database:
                 connection.execute(f"PRAGMA user_version = {self._schema.version}")
         use_wal(connection, self.path, self._timeout_s)
 
-    def _refuse_others(self) -> None:
+    def _check_version(self) -> None:
         version = self._version()
         known = self._schema.version
         if version > known:
@@ -408,7 +408,7 @@ class Database:
         return found
 
     def start(self, work: Iterator[None], done: Callable[[], None]) -> None:
-        """Begin a transaction that does a portion of the work at each `go_on`, and calls `done` at its end."""
+        """Begin a transaction that does a portion of the work at each `step`, and calls `done` at its end."""
         self.finish()
         self._portions = self._in_portions(work)
         self._done = done
@@ -422,7 +422,7 @@ class Database:
         """Whether a transaction in portions is not yet done."""
         return self._portions is not None
 
-    def go_on(self) -> None:
+    def step(self) -> None:
         """Do the next portion, if there is one."""
         portions, self._portions = self._portions, None
         if portions is None:
@@ -435,7 +435,7 @@ class Database:
     def finish(self) -> None:
         """Do all portions that are left."""
         while self._portions is not None:
-            self.go_on()
+            self.step()
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """The rows of a query, read as they are consumed; whoever stops early may close the database first."""

@@ -99,7 +99,7 @@ class Table(NamedTuple):
         return f"table {self.name}, row {', '.join(map(str, values))}"
 
 
-class Layout(NamedTuple):
+class SchemaLayout(NamedTuple):
     """What a healthy file has: its tables, its schema as stored, its version."""
 
     tables: tuple[Table, ...]
@@ -108,22 +108,22 @@ class Layout(NamedTuple):
 
 
 @cache
-def main_layout() -> Layout:
+def main_layout() -> SchemaLayout:
     return _layout(schema(), SCHEMA_VERSION)
 
 
 @cache
-def limiter_layout() -> Layout:
+def limiter_layout() -> SchemaLayout:
     return _layout(named_schema("limiter.sql"), 0)
 
 
-def _layout(statements: Sequence[str], version: int) -> Layout:
+def _layout(statements: Sequence[str], version: int) -> SchemaLayout:
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in statements:
             connection.execute(statement)
         stored = stored_schema(connection)
         tables = [(name, sql) for kind, name, sql in stored if kind == "table"]
-        return Layout(tuple(_table(connection, *table) for table in tables), stored, version)
+        return SchemaLayout(tuple(_table(connection, *table) for table in tables), stored, version)
 
 
 def _table(connection: sqlite3.Connection, name: str, sql: str) -> Table:
@@ -140,7 +140,7 @@ def _table(connection: sqlite3.Connection, name: str, sql: str) -> Table:
     return Table(name, tuple(columns), tuple(key), has_rowid, key[0] if is_number else None)
 
 
-def flaws(path: Path, layout: Layout, judge: Judge) -> list[Flaw]:
+def flaws(path: Path, layout: SchemaLayout, judge: Judge) -> list[Flaw]:
     """What is wrong with the file, its log, its pages and its values; at most a screenful of each table."""
     torn = torn_log(log_of(path))
     if torn is not None:
@@ -176,7 +176,7 @@ def version(path: Path) -> int | None:
         return None
 
 
-def texts(path: Path, layout: Layout, name: str, column: str) -> list[str]:
+def texts(path: Path, layout: SchemaLayout, name: str, column: str) -> list[str]:
     """What a column still says; nothing where the table cannot be read at all."""
     table = next(table for table in layout.tables if table.name == name)
     at = [each.name for each in table.columns].index(column)
@@ -188,7 +188,7 @@ def texts(path: Path, layout: Layout, name: str, column: str) -> list[str]:
     return [row[at] for row in found if not isinstance(row, Flaw)]
 
 
-def _structure(connection: sqlite3.Connection, layout: Layout) -> list[Flaw]:
+def _structure(connection: sqlite3.Connection, layout: SchemaLayout) -> list[Flaw]:
     if sorted(stored_schema(connection), key=str) != sorted(layout.stored, key=str):
         return [Flaw("its schema", "the tables are not those of this version")]
     claimed = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -481,7 +481,7 @@ def _rows_of_page(pages: Sequence[bytes], number: int, judge: Judge) -> list[tup
     return fitting[0][1]
 
 
-def _has_schema(path: Path, layout: Layout) -> bool:
+def _has_schema(path: Path, layout: SchemaLayout) -> bool:
     try:
         with closing(reading(path)) as connection:
             return stored_schema(connection) == layout.stored

@@ -40,7 +40,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UpgradePlan:
     """Where to, and the steps that lead there, in order."""
 
     schema: Schema
@@ -57,11 +57,11 @@ class Plan:
 
 
 @cache
-def plan() -> Plan:
+def plan() -> UpgradePlan:
     """The steps that come with orbweb: sql/migrations/0002.sql makes version 2 out of version 1."""
     folder = Path(__file__).with_name("sql") / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return Plan(today(), tuple(_step(name, (folder / name).read_text(encoding="utf-8")) for name in names))
+    return UpgradePlan(today(), tuple(_step(name, (folder / name).read_text(encoding="utf-8")) for name in names))
 
 
 def _step(name: str, text: str) -> Step:
@@ -69,7 +69,7 @@ def _step(name: str, text: str) -> Step:
     return Step(int(name.removesuffix(".sql")), title, statements(text))
 
 
-def upgrade(path: Path, to: Plan, note: Note) -> Path | None:
+def upgrade(path: Path, to: UpgradePlan, note: Note) -> Path | None:
     """Bring the database to the version of the plan; the copy made before, or None if there was nothing to do."""
     with _nobody_crawls(path.parent), closing(_connected(path)) as connection:
         try:
@@ -115,7 +115,7 @@ def _nobody_crawls(root: Path) -> Iterator[None]:
         yield
 
 
-def _steps(path: Path, version: int, to: Plan) -> tuple[Step, ...]:
+def _steps(path: Path, version: int, to: UpgradePlan) -> tuple[Step, ...]:
     if version > to.schema.version:
         raise NewerWorkspace(f"{path}: schema {version} is newer than {to.schema.version}. Nothing was changed.")
     try:
