@@ -11,13 +11,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from orbweb.frontier import sqlite as module
-from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.frontier import heaps as module
+from orbweb.frontier.heaps import HeapFrontier
 from orbweb.lifecycle import EndedBy
 from orbweb.model import Item, Known, Place, Source
-from orbweb.store import DeferRow, Ending, Group, Progress, ReadmitRow, SettleRow, ShortenRow, UrlRow, commit, runs
+from orbweb.store import runs
+from orbweb.store.rows import Ending, Progress, ReadmitRow, SettleRow, UrlRow
 from orbweb.store.runs import Project
 from orbweb.store.sqlite.db import Database, load_queries
+from orbweb.store.sqlite.run_store import SqliteStore
+from orbweb.store.unit import UnitOfWork
 
 LANES = ("", "a:80")
 BASES = 3
@@ -47,8 +50,9 @@ class Books:
     def __init__(self, db: Database, project: Project) -> None:
         self.db = db
         self.run, self.crawl_id = runs.start_run(db, project, [], [], None, 1)
-        self.group = Group()
-        self.writing: Group | None = None
+        self.store = SqliteStore(db).open_run(self.run)
+        self.group = self.store.begin()
+        self.writing: UnitOfWork | None = None
         self.next_id = 1
         self.next_rank = 0
         self.queued: dict[Place, Item] = {}
@@ -58,7 +62,7 @@ class Books:
         self.full: set[int] = set()
         self.deferred: dict[int, tuple[int, Item]] = {}
         self.now = 0
-        self.frontier = SqliteFrontier(db, self.run.id, known_urls=0, clock=self.clock)
+        self.frontier = HeapFrontier(self.store, known_urls=0, clock=self.clock)
 
     def clock(self) -> int:
         return self.now
@@ -98,12 +102,15 @@ class Books:
         """The group is on its way to the database, which does not show it yet; more comes in meanwhile."""
         self.written()
         self.frontier.forget()
-        self.writing, self.group = self.group, Group()
+        self.writing, self.group = self.group, self.store.begin()
 
     def written(self, ending: Ending | None = None) -> None:
         if self.writing is not None:
             progress = Progress(self.next_id, self.next_rank, 1, True, True, 0, 0, 0, 0)
-            commit(self.db, self.run.id, self.crawl_id, self.writing, progress, 1, lambda: ending)
+            with self.store.transaction():
+                self.store.write(self.writing, progress, 1)
+                if ending is not None:
+                    self.store.end(ending, 1)
             self.writing = None
 
     def restart(self) -> None:
@@ -111,14 +118,14 @@ class Books:
         self.queued |= self.leased
         self.leased.clear()
         self.wake_model()
-        self.frontier = SqliteFrontier(self.db, self.run.id, known_urls=self.next_id, clock=self.clock)
+        self.frontier = HeapFrontier(self.store, known_urls=self.next_id, clock=self.clock)
 
     def defer(self, item: Item, due_at: int) -> None:
         later = item._replace(rank=self.next_rank)
         self.next_rank += 1
         del self.leased[item.place]
         self.deferred[item.id] = (due_at, later)
-        self.group.changes.append(("defer_url", DeferRow(later.rank, due_at, self.run.id, item.id)))
+        self.group.defer(item.id, later.rank, due_at)
         self.frontier.defer(later, due_at)
 
     def wake(self, now: int) -> None:
@@ -221,7 +228,7 @@ class FrontierMachine(RuleBasedStateMachine):
             url, "queued", None, None, "spider", depth, item.rank, item.lane, item.hops, 0, item.base, None, False,
             0, 0, None, books.run.id, item.id,
         )  # fmt: skip
-        books.group.changes.append(("readmit_url", row))
+        books.group.readmit(row)
         books.remember(key, Known(item.id, depth, item.hops, None))
         books.admit(item)
 
@@ -241,7 +248,7 @@ class FrontierMachine(RuleBasedStateMachine):
         books = self.books
         key = data.draw(st.sampled_from(sorted(books.known)))
         known = books.known[key]
-        books.group.changes.append(("shorten_path", ShortenRow(0, books.run.id, known.id)))
+        books.group.shorten_path(known.id, 0)
         books.remember(key, known._replace(hops=0))
 
     @rule(lane=st.sampled_from(LANES), count=st.integers(1, 6))

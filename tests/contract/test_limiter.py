@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from orbweb.errors import StoreError
-from orbweb.store import limiter as module
-from orbweb.store.limiter import LONGEST_WAIT, Limiter
+from orbweb.store.sqlite import limiter as module
+from orbweb.store.sqlite.limiter import LONGEST_WAIT, SqliteLimiter
 
 INTERVAL = 500_000
 SITE = "example.org:443"
@@ -28,12 +28,12 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def limiter(path: Path) -> Iterator[Limiter]:
-    with closing(Limiter(path)) as opened:
+def limiter(path: Path) -> Iterator[SqliteLimiter]:
+    with closing(SqliteLimiter(path)) as opened:
         yield opened
 
 
-def test_a_slot_is_free_until_it_is_taken_and_again_after_the_interval(limiter: Limiter) -> None:
+def test_a_slot_is_free_until_it_is_taken_and_again_after_the_interval(limiter: SqliteLimiter) -> None:
     assert limiter.take(SITE, 1_000, INTERVAL) == 0
     assert limiter.take(SITE, 1_000, INTERVAL) == 1_000 + INTERVAL
     assert limiter.take(SITE, 999 + INTERVAL, INTERVAL) == 1_000 + INTERVAL
@@ -41,13 +41,13 @@ def test_a_slot_is_free_until_it_is_taken_and_again_after_the_interval(limiter: 
     assert limiter.take("other:80", 1_000, INTERVAL) == 0
 
 
-def test_unused_slots_are_not_saved_up(limiter: Limiter) -> None:
+def test_unused_slots_are_not_saved_up(limiter: SqliteLimiter) -> None:
     assert limiter.take(SITE, 0, INTERVAL) == 0
     assert limiter.take(SITE, 100 * INTERVAL, INTERVAL) == 0
     assert limiter.take(SITE, 100 * INTERVAL + 1, INTERVAL) == 101 * INTERVAL
 
 
-def test_a_late_send_moves_the_next_slot_and_an_early_word_does_not_move_it_back(limiter: Limiter) -> None:
+def test_a_late_send_moves_the_next_slot_and_an_early_word_does_not_move_it_back(limiter: SqliteLimiter) -> None:
     assert limiter.take(SITE, 0, INTERVAL) == 0
     limiter.sent(SITE, 200_000, INTERVAL)
     limiter.sent(SITE, 100_000, INTERVAL)
@@ -56,28 +56,28 @@ def test_a_late_send_moves_the_next_slot_and_an_early_word_does_not_move_it_back
     assert limiter.take("never-taken:80", 0, INTERVAL) == 0
 
 
-def test_the_slower_of_two_processes_with_different_rates_is_not_sped_up(limiter: Limiter) -> None:
+def test_the_slower_of_two_processes_with_different_rates_is_not_sped_up(limiter: SqliteLimiter) -> None:
     assert limiter.take(SITE, 0, 4 * INTERVAL) == 0
     assert limiter.take(SITE, INTERVAL, INTERVAL) == 4 * INTERVAL
 
 
-def test_a_due_time_that_cannot_be_right_is_ignored(limiter: Limiter) -> None:
+def test_a_due_time_that_cannot_be_right_is_ignored(limiter: SqliteLimiter) -> None:
     assert limiter.take(SITE, LONGEST_WAIT + 10, INTERVAL) == 0
     assert limiter.take(SITE, 10, INTERVAL) == LONGEST_WAIT + 10 + INTERVAL
     assert limiter.take(SITE, 9, INTERVAL) == 0
     assert limiter.take(SITE, 9, INTERVAL) == 9 + INTERVAL
 
 
-def test_a_very_slow_rate_is_kept(limiter: Limiter) -> None:
+def test_a_very_slow_rate_is_kept(limiter: SqliteLimiter) -> None:
     hours = 3 * LONGEST_WAIT
     assert limiter.take(SITE, 0, hours) == 0
     assert limiter.take(SITE, 1, hours) == hours
 
 
 def test_a_restart_remembers_the_slots(path: Path) -> None:
-    with closing(Limiter(path)) as first:
+    with closing(SqliteLimiter(path)) as first:
         assert first.take(SITE, 1_000, INTERVAL) == 0
-    with closing(Limiter(path)) as second:
+    with closing(SqliteLimiter(path)) as second:
         assert second.take(SITE, 2_000, INTERVAL) == 1_000 + INTERVAL
 
 
@@ -88,28 +88,28 @@ def test_a_reboot_forgets_the_slots_and_so_does_coming_back(
     monkeypatch.setattr(module, "BOOT_ID", boot)
     for number, name in enumerate(("first", "second", "first", "first")):
         boot.write_text(f"{name}\n")
-        with closing(Limiter(path)) as opened:
+        with closing(SqliteLimiter(path)) as opened:
             assert (opened.take(SITE, 1_000, INTERVAL) == 0) is (number < 3)
 
 
 def test_without_a_boot_id_slots_are_kept(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BOOT_ID", tmp_path / "absent")
-    with closing(Limiter(path)) as opened:
+    with closing(SqliteLimiter(path)) as opened:
         assert opened.take(SITE, 1_000, INTERVAL) == 0
-    with closing(Limiter(path)) as opened:
+    with closing(SqliteLimiter(path)) as opened:
         assert opened.take(SITE, 1_000, INTERVAL) == 1_000 + INTERVAL
 
 
 def test_a_damaged_file_is_replaced_with_a_warning(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """It holds nothing that must survive, so it never stops a crawl."""
-    with closing(Limiter(path)) as opened:
+    with closing(SqliteLimiter(path)) as opened:
         assert opened.take(SITE, 1_000, INTERVAL) == 0
     data = bytearray(path.read_bytes())
     data[4096:] = bytes(len(data) - 4096)
     for damaged in (b"this is no database" * 100, bytes(data), b"SQLite format 3\0" + bytes(84)):
         path.write_bytes(damaged)
         caplog.clear()
-        with closing(Limiter(path)) as opened:
+        with closing(SqliteLimiter(path)) as opened:
             assert opened.take(SITE, 1_000, INTERVAL) == 0
             assert opened.take(SITE, 1_000, INTERVAL) == 1_000 + INTERVAL
         assert f"{path}: damaged" in caplog.text
@@ -117,12 +117,12 @@ def test_a_damaged_file_is_replaced_with_a_warning(path: Path, caplog: pytest.Lo
 
 def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="unable to open") as caught:
-        Limiter(tmp_path / "absent" / "limiter.db")
+        SqliteLimiter(tmp_path / "absent" / "limiter.db")
     assert str(tmp_path / "absent") in str(caught.value)
 
 
 def grants_of(path: Path, until: float, interval: int, grants: list[int]) -> None:
-    with closing(Limiter(path)) as opened:
+    with closing(SqliteLimiter(path)) as opened:
         while time.monotonic() < until:
             now = time.monotonic_ns() // 1000
             if not opened.take(SITE, now, interval):
@@ -133,9 +133,9 @@ HAMMER = """
 import sys, time
 from contextlib import closing
 from pathlib import Path
-from orbweb.store.limiter import Limiter
+from orbweb.store.sqlite.limiter import SqliteLimiter
 path, interval, site = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-with closing(Limiter(path)) as limiter:
+with closing(SqliteLimiter(path)) as limiter:
     print("ready", flush=True)
     until = float(sys.stdin.readline())
     while time.monotonic() < until:
@@ -187,5 +187,5 @@ def test_opening_waits_for_a_process_that_prepares_the_same_file(path: Path) -> 
 
 
 def open_once(path: Path, opened: list[bool]) -> None:
-    with closing(Limiter(path)) as limiter:
+    with closing(SqliteLimiter(path)) as limiter:
         opened.append(limiter.take(SITE, 1_000, INTERVAL) == 0)

@@ -18,13 +18,16 @@ import pytest
 import orbweb
 from orbweb.errors import NewerWorkspace, NothingToDo, StoreError, UnknownProject
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
-from orbweb.store import (
+from orbweb.store import links as packed_links
+from orbweb.store import runs
+from orbweb.store.bodies import Location
+from orbweb.store.queries import reports
+from orbweb.store.rows import (
     FAILED,
     QUEUED,
     VISITED,
     BaseRow,
     Ending,
-    Group,
     Progress,
     ReadmitRow,
     RejudgeRow,
@@ -32,14 +35,11 @@ from orbweb.store import (
     ShortenRow,
     UrlRow,
     VisitRow,
-    commit,
-    runs,
     skipped,
 )
-from orbweb.store import links as packed_links
-from orbweb.store.queries import reports
 from orbweb.store.runs import Base, Project, Run
 from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, load_queries, moment
+from orbweb.store.sqlite.run_store import SqliteStore
 
 NOW = 1_700_000_000_000_000
 QUERIES = load_queries("queries.sql")
@@ -68,7 +68,8 @@ class Site:
         )
         self.next_url, self.next_rank, self.next_visit = 2, 1, 1
         self.visited = self.failed = 0
-        self.group = Group()
+        self.store = SqliteStore(db).open_run(self.run)
+        self.group = self.store.begin()
 
     def find(self, *names: str, reason: str | None = None, base: int = 0) -> list[int]:
         ids = []
@@ -123,8 +124,11 @@ class Site:
             1,
             5 * self.visited,
         )
-        group, self.group = self.group, Group()
-        commit(self.db, self.run.id, self.crawl_id, group, progress, now, lambda: ending)
+        unit, self.group = self.group, self.store.begin()
+        with self.store.transaction():
+            self.store.write(unit, progress, now)
+            if ending is not None:
+                self.store.end(ending, now)
 
     def now(self) -> Run:
         return runs.run_of(self.db, self.project, self.run.number)
@@ -161,7 +165,7 @@ def test_a_group_is_written_whole(site: Site) -> None:
     site.settle(a, body=BODY, role="alternate")
     site.settle(b, kind="http_4xx")
     site.group.pages.append((site.run.id, BODY, 1, 0, OTHER))
-    site.group.bodies.append((BODY, None, None, 10, 5))
+    site.group.bodies.append((BODY, Location(None, None, 10, 5)))
     flags = bytes([packed_links.FLAGS["a", False], packed_links.FLAGS["a", True]])
     site.group.outlinks.append((site.run.id, 1, packed_links.pack([a, c], flags)))
     site.group.bases[0] = BaseRow("https://h/moved", 1, site.run.id, 0)
@@ -197,7 +201,7 @@ def test_a_group_with_one_bad_row_leaves_nothing(site: Site, culprit: str) -> No
     before = contents(site.db.path)
     site.find("b")
     site.settle(2, body=BODY, role="primary")
-    site.group.bodies.append((BODY, None, None, 10, 5))
+    site.group.bodies.append((BODY, Location(None, None, 10, 5)))
     site.group.limited[0] = "limits.page_limit: 1"
     if culprit == "settled twice":
         site.group.settled.append(SettleRow("visited", None, None, site.run.id, 1))
@@ -224,7 +228,7 @@ def test_a_settled_url_is_not_settled_again_by_name_of_the_error(site: Site) -> 
     site.settle(1)
     site.commit()
     site.settle(1)
-    with pytest.raises(StoreError, match="settled by someone else; nothing of this group was kept"):
+    with pytest.raises(StoreError, match="settled by another process; nothing of this group was stored"):
         site.commit()
 
 
@@ -232,31 +236,27 @@ def test_changes_follow_inserts_in_the_order_they_came(site: Site) -> None:
     (number,) = site.find("a", reason="max_depth")
     run_id = site.run.id
     site.group.changes += [
-        (
-            "readmit_url",
-            ReadmitRow(
-                "https://h/a/",
-                "queued",
-                None,
-                None,
-                "redirect",
-                0,
-                7,
-                "lane",
-                2,
-                1,
-                0,
-                1,
-                False,
-                0,
-                0,
-                None,
-                run_id,
-                number,
-            ),
+        ReadmitRow(
+            "https://h/a/",
+            "queued",
+            None,
+            None,
+            "redirect",
+            0,
+            7,
+            "lane",
+            2,
+            1,
+            0,
+            1,
+            False,
+            0,
+            0,
+            None,
+            run_id,
+            number,
         ),
-        ("shorten_path", ShortenRow(1, run_id, number)),
-        ("rejudge_url", RejudgeRow("queued", None, None, 8, "", 0, 0, False, None, run_id, number)),
+        ShortenRow(1, run_id, number),
     ]
     site.group.tallies[skipped("max_depth")] -= 1
     site.group.tallies[QUEUED] += 1
@@ -265,7 +265,7 @@ def test_changes_follow_inserts_in_the_order_they_came(site: Site) -> None:
     report = reports.url_report(site.db, run_id, "https://h/a")
     assert report is not None
     assert (report["state"], report["reason"], report["rule"]) == ("visited", None, None)
-    assert (report["url"], report["source"], report["hops"]) == ("https://h/a/", "redirect", 0)
+    assert (report["url"], report["source"], report["hops"]) == ("https://h/a/", "redirect", 1)
     assert site.books_balance()
 
 
@@ -441,7 +441,8 @@ def test_a_retry_queues_failures_in_the_order_they_failed(site: Site) -> None:
     assert site.books_balance()
     assert runs.retry(site.db, after, None, NOW + 81) == 0
     run, site.crawl_id = runs.continue_run(site.db, site.project, after, None, NOW + 82)
-    site.group = Group()
+    site.store = SqliteStore(site.db).open_run(run)
+    site.group = site.store.begin()
     site.next_rank = run.next_rank
     site.settle(numbers[3])
     site.commit(EndedBy.BUDGET)

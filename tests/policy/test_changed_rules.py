@@ -31,6 +31,7 @@ from orbweb.policy.page_types import ScoreRule
 from orbweb.policy.rules import Candidate, Policy, Rules
 from orbweb.store import runs
 from orbweb.store.sqlite.db import Database
+from orbweb.store.sqlite.run_store import SqliteStore
 from servers.pages import page
 from servers.site import BESIDES, NOT_FOUND, Answer, Request, Server, StaticSite, html, redirect, serve, text
 
@@ -132,7 +133,11 @@ def change(path: Path, *sequence: JudgingTerms) -> list[reevaluate.RuleEffects |
             with db.transaction():
                 run = runs.run_of(db, project, None)
                 bases = runs.bases_of(db, run.id)
-                told.append(reevaluate.apply(db, run, bases, terms, lane_of=lambda _key: "", now=NOW))
+                told.append(
+                    reevaluate.apply(
+                        SqliteStore(db).open_run(run), run, bases, terms, lane_of=lambda _key: "", now=NOW
+                    )
+                )
     assert_books_balance(path / "orbweb.db")
     return told
 

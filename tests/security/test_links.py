@@ -17,7 +17,7 @@ import pytest
 import orbweb
 from orbweb import app
 from orbweb.engine.control import Command, ControlFiles
-from orbweb.store.limiter import Limiter
+from orbweb.store.sqlite.limiter import SqliteLimiter
 from servers.pages import page
 from servers.site import Answer, Request, Server, serve, text
 
@@ -300,7 +300,7 @@ def test_a_database_with_more_than_our_tables_is_refused(made: Path, tmp_path: P
     with pytest.raises(orbweb.StoreError, match=r"which orbweb did not make.*doctor"):
         orbweb.open(root).status("segments")
     with pytest.raises(orbweb.StoreError, match=r"which orbweb did not make.*Delete this file"):
-        Limiter(root / "limiter.db")
+        SqliteLimiter(root / "limiter.db")
     assert not app.doctor(root)["healthy"]
     app.doctor(root, mend=True)
     assert orbweb.open(root).status("segments")["visited"] == 3

@@ -308,7 +308,7 @@ def test_a_backlog_holds_discovery_until_it_is_scraped(cli: Cli, tmp_path: Path)
         done = cli.start("scrape")
         wait_until(lambda: status(cli, "site.discovery")["visited"] > held["visited"])
         site.end()
-        assert "held" in ended(found, 0)
+        assert "paused: " in ended(found, 0)
         ended(done, 0)
     assert status(cli, "site")["pages"] == status(cli, "site.discovery")["pages"]
     assert sound(cli.workspace)
@@ -329,7 +329,7 @@ def test_too_little_disk_holds_and_a_reload_lets_go(cli: Cli, tmp_path: Path) ->
         config.write_text("store: {reserve_mb: 0}\nlimits: {workers: 3}\nscope: {external_hops: 1}\n")
         process.send_signal(signal.SIGHUP)
         err = ended(process, 0)
-    assert "all stays as it was" in err
+    assert "previous settings stay in effect" in err
     assert "limits.workers 5 -> 3" in err
     assert "after a restart: scope.external_hops" in err
     assert not (cli.workspace / "control" / "site.held").exists()

@@ -21,7 +21,7 @@ from orbweb.errors import UsageError
 from orbweb.library import CrawlResult, Workspace
 from orbweb.model import Item, Unchanged
 from orbweb.store import links as packed_links
-from orbweb.store.captures import Captures
+from orbweb.store.captures import StoredCaptures
 from orbweb.store.runs import RequestProfile, Run
 from servers.graph import GraphSite
 from servers.site import Answer, Server, StaticSite, Validated, html, redirect, serve
@@ -316,7 +316,7 @@ def test_a_capture_is_the_same_in_whatever_order_they_are_asked_for(
             assert found.find(key) == captures(space, run).find(key)
 
 
-def captures(space: Directory, run: Run) -> Captures:
+def captures(space: Directory, run: Run) -> StoredCaptures:
     return space.captures(run, RequestProfile(None, None), 1, only=run.id)
 
 
@@ -372,13 +372,13 @@ def derived(workspace: Path) -> list[str]:
 def taken_over(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each unchanged page was taken over by the short way."""
     told: list[bool] = []
-    short = Committer.take_over
+    short = Committer.commit_unchanged
 
     def take_over(ledger: Committer, item: Item, seen: Unchanged) -> bool:
         told.append(short(ledger, item, seen))
         return told[-1]
 
-    monkeypatch.setattr(Committer, "take_over", take_over)
+    monkeypatch.setattr(Committer, "commit_unchanged", take_over)
     return told
 
 
@@ -402,7 +402,7 @@ def test_the_short_way_makes_the_rows_of_the_long_one(
         told = taken_over(patched)
         short = recrawl(copy, config=config)
     assert sum(told) > 15
-    monkeypatch.setattr(Captures, "stands", lambda *_: False)
+    monkeypatch.setattr(StoredCaptures, "stands", lambda *_: False)
     assert recrawl(other, config=config).ended_by == short.ended_by
     found, expected = rows(copy), rows(other)
     assert {name: found[name] for name in found if name != OUTPUTS} == {
@@ -430,7 +430,7 @@ def test_the_short_way_is_not_taken_where_more_is_to_be_done(
         recrawl(tmp_path)
     assert True in told
     assert False in told
-    monkeypatch.setattr(Captures, "stands", lambda *_: False)
+    monkeypatch.setattr(StoredCaptures, "stands", lambda *_: False)
     recrawl(other)
     found, expected = rows(tmp_path), rows(other)
     robots = {"outputs", "robots"}

@@ -12,7 +12,7 @@ import pytest
 
 from orbweb.frontier.dispatch import Dispatcher, DispatchSettings
 from orbweb.model import Place
-from orbweb.store.limiter import Limiter
+from orbweb.store.sqlite.limiter import SqliteLimiter
 
 INTERVAL = 500_000
 SLOWEST = 10_000_000
@@ -36,7 +36,7 @@ def clock() -> Clock:
 def dispatching(
     path: Path, clock: Clock, interval: int = INTERVAL, connections: int | None = None
 ) -> Iterator[Dispatcher]:
-    limiter = Limiter(path / "limiter.db")
+    limiter = SqliteLimiter(path / "limiter.db")
     try:
         yield Dispatcher(limiter, DispatchSettings(interval, SLOWEST, connections), clock)
     finally:

@@ -1,7 +1,6 @@
-"""The parts of an engine at work, each built from its settings.
+"""The composition root: the only place that knows which class plays which part of an engine.
 
-The only place that knows which class plays which part: the transport or a recording, the pool of workers, the
-body store, the gate, the survey, brakes, and the files that follow a run. It moves no run and starts no engine.
+Each function builds one part from the settings. Nothing is started here.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -31,13 +30,10 @@ from orbweb.app.settings import (
     url_rules,
 )
 from orbweb.config.schema import Config
-from orbweb.engine.admission import Admission
 from orbweb.engine.backpressure import Brake, Threshold, backlog_reason, disk_reason
-from orbweb.engine.batch import Batch
 from orbweb.engine.commit import Committer
-from orbweb.engine.rescope import Rescope
+from orbweb.engine.context import CommitSettings, RunContext
 from orbweb.engine.robots_gate import RobotsGate
-from orbweb.engine.scope import ScopeTracker
 from orbweb.engine.sitemaps import SitemapReader
 from orbweb.engine.startup import BaseScope, Startup
 from orbweb.engine.workers.page import ProcessorSettings
@@ -54,19 +50,20 @@ from orbweb.fetching.proxies import Direct, Proxies, RoundRobin
 from orbweb.fetching.replay import ReplayFetcher
 from orbweb.fetching.revalidation import Revalidator
 from orbweb.fetching.transfer import Egress, HttpSettings
-from orbweb.frontier import politeness
+from orbweb.frontier import Frontier, politeness
 from orbweb.frontier.dispatch import Dispatcher
+from orbweb.frontier.heaps import HeapFrontier
 from orbweb.frontier.recrawl_schedule import Bounds, RecrawlSchedule
 from orbweb.frontier.spool.files import SpoolWriter
 from orbweb.frontier.spool.source import SpoolSource
-from orbweb.frontier.sqlite import SqliteFrontier
-from orbweb.model import Resources
+from orbweb.model import Item, Resources
 from orbweb.policy.rules import Policy
 from orbweb.policy.traps import Traps
-from orbweb.store import runs
+from orbweb.store import RobotsCache, RunStore, Store, runs
 from orbweb.store.bodies import BodyStore
 from orbweb.store.queries.recorded import Recording
 from orbweb.store.runs import Base, Project, RequestProfile, Run
+from orbweb.store.sqlite.run_store import SqliteStore
 
 MOST_PROCESSES = 4
 
@@ -78,11 +75,11 @@ class LiveSettings:
     config: Config
 
 
-def fetcher(session: Session, shelf: Revalidator, listener: Listener) -> Fetcher:
+def fetcher(session: Session, revalidator: Revalidator, listener: Listener) -> Fetcher:
     config = session.config
     if session.replays is not None:
         run_id, key_of = session.replays.run.id, session.replays.key_of
-        return ReplayFetcher(Recording(session.workspace.db, run_id, shelf.captures, key_of), listener)
+        return ReplayFetcher(Recording(session.workspace.db, run_id, revalidator.captures, key_of), listener)
     clock = asyncio.get_running_loop().time
     names = DnsResolver(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     permit = session.permit
@@ -135,97 +132,52 @@ def _egress(session: Session, names: DnsResolver) -> Egress:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CommitParts:
-    """Who keeps the books of a run, who knows its base URLs, and who settles its places."""
-
-    books: Batch
-    scopes: ScopeTracker
-    ledger: Committer
+def store(workspace: Workspace) -> Store:
+    return SqliteStore(workspace.db)
 
 
-def accounts(
-    session: Session,
-    run: Run,
-    bases: Sequence[Base],
-    policy: Policy,
-    frontier: SqliteFrontier,
-    bodies: BodyStore,
-) -> CommitParts:
-    db, config, is_fed, lane = (
-        session.workspace.db,
-        session.config,
-        session.feeds is not None,
-        lane_of(session.config),
-    )
-    traps = Traps(run.id, db.all("families_of", run_id=run.id), lambda key: frontier.known(key) is not None)
-    outset = Startup(
-        [BaseScope(base.number, base.scope_key) for base in bases],
-        {} if run.scope_fixed else dict(db.all("open_base_places", run_id=run.id)),
-        by_site=config.engine.order == "relaxed" and session.plan is None,
-    )
-    crawl = runs.crawls_of(db, run.id)[-1]
-    books = Batch(db, run, crawl, frontier=frontier, bodies=bodies, traps=traps, clock=now_us)
-    admission = Admission(
-        books,
-        policy=policy,
-        frontier=frontier,
-        traps=traps,
-        outset=outset,
-        lane_of=lane,
-        drop_query=config.urls.keep_params == (),
-        is_fed=is_fed,
-    )
-    review = Rescope(
+def frontier(
+    run: RunStore, clock: Callable[[], int], longest_wait: Callable[[Item], int] | None = None
+) -> Frontier:
+    return HeapFrontier(run, known_urls=run.run.next_url, clock=clock, longest_wait=longest_wait)
+
+
+def committer(
+    session: Session, run: RunStore, bases: Sequence[Base], policy: Policy, frontier: Frontier, bodies: BodyStore
+) -> Committer:
+    config = session.config
+    context = RunContext(
+        CommitSettings(
+            url_rules(config),
+            drop_query=config.urls.keep_params == (),
+            is_fed=session.feeds is not None,
+            keeps_resources=session.resources is Resources.STORE,
+        ),
         run,
-        len(bases),
-        books=books,
-        admission=admission,
-        policy=policy,
-        frontier=frontier,
-        traps=traps,
-        lane_of=lane,
+        frontier,
+        policy,
+        Traps(run.run_id, run.families(), lambda key: frontier.known(key) is not None),
+        Startup(
+            [BaseScope(base.number, base.scope_key) for base in bases],
+            {} if run.run.scope_fixed else run.open_bases(),
+            by_site=config.engine.order == "relaxed" and session.plan is None,
+        ),
+        lane_of(config),
     )
-    scopes = ScopeTracker(
-        run,
-        bases,
-        books=books,
-        admission=admission,
-        review=review,
-        policy=policy,
-        frontier=frontier,
-        outset=outset,
-        url_rules=url_rules(config),
-        is_fed=is_fed,
-    )
-    ledger = Committer(
-        run,
-        books=books,
-        admission=admission,
-        scopes=scopes,
-        review=review,
-        policy=policy,
-        frontier=frontier,
-        traps=traps,
-        bodies=bodies,
-        keeps_resources=session.resources is Resources.STORE,
-    )
-    return CommitParts(books, scopes, ledger)
+    return Committer(context, bases, bodies=bodies, clock=now_us)
 
 
-def gate(workspace: Workspace, config: Config, dispatcher: Dispatcher, note: Note) -> RobotsGate:
+def robots(cache: RobotsCache, config: Config, dispatcher: Dispatcher, note: Note) -> RobotsGate:
     def slow_down(origin: str, delay_s: float) -> None:
-        kept = min(delay_s, config.robots.max_crawl_delay_s)
-        cut = f", cut to {kept:g} s (robots.max_crawl_delay_s)" if kept < delay_s else ""
-        note(f"{origin} asks for a Crawl-delay of {delay_s:g} s{cut}")
-        dispatcher.slow(urls.site(f"{origin}/"), round(kept * politeness.SECOND))
+        used = min(delay_s, config.robots.max_crawl_delay_s)
+        cut = f", cut to {used:g} s (robots.max_crawl_delay_s)" if used < delay_s else ""
+        note(f"{origin} sets a Crawl-delay of {delay_s:g} s{cut}")
+        dispatcher.slow(urls.site(f"{origin}/"), round(used * politeness.SECOND))
 
-    return RobotsGate(
-        workspace.db, gate_settings(config), clock=now_us, monotonic=time.monotonic, on_delay=slow_down
-    )
+    return RobotsGate(cache, gate_settings(config), clock=now_us, monotonic=time.monotonic, on_delay=slow_down)
 
 
-def survey(session: Session) -> SitemapReader | None:
+def sitemaps(session: Session) -> SitemapReader | None:
     config = session.config
     if not reads_sitemaps(config) or session.feeds is not None:
         return None
@@ -272,7 +224,7 @@ def bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:
     return workspace.segment_writer(project.id)
 
 
-def shelf(
+def revalidator(
     workspace: Workspace, run: Run, config: Config, manner: RequestProfile, replays: ReplayedRun | None
 ) -> Revalidator:
     """What the run may reuse. Ages are counted from the start of the run, so that one that goes on after a crash
@@ -289,7 +241,7 @@ def shelf(
     return Revalidator(captures, fresh_since=fresh_since, is_due=calendar.is_due)
 
 
-def chronicle(session: Session, run: Run) -> RunOutputs:
+def outputs(session: Session, run: Run) -> RunOutputs:
     """The files and counters that follow the crawl. A plan leaves nothing."""
     config = session.config
     metrics = MetricsSettings(
@@ -317,11 +269,11 @@ def catch_up(workspace: Workspace, known: Project | None, config: Config) -> Non
         RunOutputs(left, wanted, MetricsSettings(0.0), clock=now_us).close()
 
 
-def outbox(workspace: Workspace, run: Run, config: Config) -> SpoolWriter:
+def spool_writer(workspace: Workspace, run: Run, config: Config) -> SpoolWriter:
     return pipeline.outbox(workspace, run.id, spool_settings(config), page_type(config))
 
 
-def feed(session: Session, source: Run, run: Run) -> SpoolSource:
+def spool_source(session: Session, source: Run, run: Run) -> SpoolSource:
     config = session.config
     return pipeline.feed(
         session.workspace,

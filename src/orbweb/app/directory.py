@@ -21,12 +21,12 @@ from orbweb.store import runs, workspace_files
 from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
-from orbweb.store.captures import Captures
+from orbweb.store.captures import StoredCaptures
 from orbweb.store.durable import make_home
-from orbweb.store.limiter import Limiter
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.runs import DISCOVERY, Project, RequestProfile, Run
 from orbweb.store.sqlite.db import DATABASE, Database
+from orbweb.store.sqlite.limiter import SqliteLimiter
 
 if TYPE_CHECKING:
     from orbweb.store.sqlite.upgrade import UpgradePlan
@@ -133,9 +133,9 @@ class WorkspaceDirectory:
     def run(self, project: str, number: int | None = None) -> Run:
         return runs.run_of(self.db, runs.project(self.db, project), number)
 
-    def limiter(self) -> Limiter:
+    def limiter(self) -> SqliteLimiter:
         make_private(self._limits / "limiter.db")
-        return Limiter(self._limits / "limiter.db")
+        return SqliteLimiter(self._limits / "limiter.db")
 
     def segment_writer(self, project_id: int) -> SegmentStore:
         """The project's segments, opened where its last commit left them."""
@@ -155,9 +155,11 @@ class WorkspaceDirectory:
             self.path / "store", writer=f"project-{project_id}", compress=compress, file_mode=file_mode
         )
 
-    def captures(self, run: Run, manner: RequestProfile, extractor: int, *, only: int | None = None) -> Captures:
+    def captures(
+        self, run: Run, manner: RequestProfile, extractor: int, *, only: int | None = None
+    ) -> StoredCaptures:
         """What a run may reuse of what earlier ones captured, or that one alone."""
-        return Captures(
+        return StoredCaptures(
             self.db,
             self._captured,
             horizon=run.horizon,

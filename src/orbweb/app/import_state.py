@@ -21,10 +21,10 @@ from orbweb.export.state.files import StateLine
 from orbweb.export.state.places import StateReader, StateUrl
 from orbweb.lifecycle import EndedBy, ItemState
 from orbweb.model import Blob, FailKind, Parsed, ProcessedPage, Reuse, Role
-from orbweb.store import BaseRow, Ending, VisitRow, end
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore, new_compressor, pack, unpack_foreign
-from orbweb.store.runs import RequestProfile
+from orbweb.store.rows import BaseRow, Ending, VisitRow
+from orbweb.store.runs import RequestProfile, end
 from orbweb.store.sqlite.db import Database
 from orbweb.urls import UrlRules
 

@@ -27,10 +27,12 @@ from orbweb.frontier.reevaluate import RuleEffects
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.policy.robots import Robots, product_token
 from orbweb.policy.rules import Policy, Rules, fed
-from orbweb.store import Ending, end, runs
-from orbweb.store import robots_cache as robots_memory
+from orbweb.store import runs
 from orbweb.store.queries.reports import Report
-from orbweb.store.runs import Base, Project, Run
+from orbweb.store.robots_cache import StoredRobots
+from orbweb.store.rows import Ending
+from orbweb.store.runs import Base, Project, Run, end
+from orbweb.store.sqlite.run_store import SqliteStore
 
 RULES_WAIT_S = 30.0
 
@@ -208,7 +210,7 @@ def _with_rules_of(config: Config, other: Config) -> Config:
 def _rejudge(workspace: Workspace, project: Project, run: Run, config: Config) -> RuleEffects | None:
     """Judge a run that nobody works on by these settings, inside a transaction."""
     return reevaluate.apply(
-        workspace.db,
+        SqliteStore(workspace.db).open_run(run),
         run,
         runs.bases_of(workspace.db, run.id),
         terms(config),
@@ -234,5 +236,5 @@ def rules_of(session: Session) -> Rules:
 
 def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None:
     """The line of a remembered robots.txt that refuses the URL; None if none does or none is known."""
-    file = robots_memory.load(workspace.db, origin_of(url), 0) if config.robots.obey else None
+    file = StoredRobots(workspace.db).load(origin_of(url), 0) if config.robots.obey else None
     return Robots.parse(file.body, product_token(config.user_agent)).refusal(url) if file else None

@@ -1,7 +1,7 @@
-"""An engine at work on a run, from its opening to its end.
+"""Runs an engine on a run, from its opening to its end.
 
-Always holds: whatever happens, the run is left in a state from which `resume` goes on; new rules are put in force
-between two engines, when everything is written; settings that can change at work are changed in the one there is.
+Whatever happens, the run is left in a state from which `resume` continues. New rules are applied between two
+engines, when everything is written; settings that can change at work are changed in the running one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from orbweb import urls
 from orbweb.app import build, pipeline
@@ -29,6 +30,7 @@ from orbweb.app.settings import (
 from orbweb.config import reload, schema
 from orbweb.engine.control import Command, signals
 from orbweb.engine.loop import Engine
+from orbweb.engine.parts import EngineEvents, EngineParts
 from orbweb.engine.workers.page import ProcessorSettings
 from orbweb.engine.workers.pool import Spawned
 from orbweb.errors import OrbwebError, StoreError
@@ -37,16 +39,17 @@ from orbweb.export.live.run_outputs import RunOutputs
 from orbweb.fetching.revalidation import Revalidator
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import Dispatcher
-from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.frontier.spool.source import SpoolSource
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Item
-from orbweb.store import Ending, runs
+from orbweb.store import Limiter, runs
 from orbweb.store.bodies import BodyStore, NullBodyStore
 from orbweb.store.bodies.files import FileStore
-from orbweb.store.limiter import LONGEST_WAIT, Limiter
 from orbweb.store.queries import reports
 from orbweb.store.queries.reports import Report
+from orbweb.store.rows import Ending
 from orbweb.store.runs import RequestProfile, Run
+from orbweb.store.sqlite.limiter import LONGEST_WAIT
 from orbweb.urls import Target
 
 Clock = Callable[[], int]
@@ -127,101 +130,80 @@ def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebErr
         error.add_note(f"the end of the crawl could not be recorded either: {second}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What a crawl keeps open from its first engine to its last."""
+
+    bodies: BodyStore
+    limiter: Limiter
+    revalidator: Revalidator
+    outputs: RunOutputs
+    steady: Clock
+    spawned: list[Spawned]
+
+
 async def _work(session: Session, run: Run, manner: RequestProfile, spawned: list[Spawned]) -> None:
     workspace, config = session.workspace, session.config
     bodies = build.bodies(workspace, session.project, config) if session.replays is None else NullBodyStore()
     limiter = workspace.limiter()
-    shelf = build.shelf(workspace, run, config, manner, session.replays)
-    steady = _steady_clock()
+    revalidator = build.revalidator(workspace, run, config, manner, session.replays)
     try:
-        with closing(build.chronicle(session, run)) as chronicle:
-            while run.state is RunState.IN_PROGRESS and not await _crawl(
-                session, run, bodies, limiter, shelf, chronicle, steady, spawned
-            ):
+        with closing(build.outputs(session, run)) as outputs:
+            opened = _Opened(bodies, limiter, revalidator, outputs, _steady_clock(), spawned)
+            while run.state is RunState.IN_PROGRESS and not await _crawl(session, run, opened):
                 session, run = with_new_rules(session, run)
-            chronicle.finish()
+            outputs.finish()
     finally:
         alone = workspace.idle_but_for(session.project.id)
         workspace.control(session.project.name).clear(alone=alone)
-        shelf.captures.close()
+        revalidator.captures.close()
         bodies.close()
         limiter.close()
 
 
-async def _crawl(
-    session: Session,
-    run: Run,
-    bodies: BodyStore,
-    limiter: Limiter,
-    shelf: Revalidator,
-    chronicle: RunOutputs,
-    steady: Clock,
-    spawned: list[Spawned],
-) -> bool:
-    """Whether the crawl has ended; if not, it is to go on by other rules."""
+async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
+    """Whether the crawl has ended; if not, it continues by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
-    bases = runs.bases_of(workspace.db, run.id)
-    policy = policy_of(workspace, rules_of(session), run, bases)
-    frontier = SqliteFrontier(
-        workspace.db,
-        run.id,
-        known_urls=run.next_url,
-        clock=steady,
-        longest_wait=_longest_wait(limiter, round(config.engine.defer_s * politeness.SECOND)),
-    )
-    accounts = build.accounts(session, run, bases, policy, frontier, bodies)
-    dispatcher = Dispatcher(limiter, dispatch_settings(config, halved=session.is_service), _monotonic_us)
-    control, live = workspace.control(project.name), LiveSettings(config)
-    outbox = build.outbox(workspace, run, config) if session.discovers else None
-    feed = build.feed(session, session.feeds, run) if session.feeds is not None else None
-    engine = Engine(
-        engine_settings(
-            config, resources=session.resources, by_level=policy.has_scores, only_plan=session.plan is not None
-        ),
-        books=accounts.books,
-        scopes=accounts.scopes,
-        ledger=accounts.ledger,
-        frontier=frontier,
-        dispatcher=dispatcher,
-        gate=build.gate(workspace, config, dispatcher, session.note),
-        survey=build.survey(session),
-        shelf=shelf,
-        control=control,
-        clock=now_us,
-        steady=steady,
-        brakes=build.brakes(workspace, live, produces=session.discovers),
-        on_progress=_watcher(session, chronicle),
+    live = LiveSettings(config)
+    spool_writer = build.spool_writer(workspace, run, config) if session.discovers else None
+    spool_source = build.spool_source(session, session.feeds, run) if session.feeds is not None else None
+    parts = _parts(session, run, opened, live, spool_source)
+    events = EngineEvents(
+        on_progress=_watcher(session, opened.outputs),
         note=session.note,
-        on_written=outbox.catch_up if outbox else _nothing,
-        on_held=control.say_held,
-        feed=feed,
+        on_written=spool_writer.catch_up if spool_writer else _nothing,
+        on_paused=parts.control.say_held,
     )
-    fetcher = build.fetcher(session, shelf, engine.in_flight)
-    pool = await build.pool(config, _reading(session), engine.in_flight.processed, engine.fail, spawned)
+    by_level, only_plan = parts.committer.has_scores, session.plan is not None
+    engine = Engine(
+        engine_settings(config, resources=session.resources, by_level=by_level, only_plan=only_plan), parts, events
+    )
+    fetcher = build.fetcher(session, opened.revalidator, engine.in_flight)
+    pool = await build.pool(config, _reading(session), engine.in_flight.processed, engine.fail, opened.spawned)
     engine.in_flight.attach(fetcher, pool)
 
-    def tell(command: Command) -> None:
+    def handle(command: Command) -> None:
         if command is Command.RELOAD:
-            _reload(session, live, engine, dispatcher, bodies, chronicle)
+            _reload(session, live, engine, parts.dispatcher, opened)
         elif command is Command.REPORT:
-            session.note(_told(session, run, engine.snapshot()))
+            session.note(_status_line(session, run, engine.snapshot()))
         else:
             engine.handle(command)
         if session.relay is not None:
             session.relay(command)
 
     try:
-        if outbox is not None:
-            outbox.catch_up()
-        with signals(tell, more=True):
+        if spool_writer is not None:
+            spool_writer.catch_up()
+        with signals(handle, more=True):
             ending = await engine.run()
     finally:
         pool.close()
         fetcher.close()
-        if outbox is not None:
-            outbox.close()
-        if feed is not None:
-            feed.close()
+        if spool_writer is not None:
+            spool_writer.close()
+        if spool_source is not None:
+            spool_source.close()
     if ending is None:
         return False
     if engine.finish_asked:
@@ -231,15 +213,41 @@ async def _crawl(
     return True
 
 
-def _watcher(session: Session, chronicle: RunOutputs) -> Watch:
-    """Who is told how the crawl goes: its files and counters, and whoever looks on."""
+def _parts(
+    session: Session, run: Run, opened: _Opened, live: LiveSettings, spool_source: SpoolSource | None
+) -> EngineParts:
+    workspace, config = session.workspace, session.config
+    bases = runs.bases_of(workspace.db, run.id)
+    policy = policy_of(workspace, rules_of(session), run, bases)
+    store = build.store(workspace)
+    opened_run = store.open_run(run)
+    defer = round(config.engine.defer_s * politeness.SECOND)
+    frontier = build.frontier(opened_run, opened.steady, _longest_wait(opened.limiter, defer))
+    dispatcher = Dispatcher(opened.limiter, dispatch_settings(config, halved=session.is_service), _monotonic_us)
+    return EngineParts(
+        committer=build.committer(session, opened_run, bases, policy, frontier, opened.bodies),
+        frontier=frontier,
+        dispatcher=dispatcher,
+        robots=build.robots(store.robots(), config, dispatcher, session.note),
+        sitemaps=build.sitemaps(session),
+        revalidator=opened.revalidator,
+        control=workspace.control(session.project.name),
+        brakes=build.brakes(workspace, live, produces=session.discovers),
+        spool=spool_source,
+        clock=now_us,
+        steady=opened.steady,
+    )
+
+
+def _watcher(session: Session, outputs: RunOutputs) -> Watch:
+    """Progress goes to the files and counters of the run, and to the caller."""
     backlog = session.workspace.backlog if session.is_service else None
 
-    def told(now: Snapshot) -> None:
-        chronicle.watch(now, **({"backlog_bytes": backlog()} if backlog is not None else {}))
+    def watch(now: Snapshot) -> None:
+        outputs.watch(now, **({"backlog_bytes": backlog()} if backlog is not None else {}))
         session.watch(now)
 
-    return told
+    return watch
 
 
 def _nothing() -> None:
@@ -273,28 +281,27 @@ def _reload(
     live: LiveSettings,
     engine: Engine,
     dispatcher: Dispatcher,
-    bodies: BodyStore,
-    chronicle: RunOutputs,
+    opened: _Opened,
 ) -> None:
-    """Read the settings again, as at the start; put in force what can be, and say what cannot."""
+    """Read the settings again, as at the start; apply what can be applied, and report what cannot."""
     try:
         config, _ = configure(session.project, session.request)
     except OrbwebError as error:
-        session.note(f"not reloaded, all stays as it was: {error}")
+        session.note(f"configuration not reloaded, previous settings stay in effect: {error}")
         return
     found = reload.changes(schema.values(live.config), schema.values(config))
     live.config = config
     budget = config.limits.budget if session.feeds is None else session.config.limits.budget
     engine.adjust(workers=config.limits.workers, group_s=config.engine.group_ms / 1000, budget=budget)
     dispatcher.adjust(dispatch_settings(config, halved=session.is_service))
-    chronicle.adjust(flush_s=config.metrics.flush_interval_sec)
-    if isinstance(bodies, FileStore):
-        bodies.compress(config.store.compress)
+    opened.outputs.adjust(flush_s=config.metrics.flush_interval_sec)
+    if isinstance(opened.bodies, FileStore):
+        opened.bodies.compress(config.store.compress)
     session.note(reload.told(found, str(session.request.config_file or "settings")))
 
 
-def _told(session: Session, run: Run, now: Snapshot) -> str:
-    """What SIGUSR1 asks for."""
+def _status_line(session: Session, run: Run, now: Snapshot) -> str:
+    """The report of SIGUSR1."""
     lines = [
         f"{session.project.name}: run {run.number}, {now.visited} visited, {now.pages} pages, {now.failed} failed,"
         f" {now.queued} queued, {now.in_flight} under way, {now.rate:.1f}/s, {now.seconds:.0f} s",

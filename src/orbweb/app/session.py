@@ -24,9 +24,10 @@ from orbweb.frontier.recrawl import RecrawlQueue
 from orbweb.lifecycle import RunState
 from orbweb.model import Resources, SkipReason
 from orbweb.policy.rules import Policy
-from orbweb.store import UrlRow, runs
+from orbweb.store import runs
 from orbweb.store.queries import reports
 from orbweb.store.queries.reports import Report
+from orbweb.store.rows import UrlRow
 from orbweb.store.runs import DISCOVERY, Base, Project, RequestProfile, Run
 from orbweb.urls import Target, UrlRules
 

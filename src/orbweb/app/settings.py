@@ -167,7 +167,7 @@ def engine_settings(config: Config, *, resources: Resources, by_level: bool, onl
         relaxed=config.engine.order == "relaxed",
         by_level=by_level,
     )
-    passage = InFlightSettings(
+    in_flight = InFlightSettings(
         window_bytes=config.engine.window_bytes,
         tries=1 + config.fetch.retries,
         backoff_s=config.fetch.backoff_s,
@@ -179,7 +179,7 @@ def engine_settings(config: Config, *, resources: Resources, by_level: bool, onl
     )
     return EngineSettings(
         leasing,
-        passage,
+        in_flight,
         group_pages=min(config.engine.group_pages, window(config) // 2),
         group_s=config.engine.group_ms / 1000,
         defer_s=config.engine.defer_s,

@@ -1,8 +1,8 @@
-"""Requests that are no places: robots.txt before the first page of an origin, sitemaps before the first link.
+"""Requests that are not places: robots.txt before the first page of an origin, sitemaps before the first link.
 
-Owns the tickets of these requests and what is done with their answers; what is asked for is decided in `gate` and
-`survey`. Always holds: one request a robots.txt, and one sitemap of a reading at a time; the sitemaps of a scope
-are read when it is settled and before links to its site are followed. They cost no budget and leave no visit.
+One request per robots.txt, and one sitemap of a site at a time. The sitemaps of a scope are read when it is fixed,
+before links to its site are followed. These requests cost no budget and leave no visit. What is requested is
+decided in `robots_gate` and `sitemaps`.
 """
 
 from __future__ import annotations
@@ -15,21 +15,18 @@ from typing import Protocol
 
 from orbweb import urls
 from orbweb.engine import sitemaps as sitemap_reader
-from orbweb.engine.batch import Batch
+from orbweb.engine.parts import EngineParts
 from orbweb.engine.responses import cut_short
-from orbweb.engine.robots_gate import FetchRobots, FetchRobotsLater, OriginKnown, RobotsGate, origin_of
-from orbweb.engine.scope import ScopeTracker
+from orbweb.engine.robots_gate import FetchRobots, FetchRobotsLater, OriginKnown, origin_of
 from orbweb.engine.sitemaps import (
     OpenSitemap,
     ParseSitemap,
     SitemapOrigin,
-    SitemapReader,
     SitemapReading,
     SitemapsDone,
 )
 from orbweb.engine.startup import BaseScope
 from orbweb.fetching import ROBOTS, SITEMAP, Want
-from orbweb.frontier.dispatch import Dispatcher
 from orbweb.model import Failed, Fetched, Place, Refused
 from orbweb.parsing import sitemaps
 from orbweb.parsing.sitemaps.entries import Sitemap, SitemapEntry
@@ -38,56 +35,46 @@ from orbweb.urls import UrlRules
 BEFORE_ALL = Place(-1, 0)
 RESENDS = 50
 """How often a request is repeated for failures that are not the site's, before they count."""
-CHARTED = 2_000
+ENTRIES_AT_ONCE = 2_000
 
 
 class Sender(Protocol):
-    """Who gives out tickets and is told what became of an errand."""
+    """Who gives out tickets and hears of the results."""
 
     def ticket(self) -> int:
-        """A number no request has had."""
+        """A number that no request has had."""
 
     def wake(self) -> None:
         """There is something to send or to lease."""
 
     def rules_known(self, known: OriginKnown) -> None:
-        """The rules of an origin are known, or its server is not there: its places need wait no longer."""
+        """The rules of an origin are known, or its server cannot be reached: its places wait no longer."""
 
 
 class AuxiliaryRequests:
-    """The auxiliary of one crawl."""
+    """The auxiliary requests of one crawl."""
 
-    def __init__(
-        self,
-        sender: Sender,
-        *,
-        gate: RobotsGate,
-        survey: SitemapReader | None,
-        books: Batch,
-        scopes: ScopeTracker,
-        dispatcher: Dispatcher,
-        url_rules: UrlRules,
-    ) -> None:
+    def __init__(self, sender: Sender, parts: EngineParts, url_rules: UrlRules) -> None:
         self._sender = sender
-        self._gate = gate
-        self._survey = survey
-        self._books = books
-        self._scopes = scopes
-        self._dispatcher = dispatcher
+        self._robots = parts.robots
+        self._sitemaps = parts.sitemaps
+        self._committer = parts.committer
+        self._scope = parts.committer.scope
+        self._dispatcher = parts.dispatcher
         self._url_rules = url_rules
         self._loop = asyncio.get_running_loop()
-        self._asks: dict[int, FetchRobots] = {}
+        self._robots_requests: dict[int, FetchRobots] = {}
         self._files: dict[int, tuple[SitemapReading, str]] = {}
         self._read_for: dict[SitemapReading, Sequence[BaseScope]] = {}
         self._resends: Counter[int] = Counter()
         self._closed = False
 
     def close(self) -> None:
-        """Whatever is still to come has nobody to tell."""
+        """Ignore whatever is still to come."""
         self._closed = True
 
     def request(self, ticket: int) -> tuple[str, Want] | None:
-        """What the ticket asks for; None if it is no errand."""
+        """The request of a ticket; None if it is not one of these."""
         found = self._wanted(ticket)
         if found is None or not self._resends[ticket]:
             return found
@@ -95,27 +82,27 @@ class AuxiliaryRequests:
         return url, want._replace(anew=True)
 
     def _wanted(self, ticket: int) -> tuple[str, Want] | None:
-        ask = self._asks.get(ticket)
+        ask = self._robots_requests.get(ticket)
         if ask is not None:
             return ask.url, ROBOTS
         return (self._files[ticket][1], SITEMAP) if ticket in self._files else None
 
     def answered(self, ticket: int, answer: Fetched | Failed) -> None:
-        """The fetcher is done with a ticket, which may be an errand. Half of a file is none."""
+        """The fetcher is done with a ticket, which may be one of these. A file that was cut short is not used."""
         if isinstance(answer, Failed) and not answer.counts and self._resend(ticket):
             return
         self._resends.pop(ticket, None)
         if isinstance(answer, Fetched) and answer.truncated and 200 <= answer.status < 300:
             answer = cut_short(answer)
-        ask = self._asks.pop(ticket, None)
+        ask = self._robots_requests.pop(ticket, None)
         if ask is not None:
-            self.apply(self._gate.answered(ask, answer))
+            self.apply(self._robots.answered(ask, answer))
         elif ticket in self._files:
             reading, _ = self._files.pop(ticket)
-            self._explore(reading, reading.answered(answer))
+            self._continue(reading, reading.answered(answer))
 
     def _resend(self, ticket: int) -> bool:
-        """Queue the ticket again, unless that was done too often, or it is no errand."""
+        """Queue the ticket again, unless that was done too often, or it is not one of these."""
         found = self._wanted(ticket)
         if found is None or self._closed or self._resends[ticket] >= RESENDS:
             return False
@@ -124,19 +111,19 @@ class AuxiliaryRequests:
         return True
 
     def apply(self, step: FetchRobots | FetchRobotsLater | OriginKnown) -> None:
-        """Do what the gate wants done about a robots.txt."""
+        """Carry out what `robots_gate` decided about a robots.txt."""
         if self._closed:
             return
         match step:
             case FetchRobots(url=url):
                 ticket = self._sender.ticket()
-                self._asks[ticket] = step
+                self._robots_requests[ticket] = step
                 self._queue(ticket, url)
             case FetchRobotsLater(ask, delay_s):
                 self._loop.call_later(delay_s, self.apply, ask)
             case OriginKnown():
                 for ticket in self._files.keys() & set(step.waiting):
-                    self._ask_for_file(ticket, step.failed)
+                    self._request_file(ticket, step.failed)
                 self._sender.rules_known(step)
 
     def _queue(self, ticket: int, url: str) -> None:
@@ -146,52 +133,52 @@ class AuxiliaryRequests:
     # Sitemaps.
 
     def begin_surveys(self) -> None:
-        """Start to read the sitemaps of the scopes that have come to be settled."""
-        for scopes in self._scopes.unsurveyed():
-            if self._survey is None or self._scopes.every_limit_reached:
-                self._scopes.end_survey(scopes)
+        """Start to read the sitemaps of the scopes that are fixed by now."""
+        for scopes in self._scope.unsurveyed():
+            if self._sitemaps is None or self._scope.every_limit_reached:
+                self._scope.end_survey(scopes)
                 continue
-            reading = SitemapReading(self._survey)
+            reading = SitemapReading(self._sitemaps)
             self._read_for[reading] = scopes
-            self._explore(reading, reading.start(self._origins(scopes)))
+            self._continue(reading, reading.start(self._origins(scopes)))
 
     def _origins(self, scopes: Sequence[BaseScope]) -> list[SitemapOrigin]:
-        """Where the scopes lie, each server once; one that gave no rules was not there and is not asked."""
+        """The origins of the scopes, each once; one without rules could not be reached, and is left out."""
         found: dict[str, SitemapOrigin] = {}
         for base, key in scopes:
             name = origin_of(key)
-            listed = self._gate.sitemaps(name)
+            listed = self._robots.sitemaps(name)
             if name not in found and listed is not None:
                 found[name] = SitemapOrigin(base, name, listed)
         return list(found.values())
 
-    def _explore(self, reading: SitemapReading, step: sitemap_reader.Step) -> None:
+    def _continue(self, reading: SitemapReading, step: sitemap_reader.Step) -> None:
         match step:
             case OpenSitemap(url, delay_s):
                 ticket = self._sender.ticket()
                 self._files[ticket] = (reading, url)
-                self._loop.call_later(delay_s, self._ask_for_file, ticket)
+                self._loop.call_later(delay_s, self._request_file, ticket)
             case ParseSitemap(url, body):
                 parsing = self._loop.run_in_executor(None, sitemaps.parse, body, url)
                 parsing.add_done_callback(partial(self._read, reading))
             case SitemapsDone():
-                self._scopes.end_survey(self._read_for.pop(reading))
-                if self._survey is not None and self._books.surveyed:
-                    self._survey.close()
+                self._scope.end_survey(self._read_for.pop(reading))
+                if self._sitemaps is not None and self._committer.batch.surveyed:
+                    self._sitemaps.close()
                 self._sender.wake()
 
-    def _ask_for_file(self, ticket: int, failed: Failed | None = None) -> None:
-        """Queue the file if robots.txt lets us; if its server is not there at all, that is the answer."""
+    def _request_file(self, ticket: int, failed: Failed | None = None) -> None:
+        """Queue the file if robots.txt allows it; if its server cannot be reached, that is the result."""
         if self._closed:
             return
         reading, url = self._files[ticket]
-        verdict = failed or self._gate.judge(ticket, url)
+        verdict = failed or self._robots.judge(ticket, url)
         if isinstance(verdict, Failed):
             del self._files[ticket]
-            self._explore(reading, reading.answered(verdict))
+            self._continue(reading, reading.answered(verdict))
         elif isinstance(verdict, Refused):
             del self._files[ticket]
-            self._explore(reading, reading.refused(verdict.rule))
+            self._continue(reading, reading.refused(verdict.rule))
         elif isinstance(verdict, FetchRobots):
             self.apply(verdict)
         elif verdict:
@@ -206,15 +193,17 @@ class AuxiliaryRequests:
     def _add_entries(
         self, reading: SitemapReading, base: int, entries: Sequence[SitemapEntry], step: sitemap_reader.Step
     ) -> None:
-        """Write down what a file lists, in portions between which the loop does other things."""
+        """Admit the entries of a file, in portions between which the loop does other things."""
         if self._closed:
             return
-        targets = [(urls.target(entry.url, rules=self._url_rules), entry.lastmod) for entry in entries[:CHARTED]]
-        self._scopes.add_sitemap_entries(
+        targets = [
+            (urls.target(entry.url, rules=self._url_rules), entry.lastmod) for entry in entries[:ENTRIES_AT_ONCE]
+        ]
+        self._scope.add_sitemap_entries(
             base, [(target, lastmod) for target, lastmod in targets if target is not None]
         )
-        self._books.begin_flush()
-        if len(entries) > CHARTED:
-            self._loop.call_soon(partial(self._add_entries, reading, base, entries[CHARTED:], step))
+        self._committer.begin_flush()
+        if len(entries) > ENTRIES_AT_ONCE:
+            self._loop.call_soon(partial(self._add_entries, reading, base, entries[ENTRIES_AT_ONCE:], step))
         else:
-            self._explore(reading, step)
+            self._continue(reading, step)

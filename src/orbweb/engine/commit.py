@@ -1,21 +1,21 @@
-"""What a visit means: outcomes, in the order of places, become rows.
+"""The ordered commit: outcomes of places, in their order, become rows.
 
-Owns the settling of one place: visited, failed, refused or deferred, page or alternate, where a redirect leads;
-and how the crawl ends. Always holds: `settle` is called in the order of places, so everything it decides is a
-function of the site's answers. What a page links to is found in `admission`, when rows are written is decided
-in `books`. Never waits and never fetches.
+`commit` is called in the order of places of each lane, so everything it decides is a function of the site's
+responses: visited, failed, refused or deferred, page or alternate, where a redirect leads, which links get places.
+All of it goes into one unit of work. A page with very many links is committed in portions (`step`); a unit that is
+written never holds a part of a page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from orbweb.engine.admission import Admission, FoundUrl
 from orbweb.engine.batch import Batch
+from orbweb.engine.context import RunContext
 from orbweb.engine.rescope import Rescope
 from orbweb.engine.scope import ScopeTracker
 from orbweb.failpoints import failpoint
-from orbweb.frontier.sqlite import SqliteFrontier
 from orbweb.lifecycle import RunState, run_after
 from orbweb.model import (
     Failed,
@@ -31,67 +31,109 @@ from orbweb.model import (
     Source,
     Unchanged,
 )
-from orbweb.policy.rules import Candidate, Policy
-from orbweb.policy.traps import Traps, family
-from orbweb.store import (
-    FAILED,
-    QUEUED,
-    VISITED,
-    DeferRow,
-    Ending,
-    RefuseRow,
-    SettleRow,
-    Tally,
-    VisitRow,
-    skipped,
-    visits,
-)
+from orbweb.policy.rules import Candidate
+from orbweb.policy.traps import family
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore
-from orbweb.store.queries import vanished
-from orbweb.store.runs import Run
+from orbweb.store.rows import FAILED, QUEUED, VISITED, Ending, Tally, skipped
+from orbweb.store.runs import Base
+from orbweb.store.visits import Result, VisitNumber, unchanged_row, visit_row
 
 MAX_REDIRECTS = 10
+_VISITED = Result()
 
 
 class Committer:
-    """What becomes of the places of one run while one crawl works on it."""
+    """Commits the places of one run while one crawl works on it."""
 
     def __init__(
-        self,
-        run: Run,
-        *,
-        books: Batch,
-        admission: Admission,
-        scopes: ScopeTracker,
-        review: Rescope,
-        policy: Policy,
-        frontier: SqliteFrontier,
-        traps: Traps,
-        bodies: BodyStore,
-        keeps_resources: bool,
+        self, context: RunContext, bases: Sequence[Base], *, bodies: BodyStore, clock: Callable[[], int]
     ) -> None:
-        self._run = run
-        self._run_id = run.id
-        self._books = books
-        self._admission = admission
-        self._scopes = scopes
-        self._review = review
-        self._policy = policy
-        self._frontier = frontier
-        self._traps = traps
+        self._store = context.store
+        self._run_id = context.store.run.id
+        self._policy = context.policy
+        self._frontier = context.frontier
+        self._traps = context.traps
         self._bodies = bodies
-        self._keeps_resources = keeps_resources
+        self._clock = clock
+        self._keeps_resources = context.settings.keeps_resources
+        self._begun: dict[str, Iterator[None]] = {}
+        self._freed: set[str] = set()
+        self.batch = Batch(
+            context.store, frontier=context.frontier, bodies=bodies, traps=context.traps, clock=clock
+        )
+        self._admission = Admission(context, self.batch)
+        self._rescope = Rescope(
+            context, self.batch, self._admission, several_bases=len(bases) > 1, flush=self.flush
+        )
+        self.scope = ScopeTracker(context, self.batch, self._admission, self._rescope, bases, flush=self.flush)
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether the order within a depth is by score."""
+        return self._policy.has_scores
+
+    # Work in portions.
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether `step` has something to do."""
+        return bool(self._begun) or self._store.is_writing
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a page is committed in part."""
+        return bool(self._begun)
+
+    def is_begun(self, lane: str) -> bool:
+        """Whether the last page of the lane is committed in part."""
+        return lane in self._begun
+
+    def step(self) -> None:
+        """Do a portion of what is begun."""
+        self._store.step()
+        lane = next(iter(self._begun), None)
+        if lane is not None:
+            self._advance(lane, self._begun.pop(lane))
+            if lane not in self._begun:
+                self._freed.add(lane)
+
+    def _advance(self, lane: str, steps: Iterator[None]) -> None:
+        if next(steps, self) is None:
+            self._begun[lane] = steps
+
+    def take_freed(self) -> set[str]:
+        """The lanes whose page was finished since the last call, and which can commit their next."""
+        freed, self._freed = self._freed, set()
+        return freed
+
+    def flush(self) -> None:
+        """Finish what is begun, and make everything committed durable."""
+        self._finish_begun()
+        self.batch.flush()
+
+    def begin_flush(self) -> bool:
+        """Begin to make everything committed durable; False while something is begun."""
+        if self.is_busy:
+            return False
+        self.batch.begin_flush()
+        return True
+
+    def _finish_begun(self) -> None:
+        while self.is_busy:
+            self.step()
+
+    # One place.
 
     def has_page(self, content_sha256: bytes) -> bool:
         """Whether another URL of the run is the page with this content."""
-        return content_sha256 in self._books.pages_seen
+        return content_sha256 in self.batch.pages_seen
 
-    def settle(self, item: Item, outcome: Outcome) -> None:
-        """Commit the outcome of the place whose turn it is. A page with very many links is only begun."""
-        self._books.advance(item.lane, self._settle(item, outcome))
+    def commit(self, item: Item, outcome: Outcome) -> None:
+        """Commit the place whose turn it is. A page with very many links is only begun."""
+        self._advance(item.lane, self._commit(item, outcome))
 
-    def _settle(self, item: Item, outcome: Outcome) -> Iterator[None]:
+    def _commit(self, item: Item, outcome: Outcome) -> Iterator[None]:
         failpoint("page_settled")
         if item.hops:
             item = item._replace(hops=self._hops_now(item))
@@ -111,17 +153,17 @@ class Committer:
             yield from self._resource(item, outcome, outcome.processed)
         else:
             self._visit(item, outcome)
-        if item.depth == 0 and not self._books.scope_fixed:
-            self._scopes.base_settled(item.base)
+        if item.depth == 0 and not self.batch.scope_fixed:
+            self.scope.base_settled(item.base)
 
-    def take_over(self, item: Item, seen: Unchanged) -> bool:
+    def commit_unchanged(self, item: Item, seen: Unchanged) -> bool:
         """Commit a page that is as an earlier run captured it, if that is all it means: it is the first with its
-        content, it is of no family, and what it links to is known as it is. Else nothing has happened.
+        content, it is of no family, and its link targets are known as they are. Else nothing has happened.
 
-        The short way to the very rows that `settle` would make.
+        The short way to the very rows that `commit` would make.
         """
-        books, content, document = self._books, seen.capture.content_sha256, seen.capture.read
-        if content is None or document is None or content in books.pages_seen or self._may_be_trap(item):
+        batch, content, document = self.batch, seen.capture.content_sha256, seen.capture.read
+        if content is None or document is None or content in batch.pages_seen or self._may_be_trap(item):
             return False
         if item.hops:
             item = item._replace(hops=self._hops_now(item))
@@ -130,43 +172,36 @@ class Committer:
             return False
         failpoint("page_settled")
         self._close(item, VISITED)
-        books.crawl_visited += 1
-        self._add_visit(visits.unchanged_row(item, seen, self._run_id, books.next_visit, books.crawl_id))
+        batch.crawl_visited += 1
+        batch.add_visit(unchanged_row(item, seen, self._number(item)))
         self._add_page(item, content, document)
         if packed:
-            books.group.outlinks.append((self._run_id, item.id, packed))
-        if item.depth == 0 and not books.scope_fixed:
-            self._scopes.base_settled(item.base)
+            batch.unit.add_links(item.id, packed)
+        if item.depth == 0 and not batch.scope_fixed:
+            self.scope.base_settled(item.base)
         return True
 
     def defer(self, item: Item, due_at: int) -> None:
-        """Put a place that holds up the order at the end of its depth; it has no turn before `due_at`."""
-        rank = self._books.next_rank
-        self._books.next_rank += 1
-        self._books.group.changes.append(("defer_url", DeferRow(rank, due_at, self._run_id, item.id)))
+        """Put a place that blocks the order at the end of its depth; it is not leased before `due_at`."""
+        rank = self.batch.numbers.rank(item.lane)
+        self.batch.unit.defer(item.id, rank, due_at)
         self._frontier.defer(item._replace(rank=rank), due_at)
 
     def end(self, ending: Ending) -> bool:
-        """Make everything durable and end the crawl, in one transaction. False where it goes on: URLs that waited
-        for others of their family have their turn instead."""
-        self._books.finish_begun()
-        if self._books.write(lambda: self._ends(ending)) is not None:
-            return True
-        self._review.reread()
-        return False
-
-    def _ends(self, ending: Ending) -> Ending | None:
-        """The ending, unless something is left to visit. Runs inside a transaction, with everything written."""
-        if run_after(ending.ended_by) is RunState.COMPLETED:
-            if self._review.readmit_waiting():
-                return None
-            self._mark_unlinked()
-        return ending
-
-    def _mark_unlinked(self) -> None:
-        """A recrawl has read everything: what it knew and cannot reach is gone."""
-        if self._run.recalls is not None:
-            self._books.db.many("carry_url", vanished.marks(self._books.db, self._run))
+        """Make everything durable and end the crawl, in one transaction. False if the crawl continues, because
+        URLs that waited for others of their family have their turn."""
+        self._finish_begun()
+        completes = run_after(ending.ended_by) is RunState.COMPLETED
+        with self.batch.writing():
+            ends = not (completes and self._rescope.readmit_waiting())
+            if ends:
+                if completes and self._store.run.recalls is not None:
+                    self._store.mark_carried(self._store.unlinked())
+                self._store.end(ending, self._clock())
+        failpoint("crawl_ended" if ends else "group_committed")
+        if not ends:
+            self._rescope.reload()
+        return ends
 
     def _hops_now(self, item: Item) -> int:
         """A shorter path may have been found since the item was leased."""
@@ -175,60 +210,34 @@ class Committer:
 
     def _close(self, item: Item, tally: Tally, *, reason: str | None = None, rule: str | None = None) -> None:
         self._frontier.settled(item)
-        self._books.group.settled.append(SettleRow(tally[0], reason, rule, self._run_id, item.id))
-        self._books.count(QUEUED, tally)
-        self._books.queued_by_base[item.base] -= 1
+        self.batch.unit.settle(item.id, tally[0], reason, rule)
+        self.batch.count(QUEUED, tally)
+        self.batch.queued_by_base[item.base] -= 1
 
     def _refuse(self, item: Item, refused: Refused) -> None:
         reason = refused.reason.value
         self._frontier.settled(item)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
-        self._admission.refused(item.key)
-        self._books.group.changes.append(("refuse_url", RefuseRow(reason, refused.rule, self._run_id, item.id)))
-        self._books.count(QUEUED, skipped(reason))
-        self._books.queued_by_base[item.base] -= 1
+        self._admission.earlier.refused(item.key)
+        self.batch.unit.refuse(item.id, reason, refused.rule)
+        self.batch.count(QUEUED, skipped(reason))
+        self.batch.queued_by_base[item.base] -= 1
 
     def _fail(self, item: Item, outcome: Outcome, kind: FailKind, error: str) -> None:
         self._close(item, FAILED)
-        self._books.crawl_failed += 1
-        self._record(item, outcome, kind=kind, error=error)
+        self.batch.crawl_failed += 1
+        self._record(item, outcome, Result(kind, error))
 
-    def _visit(
-        self, item: Item, outcome: Outcome, *, role: Role = Role.NONE, redirect_to: int | None = None
-    ) -> None:
+    def _visit(self, item: Item, outcome: Outcome, result: Result = _VISITED) -> None:
         self._close(item, VISITED)
-        self._books.crawl_visited += 1
-        self._record(item, outcome, role=role, redirect_to=redirect_to)
+        self.batch.crawl_visited += 1
+        self._record(item, outcome, result)
 
-    def _record(
-        self,
-        item: Item,
-        outcome: Outcome,
-        *,
-        kind: FailKind | None = None,
-        error: str | None = None,
-        role: Role = Role.NONE,
-        redirect_to: int | None = None,
-    ) -> None:
-        row = visits.visit_row(
-            item,
-            outcome,
-            run_id=self._run_id,
-            number=self._books.next_visit,
-            crawl_id=self._books.crawl_id,
-            kind=kind,
-            error=error,
-            role=role,
-            redirect_to=redirect_to,
-        )
-        self._add_visit(row)
+    def _record(self, item: Item, outcome: Outcome, result: Result) -> None:
+        self.batch.add_visit(visit_row(item, outcome, result, self._number(item)))
 
-    def _add_visit(self, row: VisitRow) -> None:
-        books = self._books
-        books.group.visits.append(row)
-        books.next_visit += 1
-        books.crawl_bytes += row.bytes
-        books.reused += row.reuse is not None
+    def _number(self, item: Item) -> VisitNumber:
+        return VisitNumber(self._run_id, self.batch.numbers.visit(item.lane), self.batch.crawl_id)
 
     def _redirect(self, item: Item, outcome: Outcome, key: str, url: str) -> None:
         if item.redirects >= MAX_REDIRECTS:
@@ -238,16 +247,16 @@ class Committer:
         if known is not None and self._leads_back(known.id, item.id):
             self._fail(item, outcome, FailKind.REDIRECT_LOOP, f"redirects back to {url}")
             return
-        base_chain = item.depth == 0 and not self._books.scope_fixed and self._policy.bars_base(key) is None
+        base_chain = item.depth == 0 and not self.batch.scope_fixed and self._policy.bars_base(key) is None
         if base_chain:
-            self._scopes.move(item.base, key)
+            self.scope.move(item.base, key)
         source = item.source if item.source is Source.RESOURCE else Source.REDIRECT
         found = FoundUrl(key, url, source, item.depth, item.redirects + 1, item)
         target = self._admission.find(found, known, forced=base_chain)
-        self._visit(item, outcome, redirect_to=target)
-        self._books.new_redirects[item.id] = target
+        self._visit(item, outcome, Result(redirect_to=target))
+        self.batch.new_redirects[item.id] = target
         flag = bytes([packed_links.FLAGS["redirect", False]])
-        self._books.group.outlinks.append((self._run_id, item.id, packed_links.pack([target], flag)))
+        self.batch.unit.add_links(item.id, packed_links.pack([target], flag))
 
     def _leads_back(self, target: int | None, start: int) -> bool:
         """Whether following the redirects from the target ends where it began."""
@@ -255,9 +264,9 @@ class Committer:
             if target is None or target == start:
                 break
             target = (
-                self._books.new_redirects.get(target)
-                or self._books.old_redirects.get(target)
-                or self._books.db.value("redirect_of", run_id=self._run_id, url_id=target)
+                self.batch.new_redirects.get(target)
+                or self.batch.old_redirects.get(target)
+                or self._store.redirect_of(target)
             )
         return target == start
 
@@ -306,32 +315,29 @@ class Committer:
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
 
     def _keep(self, item: Item, outcome: Outcome, processed: ProcessedPage) -> Role:
-        is_new = processed.content_sha256 not in self._books.pages_seen
+        is_new = processed.content_sha256 not in self.batch.pages_seen
         self._keep_body(processed)
         role = Role.PRIMARY if is_new else Role.ALTERNATE
-        self._visit(item, outcome, role=role)
+        self._visit(item, outcome, Result(role=role))
         if is_new and processed.document is not None:
             if processed.document.frame:
-                self._books.group.documents.append(processed.document)
+                self.batch.unit.add_document(processed.document)
             self._add_page(item, processed.content_sha256, processed.document.sha256)
         else:
-            self._books.alternates += 1
+            self.batch.alternates += 1
         return role
 
-    def _add_page(self, item: Item, content_sha256: bytes, document: bytes) -> None:
-        books = self._books
-        books.pages_seen.add(content_sha256)
-        books.group.pages.append((self._run_id, content_sha256, item.id, item.base, document))
-        books.pages += 1
-        books.crawl_pages += 1
-        self._scopes.add_page(item.base)
+    def _add_page(self, item: Item, content_sha256: bytes, document_sha256: bytes) -> None:
+        batch = self.batch
+        batch.pages_seen.add(content_sha256)
+        batch.unit.add_page(content_sha256, item.id, item.base, document_sha256)
+        batch.pages += 1
+        batch.crawl_pages += 1
+        self.scope.add_page(item.base)
 
     def _keep_body(self, processed: ProcessedPage) -> None:
         blob = processed.blob
-        if not blob.sha256 or blob.sha256 in self._books.bodies_seen:
+        if not blob.sha256 or blob.sha256 in self.batch.bodies_seen:
             return
-        self._books.bodies_seen.add(blob.sha256)
-        at = self._bodies.put(blob)
-        self._books.group.bodies.append((blob.sha256, *at))
-        if at.segment is not None and at.offset is not None:
-            self._books.group.segments[at.segment] = at.offset + at.length
+        self.batch.bodies_seen.add(blob.sha256)
+        self.batch.unit.add_body(blob.sha256, self._bodies.put(blob))

@@ -1,8 +1,8 @@
 """Leasing: whose turn is next, and whether there is room for it.
 
-Owns the leases of a crawl. Always holds: places of a lane are leased in order; at most `window` places are
-leased and not yet durable, plus the head of each lane; leases never exceed what is left of the budget or of a
-page limit; with scores no place is leased before the depth above it is committed. Never commits.
+Places of a lane are leased in order. At most `window` places are leased and not yet durable, plus the head of
+each lane. Leases never exceed the rest of the budget or of a page limit. With scores, no place is leased before
+the depth above it is committed.
 """
 
 from __future__ import annotations
@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 
-from orbweb.engine.batch import Batch
 from orbweb.engine.in_flight import InFlight
-from orbweb.engine.scope import ScopeTracker
+from orbweb.engine.parts import EngineParts
 from orbweb.engine.window import Slot, Window
-from orbweb.frontier.dispatch import Dispatcher
-from orbweb.frontier.spool.source import Ahead, SpoolSource
-from orbweb.frontier.sqlite import SqliteFrontier
+from orbweb.frontier.spool.source import Ahead
 from orbweb.model import Item
 
 PROBES = 64
@@ -24,7 +21,7 @@ PROBES = 64
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """How much may be under way."""
+    """How much may be in flight."""
 
     workers: int
     window: int
@@ -37,57 +34,47 @@ class LeaseSettings:
 class Leasing:
     """The leases of one crawl."""
 
-    def __init__(
-        self,
-        settings: LeaseSettings,
-        *,
-        in_flight: InFlight,
-        window: Window,
-        frontier: SqliteFrontier,
-        books: Batch,
-        scopes: ScopeTracker,
-        dispatcher: Dispatcher,
-        feed: SpoolSource | None,
-    ) -> None:
+    def __init__(self, settings: LeaseSettings, parts: EngineParts, in_flight: InFlight, window: Window) -> None:
         self.settings = settings
         self._in_flight = in_flight
         self._window = window
-        self._frontier = frontier
-        self._books = books
-        self._scopes = scopes
-        self._dispatcher = dispatcher
-        self._feed = feed
+        self._frontier = parts.frontier
+        self._committer = parts.committer
+        self._batch = parts.committer.batch
+        self._scope = parts.committer.scope
+        self._dispatcher = parts.dispatcher
+        self._spool = parts.spool
         self._rotation: deque[str] = deque()
 
     def adjust(self, *, workers: int, budget: int | None) -> None:
-        """Go on with other limits."""
+        """Change the limits of a crawl at work."""
         self.settings = replace(self.settings, workers=workers, budget=budget)
 
     def pull_from_spool(self) -> bool:
-        """Take lines of the spool while few URLs are queued; after the last of them the run has all there is.
+        """Take lines of the spool while few URLs are queued; after the last of them the run has all there are.
 
         Whether there were any.
         """
-        if self._feed is None or not self._scopes.is_fed_now:
+        if self._spool is None or not self._scope.is_fed_now:
             return False
-        room = self.settings.window - self._books.queued
-        lines = self._feed.draw(room) if room >= self.settings.window // 4 else []
-        if not lines and self._feed.ahead is Ahead.OVER and self._books.is_fed_durable:
-            lines = self._feed.lost()
+        room = self.settings.window - self._batch.queued
+        lines = self._spool.draw(room) if room >= self.settings.window // 4 else []
+        if not lines and self._spool.ahead is Ahead.OVER and self._batch.is_fed_durable:
+            lines = self._spool.lost()
             if not lines:
-                self._scopes.end_feed()
+                self._scope.end_feed()
         if lines:
-            self._scopes.feed(lines)
+            self._scope.feed(lines)
         return bool(lines)
 
     def fill(self) -> None:
         """Send what is due, and lease more, while there are workers for it.
 
-        When bodies wait to be read, and all of them for their turn, only what they wait for is sent.
+        When the bodies that wait for a worker all wait for their turn, only what they wait for is sent.
         """
         refused: set[str] = set()
         while self._in_flight.fetching < self.settings.workers:
-            has_backlog = self._in_flight.has_backlog()
+            has_backlog = self._in_flight.processing.is_full
             if has_backlog and self._in_flight.processing:
                 return
             ticket = self._dispatcher.take(self._is_awaited if has_backlog else None)
@@ -97,9 +84,9 @@ class Leasing:
                 return
 
     def _is_awaited(self, ticket: int) -> bool:
-        """Whether it is the head of its lane, or no place at all."""
+        """Whether it is the head of its lane, or not a place at all."""
         slot = self._window.get(ticket)
-        return slot is None or self._in_flight.is_head(slot)
+        return slot is None or self._window.is_head(slot)
 
     def _lease_one(self, refused: set[str]) -> bool:
         """Lease a place of a lane that has not refused: one that has no room now has none before the next turn."""
@@ -118,7 +105,7 @@ class Leasing:
 
     def _lease_from(self, lane: str) -> bool:
         item = self._frontier.next(lane)
-        if item is None or not self._scopes.may_fetch(item):
+        if item is None or not self._scope.may_fetch(item):
             return False
         head = self._window.head(lane)
         is_head = head is None or (item.depth, item.rank) < head.place
@@ -131,16 +118,16 @@ class Leasing:
         return True
 
     def _is_begun(self, item: Item, head: Slot | None) -> bool:
-        """With scores a level begins when the one before is committed: until then better places may come in."""
-        return not self._books.settles(item.lane) if head is None else item.depth <= head.item.depth
+        """With scores a depth begins when the one above is committed: until then better places may come in."""
+        return not self._committer.is_begun(item.lane) if head is None else item.depth <= head.item.depth
 
     def _open_lanes(self) -> list[str]:
-        """The lanes worth a try: at the outset many wait for base URLs that are not settled."""
+        """The lanes worth a try: at first many wait for base URLs that are not committed."""
         lanes = list(self._frontier.lanes())
-        if self._books.surveyed:
+        if self._batch.surveyed:
             return lanes
         heads = ((lane, self._frontier.next(lane)) for lane in lanes)
-        return [lane for lane, item in heads if item is not None and self._scopes.may_fetch(item)]
+        return [lane for lane, item in heads if item is not None and self._scope.may_fetch(item)]
 
     def _has_room(self, item: Item, *, is_head: bool) -> bool:
         """The head of a lane always gets in: a place behind it makes room where something must be exact."""
@@ -149,16 +136,16 @@ class Leasing:
         budget_left = self._budget_left()
         if budget_left is not None and budget_left <= 0 and not (is_head and self._evict(item.lane, None)):
             return False
-        room = self._scopes.page_room(item.base)
+        room = self._scope.page_room(item.base)
         if room is None or room > self._window.by_base[item.base]:
             return True
         return is_head and self._evict(item.lane, item.base)
 
     def _crowded(self, lane: str) -> bool:
         settings = self.settings
-        if len(self._window) + self._books.unwritten >= settings.window:
+        if len(self._window) + self._batch.unwritten >= settings.window:
             return True
-        if self._window.bytes >= settings.window_bytes or self._in_flight.has_backlog():
+        if self._window.bytes >= settings.window_bytes or self._in_flight.processing.is_full:
             return True
         return settings.relaxed and self._in_flight.unfinished[lane] >= self._share()
 
@@ -169,7 +156,7 @@ class Leasing:
     def _budget_left(self) -> int | None:
         if self.settings.budget is None:
             return None
-        return self.settings.budget - self._books.crawl_settled - len(self._window)
+        return self.settings.budget - self._batch.crawl_settled - len(self._window)
 
     def _evict(self, lane: str, base: int | None) -> bool:
         """Give the latest lease back in favour of an earlier place."""
@@ -184,7 +171,7 @@ class Leasing:
         self._frontier.give_back(slot.item)
 
     def give_back_all(self) -> None:
-        """The crawl ends: nothing is leased any more."""
+        """Give back every lease: the crawl ends."""
         self._in_flight.cancel()
         for slot in self._window.slots():
             self._give_back(slot)

@@ -1,8 +1,7 @@
-"""What robots.txt lets through, one origin at a time.
+"""What robots.txt allows, one origin at a time.
 
-Owns the rules that are known, those that are being asked for, and the places that wait for them. Always
-holds: no place of an origin is let through before its rules are known; a refusal names the very line.
-Decides, never sends: what it wants asked, the engine asks.
+No place of an origin is let through before its rules are known; a refusal names the very line. This module decides
+and never sends: `auxiliary` carries out its requests.
 """
 
 from __future__ import annotations
@@ -15,9 +14,8 @@ from orbweb.engine.responses import REDIRECTS
 from orbweb.frontier import politeness
 from orbweb.model import Failed, FailKind, Fetched, Refused, SkipReason
 from orbweb.policy.robots import Robots, without_userinfo
-from orbweb.store import robots_cache as memory
+from orbweb.store import RobotsCache
 from orbweb.store.robots_cache import RobotsFile
-from orbweb.store.sqlite.db import Database
 from orbweb.urls import UrlRules
 
 MAX_REDIRECTS = 5
@@ -38,7 +36,7 @@ UNREACHABLE = (
 
 @dataclass(frozen=True, slots=True)
 class RobotsGateSettings:
-    """How robots.txt is kept and asked for."""
+    """How robots.txt is cached and fetched."""
 
     obey: bool
     agent: str
@@ -50,7 +48,7 @@ class RobotsGateSettings:
 
 @dataclass(frozen=True, slots=True)
 class FetchRobots:
-    """Ask for this URL now; hand the answer to `answered`."""
+    """Fetch this URL now; hand the response to `answered`."""
 
     origin: str
     url: str
@@ -59,7 +57,7 @@ class FetchRobots:
 
 @dataclass(frozen=True, slots=True)
 class FetchRobotsLater:
-    """Ask again after so many seconds."""
+    """Fetch again after `delay_s` seconds."""
 
     ask: FetchRobots
     delay_s: float
@@ -67,7 +65,7 @@ class FetchRobotsLater:
 
 @dataclass(frozen=True, slots=True)
 class OriginKnown:
-    """The origin is settled: judge the places that waited again. With `failed` there is no server at all."""
+    """The rules are known: judge the places that waited again. With `failed` the server cannot be reached."""
 
     waiting: tuple[int, ...]
     failed: Failed | None = None
@@ -86,7 +84,7 @@ class _Origin:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port: what one robots.txt speaks for."""
+    """Scheme, host and port: what one robots.txt applies to."""
     return url[: url.index("/", url.index("//") + 2)]
 
 
@@ -95,14 +93,14 @@ class RobotsGate:
 
     def __init__(
         self,
-        db: Database,
+        cache: RobotsCache,
         settings: RobotsGateSettings,
         *,
         clock: Callable[[], int],
         monotonic: Callable[[], float],
         on_delay: Callable[[str, float], None],
     ) -> None:
-        self._db = db
+        self._cache = cache
         self._settings = settings
         self._clock = clock
         self._monotonic = monotonic
@@ -110,7 +108,7 @@ class RobotsGate:
         self._origins: dict[str, _Origin] = {}
 
     def judge(self, ticket: int, url: str) -> Refused | FetchRobots | bool:
-        """True: let it through. A refusal, or False: the place waits, as it does when something must be asked."""
+        """True: let it through. False, or a request to be sent: the place waits. Else the refusal."""
         if not self._settings.obey:
             return True
         name = origin_of(url)
@@ -127,14 +125,14 @@ class RobotsGate:
         return FetchRobots(name, f"{name}/robots.txt")
 
     def sitemaps(self, name: str) -> tuple[str, ...] | None:
-        """What the robots.txt of an origin lists; None if its rules are not known though they count."""
+        """The sitemaps that the robots.txt of an origin lists; None if its rules count and are not known."""
         if not self._settings.obey:
             return ()
         origin = self._origins.get(name) or self._recall(name)
         return None if origin.robots is None else tuple(origin.robots.sitemaps)
 
     def answered(self, ask: FetchRobots, answer: Fetched | Failed) -> FetchRobots | FetchRobotsLater | OriginKnown:
-        """What an answer to robots.txt means: 4xx allows, 5xx and silence refuse for a while."""
+        """What a response to robots.txt means: 4xx allows; 5xx and no response refuse for a while."""
         if isinstance(answer, Failed):
             return self._failed(ask, answer)
         if answer.status in REDIRECTS and answer.location:
@@ -143,13 +141,13 @@ class RobotsGate:
             return self._failed(ask, Failed(FailKind.HTTP_5XX, f"HTTP {answer.status}", retriable=True))
         body = answer.body or b"" if 200 <= answer.status < 300 else b""
         file = RobotsFile(ask.origin, self._clock(), answer.status, without_userinfo(body))
-        memory.save(self._db, file)
+        self._cache.save(file)
         return self._settle(ask.origin, file)
 
     def _recall(self, name: str) -> _Origin:
-        """From the workspace's memory, if it is fresh enough."""
+        """From the cache, if it is fresh enough."""
         origin = self._origins[name] = _Origin()
-        file = memory.load(self._db, name, self._clock() - self._cache_us())
+        file = self._cache.load(name, self._clock() - self._cache_us())
         if file is not None:
             self._learn(name, origin, file)
         return origin
@@ -177,16 +175,16 @@ class RobotsGate:
         return OriginKnown(waiting, failed, tries)
 
     def _redirected(self, ask: FetchRobots, answer: Fetched, location: str) -> FetchRobots | OriginKnown:
-        """Followed wherever it leads; too many are no robots.txt at all."""
+        """Followed wherever it leads; too many redirects mean that there is no robots.txt."""
         target = urls.target(location, answer.url, rules=UrlRules())
         if target is not None and ask.redirects < MAX_REDIRECTS:
             return FetchRobots(ask.origin, target.url, ask.redirects + 1)
         file = RobotsFile(ask.origin, self._clock(), answer.status, b"")
-        memory.save(self._db, file)
+        self._cache.save(file)
         return self._settle(ask.origin, file)
 
     def _failed(self, ask: FetchRobots, failed: Failed) -> FetchRobotsLater | OriginKnown:
-        """No server: its pages fail the same way. A server without an answer: none of its pages is asked for."""
+        """No server: its pages fail the same way. A server that does not respond: none of its pages is fetched."""
         origin, now = self._origins[ask.origin], self._monotonic()
         origin.tries += 1
         if failed.kind in UNREACHABLE and (origin.tries >= self._settings.tries or not failed.retriable):

@@ -149,6 +149,10 @@ class Window:
         places = self._lanes.get(lane)
         return self._slots[places[0][1]] if places else None
 
+    def is_head(self, slot: Slot) -> bool:
+        """Whether nothing that is leased comes before the slot."""
+        return self.head(slot.item.lane) is slot
+
     def pop(self, lane: str) -> Slot:
         return self._forget(heapq.heappop(self._lanes[lane])[1], lane)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from orbweb.fetching import Validators
 from orbweb.model import Capture, Fetched
-from orbweb.store.captures import Captures
+from orbweb.store import Captures
 
 NOT_MODIFIED = 304
 ETAG_LENGTH = 500

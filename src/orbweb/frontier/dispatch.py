@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from orbweb.frontier import politeness
 from orbweb.model import Place
-from orbweb.store.limiter import Limiter
+from orbweb.store import Limiter
 
 LOOK_AGAIN = 100_000
 

@@ -1,14 +1,14 @@
-"""Judging again what a run has found: when the scope moves, and when a person changes the rules.
+"""Judging the URLs of a run again: when the scope moves, and when a person changes the rules.
 
-Owns the one pass over all URLs that were not asked for, queued or skipped. Each is judged as at its admission, by
-the path that is stored with it: source, depth, hops and base URL of the page that led to it. Always holds: the
-verdict is a function of the stored rows and of the rules of now, whatever rules there were in between; what comes
-back does so in the order of finding, with a new rank; what is queued has its turn by the scores of now, and among
-equals in the order in which it was queued; states, tallies, ranks and rules change in one transaction, which the
-caller opens. Never touches what was visited or failed, asks the network, or knows the settings.
+One pass over all URLs that were never requested, queued or skipped. Each is judged as at its admission, by the
+path that is stored with it: source, depth, hops and base URL of the page that led to it. So the verdict is a
+function of the stored rows and of the current rules, whatever rules there were in between. What comes back does
+so in the order of finding, with a new rank; what is queued has its turn by the current scores, and among equals
+in the order in which it was queued. States, tallies, ranks and rules change in one transaction, which the
+caller opens.
 
-A new reason that `Policy.judge` gives is judged again without a line here; one that is decided elsewhere is named
-in `Judge.stands`.
+A new reason that `Policy.judge` gives is judged again without a line here; one that is decided elsewhere is
+named in `Judge.stands`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from orbweb.policy import traps
 from orbweb.policy.page_types import sequence
 from orbweb.policy.rules import Candidate, Policy, Rules, fed
 from orbweb.policy.traps import Traps
-from orbweb.store import QUEUED, Progress, RejudgeRow, Tally, advance, runs, skipped
+from orbweb.store import UrlJudging
 from orbweb.store import links as packed_links
-from orbweb.store.queries import vanished
+from orbweb.store.rows import QUEUED, Progress, RejudgeRow, StoredUrl, Tally, skipped
 from orbweb.store.runs import Base, Run
-from orbweb.store.sqlite.db import Database
 
 PORTION = 5_000
 BY_ROBOTS = (SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
@@ -54,28 +53,6 @@ class JudgingTerms:
     def text(self) -> str:
         """As a run keeps them: equal for equal terms."""
         return json.dumps(asdict(self), sort_keys=True)
-
-
-class StoredUrl(NamedTuple):
-    """A URL that was not asked for, and the path on which it was found; a row of `urls_to_judge`."""
-
-    id: int
-    key: str
-    source: str
-    reason: str | None
-    rule: str | None
-    depth: int
-    rank: int | None
-    hops: int
-    base: int
-    found_hops: int
-    found_base: int
-    referrer: int | None
-    kin: int
-    parked: str | None
-    listed: int
-    carried: int
-    later: int | None
 
 
 class Judged(NamedTuple):
@@ -171,16 +148,15 @@ class Sweep:
 
     def __init__(
         self,
-        db: Database,
-        run_id: int,
+        store: UrlJudging,
         judge: Judge,
         lane_of: Lanes,
         *,
         next_rank: int,
         is_leased: Callable[[int], bool],
     ) -> None:
-        self._db = db
-        self._run_id = run_id
+        self._store = store
+        self._run_id = store.run_id
         self._judge = judge
         self._lane_of = lane_of
         self._is_leased = is_leased
@@ -194,22 +170,21 @@ class Sweep:
         after = 0
         if self._judge.counts:
             self._judge.recount(self._keeping())
-        while rows := self._db.all("urls_to_judge", run_id=self._run_id, after=after, count=PORTION):
-            changes = [self._change(found) for found in map(StoredUrl._make, rows)]
-            self._db.many("rejudge_url", [row for row in changes if row is not None])
-            after = rows[-1][0]
+        while rows := self._store.urls_to_judge(after, PORTION):
+            changes = [self._change(found) for found in rows]
+            self._store.rejudge([row for row in changes if row is not None])
+            after = rows[-1].id
         tallies: Counter[Tally] = Counter()
         for (old, new), number in (self.moves - before).items():
             tallies[_tally(old)] -= number
             tallies[_tally(new)] += number
-        for (state, reason), change in tallies.items():
-            self._db.run("add_tally", run_id=self._run_id, state=state, reason=reason, change=change)
+        self._store.add_tallies(tallies)
         if self._judge.counts:
-            self._judge.recount(key for _, key, *_ in self._db.all("admitted_urls", run_id=self._run_id))
+            self._judge.recount(key for _, key, *_ in self._store.admitted_urls())
 
     def _keeping(self) -> Iterator[str]:
         """The URLs that keep their place whatever the rules say; groups count them before all others."""
-        for number, key, state, reason in self._db.all("admitted_urls", run_id=self._run_id):
+        for number, key, state, reason in self._store.admitted_urls():
             asked = state in _ASKED
             if asked or self._is_leased(number) or self._judge.stands(reason):
                 yield key
@@ -273,7 +248,7 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def apply(
-    db: Database,
+    store: UrlJudging,
     run: Run,
     bases: Sequence[Base],
     terms: JudgingTerms,
@@ -296,49 +271,41 @@ def apply(
     for base in bases:
         if limit is not None and base.pages >= limit:
             policy.fill(base.number)
-    families = Traps(
-        run.id,
-        db.all("families_of", run_id=run.id),
-        lambda key: db.one("known_url", run_id=run.id, key=key) is not None,
-    )
+    families = Traps(run.id, store.families(), store.is_known)
     judge = Judge(
         policy,
         families,
-        lambda number: db.value("key_of", run_id=run.id, id=number),
+        store.key_of,
         obey_robots=terms.obey_robots,
-        unfollowed=_unfollowed(db, run, policy, before["rules"]),
+        unfollowed=_unfollowed(store, run, policy, before["rules"]),
     )
-    sweep = Sweep(db, run.id, judge, lane_of, next_rank=run.next_rank, is_leased=_nobody)
+    sweep = Sweep(store, judge, lane_of, next_rank=run.next_rank, is_leased=_nobody)
     sweep.run()
-    if not _queued(db, run) and release_waiting(db, run.id, families):
-        db.many("save_family", families.take_changes())
+    if not store.tallies()[QUEUED] and release_waiting(store, families):
+        store.save_families(families.take_changes())
         sweep.run()
     reopened = run.scope_fixed and sweep.base_came_back
     surveyed = run.surveyed and not reopened and not _reads_more(before, terms, bases, policy)
-    advance(
-        db,
-        run.id,
+    store.advance(
         Progress(
             run.next_url, sweep.next_rank, run.next_visit, run.scope_fixed and not reopened, surveyed, 0, 0, 0, 0
-        ),
+        )
     )
-    db.run("rule_run", run_id=run.id, rules=terms.text())
+    store.save_rules(terms.text())
     failpoint("rules_written")
-    return _told(sweep.moves, _settled(db, run, has_work=bool(_queued(db, run)) or not surveyed, now=now))
+    return _effects(
+        sweep.moves, _move_run(store, run, has_work=bool(store.tallies()[QUEUED]) or not surveyed, now=now)
+    )
 
 
-def release_waiting(db: Database, run_id: int, families: Traps) -> bool:
-    """Nothing is queued: what waited for others of its family is not parked any more. Whether there is such."""
-    patterns = families.take_waiting()
-    return sum(db.run("unpark_family", run_id=run_id, pattern=pattern) for pattern in patterns) > 0
+def release_waiting(store: UrlJudging, families: Traps) -> bool:
+    """Nothing is queued: URLs that waited for others of their family are not parked any more. Whether there are
+    any."""
+    return sum(map(store.unpark_family, families.take_waiting())) > 0
 
 
 def _nobody(_number: int) -> bool:
     return False
-
-
-def _queued(db: Database, run: Run) -> int:
-    return sum(count for state, _, count in db.all("tallies_of", run_id=run.id) if state == ItemState.QUEUED)
 
 
 def _reads_more(before: dict[str, Any], terms: JudgingTerms, bases: Sequence[Base], policy: Policy) -> bool:
@@ -350,48 +317,48 @@ def _reads_more(before: dict[str, Any], terms: JudgingTerms, bases: Sequence[Bas
     return was_full or not before["read_sitemaps"]
 
 
-def _settled(db: Database, run: Run, *, has_work: bool, now: int) -> RunState:
+def _move_run(store: UrlJudging, run: Run, *, has_work: bool, now: int) -> RunState:
     """Move the run to where its work leaves it."""
     state = RunState.PAUSED if has_work else RunState.COMPLETED
     if state is run.state:
         return state
     if state is RunState.COMPLETED and run.recalls is not None:
-        db.many("carry_url", vanished.marks(db, run))
+        store.mark_carried(store.unlinked())
     if run.state is not RunState.IN_PROGRESS:
-        runs.move_run(db, run.id, run.state, state, now)
+        store.move(run.state, state, now)
     return state
 
 
-def _told(moves: Counter[tuple[str | None, str | None]], state: RunState) -> RuleEffects:
+def _effects(moves: Counter[tuple[str | None, str | None]], state: RunState) -> RuleEffects:
     back = {old: number for (old, new), number in sorted(moves.items(), key=str) if old and new is None}
     lost = {new: number for (old, new), number in sorted(moves.items(), key=str) if new and old is None}
     return RuleEffects(back, lost, state)
 
 
 def _unfollowed(
-    db: Database, run: Run, policy: Policy, before: dict[str, Any]
+    store: UrlJudging, run: Run, policy: Policy, before: dict[str, Any]
 ) -> Callable[[StoredUrl], str | None] | None:
     """The rule by which nothing that may be followed leads to a URL; None where those rules are what they were."""
     rules = policy.rules
     now = (rules.obey_directives, rules.follow_nofollow_links)
     if now == (before["obey_directives"], before["follow_nofollow_links"]):
         return None
-    ways = _ways(db, run, rules)
+    ways = _ways(store, run, rules)
 
     def rule_of(found: StoredUrl) -> str | None:
         if found.source != Source.SPIDER or found.listed or found.carried or ways[found.id] != _LINKED:
             return None
-        url, page_says = db.one("said_nofollow", run_id=run.id, id=found.referrer) or (found.key, False)
+        url, page_says = store.nofollow_page(found.referrer or 0) or (found.key, False)
         by_page = page_says and rules.obey_directives
         return f"nofollow on {url} (robots.obey_directives)" if by_page else policy.rel_nofollow_rule(url)
 
     return rule_of
 
 
-def _ways(db: Database, run: Run, rules: Rules) -> bytearray:
+def _ways(store: UrlJudging, run: Run, rules: Rules) -> bytearray:
     """For each id whether pages link to it, and whether one of these links may be followed."""
     ways = bytearray(run.next_url)
-    for packed, page_says in db.each("link_records", run_id=run.id):
+    for packed, page_says in store.link_records():
         page_followed = not (page_says and rules.obey_directives)
         for target, flag in zip(*packed_links.edges(packed), strict=True):
             followed = page_followed and (rules.follow_nofollow_links or not flag & packed_links.NOFOLLOW)

@@ -1,388 +1,265 @@
-"""The workspace's database and the one transaction that everything rests on.
+"""All that is durable, behind protocols: a second backend is a directory and a parameter of the contract tests.
 
-`Group` collects what many ordered commits change; `commit` writes it in a single transaction. Always
-holds: the bodies a group names are durable before the transaction starts, and a state never changes
-without its tally, its visit and the ids given out.
+- `Queries`: named queries and transactions; the read side (`queries/`, `runs.py`) stands on it.
+- `RunStore`: one run as the crawl that owns it reads and writes it. A `UnitOfWork` collects the changes of many
+  ordered commits; `write` puts it into one transaction. The bodies that a unit names are durable before that
+  transaction begins, and a state never changes without its tally, its visit and the numbers given out.
+- `Owner`: who may write to a project. `Limiter`: when a host may be requested again, shared by processes.
+- `RobotsCache`, `Captures`: robots.txt files and responses of earlier runs.
+- `bodies.BodyStore`: response bodies by their SHA-256.
+
+`sqlite/` is the backend of one machine; only `app` chooses it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
-from orbweb.errors import StoreError
-from orbweb.failpoints import failpoint
-from orbweb.lifecycle import ENDING_STATE, EndedBy, ItemState, RunState, run_after
-from orbweb.model import FamilyRow, PackedDocument
-from orbweb.store import heads
-from orbweb.store.sqlite.db import Database
-
-PORTION = 500
-"""Rows that are written, or links that are followed, between two looks at what else there is to do."""
-
-
-HeadPart = bytes | None
-
-
-class UrlRow(NamedTuple):
-    """A URL found for the first time; the fields of `add_url`."""
-
-    run_id: int
-    id: int
-    key: str
-    url: str | None
-    state: str
-    reason: str | None
-    rule: str | None
-    source: str
-    depth: int
-    rank: int | None
-    lane: str
-    hops: int
-    redirects: int
-    base: int
-    referrer: int | None
-    lastmod: str | None = None
-    kin: bool = False
-    carried: str | None = None
-    found_hops: int = 0
-    found_base: int = 0
-    parked: str | None = None
-    listed: bool = False
+from typing import TYPE_CHECKING, Any, Protocol
 
-
-class SettleRow(NamedTuple):
-    """A queued URL that was asked for: visited, failed, or refused by its page; the fields of `settle_url`."""
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+    from types import TracebackType
 
-    state: str
-    reason: str | None
-    rule: str | None
-    run_id: int
-    id: int
-
-
-class ReadmitRow(NamedTuple):
-    """A skipped URL that was judged anew; the fields of `readmit_url`."""
-
-    url: str | None
-    state: str
-    reason: str | None
-    rule: str | None
-    source: str
-    depth: int
-    rank: int | None
-    lane: str
-    hops: int
-    redirects: int
-    base: int
-    referrer: int | None
-    kin: bool
-    found_hops: int
-    found_base: int
-    parked: str | None
-    run_id: int
-    id: int
-
-
-class RejudgeRow(NamedTuple):
-    """A URL whose verdict changed with the scope or the rules; the fields of `rejudge_url`."""
-
-    state: str
-    reason: str | None
-    rule: str | None
-    rank: int | None
-    lane: str
-    hops: int
-    base: int
-    kin: bool
-    parked: str | None
-    run_id: int
-    id: int
-
-
-class RefuseRow(NamedTuple):
-    """A leased URL that may not be asked for; the fields of `refuse_url`."""
-
-    reason: str
-    rule: str
-    run_id: int
-    id: int
-
-
-class DeferRow(NamedTuple):
-    """A leased URL whose turn comes later; the fields of `defer_url`."""
-
-    rank: int
-    due_at: int
-    run_id: int
-    id: int
-
-
-class DateRow(NamedTuple):
-    """When a known URL was last changed; the fields of `date_url`."""
+    from orbweb.lifecycle import RunState
+    from orbweb.model import Capture, FamilyRow, Item, Known, Place, ProcessedPage
+    from orbweb.store.robots_cache import RobotsFile
+    from orbweb.store.rows import CarryRow, Ending, Progress, RejudgeRow, StoredUrl, Tally
+    from orbweb.store.runs import Crawl, Run
+    from orbweb.store.unit import UnitOfWork
 
-    lastmod: str
-    run_id: int
-    id: int
+Row = tuple[Any, ...]
 
 
-class ListRow(NamedTuple):
-    """A known URL that a sitemap names; the fields of `list_url`."""
+class Queries(Protocol):
+    """Named queries, and the transactions around them. Used by one thread."""
 
-    run_id: int
-    id: int
+    @property
+    def path(self) -> Path: ...
 
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing, durable at the end."""
 
-class CarryRow(NamedTuple):
-    """What became of a URL that a recrawl knew; the fields of `carry_url`."""
-
-    carried: str
-    run_id: int
-    id: int
-
-
-class ShortenRow(NamedTuple):
-    """A URL found with fewer hops; the fields of `shorten_path`."""
+    def each(self, name: str, /, **values: object) -> Iterator[Row]:
+        """The rows of a query, read as they are consumed."""
 
-    hops: int
-    run_id: int
-    id: int
+    def all(self, name: str, /, **values: object) -> list[Row]: ...
 
+    def one(self, name: str, /, **values: object) -> Row | None: ...
 
-class VisitRow(NamedTuple):
-    """One visit; the fields of `add_visit`. `head` is the template, for which the row has its id."""
+    def value(self, name: str, /, **values: object) -> Any: ...
 
-    run_id: int
-    number: int
-    url_id: int
-    crawl_id: int
-    depth: int
-    rank: int
-    status: int | None
-    kind: str | None
-    error: str | None
-    tries: int
-    final_url: str | None
-    redirect_to: int | None
-    content_type: str | None
-    encoding: str | None
-    etag: str | None
-    last_modified: str | None
-    title: str | None
-    canonical: str | None
-    noindex: bool
-    nofollow: bool
-    links_cut: bool
-    truncated: bool
-    body_sha256: bytes | None
-    content_sha256: bytes | None
-    role: str
-    bytes: int
-    wire_bytes: int
-    latency_ms: int
-    fetched_at: int
-    proxy: str | None = None
-    robots_tags: str | None = None
-    reuse: str | None = None
-    reused_run: int | None = None
-    head_values: HeadPart = None
-    head: HeadPart = None
-
-
-class BaseRow(NamedTuple):
-    """The moving part of a base URL; the fields of `save_base`."""
-
-    scope_key: str
-    pages: int
-    run_id: int
-    number: int
-
-
-class Progress(NamedTuple):
-    """Where the run and its crawl stand after a group."""
-
-    next_url: int
-    next_rank: int
-    next_visit: int
-    scope_fixed: bool
-    surveyed: bool
-    visited: int
-    failed: int
-    pages: int
-    bytes: int
-
-
-class Ending(NamedTuple):
-    """How the crawl ends with this group."""
-
-    ended_by: EndedBy
-    error: str | None = None
-
-
-Change = ReadmitRow | RefuseRow | DeferRow | DateRow | ListRow | CarryRow | ShortenRow
-
-
-@dataclass(slots=True)
-class Group:
-    """The changes of many commits, in order, on their way to one transaction."""
-
-    urls: list[UrlRow] = field(default_factory=list)
-    settled: list[SettleRow] = field(default_factory=list)
-    changes: list[tuple[str, Change]] = field(default_factory=list)
-    visits: list[VisitRow] = field(default_factory=list)
-    pages: list[tuple[int, bytes, int, int, bytes]] = field(default_factory=list)
-    documents: list[PackedDocument] = field(default_factory=list)
-    outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)
-    bodies: list[tuple[bytes, int | None, int | None, int, int]] = field(default_factory=list)
-    families: list[FamilyRow] = field(default_factory=list)
-    segments: dict[int, int] = field(default_factory=dict)
-    bases: dict[int, BaseRow] = field(default_factory=dict)
-    limited: dict[int, str] = field(default_factory=dict)
-    tallies: Counter[Tally] = field(default_factory=Counter)
-
-
-Tally = tuple[str, str]
-
-QUEUED = (ItemState.QUEUED.value, "")
-VISITED = (ItemState.VISITED.value, "")
-FAILED = (ItemState.FAILED.value, "")
-
-
-def skipped(reason: str) -> Tally:
-    """The tally of a skip reason."""
-    return ItemState.SKIPPED.value, reason
-
-
-def commit(
-    db: Database,
-    run_id: int,
-    crawl_id: int,
-    group: Group,
-    progress: Progress,
-    now: int,
-    ending: Callable[[], Ending | None],
-) -> Ending | None:
-    """Write a group in one durable transaction. How the crawl ends with it, if it does: `ending` says so when all
-    rows are there, inside the transaction."""
-    with db.transaction():
-        for _ in _rows(db, run_id, crawl_id, group, progress, now):
-            pass
-        ended = ending()
-        if ended is not None:
-            end(db, run_id, crawl_id, ended, now)
-    failpoint("crawl_ended" if ended else "group_committed")
-    return ended
-
-
-def commit_in_portions(
-    db: Database,
-    run_id: int,
-    crawl_id: int,
-    group: Group,
-    progress: Progress,
-    now: int,
-    done: Callable[[], None],
-) -> None:
-    """Begin to write a large group in one transaction; `db.step` goes on, `done` is told when it is durable."""
-
-    def committed() -> None:
-        failpoint("group_committed")
-        done()
-
-    db.start(_rows(db, run_id, crawl_id, group, progress, now), committed)
-
-
-def _rows(
-    db: Database,
-    run_id: int,
-    crawl_id: int,
-    group: Group,
-    progress: Progress,
-    now: int,
-) -> Iterator[None]:
-    """Write a group inside a transaction, with a pause after each portion of what there may be very much of.
-
-    Long because it is the one place that touches every table; the order of the statements matters only
-    where a row is inserted and changed in the same group: inserts come first, then changes as they came.
-    """
-    for start in range(0, len(group.urls), PORTION):
-        db.many("add_url", group.urls[start : start + PORTION])
-        failpoint("portion_written")
-        yield
-    for start in range(0, len(group.changes), PORTION):
-        for name, row in group.changes[start : start + PORTION]:
-            db.many(name, [row])
-        yield
-    if _settle(db, run_id, group.settled) != len(group.settled):
-        raise StoreError(f"{db.path}: a URL was settled by someone else; nothing of this group was kept")
-    for base, rule in group.limited.items():
-        db.run("skip_base", run_id=run_id, base=base, rule=rule)
-    db.many("add_visit", heads.with_ids(db, group.visits))
-    db.many("add_document", group.documents)
-    db.many("add_page", group.pages)
-    db.many("save_family", group.families)
-    db.many("add_outlinks", group.outlinks)
-    db.many("add_body", group.bodies)
-    for segment, committed in group.segments.items():
-        db.run("extend_segment", segment=segment, committed=committed)
-    db.many("save_base", list(group.bases.values()))
-    for (state, reason), change in group.tallies.items():
-        db.run("add_tally", run_id=run_id, state=state, reason=reason, change=change)
-    advance(db, run_id, progress)
-    db.run(
-        "count_crawl",
-        crawl_id=crawl_id,
-        visited=progress.visited,
-        failed=progress.failed,
-        pages=progress.pages,
-        bytes=progress.bytes,
-        now=now,
-    )
-    failpoint("rows_written")
-
-
-def _settle(db: Database, run_id: int, rows: Sequence[SettleRow]) -> int:
-    """Settle URLs; how many were queued. Those that were just visited are nearly always found in one stretch."""
-    others = [row for row in rows if row.state != VISITED[0]]
-    stretches: list[list[int]] = []
-    for number in sorted(row.id for row in rows if row.state == VISITED[0]):
-        if stretches and stretches[-1][1] == number - 1:
-            stretches[-1][1] = number
-        else:
-            stretches.append([number, number])
-    return db.many("settle_url", others) + db.many("settle_stretch", [(run_id, *ends) for ends in stretches])
-
-
-def advance(db: Database, run_id: int, progress: Progress) -> None:
-    """Say where the run stands. Runs inside a transaction."""
-    db.run(
-        "advance_run",
-        run_id=run_id,
-        next_url=progress.next_url,
-        next_rank=progress.next_rank,
-        next_visit=progress.next_visit,
-        scope_fixed=progress.scope_fixed,
-        surveyed=progress.surveyed,
-    )
-
-
-def end(db: Database, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:
-    """Move crawl and run to where the ending leaves them. Runs inside a transaction."""
-    db.moved(
-        "end_crawl",
-        crawl_id=crawl_id,
-        to_state=ENDING_STATE[ending.ended_by].value,
-        ended_by=ending.ended_by.value,
-        error=ending.error,
-        now=now,
-    )
-    after = run_after(ending.ended_by)
-    db.moved(
-        "move_run",
-        run_id=run_id,
-        from_state=RunState.IN_PROGRESS.value,
-        to_state=after.value,
-        ended_at=now if after is RunState.COMPLETED else None,
-    )
+    def run(self, name: str, /, **values: object) -> int:
+        """Execute a change; the number of rows it touched."""
+
+    def many(self, name: str, rows: Sequence[Row]) -> int:
+        """Execute a change for each row; fields in the order of the query's parameters."""
+
+    def moved(self, name: str, /, **values: object) -> None:
+        """A guarded change of state that must hit exactly one row; StoreError if it does not."""
+
+    def copy_to(self, path: Path) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class UrlReader(Protocol):
+    """The URLs of one run, as its frontier reads them."""
+
+    def known_url(self, key: str) -> Known | None: ...
+
+    def known_urls(self) -> Iterator[tuple[str, Known]]: ...
+
+    def queued_lanes(self) -> list[str]: ...
+
+    def queued_from(self, lane: str, place: Place, count: int) -> list[tuple[Item, int | None]]:
+        """Queued URLs of a lane at this place or later, in order, each with the instant before which it may not be
+        leased."""
+
+
+class UrlJudging(Protocol):
+    """The URLs of one run, as they are judged again. Changes belong to a transaction that the caller opens."""
+
+    @property
+    def run_id(self) -> int: ...
+
+    def transaction(self) -> AbstractContextManager[None]: ...
+
+    def advance(self, progress: Progress) -> None: ...
+
+    def tallies(self) -> Counter[Tally]: ...
+
+    def add_tallies(self, changes: Counter[Tally]) -> None: ...
+
+    def key_of(self, url_id: int) -> str | None: ...
+
+    def is_known(self, key: str) -> bool: ...
+
+    def urls_to_judge(self, after: int, count: int) -> list[StoredUrl]:
+        """URLs that were never requested, by id."""
+
+    def admitted_urls(self) -> Iterable[tuple[int, str, str, str | None]]:
+        """Id, key, state and reason of each URL that has a place."""
+
+    def rejudge(self, rows: Sequence[RejudgeRow]) -> None: ...
+
+    def families(self) -> list[Row]: ...
+
+    def save_families(self, rows: Sequence[FamilyRow]) -> None: ...
+
+    def unpark_family(self, pattern: str) -> int:
+        """How many URLs of the family are not parked any more."""
+
+    def save_rules(self, rules: str) -> None: ...
+
+    def nofollow_page(self, url_id: int) -> tuple[str, bool] | None:
+        """The URL of a page, and whether it asks that its links are not followed."""
+
+    def link_records(self) -> Iterator[tuple[bytes, bool]]:
+        """The packed links of each page, and whether the page asks that they are not followed."""
+
+    def unlinked(self) -> list[CarryRow]:
+        """In a recrawl: what becomes of each URL that was known and that nothing leads to any more."""
+
+    def mark_carried(self, rows: Sequence[CarryRow]) -> None: ...
+
+    def move(self, old: RunState, new: RunState, now: int) -> None: ...
+
+
+class RunStore(UrlReader, UrlJudging, Protocol):
+    """One run, opened by the crawl that owns it."""
+
+    @property
+    def run(self) -> Run: ...
+
+    @property
+    def crawl(self) -> Crawl: ...
+
+    def begin(self) -> UnitOfWork:
+        """An empty unit of work."""
+
+    def write(self, unit: UnitOfWork, progress: Progress, now: int) -> None:
+        """Write a unit inside a transaction of the caller."""
+
+    def write_in_portions(
+        self, unit: UnitOfWork, progress: Progress, now: int, on_durable: Callable[[], None]
+    ) -> None:
+        """Begin a transaction that writes a large unit, one portion per `step`."""
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a transaction in portions is not done."""
+
+    def step(self) -> None:
+        """Write the next portion, if there is one."""
+
+    def end(self, ending: Ending, now: int) -> None:
+        """End the crawl and move the run, inside a transaction of the caller."""
+
+    def roles(self) -> dict[str, int]:
+        """Visits by their role."""
+
+    def reused(self) -> int:
+        """Visits that took over what an earlier run had captured."""
+
+    def queued_by_base(self) -> dict[int, int]: ...
+
+    def page_hashes(self, most: int) -> list[bytes]: ...
+
+    def has_page(self, content_sha256: bytes) -> bool: ...
+
+    def body_hashes(self, most: int) -> list[bytes]: ...
+
+    def has_body(self, sha256: bytes) -> bool: ...
+
+    def redirect_of(self, url_id: int) -> int | None:
+        """The id of the URL that this one redirected to."""
+
+    def open_bases(self) -> dict[int, int]:
+        """Places of depth 0 that are not committed, by base URL."""
+
+    def scope_moved(self, *, several: bool, recrawls: bool) -> bool:
+        """Whether a URL was judged by another scope than the run has now."""
+
+    def earlier_id(self, run_id: int, key: str) -> int | None:
+        """The id that an earlier run has for a key."""
+
+    def highest_id(self, run_id: int) -> int:
+        """The highest id of an earlier run."""
+
+    def earlier_keys(self, run_id: int, first: int, last: int) -> list[tuple[int, str]]:
+        """Ids of an earlier run from `first` to `last`, and their keys."""
+
+    def looks_at(self, key: str, most: int) -> list[tuple[int, bytes]]:
+        """When earlier runs of the project fetched a page, and the hash of its content, the latest first."""
+
+    def lastmod_of(self, key: str) -> str | None:
+        """The date that a sitemap of this run gives for a URL."""
+
+
+class Store(Protocol):
+    """The state of a workspace, as an engine needs it."""
+
+    def open_run(self, run: Run) -> RunStore:
+        """A run with its latest crawl."""
+
+    def robots(self) -> RobotsCache: ...
+
+
+class RobotsCache(Protocol):
+    """robots.txt files by origin, shared by the projects of a workspace."""
+
+    def load(self, origin: str, since: int) -> RobotsFile | None:
+        """The file, if it was fetched after `since`."""
+
+    def save(self, file: RobotsFile) -> None: ...
+
+
+class Captures(Protocol):
+    """What earlier runs captured, as far as this run may reuse it."""
+
+    def find(self, key: str) -> Capture | None: ...
+
+    def is_latest(self, key: str, capture: Capture) -> bool: ...
+
+    def stands(self, capture: Capture) -> bool: ...
+
+    def process(self, capture: Capture) -> ProcessedPage | None: ...
+
+    def body(self, capture: Capture) -> bytes | None: ...
+
+    def close(self) -> None: ...
+
+
+class Owner(Protocol):
+    """The right to write to a project, held while the block runs."""
+
+    def __enter__(self) -> Owner: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Limiter(Protocol):
+    """When a host may be requested again. Instants and intervals are microseconds of the monotonic clock."""
+
+    def take(self, site: str, now: int, interval: int) -> int:
+        """0 if the slot is taken and the request may be sent now, else the instant to try again."""
+
+    def sent(self, site: str, now: int, interval: int) -> None:
+        """The request left only now: the next slot is counted from here."""
+
+    def pace(self, site: str) -> int:
+        """The interval that the host was slowed down to by any process; 0 if it was not."""
+
+    def hold(self, site: str, until: int, pace: int) -> None:
+        """No request before `until`; afterwards at most one per `pace`."""
+
+    def set_pace(self, site: str, pace: int) -> None: ...
+
+    def due(self, site: str) -> int:
+        """The instant of the host's next slot; 0 if it was never requested."""
+
+    def close(self) -> None: ...

@@ -17,11 +17,11 @@ from typing import overload
 
 from orbweb.errors import StoreError
 from orbweb.model import Blob, Capture, Link, Parsed, ProcessedPage, Role
+from orbweb.store import Queries, Row
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
-from orbweb.store.sqlite.db import Database, Row
 
 MOST_ORIGINS = 10_000
 NAMED_AT_ONCE = 512
@@ -75,12 +75,12 @@ class _Ahead:
         return min(2 * self.count or 1, MOST_AHEAD) if wanted else 1
 
 
-class Captures:
+class StoredCaptures:
     """The captures that one run may reuse. `read_with` and `extractor` are what bodies are read with now."""
 
     def __init__(
         self,
-        db: Database,
+        db: Queries,
         store: Path,
         *,
         horizon: int,

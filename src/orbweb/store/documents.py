@@ -17,8 +17,7 @@ import zstandard
 
 from orbweb.errors import CorruptBody
 from orbweb.model import Document, Heading, PackedDocument
-from orbweb.store import bodies
-from orbweb.store.sqlite.db import Database
+from orbweb.store import Queries, bodies
 
 _SIGN = 1 << 63
 _REPEATED = ("extractor", "title", "language", "words", "tokens", "confidence", "simhash")
@@ -124,7 +123,7 @@ def problem(row: PackedDocument) -> str | None:
     return f"its column {other[0]} is not what its record says" if other else None
 
 
-def of_url(db: Database, run_id: int, url_id: int) -> Kept | None:
+def of_url(db: Queries, run_id: int, url_id: int) -> Kept | None:
     """The document of a page; for an alternate that of the page it belongs to. None where there is no page."""
     row = db.one("document_of", run_id=run_id, url_id=url_id)
     if row is None:
@@ -133,7 +132,7 @@ def of_url(db: Database, run_id: int, url_id: int) -> Kept | None:
     return Kept(url, sha256, extractor, unpack(sha256, size, frame, where=f"{db.path}: document of {url}"))
 
 
-def captured(db: Database, run_id: int, order: Iterable[int] | None = None) -> Iterator[Captured]:
+def captured(db: Queries, run_id: int, order: Iterable[int] | None = None) -> Iterator[Captured]:
     """The pages of a run in the order of commits, or of the given ids of URLs, each read when its turn comes."""
     alternates: defaultdict[bytes, list[tuple[str, str]]] = defaultdict(list)
     for content, key, url in db.each("alternates_of", run_id=run_id):

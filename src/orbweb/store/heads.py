@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from orbweb.errors import CorruptBody
 from orbweb.model import Head
 from orbweb.parsing.http_heads import Exchange, decode
-from orbweb.store import bodies
-from orbweb.store.sqlite.db import Database, Row
+from orbweb.store import Queries, Row, bodies
 
 SHORT = 512
 """Bytes of values that are kept as they are."""
@@ -23,7 +22,7 @@ _PACKED = b"\1"
 """Before a zstd frame; values that are kept as they are begin otherwise."""
 
 
-def with_ids(db: Database, visits: Sequence[Row]) -> list[Row]:
+def with_ids(db: Queries, visits: Sequence[Row]) -> list[Row]:
     """Rows of visits, which end with values and template: the id instead of the template. Inside a transaction."""
     ids: dict[bytes | None, int | None] = {None: None}
     for template in {visit[-1] for visit in visits}:
@@ -36,7 +35,7 @@ def with_ids(db: Database, visits: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _id(db: Database, template: bytes) -> int:
+def _id(db: Queries, template: bytes) -> int:
     sha256 = hashlib.sha256(template).digest()
     found = db.value("head_id", sha256=sha256)
     if found is None:
@@ -54,7 +53,7 @@ def _given(kept: bytes) -> bytes:
     return bodies.unpack_foreign(kept[1:], MOST, where="values") if kept[:1] == _PACKED else kept
 
 
-def of_url(db: Database, run_id: int, url_id: int) -> Exchange | None:
+def of_url(db: Queries, run_id: int, url_id: int) -> Exchange | None:
     """The heads of a visit; None where there are none. `CorruptBody` says what is wrong with them."""
     row = db.one("head_of", run_id=run_id, url_id=url_id)
     if row is None:
@@ -71,7 +70,7 @@ def _decoded(template: bytes, kept: bytes | None, url: str, etag: str | None, mo
         raise CorruptBody(f"head of {url}: {error}") from error
 
 
-def templates(db: Database) -> Iterator[tuple[int, bytes | None, str]]:
+def templates(db: Queries) -> Iterator[tuple[int, bytes | None, str]]:
     """Each row of the table: its id, the template, and what is wrong with it."""
     for number, sha256, size, frame in db.each("all_heads"):
         try:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orbweb.errors import StoreError
+from orbweb.store import Queries
 from orbweb.store import links as packed_links
-from orbweb.store.sqlite.db import Database
 
 NAMED_AT_ONCE = 512
 NAMES_KEPT = 65_536
@@ -104,25 +104,25 @@ class Count(NamedTuple):
     retries: int
 
 
-def latest(db: Database, run_id: int) -> int:
+def latest(db: Queries, run_id: int) -> int:
     """The number of the last visit."""
     return int(db.value("latest_visit", run_id=run_id))
 
 
-def cursor(db: Database, run_id: int, name: str) -> Cursor | None:
+def cursor(db: Queries, run_id: int, name: str) -> Cursor | None:
     end, whole = (db.one("cursor_of", run_id=run_id, name=each) for each in (name, name + WHOLE))
     if end is None:
         return None
     return Cursor(*end)._replace(whole=whole[3] if whole is not None and whole[:2] == end[:2] else None)
 
 
-def least_visit(db: Database, run_id: int) -> int | None:
+def least_visit(db: Queries, run_id: int) -> int | None:
     """How far the file has come that is the least far; None if there is none."""
     found: int | None = db.value("least_cursor", run_id=run_id)
     return found
 
 
-def move(db: Database, run_id: int, cursors: Sequence[tuple[str, Cursor]]) -> None:
+def move(db: Queries, run_id: int, cursors: Sequence[tuple[str, Cursor]]) -> None:
     """Move the cursors of these files, all in one transaction."""
     with db.transaction():
         db.many("move_cursor", [(run_id, name, *at[:4]) for name, at in cursors])
@@ -130,7 +130,7 @@ def move(db: Database, run_id: int, cursors: Sequence[tuple[str, Cursor]]) -> No
         db.many("move_cursor", [(run_id, name, at.visit, at.offset, 0, at.whole) for name, at in whole])
 
 
-def counts(db: Database, run_id: int) -> Iterator[Count]:
+def counts(db: Queries, run_id: int) -> Iterator[Count]:
     """All visits of a run by what they came to."""
     return (Count(*row) for row in db.each("counted_visits", run_id=run_id))
 
@@ -138,7 +138,7 @@ def counts(db: Database, run_id: int) -> Iterator[Count]:
 class VisitPortions:
     """Reads portions of the visits of a run. The last portion is kept: several files are made of the same."""
 
-    def __init__(self, db: Database, run_id: int) -> None:
+    def __init__(self, db: Queries, run_id: int) -> None:
         self._db, self._run_id = db, run_id
         self._last: tuple[int, Portion | None] | None = None
 
@@ -167,7 +167,7 @@ class Linked(NamedTuple):
 class LinkPortions:
     """Reads portions of the links of a run, each URL as `spell` writes it. The spelling of many is remembered."""
 
-    def __init__(self, db: Database, run_id: int, spell: Callable[[str], str]) -> None:
+    def __init__(self, db: Queries, run_id: int, spell: Callable[[str], str]) -> None:
         self._db, self._run_id, self._spell = db, run_id, spell
         self._known: dict[int, str] = {}
 

@@ -1,17 +1,17 @@
-"""The workspace's memory of robots.txt files, shared by its projects."""
+"""robots.txt files of a workspace, shared by its projects."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orbweb.store.sqlite.db import Database
+from orbweb.store import Queries
 
 KEPT_BYTES = 512_000
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsFile:
-    """What an origin answered when it was asked for its robots.txt."""
+    """The response of an origin to a request for its robots.txt."""
 
     origin: str
     fetched_at: int
@@ -19,19 +19,23 @@ class RobotsFile:
     body: bytes
 
 
-def load(db: Database, origin: str, since: int) -> RobotsFile | None:
-    """The file, if it was fetched after `since`."""
-    row = db.one("robots_of", origin=origin, since=since)
-    return RobotsFile(*row) if row else None
+class StoredRobots:
+    """The robots.txt files in the database."""
 
+    def __init__(self, db: Queries) -> None:
+        self._db = db
 
-def save(db: Database, file: RobotsFile) -> None:
-    """Keep the newest answer of an origin."""
-    with db.transaction():
-        db.run(
-            "save_robots",
-            origin=file.origin,
-            fetched_at=file.fetched_at,
-            status=file.status,
-            body=file.body[:KEPT_BYTES],
-        )
+    def load(self, origin: str, since: int) -> RobotsFile | None:
+        row = self._db.one("robots_of", origin=origin, since=since)
+        return RobotsFile(*row) if row else None
+
+    def save(self, file: RobotsFile) -> None:
+        """Keep the newest response of an origin."""
+        with self._db.transaction():
+            self._db.run(
+                "save_robots",
+                origin=file.origin,
+                fetched_at=file.fetched_at,
+                status=file.status,
+                body=file.body[:KEPT_BYTES],
+            )

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from orbweb.errors import NothingToDo, UnknownProject
 from orbweb.failpoints import failpoint
-from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
+from orbweb.lifecycle import ENDING_STATE, CrawlState, EndedBy, ItemState, RunState, run_after
 from orbweb.model import SkipReason, Source
-from orbweb.store import QUEUED, Ending, Tally, UrlRow, end, skipped
-from orbweb.store.sqlite.db import Database, Row
+from orbweb.store import Queries, Row
+from orbweb.store.rows import QUEUED, Ending, Progress, Tally, UrlRow, skipped
 
 DISCOVERY = ".discovery"
 """The end of the name of a project that finds what another one scrapes, and keeps no bodies."""
@@ -117,12 +117,12 @@ def _crawl(row: Row) -> Crawl:
     return Crawl(*fields)
 
 
-def find_project(db: Database, name: str) -> Project | None:
+def find_project(db: Queries, name: str) -> Project | None:
     row = db.one("project_by_name", name=name)
     return _project(row) if row else None
 
 
-def project(db: Database, name: str) -> Project:
+def project(db: Queries, name: str) -> Project:
     """The project, or an error that names those there are."""
     found = find_project(db, name)
     if found is None:
@@ -130,7 +130,7 @@ def project(db: Database, name: str) -> Project:
     return found
 
 
-def unknown(db: Database, name: str) -> UnknownProject:
+def unknown(db: Queries, name: str) -> UnknownProject:
     """Says that there is no project of that name, and which there are, those first that are nearly it."""
     names = [each.name for each in projects(db)]
     near = difflib.get_close_matches(name, names, n=len(names) or 1)
@@ -140,17 +140,17 @@ def unknown(db: Database, name: str) -> UnknownProject:
     return UnknownProject(f"no project {name!r} in {db.path.parent} ({there})")
 
 
-def projects(db: Database) -> list[Project]:
+def projects(db: Queries) -> list[Project]:
     return [_project(row) for row in db.all("projects")]
 
 
-def save_project(db: Database, name: str, settings: dict[str, Any], bases: Sequence[str], now: int) -> Project:
+def save_project(db: Queries, name: str, settings: dict[str, Any], bases: Sequence[str], now: int) -> Project:
     """Create the project, or replace its settings and base URLs."""
     with db.transaction():
         return write_project(db, name, settings, bases, now)
 
 
-def write_project(db: Database, name: str, settings: dict[str, Any], bases: Sequence[str], now: int) -> Project:
+def write_project(db: Queries, name: str, settings: dict[str, Any], bases: Sequence[str], now: int) -> Project:
     """As `save_project`, inside a transaction."""
     texts = {"settings": json.dumps(settings, sort_keys=True), "bases": json.dumps(list(bases))}
     found = find_project(db, name)
@@ -161,12 +161,12 @@ def write_project(db: Database, name: str, settings: dict[str, Any], bases: Sequ
     return project(db, name)
 
 
-def latest_run(db: Database, project_id: int) -> Run | None:
+def latest_run(db: Queries, project_id: int) -> Run | None:
     row = db.one("latest_run", project_id=project_id)
     return _run(row) if row else None
 
 
-def run_of(db: Database, owner: Project, number: int | None) -> Run:
+def run_of(db: Queries, owner: Project, number: int | None) -> Run:
     """The run with that number, or the latest; an error if there is none."""
     if number is None:
         found = latest_run(db, owner.id)
@@ -182,26 +182,26 @@ def run_of(db: Database, owner: Project, number: int | None) -> Run:
     return found
 
 
-def named(db: Database, run_id: int | None) -> dict[str, Any] | None:
+def named(db: Queries, run_id: int | None) -> dict[str, Any] | None:
     """Project and number of a run by its id, for reports; None without one, or if it is gone."""
     row = db.one("run_named", run_id=run_id) if run_id is not None else None
     return {"project": row[0], "run": row[1]} if row else None
 
 
-def runs_of(db: Database, project_id: int) -> list[Run]:
+def runs_of(db: Queries, project_id: int) -> list[Run]:
     return [_run(row) for row in db.all("runs_of", project_id=project_id)]
 
 
-def crawls_of(db: Database, run_id: int) -> list[Crawl]:
+def crawls_of(db: Queries, run_id: int) -> list[Crawl]:
     return [_crawl(row) for row in db.all("crawls_of", run_id=run_id)]
 
 
-def bases_of(db: Database, run_id: int) -> list[Base]:
+def bases_of(db: Queries, run_id: int) -> list[Base]:
     return [Base(*row) for row in db.all("bases_of", run_id=run_id)]
 
 
 def start_run(
-    db: Database,
+    db: Queries,
     owner: Project,
     bases: Sequence[Base],
     urls: Sequence[UrlRow],
@@ -247,7 +247,7 @@ def start_run(
 
 
 def continue_run(
-    db: Database, owner: Project, run: Run, budget: int | None, now: int, manner: RequestProfile = ALONE
+    db: Queries, owner: Project, run: Run, budget: int | None, now: int, manner: RequestProfile = ALONE
 ) -> tuple[Run, int]:
     """A further crawl under a paused run."""
     with db.transaction():
@@ -258,7 +258,7 @@ def continue_run(
     return run_of(db, owner, run.number), crawl_id
 
 
-def _add_crawl(db: Database, run_id: int, budget: int | None, now: int, manner: RequestProfile) -> int:
+def _add_crawl(db: Queries, run_id: int, budget: int | None, now: int, manner: RequestProfile) -> int:
     crawl_id = db.value(
         "add_crawl",
         run_id=run_id,
@@ -270,12 +270,12 @@ def _add_crawl(db: Database, run_id: int, budget: int | None, now: int, manner: 
     return int(crawl_id)
 
 
-def move_run(db: Database, run_id: int, old: RunState, new: RunState, now: int) -> None:
+def move_run(db: Queries, run_id: int, old: RunState, new: RunState, now: int) -> None:
     ended_at = now if new is RunState.COMPLETED else None
     db.moved("move_run", run_id=run_id, from_state=old.value, to_state=new.value, ended_at=ended_at)
 
 
-def set_lanes(db: Database, run_id: int, lane_of: Callable[[str], str] | None) -> None:
+def set_lanes(db: Queries, run_id: int, lane_of: Callable[[str], str] | None) -> None:
     """Give queued URLs the lanes of the order that a crawl uses now; None is strict order."""
     with db.transaction():
         if lane_of is None:
@@ -285,7 +285,7 @@ def set_lanes(db: Database, run_id: int, lane_of: Callable[[str], str] | None) -
             db.run("set_lane", run_id=run_id, id=url_id, lane=lane_of(key))
 
 
-def settle_crashed(db: Database, project_id: int, now: int) -> int:
+def settle_crashed(db: Queries, project_id: int, now: int) -> int:
     """Close what a killed owner left open: crawl failed/crashed, run paused. How many there were."""
     with db.transaction():
         left = db.all("open_crawls", project_id=project_id)
@@ -296,13 +296,46 @@ def settle_crashed(db: Database, project_id: int, now: int) -> int:
     return len(left)
 
 
-def end_crawl(db: Database, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:
+def end_crawl(db: Queries, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:
     """End a crawl that has nothing left to commit."""
     with db.transaction():
         end(db, run_id, crawl_id, ending, now)
 
 
-def finish(db: Database, run: Run, rule: str, now: int) -> int:
+def advance(db: Queries, run_id: int, progress: Progress) -> None:
+    """Record where the run stands, inside a transaction."""
+    db.run(
+        "advance_run",
+        run_id=run_id,
+        next_url=progress.next_url,
+        next_rank=progress.next_rank,
+        next_visit=progress.next_visit,
+        scope_fixed=progress.scope_fixed,
+        surveyed=progress.surveyed,
+    )
+
+
+def end(db: Queries, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:
+    """Move crawl and run to where the ending leaves them, inside a transaction."""
+    db.moved(
+        "end_crawl",
+        crawl_id=crawl_id,
+        to_state=ENDING_STATE[ending.ended_by].value,
+        ended_by=ending.ended_by.value,
+        error=ending.error,
+        now=now,
+    )
+    after = run_after(ending.ended_by)
+    db.moved(
+        "move_run",
+        run_id=run_id,
+        from_state=RunState.IN_PROGRESS.value,
+        to_state=after.value,
+        ended_at=now if after is RunState.COMPLETED else None,
+    )
+
+
+def finish(db: Queries, run: Run, rule: str, now: int) -> int:
     """Give up what is queued and complete a paused run. How many URLs were given up."""
     with db.transaction():
         given_up = db.run("skip_queued", run_id=run.id, rule=rule)
@@ -312,14 +345,14 @@ def finish(db: Database, run: Run, rule: str, now: int) -> int:
     return given_up
 
 
-def reopen(db: Database, run: Run, now: int) -> None:
+def reopen(db: Queries, run: Run, now: int) -> None:
     """A completed run that was fed has more to come."""
     with db.transaction():
         move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)
         db.run("reopen_feed", run_id=run.id)
 
 
-def retry(db: Database, run: Run, kind: str | None, now: int) -> int:
+def retry(db: Queries, run: Run, kind: str | None, now: int) -> int:
     """Queue failed URLs again, each with a new rank; a completed run is reopened. How many there were."""
     with db.transaction():
         ids = [row[0] for row in db.all("failed_ids", run_id=run.id, kind=kind)]
@@ -329,12 +362,12 @@ def retry(db: Database, run: Run, kind: str | None, now: int) -> int:
     return len(ids)
 
 
-def trapped(db: Database, run_id: int) -> list[tuple[int, str, str]]:
+def trapped(db: Queries, run_id: int) -> list[tuple[int, str, str]]:
     """The id, the URL and the rule of each parked URL, in the order of finding."""
     return [(number, url, rule) for number, url, rule in db.all("trapped", run_id=run_id)]
 
 
-def release(db: Database, run: Run, ids: Sequence[int], patterns: Collection[str], now: int) -> None:
+def release(db: Queries, run: Run, ids: Sequence[int], patterns: Collection[str], now: int) -> None:
     """Queue parked URLs, each with a new rank, and follow their families from now on."""
     with db.transaction():
         for pattern in patterns:
@@ -342,9 +375,7 @@ def release(db: Database, run: Run, ids: Sequence[int], patterns: Collection[str
         _queue_again(db, run, ids, ItemState.SKIPPED, skipped(SkipReason.TRAP.value), now)
 
 
-def _queue_again(
-    db: Database, run: Run, ids: Sequence[int], from_state: ItemState, tally: Tally, now: int
-) -> None:
+def _queue_again(db: Queries, run: Run, ids: Sequence[int], from_state: ItemState, tally: Tally, now: int) -> None:
     """Give settled URLs a new place at the end; a completed run is reopened. Runs inside a transaction."""
     if not ids:
         return
@@ -365,7 +396,7 @@ def _queue_again(
         move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)
 
 
-def _tally(db: Database, run_id: int, of: tuple[str, str], change: int) -> None:
+def _tally(db: Queries, run_id: int, of: tuple[str, str], change: int) -> None:
     if change:
         db.run("add_tally", run_id=run_id, state=of[0], reason=of[1], change=change)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from orbweb.model import Role
-from orbweb.store.sqlite.db import Database, Row
+from orbweb.store import Queries, Row
 
 MOST_HOPS = 10
 PORTION = 512
@@ -41,40 +41,40 @@ class DiscoveredVisit(NamedTuple):
     found_on: int | None
 
 
-def files(db: Database) -> list[SpoolFile]:
+def files(db: Queries) -> list[SpoolFile]:
     """Every file ever begun, in the order of their names."""
     return [SpoolFile(*row) for row in db.all("spool_files")]
 
 
-def latest(db: Database, run_id: int) -> SpoolFile | None:
+def latest(db: Queries, run_id: int) -> SpoolFile | None:
     """The file that the run wrote last."""
     row = db.one("latest_spool_file", run_id=run_id)
     return SpoolFile(*row) if row else None
 
 
-def begin(db: Database, file: SpoolFile) -> None:
+def begin(db: Queries, file: SpoolFile) -> None:
     """A file is about to be made."""
     with db.transaction():
         db.many("add_spool_file", [file])
 
 
-def advance(db: Database, file: SpoolFile) -> None:
+def advance(db: Queries, file: SpoolFile) -> None:
     """So much of the file is durable."""
     with db.transaction():
         db.moved("advance_spool_file", name=file.name, visit=file.visit, size=file.size)
 
 
-def found(db: Database, run_id: int, after: int) -> list[DiscoveredVisit]:
+def found(db: Queries, run_id: int, after: int) -> list[DiscoveredVisit]:
     """The visits of a run after that one, in their order, as many as make a portion."""
     return [_found(db, run_id, row) for row in db.all("spool_visits", run_id=run_id, after=after, most=PORTION)]
 
 
-def unfed(db: Database, run_id: int, fed_run: int) -> list[DiscoveredVisit]:
+def unfed(db: Queries, run_id: int, fed_run: int) -> list[DiscoveredVisit]:
     """The pages of a run of discovery that the run which scrapes it does not know, or knows from links alone."""
     return [_found(db, run_id, row) for row in db.all("unfed_pages", run_id=run_id, fed_run=fed_run)]
 
 
-def _found(db: Database, run_id: int, row: Row) -> DiscoveredVisit:
+def _found(db: Queries, run_id: int, row: Row) -> DiscoveredVisit:
     number, url, key, depth, referrer, status, size, latency, role = row
     page = _page_before(db, run_id, referrer)
     return DiscoveredVisit(
@@ -82,23 +82,23 @@ def _found(db: Database, run_id: int, row: Row) -> DiscoveredVisit:
     )
 
 
-def is_behind(db: Database, run_id: int) -> bool:
+def is_behind(db: Queries, run_id: int) -> bool:
     """Whether the run has visits that the spool has not looked at, though a crash may be all that is between."""
     file = latest(db, run_id)
     return db.value("page_after", run_id=run_id, after=file.visit if file else 0) is not None
 
 
-def trail(db: Database, run_id: int, visit: DiscoveredVisit) -> list[str]:
+def trail(db: Queries, run_id: int, visit: DiscoveredVisit) -> list[str]:
     """The URLs that led to a visit, one after the other, the nearest first; some of them may be redirects."""
     return [url for url, _ in _led(db, run_id, visit.found_on)]
 
 
-def _page_before(db: Database, run_id: int, referrer: int | None) -> str | None:
+def _page_before(db: Queries, run_id: int, referrer: int | None) -> str | None:
     """The URL of the page that led here, through whatever redirects."""
     return next((url for url, redirects in _led(db, run_id, referrer) if not redirects), None)
 
 
-def _led(db: Database, run_id: int, referrer: int | None) -> Iterator[tuple[str, bool]]:
+def _led(db: Queries, run_id: int, referrer: int | None) -> Iterator[tuple[str, bool]]:
     """Each URL on the way back from a referrer, and whether it redirects."""
     for _ in range(MOST_HOPS):
         row = db.one("spool_referrer", run_id=run_id, id=referrer) if referrer is not None else None

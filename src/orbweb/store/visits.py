@@ -1,109 +1,192 @@
-"""An outcome becomes the row of its visit. Pure."""
+"""The row of a visit, from the response and from what was read out of its body, now or by an earlier run. Pure."""
 
 from __future__ import annotations
 
-from orbweb.model import FailKind, Fetched, Item, Outcome, Refused, Reuse, Role, Unchanged
-from orbweb.store import VisitRow
+from typing import NamedTuple
 
-_PRIMARY, _NOT_MODIFIED = Role.PRIMARY.value, Reuse.NOT_MODIFIED.value
-
-
-def visit_row(
-    item: Item,
-    outcome: Outcome,
-    *,
-    run_id: int,
-    number: int,
-    crawl_id: int,
-    kind: FailKind | None,
-    error: str | None,
-    role: Role,
-    redirect_to: int | None,
-) -> VisitRow:
-    """What is kept of a visit. A failed one keeps its answer, but nothing of its body."""
-    answer = outcome.answer if isinstance(outcome.answer, Fetched) else None
-    processed = outcome.processed if kind is None else None
-    parsed = processed.parsed if processed else None
-    blob = processed.blob if processed else None
-    reused = outcome.reused if kind is None else None
-    head = None if isinstance(outcome.answer, Refused) else outcome.answer.head
-    return VisitRow(
-        run_id=run_id,
-        number=number,
-        url_id=item.id,
-        crawl_id=crawl_id,
-        depth=item.depth,
-        rank=item.rank,
-        status=answer.status if answer else None,
-        kind=kind.value if kind else None,
-        error=error,
-        tries=outcome.tries,
-        final_url=answer.url if answer and answer.url != item.url else None,
-        redirect_to=redirect_to,
-        content_type=answer.content_type if answer else None,
-        encoding=parsed.encoding if parsed else None,
-        etag=answer.etag if answer else None,
-        last_modified=answer.last_modified if answer else None,
-        title=parsed.title if parsed else None,
-        canonical=parsed.canonical if parsed else None,
-        noindex=parsed is not None and parsed.directives.noindex is not None,
-        nofollow=parsed is not None and parsed.directives.nofollow is not None,
-        links_cut=parsed.links_cut if parsed else False,
-        truncated=kind is None and answer is not None and answer.truncated,
-        body_sha256=(blob.sha256 or None) if blob else None,
-        content_sha256=processed.content_sha256 if processed and role is not Role.NONE else None,
-        role=role.value,
-        bytes=blob.size if blob else 0,
-        wire_bytes=answer.wire_bytes if answer else 0,
-        latency_ms=answer.latency_ms if answer else 0,
-        fetched_at=outcome.fetched_at,
-        proxy=None if isinstance(outcome.answer, Refused) else outcome.answer.proxy,
-        robots_tags="\n".join(answer.robots_tags) if answer and answer.robots_tags else None,
-        reuse=reused.how.value if reused else None,
-        reused_run=reused.run_id if reused else None,
-        head_values=head.values if head else None,
-        head=head.template if head else None,
-    )
+from orbweb.model import Failed, FailKind, Fetched, Head, Item, Outcome, Refused, Reuse, Role, Unchanged
+from orbweb.store.rows import VisitRow
 
 
-def unchanged_row(item: Item, seen: Unchanged, run_id: int, number: int, crawl_id: int) -> VisitRow:
-    """What is kept of a visit of a page that is as it was captured: what `visit_row` says of the same outcome."""
-    _, _, answer, capture = seen
-    head = answer.head
-    return VisitRow(
-        run_id,
-        number,
-        item.id,
-        crawl_id,
-        item.depth,
-        item.rank,
-        answer.status,
-        None,
-        None,
-        seen.tries,
-        answer.url if answer.url != item.url else None,
-        None,
-        capture.content_type,
+class PageFacts(NamedTuple):
+    """What a visit says about its body. All empty: it left none."""
+
+    encoding: str | None = None
+    title: str | None = None
+    canonical: str | None = None
+    noindex: bool = False
+    nofollow: bool = False
+    links_cut: bool = False
+    body_sha256: bytes | None = None
+    content_sha256: bytes | None = None
+    size: int = 0
+    reuse: str | None = None
+    reused_run: int | None = None
+
+
+NO_PAGE = PageFacts()
+
+
+class VisitNumber(NamedTuple):
+    """Which visit it is, of which run and crawl."""
+
+    run_id: int
+    number: int
+    crawl_id: int
+
+
+class Response(NamedTuple):
+    """How the visit was answered. All empty: it was not."""
+
+    status: int | None = None
+    url: str | None = None
+    content_type: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    robots_tags: str | None = None
+    truncated: bool = False
+    wire_bytes: int = 0
+    latency_ms: int = 0
+    proxy: str | None = None
+    head: Head | None = None
+
+
+class Result(NamedTuple):
+    """What the visit came to."""
+
+    kind: FailKind | None = None
+    error: str | None = None
+    role: Role = Role.NONE
+    redirect_to: int | None = None
+
+
+VISITED = Result()
+_PRIMARY = Result(role=Role.PRIMARY)
+
+
+def visit_row(item: Item, outcome: Outcome, result: Result, number: VisitNumber) -> VisitRow:
+    """The row of a visit whose body was read, or was of no use. A failed one keeps its response, but nothing
+    of its body."""
+    facts = _facts(outcome, result.role) if result.kind is None else NO_PAGE
+    response = _response(outcome.answer, usable=result.kind is None)
+    return _row(item, number, result, response, facts, outcome.tries, outcome.fetched_at)
+
+
+def unchanged_row(item: Item, seen: Unchanged, number: VisitNumber) -> VisitRow:
+    """The row of a page that is as an earlier run captured it: what `visit_row` gives for the same outcome."""
+    answer, capture = seen.answer, seen.capture
+    facts = PageFacts(
         capture.encoding or "",
-        answer.etag or capture.etag,
-        answer.last_modified or capture.last_modified,
         capture.title or "",
         capture.canonical,
         False,
         False,
         bool(capture.links_cut),
-        False,
         capture.body_sha256,
         capture.content_sha256,
-        _PRIMARY,
         capture.size,
+        Reuse.NOT_MODIFIED.value,
+        capture.run_id,
+    )
+    response = Response(
+        answer.status,
+        answer.url,
+        capture.content_type,
+        answer.etag or capture.etag,
+        answer.last_modified or capture.last_modified,
+        capture.tags or None,
+        False,
         answer.wire_bytes,
         answer.latency_ms,
-        seen.fetched_at,
         answer.proxy,
-        capture.tags or None,
-        _NOT_MODIFIED,
-        capture.run_id,
-        None if head is None else head[1],
-        None if head is None else head[0],
+        answer.head,
+    )
+    return _row(item, number, _PRIMARY, response, facts, seen.tries, seen.fetched_at)
+
+
+def _facts(outcome: Outcome, role: Role) -> PageFacts:
+    processed, reused = outcome.processed, outcome.reused
+    how, run_id = (reused.how.value, reused.run_id) if reused else (None, None)
+    if processed is None:
+        return NO_PAGE if reused is None else PageFacts(reuse=how, reused_run=run_id)
+    parsed, blob = processed.parsed, processed.blob
+    return PageFacts(
+        parsed.encoding,
+        parsed.title,
+        parsed.canonical,
+        parsed.directives.noindex is not None,
+        parsed.directives.nofollow is not None,
+        parsed.links_cut,
+        blob.sha256 or None,
+        processed.content_sha256 if role is not Role.NONE else None,
+        blob.size,
+        how,
+        run_id,
+    )
+
+
+def _response(answer: Fetched | Failed | Refused, *, usable: bool) -> Response:
+    if isinstance(answer, Fetched):
+        return Response(
+            answer.status,
+            answer.url,
+            answer.content_type,
+            answer.etag,
+            answer.last_modified,
+            "\n".join(answer.robots_tags) or None,
+            usable and answer.truncated,
+            answer.wire_bytes,
+            answer.latency_ms,
+            answer.proxy,
+            answer.head,
+        )
+    return Response() if isinstance(answer, Refused) else Response(proxy=answer.proxy, head=answer.head)
+
+
+def _row(
+    item: Item,
+    number: VisitNumber,
+    result: Result,
+    response: Response,
+    facts: PageFacts,
+    tries: int,
+    fetched_at: int,
+) -> VisitRow:
+    head = response.head
+    return VisitRow(
+        number.run_id,
+        number.number,
+        item.id,
+        number.crawl_id,
+        item.depth,
+        item.rank,
+        response.status,
+        result.kind.value if result.kind else None,
+        result.error,
+        tries,
+        response.url if response.url != item.url else None,
+        result.redirect_to,
+        response.content_type,
+        facts.encoding,
+        response.etag,
+        response.last_modified,
+        facts.title,
+        facts.canonical,
+        facts.noindex,
+        facts.nofollow,
+        facts.links_cut,
+        response.truncated,
+        facts.body_sha256,
+        facts.content_sha256,
+        result.role.value,
+        facts.size,
+        response.wire_bytes,
+        response.latency_ms,
+        fetched_at,
+        response.proxy,
+        response.robots_tags,
+        facts.reuse,
+        facts.reused_run,
+        head.values if head else None,
+        head.template if head else None,
     )

@@ -16,7 +16,7 @@ from orbweb.errors import UsageError
 from orbweb.export.state.files import FRONTIER, INDEX, SKIPPED, StateFolder, StateLine
 from orbweb.lifecycle import ItemState
 from orbweb.model import FailKind, FamilyRow, SkipReason, Source
-from orbweb.store import UrlRow
+from orbweb.store.rows import UrlRow
 from orbweb.urls import UrlRules
 
 

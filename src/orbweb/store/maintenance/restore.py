@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from orbweb.errors import StoreError
 from orbweb.lifecycle import ItemState
 from orbweb.model import Role
-from orbweb.store import UrlRow, runs
+from orbweb.store import runs
 from orbweb.store.bodies import segments, unpack_foreign, verified
 from orbweb.store.maintenance.doctor import body_files
+from orbweb.store.rows import UrlRow
 from orbweb.store.sqlite.db import Database
 from orbweb.urls import canonicalize
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from orbweb.model import Failed, FailKind, Fetched, SkipReason
+from orbweb.store import Captures
 from orbweb.store import links as packed_links
-from orbweb.store import robots_cache as robots_memory
-from orbweb.store.captures import Captures
+from orbweb.store.robots_cache import StoredRobots
 from orbweb.store.sqlite.db import Database
 
 HTML = "text/html; charset=utf-8"
@@ -67,7 +67,7 @@ class Recording:
 
     def robots(self, origin: str, url: str) -> Fetched:
         """The robots.txt of an origin: the one that is remembered; none, if there was none; or still no answer."""
-        file = robots_memory.load(self._db, origin, 0)
+        file = StoredRobots(self._db).load(origin, 0)
         if file is not None:
             return Fetched(url, file.status, file.body, "text/plain", None, None, None, 0, 0)
         silent = self._db.value(

@@ -12,8 +12,9 @@ from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState, shown
 from orbweb.model import Place, Reuse, Role, SkipReason
-from orbweb.store import QUEUED, documents
+from orbweb.store import documents
 from orbweb.store.links import unpack
+from orbweb.store.rows import QUEUED
 from orbweb.store.runs import Crawl, Run, bases_of, crawls_of, named
 from orbweb.store.sqlite.db import Database, moment
 

@@ -13,8 +13,8 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from orbweb.model import Carried, Role
-from orbweb.store import CarryRow
 from orbweb.store import links as packed_links
+from orbweb.store.rows import CarryRow
 from orbweb.store.runs import Run
 from orbweb.store.sqlite.db import Database
 

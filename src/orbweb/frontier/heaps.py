@@ -1,8 +1,8 @@
-"""The frontier on the workspace's database.
+"""A frontier in bounded memory over a store.
 
-Each lane keeps the places before its horizon in a heap; all later ones are only in the database. Rows
-admitted in a group that is not yet written exist in memory alone, so the caller writes the group before
-`refill`. The cache of known URLs has two halves; what leaves it was found before a group that is written.
+Each lane keeps the places before its horizon in a heap; later ones are only in the store. Rows admitted in a unit
+of work that is not written yet exist in memory alone, so the caller writes the unit before `refill`. The cache of
+known URLs has two halves; what leaves it was found before a unit that is written.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from orbweb.model import Item, Known, Place, Source
-from orbweb.store.sqlite.db import Database, Row
+from orbweb.model import Item, Known, Place
+from orbweb.store import UrlReader
 
 CHUNK = 2048
 FULL = 4 * CHUNK
 LOW = CHUNK // 4
 REMEMBERED = 100_000
-
-_SOURCES = {source.value: source for source in Source}
 
 _Entry = tuple[int, int, Item]
 
@@ -44,21 +42,19 @@ class _Lane:
         del self.heap[CHUNK:]
 
 
-class SqliteFrontier:
+class HeapFrontier:
     """The frontier of one run."""
 
     def __init__(
         self,
-        db: Database,
-        run_id: int,
+        store: UrlReader,
         *,
         known_urls: int,
         clock: Callable[[], int],
         longest_wait: Callable[[Item], int] | None = None,
     ) -> None:
         self._longest_wait = longest_wait
-        self._db = db
-        self._run_id = run_id
+        self._store = store
         self._clock = clock
         self._young: dict[str, Known] = {}
         self._old: dict[str, Known] = {}
@@ -69,29 +65,24 @@ class SqliteFrontier:
         self.reload()
 
     def reload(self) -> None:
-        """Read the queue and what is known anew; what is leased stays so, and every admitted row is written."""
         self._old, self._young = {}, {}
         if self._complete:
-            self._young = {row[0]: Known(*row[1:]) for row in self._db.each("known_urls", run_id=self._run_id)}
+            self._young = dict(self._store.known_urls())
         self._deferred.clear()
-        lanes = self._db.all("queued_lanes", run_id=self._run_id)
-        self._lanes = {lane: _Lane(horizon=Place(0, 0)) for (lane,) in lanes}
+        self._lanes = {lane: _Lane(horizon=Place(0, 0)) for lane in self._store.queued_lanes()}
         self.refill()
 
     def lanes(self) -> Iterator[str]:
-        """The lanes that may have a place to lease."""
         return iter(self._lanes)
 
     def lane_count(self) -> int:
         return len(self._lanes)
 
     def next(self, lane: str) -> Item | None:
-        """The item whose turn is next in the lane, if it is in memory."""
         heap = self._lanes[lane].heap if lane in self._lanes else None
         return heap[0][2] if heap else None
 
     def precedes(self, lane: str, place: Place) -> bool:
-        """Whether a place of the lane that waits may be before this one."""
         waiting = self._lanes.get(lane)
         if waiting is None:
             return False
@@ -100,39 +91,32 @@ class SqliteFrontier:
         return waiting.horizon is not None and waiting.horizon < place
 
     def lease(self, lane: str) -> Item:
-        """Take that item."""
         item = heapq.heappop(self._lanes[lane].heap)[2]
         self._leased.add(item.id)
         return item
 
-    def is_leased(self, number: int) -> bool:
-        """Whether the URL with this id is leased."""
-        return number in self._leased
+    def is_leased(self, url_id: int) -> bool:
+        return url_id in self._leased
 
     def settled(self, item: Item) -> None:
-        """A lease that ended in a visit."""
         self._leased.discard(item.id)
 
     def starved(self) -> bool:
-        """Whether a lane ran out of places in memory while the database has more."""
         return any(not lane.heap and lane.horizon is not None for lane in self._lanes.values())
 
     def admit(self, item: Item) -> None:
-        """A new place; its row is on its way to the database."""
         self._lanes.setdefault(item.lane, _Lane()).add(item)
 
     def give_back(self, item: Item) -> None:
-        """A lease that came to nothing; beyond the horizon the database still has it."""
+        """Beyond the horizon the store still has it."""
         self._leased.discard(item.id)
         self.admit(item)
 
     def defer(self, item: Item, due_at: int) -> None:
-        """A lease that came to nothing, and has no turn before `due_at`."""
         self._leased.discard(item.id)
         self._deferred[item.id] = (due_at, item)
 
     def wake(self) -> None:
-        """Let the deferred places that are due take their turn."""
         now = self._clock()
         for due_at, item in list(self._deferred.values()):
             if due_at <= now:
@@ -140,43 +124,35 @@ class SqliteFrontier:
                 self.admit(item)
 
     def drop(self, base: int) -> None:
-        """Forget the queued places of a base URL; the ledger has skipped them."""
         self._deferred = {number: held for number, held in self._deferred.items() if held[1].base != base}
         for lane in self._lanes.values():
             lane.heap = [entry for entry in lane.heap if entry[2].base != base]
             heapq.heapify(lane.heap)
 
     def known(self, key: str) -> Known | None:
-        """What is known of a URL: from memory, or else from the database."""
         found = self._young.get(key)
         if found is None:
             found = self._recall(key)
         return found
 
     def remember(self, key: str, known: Known) -> None:
-        """A URL was found, or what is known of it changed."""
         self._young[key] = known
 
     def _recall(self, key: str) -> Known | None:
         found = self._old.get(key)
         if found is None and not self._complete:
-            row = self._db.one("known_url", run_id=self._run_id, key=key)
-            found = Known(*row) if row else None
+            found = self._store.known_url(key)
         if found is not None:
             self._young[key] = found
         return found
 
     def forget(self) -> None:
-        """A group begins to be written, and those before it are: forget what was known before them.
-
-        What this one has found is in the younger half, and stays in memory as the older one.
-        """
+        """What the unit of work has found is in the younger half, and stays in memory as the older one."""
         if len(self._young) > REMEMBERED:
             self._old, self._young = self._young, {}
             self._complete = False
 
     def refill(self) -> None:
-        """Load places of lanes that run low. All admitted rows are written."""
         for name in list(self._lanes):
             lane = self._lanes[name]
             while lane.horizon is not None and len(lane.heap) < LOW:
@@ -186,15 +162,7 @@ class SqliteFrontier:
 
     def _load(self, name: str, lane: _Lane, start: Place) -> None:
         """The next places. A lease may lie among them: earlier places can be admitted after it was given."""
-        rows = self._db.all(
-            "queued_in_order",
-            run_id=self._run_id,
-            lane=name,
-            depth=start.depth,
-            rank=start.rank,
-            count=CHUNK + 1,
-        )
-        items = [(_item(row), row[11]) for row in rows]
+        items = self._store.queued_from(name, start, CHUNK + 1)
         lane.horizon = items[CHUNK][0].place if len(items) > CHUNK else None
         now = self._clock()
         for item, due_at in items[:CHUNK]:
@@ -209,8 +177,3 @@ class SqliteFrontier:
     def _most(self, item: Item, wait: int) -> int:
         """A due time was written by the wall clock of another process, which may have been ahead of ours."""
         return wait if self._longest_wait is None else min(wait, self._longest_wait(item))
-
-
-def _item(row: Row) -> Item:
-    number, key, url, source, depth, rank, lane, hops, redirects, base, kin = row[:11]
-    return Item(number, key, url or key, _SOURCES[source], depth, rank, lane, hops, redirects, base, bool(kin))

@@ -31,7 +31,7 @@ LONGEST_WAIT = 3_660_000_000
 _log = logging.getLogger("orbweb")
 
 
-class Limiter:
+class SqliteLimiter:
     """Hands out slots, one host at a time."""
 
     def __init__(self, path: Path) -> None:

@@ -1,0 +1,36 @@
+"""What the parts of the commit share: the run, and whom they consult about a URL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orbweb.engine.startup import Startup
+from orbweb.frontier import Frontier
+from orbweb.policy.rules import Policy
+from orbweb.policy.traps import Traps
+from orbweb.store import RunStore
+from orbweb.urls import UrlRules
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSettings:
+    """`is_fed`: URLs come from a spool, not from links. `drop_query`: requests are sent without a query."""
+
+    url_rules: UrlRules
+    drop_query: bool = False
+    is_fed: bool = False
+    keeps_resources: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """One run at work."""
+
+    settings: CommitSettings
+    store: RunStore
+    frontier: Frontier
+    policy: Policy
+    traps: Traps
+    startup: Startup
+    lane_of: Callable[[str], str]

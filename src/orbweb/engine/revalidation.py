@@ -1,0 +1,135 @@
+"""Places that an earlier run has captured: requested conditionally, or not at all, and taken over if unchanged.
+
+What was read out of the body then stands if it would be read so now; else the stored body is processed again. A
+capture that cannot be used after all is fetched as if there were none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from orbweb.engine.responses import Finish, Process, to_read
+from orbweb.engine.window import Slot, Window
+from orbweb.errors import StoreError
+from orbweb.fetching.revalidation import Revalidator, confirmed, taken
+from orbweb.model import Capture, Fetched, Outcome, ProcessedPage, Resources, Reuse, Role, Unchanged
+from orbweb.policy import traps
+
+TAKEN_AT_ONCE = 32
+
+
+class Places(Protocol):
+    """Who fetches, processes and finishes places."""
+
+    def queue(self, slot: Slot) -> None: ...
+
+    def process(self, slot: Slot, answer: Fetched, body: bytes, *, is_page: bool) -> None: ...
+
+    def finish(self, slot: Slot, step: Finish, processed: ProcessedPage | None = None) -> None: ...
+
+    def end(self, slot: Slot, outcome: Outcome | Unchanged) -> None: ...
+
+    def reopen(self, slot: Slot) -> None: ...
+
+
+class Revalidation:
+    """What becomes of the captured places of one crawl. `fresh` are those that need no request."""
+
+    def __init__(
+        self,
+        places: Places,
+        revalidator: Revalidator,
+        window: Window,
+        *,
+        resources: Resources,
+        note: Callable[[str], None],
+    ) -> None:
+        self._places = places
+        self._revalidator = revalidator
+        self._captures = revalidator.captures
+        self._window = window
+        self._resources = resources
+        self._note = note
+        self.fresh: deque[Slot] = deque()
+
+    def request(self, slot: Slot) -> None:
+        """Queue the slot, unless an earlier run captured it so recently that it needs no request."""
+        if not slot.looked:
+            slot.looked = True
+            slot.offer = self._revalidator.lookup(slot.item.key)
+            if slot.offer is not None and slot.offer.is_fresh:
+                slot.under_way = True
+                self.fresh.append(slot)
+                return
+        self._places.queue(slot)
+
+    def take_fresh(self) -> None:
+        """Take some of the fresh ones; the rest wait until sockets and signals had their turn."""
+        for _ in range(min(TAKEN_AT_ONCE, len(self.fresh))):
+            slot = self.fresh.popleft()
+            if slot.offer is not None and self._window.get(slot.ticket) is slot:
+                capture = slot.offer.capture
+                slot.under_way, slot.fetched_at = False, capture.fetched_at
+                self._use(slot, taken(capture), capture, Reuse.CACHED)
+
+    def confirm(self, slot: Slot, answer: Fetched, capture: Capture) -> None:
+        """The server has what was captured. Where the capture says it all, nothing is done before its turn."""
+        if answer.robots_tags or not self._captures.stands(capture):
+            self._use(slot, confirmed(answer, capture), capture, Reuse.NOT_MODIFIED)
+        else:
+            self._places.end(slot, Unchanged(slot.tries + slot.waits, slot.fetched_at, answer, capture))
+
+    def use_capture(self, slot: Slot, seen: Unchanged) -> None:
+        """The capture cannot be taken over as it is: the place gets another outcome, now or later."""
+        self._places.reopen(slot)
+        self._use(slot, confirmed(seen.answer, seen.capture), seen.capture, Reuse.NOT_MODIFIED)
+
+    def process_body(self, slot: Slot, outcome: Outcome) -> None:
+        """An alternate becomes the page after all: process its stored body. The place keeps its turn."""
+        self._places.reopen(slot)
+        if isinstance(outcome.answer, Fetched) and slot.offer is not None:
+            self._process_stored(slot, outcome.answer, slot.offer.capture)
+
+    def refetch(self, slot: Slot) -> None:
+        """Fetch the slot as if there were no capture."""
+        slot.offer = slot.reuse = None
+        slot.tries = 0
+        self._places.queue(slot)
+
+    def _use(self, slot: Slot, answer: Fetched, capture: Capture, how: Reuse) -> None:
+        """Finish the slot with what was read out of the captured body; where that would differ now, process it
+        again."""
+        slot.reuse = how
+        known = answer.robots_tags == capture.robots_tags
+        try:
+            processed = self._captures.process(capture) if known else None
+        except StoreError as error:
+            self._refetch_lost(slot, error)
+            return
+        if capture.role == Role.ALTERNATE and traps.needs_sketch(answer.url):
+            processed = None
+        if processed is None and capture.body_sha256 is not None:
+            self._process_stored(slot, answer, capture)
+        elif known:
+            slot.is_page = capture.role != Role.NONE
+            self._places.finish(slot, Finish(answer), processed)
+        else:
+            self.refetch(slot)
+
+    def _process_stored(self, slot: Slot, answer: Fetched, capture: Capture) -> None:
+        try:
+            body = self._captures.body(capture) or b""
+        except StoreError as error:
+            self._refetch_lost(slot, error)
+            return
+        step = to_read(answer, body, self._resources)
+        if isinstance(step, Process):
+            self._places.process(slot, answer, body, is_page=step.is_page)
+        else:
+            self._places.finish(slot, step)
+
+    def _refetch_lost(self, slot: Slot, error: StoreError) -> None:
+        self._note(f"fetching {slot.item.url} again: {error}; run `orbweb doctor` for details")
+        self.refetch(slot)

@@ -1,0 +1,246 @@
+"""The rows of the store: what the engine writes, one record per kind of change.
+
+Fields are in the order of the parameters of the named query that writes them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from orbweb.lifecycle import EndedBy, ItemState
+
+Tally = tuple[str, str]
+"""A state and its reason, as URLs are counted."""
+
+QUEUED: Tally = (ItemState.QUEUED.value, "")
+VISITED: Tally = (ItemState.VISITED.value, "")
+FAILED: Tally = (ItemState.FAILED.value, "")
+
+
+def skipped(reason: str) -> Tally:
+    """The tally of a skip reason."""
+    return ItemState.SKIPPED.value, reason
+
+
+HeadPart = bytes | None
+
+
+class UrlRow(NamedTuple):
+    """A URL found for the first time; the fields of `add_url`."""
+
+    run_id: int
+    id: int
+    key: str
+    url: str | None
+    state: str
+    reason: str | None
+    rule: str | None
+    source: str
+    depth: int
+    rank: int | None
+    lane: str
+    hops: int
+    redirects: int
+    base: int
+    referrer: int | None
+    lastmod: str | None = None
+    kin: bool = False
+    carried: str | None = None
+    found_hops: int = 0
+    found_base: int = 0
+    parked: str | None = None
+    listed: bool = False
+
+
+class SettleRow(NamedTuple):
+    """A queued URL that was requested: visited, failed, or refused by its page; the fields of `settle_url`."""
+
+    state: str
+    reason: str | None
+    rule: str | None
+    run_id: int
+    id: int
+
+
+class ReadmitRow(NamedTuple):
+    """A skipped URL that was judged again; the fields of `readmit_url`."""
+
+    url: str | None
+    state: str
+    reason: str | None
+    rule: str | None
+    source: str
+    depth: int
+    rank: int | None
+    lane: str
+    hops: int
+    redirects: int
+    base: int
+    referrer: int | None
+    kin: bool
+    found_hops: int
+    found_base: int
+    parked: str | None
+    run_id: int
+    id: int
+
+
+class RejudgeRow(NamedTuple):
+    """A URL whose verdict changed with the scope or the rules; the fields of `rejudge_url`."""
+
+    state: str
+    reason: str | None
+    rule: str | None
+    rank: int | None
+    lane: str
+    hops: int
+    base: int
+    kin: bool
+    parked: str | None
+    run_id: int
+    id: int
+
+
+class RefuseRow(NamedTuple):
+    """A leased URL that may not be requested; the fields of `refuse_url`."""
+
+    reason: str
+    rule: str
+    run_id: int
+    id: int
+
+
+class DeferRow(NamedTuple):
+    """A leased URL whose turn comes later; the fields of `defer_url`."""
+
+    rank: int
+    due_at: int
+    run_id: int
+    id: int
+
+
+class DateRow(NamedTuple):
+    """When a known URL was last changed; the fields of `date_url`."""
+
+    lastmod: str
+    run_id: int
+    id: int
+
+
+class ListRow(NamedTuple):
+    """A known URL that a sitemap names; the fields of `list_url`."""
+
+    run_id: int
+    id: int
+
+
+class CarryRow(NamedTuple):
+    """What became of a URL that a recrawl knew; the fields of `carry_url`."""
+
+    carried: str
+    run_id: int
+    id: int
+
+
+class ShortenRow(NamedTuple):
+    """A URL found with fewer hops; the fields of `shorten_path`."""
+
+    hops: int
+    run_id: int
+    id: int
+
+
+class VisitRow(NamedTuple):
+    """One visit; the fields of `add_visit`. `head` is a template, stored once and referred to by its id."""
+
+    run_id: int
+    number: int
+    url_id: int
+    crawl_id: int
+    depth: int
+    rank: int
+    status: int | None
+    kind: str | None
+    error: str | None
+    tries: int
+    final_url: str | None
+    redirect_to: int | None
+    content_type: str | None
+    encoding: str | None
+    etag: str | None
+    last_modified: str | None
+    title: str | None
+    canonical: str | None
+    noindex: bool
+    nofollow: bool
+    links_cut: bool
+    truncated: bool
+    body_sha256: bytes | None
+    content_sha256: bytes | None
+    role: str
+    bytes: int
+    wire_bytes: int
+    latency_ms: int
+    fetched_at: int
+    proxy: str | None = None
+    robots_tags: str | None = None
+    reuse: str | None = None
+    reused_run: int | None = None
+    head_values: HeadPart = None
+    head: HeadPart = None
+
+
+class BaseRow(NamedTuple):
+    """The moving part of a base URL; the fields of `save_base`."""
+
+    scope_key: str
+    pages: int
+    run_id: int
+    number: int
+
+
+class Progress(NamedTuple):
+    """Where the run and its crawl stand after a group."""
+
+    next_url: int
+    next_rank: int
+    next_visit: int
+    scope_fixed: bool
+    surveyed: bool
+    visited: int
+    failed: int
+    pages: int
+    bytes: int
+
+
+class Ending(NamedTuple):
+    """How the crawl ends with this group."""
+
+    ended_by: EndedBy
+    error: str | None = None
+
+
+Change = ReadmitRow | RefuseRow | DeferRow | DateRow | ListRow | CarryRow | ShortenRow
+"""A change of a URL that is already stored."""
+
+
+class StoredUrl(NamedTuple):
+    """A URL that was not requested, and the path on which it was found; a row of `urls_to_judge`."""
+
+    id: int
+    key: str
+    source: str
+    reason: str | None
+    rule: str | None
+    depth: int
+    rank: int | None
+    hops: int
+    base: int
+    found_hops: int
+    found_base: int
+    referrer: int | None
+    kin: int
+    parked: str | None
+    listed: int
+    carried: int
+    later: int | None
