@@ -110,7 +110,7 @@ class Place(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A URL with its turn: what the frontier holds and leases. `kin`: found on a page of its own family."""
+    """A URL with its place: what the frontier leases. `family_member`: found on a page of its own family."""
 
     id: int
     key: str
@@ -122,7 +122,7 @@ class Item(NamedTuple):
     hops: int
     redirects: int
     base: int
-    kin: bool = False
+    family_member: bool = False
 
     @property
     def place(self) -> Place:
@@ -145,7 +145,7 @@ class Verdict(NamedTuple):
     rule: str | None
     base: int
     hops: int
-    kin: bool = False
+    family_member: bool = False
 
 
 class Link(NamedTuple):

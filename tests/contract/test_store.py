@@ -674,7 +674,7 @@ def test_a_row_has_the_fields_of_its_query_in_order(row: Any, query: str) -> Non
     [
         ("add_page", "run_id content_sha256 url_id base document"),
         ("add_outlinks", "run_id url_id packed"),
-        ("add_body", "sha256 segment offset length size"),
+        ("add_body", "sha256 segment position length size"),
         ("add_base", "run_id number url scope_key"),
     ],
 )

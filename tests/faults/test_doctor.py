@@ -208,7 +208,7 @@ def body_byte(whole: Sound, path: Path, sha256: str) -> tuple[Path, int]:
     """A file and an offset inside a body."""
     with sqlite3.connect(path / "orbweb.db") as db:
         row = db.execute(
-            "SELECT segment, offset, length FROM bodies WHERE sha256 = ?", (bytes.fromhex(sha256),)
+            "SELECT segment, position, length FROM bodies WHERE sha256 = ?", (bytes.fromhex(sha256),)
         ).fetchone()
     db.close()
     if row[0] is None:
@@ -293,7 +293,7 @@ def test_a_damaged_body_is_named_set_aside_and_fetched_again(
         ("UPDATE pages SET document = zeroblob(32)", "it is missing"),
         ("DELETE FROM bodies", "not in the store"),
         ("UPDATE bodies SET length = 1 << 50", "ends inside"),
-        ("UPDATE bodies SET offset = offset + 1", "record header"),
+        ("UPDATE bodies SET position = position + 1", "record header"),
         ("UPDATE outlinks SET packed = X'0105' WHERE url_id = 1", "damaged outlink record"),
         ("UPDATE segments SET committed = 9", "committed"),
         ("UPDATE segments SET committed = 1 << 40", "committed"),
@@ -419,7 +419,7 @@ def test_a_newer_workspace_is_not_damaged(segments: Sound, tmp_path: Path) -> No
 
 def test_every_query_is_used_and_says_why() -> None:
     package = Path(orbweb.__file__).parent / "store"
-    source = "\n".join(path.read_text() for path in package.glob("*.py"))
+    source = "\n".join(path.read_text() for path in package.rglob("*.py"))
     queries = load_queries("doctor.sql")
     assert not queries.keys() & load_queries("queries.sql").keys()
     assert [name for name in queries if f'"{name}"' not in source] == []

@@ -362,8 +362,14 @@ KEPT = 0.9
 TRIES = 3
 
 
+def starved_s(pid: int) -> float:
+    """Seconds that a process was ready to run while others had the processor."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
 def speed_of_good_host(cli: Cli, processes: int, project: str, hostile: Hostile | None) -> float:
-    """The share of its rate that the good host gets, by its own log. A hostile host never gets done."""
+    """The share of its rate that the good host gets, by its own log, without the time that other programs took from
+    the crawl. A hostile host never gets done."""
     beside = [] if hostile is None else [f"{hostile.url}?1:{','.join((*EXPECTED, *EXPECTED_ALONE))}"]
     options = ("--order", "relaxed", "--rate", RATE, "--workers", 16, "--no-strict-path", "--sitemap", "off")
     env = {**BRIEF, "ORBWEB_FETCH__TIMEOUT_S": "1"}
@@ -372,12 +378,15 @@ def speed_of_good_host(cli: Cli, processes: int, project: str, hostile: Hostile 
             "crawl", good.url, *beside, *options, "--project", project, "--processes", processes, env=env
         )
         try:
+            wait_until(lambda: good.stats()["requests"] > 0 or crawl.poll() is not None, 60)
+            before = starved_s(crawl.pid)
             wait_until(lambda: good.stats()["requests"] >= GOOD_PAGES or crawl.poll() is not None, 60)
+            starved = starved_s(crawl.pid) - before
         finally:
             end(crawl)
         times = [hit.at for hit in good.log()]
     assert len(times) >= GOOD_PAGES - 1
-    return (len(times) - 1) / RATE / (times[-1] - times[0])
+    return (len(times) - 1) / RATE / (times[-1] - times[0] - starved)
 
 
 def end(crawl: subprocess.Popen[str]) -> None:

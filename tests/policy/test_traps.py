@@ -89,9 +89,9 @@ def test_a_calendar_that_leads_to_itself_alone_is_parked_after_one_such_page() -
     traps = _traps()
     first, second, third = (f"{H}/calendar/2031/0{month}" for month in (1, 2, 3))
     assert traps.judge(first, f"{H}/") == (None, False)
-    traps.settled(first, kin=False, repeats=False, elsewhere=False, summary=CALENDAR)
+    traps.settled(first, family_member=False, repeats=False, elsewhere=False, summary=CALENDAR)
     assert traps.judge(second, first) == (None, True)
-    traps.settled(second, kin=True, repeats=False, elsewhere=False, summary=CALENDAR)
+    traps.settled(second, family_member=True, repeats=False, elsewhere=False, summary=CALENDAR)
     assert traps.judge(third, second) == (f"{H}/calendar/<date>", True)
     assert traps.judge(third, f"{H}/")[0] is None
 
@@ -101,7 +101,7 @@ def test_a_calendar_that_leads_to_real_pages_goes_on() -> None:
     for month in range(1, 9):
         key, parent = f"{H}/calendar/2031/0{month}", f"{H}/calendar/2031/0{month - 1}"
         assert traps.judge(key, parent)[0] is None
-        traps.settled(key, kin=True, repeats=False, elsewhere=True, summary=CALENDAR)
+        traps.settled(key, family_member=True, repeats=False, elsewhere=True, summary=CALENDAR)
 
 
 def test_lists_with_other_words_on_every_page_go_on() -> None:
@@ -110,7 +110,7 @@ def test_lists_with_other_words_on_every_page_go_on() -> None:
         key = f"{H}/list?page={page}"
         assert traps.judge(key, f"{H}/list?page={page - 1}")[0] is None
         text = sketch(" ".join(f"{chr(97 + page)}{chr(97 + at)}word" for at in range(20)))
-        traps.settled(key, kin=True, repeats=False, elsewhere=False, summary=text)
+        traps.settled(key, family_member=True, repeats=False, elsewhere=False, summary=text)
 
 
 def test_one_url_for_each_stem_is_enough_once_sessions_show_the_same_pages() -> None:
@@ -119,7 +119,7 @@ def test_one_url_for_each_stem_is_enough_once_sessions_show_the_same_pages() -> 
         key = f"{H}/a?sid=ab12cd3{number}"
         assert traps.judge(key, f"{H}/")[0] is None
         traps.admitted(key, f"{H}/")
-        traps.settled(key, kin=False, repeats=True, elsewhere=False, summary=CALENDAR)
+        traps.settled(key, family_member=False, repeats=True, elsewhere=False, summary=CALENDAR)
     assert traps.judge(f"{H}/a?sid=ffff1111", f"{H}/")[0] == f"{H}/...?sid=*"
     assert traps.judge(f"{H}/b?sid=ffff1111", f"{H}/")[0] == f"{H}/...?sid=*"
     assert traps.judge(f"{H}/c?sid=ffff1111", f"{H}/")[0] is None
@@ -131,12 +131,12 @@ def test_the_first_page_of_a_stem_is_no_sign_that_sessions_lead_somewhere() -> N
     for number in range(2):
         key = H + home.format(number)
         traps.admitted(key, parent)
-        traps.settled(key, kin=number > 0, repeats=False, elsewhere=False, summary=CALENDAR)
+        traps.settled(key, family_member=number > 0, repeats=False, elsewhere=False, summary=CALENDAR)
         parent = key
     about = f"{H}/s/0123456789abcdef02/about"
     assert traps.judge(about, parent)[0] is None
     traps.admitted(about, parent)
-    traps.settled(about, kin=False, repeats=False, elsewhere=False, summary=sketch("about these people"))
+    traps.settled(about, family_member=False, repeats=False, elsewhere=False, summary=sketch("about these people"))
     assert traps.judge(H + home.format(3), about)[0] == f"{H}/s/*"
 
 
@@ -147,7 +147,7 @@ def test_pages_with_a_hash_in_their_url_and_content_of_their_own_go_on() -> None
         assert traps.judge(key, f"{H}/log")[0] is None
         traps.admitted(key, f"{H}/log")
         text = sketch(f"commit changes {chr(87 + number % 26 + 10)}ther file")
-        traps.settled(key, kin=False, repeats=False, elsewhere=False, summary=text)
+        traps.settled(key, family_member=False, repeats=False, elsewhere=False, summary=text)
 
 
 def test_of_many_filters_two_are_followed_until_one_has_shown_something() -> None:
@@ -155,12 +155,12 @@ def test_of_many_filters_two_are_followed_until_one_has_shown_something() -> Non
     filters = [f"{page}&{name}=1" for name in ("brand", "colour", "price", "size")]
     for shown, waits in ((CALENDAR, 2), (sketch("Something that nobody has said before"), 0)):
         traps = _traps()
-        traps.settled(page, kin=False, repeats=False, elsewhere=False, summary=CALENDAR)
+        traps.settled(page, family_member=False, repeats=False, elsewhere=False, summary=CALENDAR)
         for key in filters[:2]:
             assert traps.judge(key, page) == (None, True)
             traps.admitted(key, page)
         assert {traps.judge(key, page)[0] for key in filters[2:]} == {f"{H}/shop?..."}
-        traps.settled(filters[0], kin=True, repeats=False, elsewhere=False, summary=shown)
+        traps.settled(filters[0], family_member=True, repeats=False, elsewhere=False, summary=shown)
         assert sum(traps.judge(key, page)[0] is not None for key in filters[2:]) == waits
         assert traps.take_waiting() == [f"{H}/shop?..."] * (not waits)
 
@@ -177,8 +177,8 @@ def test_filters_that_nothing_was_heard_of_have_their_turn_at_the_end() -> None:
 def test_what_was_learned_is_stored_and_read_back() -> None:
     traps = _traps()
     second = f"{H}/calendar/2031/02"
-    for kin in (False, True):
-        traps.settled(second, kin=kin, repeats=False, elsewhere=False, summary=CALENDAR)
+    for family_member in (False, True):
+        traps.settled(second, family_member=family_member, repeats=False, elsewhere=False, summary=CALENDAR)
     rows = traps.take_changes()
     assert traps.take_changes() == []
     later = Traps(1, [row[1:] for row in rows], lambda _: False)

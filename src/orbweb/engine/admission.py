@@ -159,10 +159,10 @@ class Admission:
         if verdict.reason is None and self._is_fed and found.source is Source.SPIDER and not found.fed:
             return verdict._replace(reason=SkipReason.LEFT, rule=LEFT_RULE)
         if verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED:
-            pattern, kin = self._traps.judge(found.key, parent.key)
+            pattern, family_member = self._traps.judge(found.key, parent.key)
             if pattern is not None:
                 return verdict._replace(reason=SkipReason.TRAP, rule=traps.rule(pattern))
-            return verdict._replace(kin=kin)
+            return verdict._replace(family_member=family_member)
         return verdict
 
     def _parked(self, found: FoundUrl, verdict: Verdict) -> str | None:
@@ -194,7 +194,7 @@ class Admission:
                 verdict.base,
                 found.parent.id or None,
                 found.lastmod,
-                verdict.kin,
+                verdict.family_member,
                 None,
                 found.parent.hops,
                 found.parent.base,
@@ -226,7 +226,7 @@ class Admission:
                 verdict.hops,
                 found.redirects,
                 verdict.base,
-                verdict.kin,
+                verdict.family_member,
             )
         )
         self._traps.admitted(found.key, found.parent.key)
@@ -254,7 +254,7 @@ class Admission:
                 found.redirects,
                 verdict.base,
                 found.parent.id or None,
-                verdict.kin,
+                verdict.family_member,
                 found.parent.hops,
                 found.parent.base,
                 self._parked(found, verdict),

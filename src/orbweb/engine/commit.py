@@ -281,19 +281,21 @@ class Committer:
         if self._may_be_trap(item):
             elsewhere = self._leads_elsewhere(item, processed.parsed.links)
             sketch = processed.document.sketch if processed.document else b""
-            self._traps.settled(item.key, kin=item.kin, repeats=repeats, elsewhere=elsewhere, summary=sketch)
+            self._traps.settled(
+                item.key, family_member=item.family_member, repeats=repeats, elsewhere=elsewhere, summary=sketch
+            )
         return self._admission.follow(
             item, processed.parsed.links, () if rule else processed.parsed.resources, said
         )
 
     def _may_be_trap(self, item: Item) -> bool:
         """Whether the page tells something of a family of URLs."""
-        return self._policy.rules.park_traps and (item.kin or family(item.key) is not None)
+        return self._policy.rules.park_traps and (item.family_member or family(item.key) is not None)
 
     def _leads_elsewhere(self, item: Item, links: Sequence[Link]) -> bool:
         """Whether a page leads to a new URL that may be visited and is not of the page's own family."""
         for link in links:
-            if self._frontier.known(link.key) is None and not self._traps.is_kin(link.key, item.key):
+            if self._frontier.known(link.key) is None and not self._traps.is_family_member(link.key, item.key):
                 candidate = Candidate(link.key, item.depth + 1, item.hops, item.base, Source.SPIDER)
                 if self._policy.judge(candidate).reason is None:
                     return True

@@ -33,7 +33,7 @@ class KnownUrl(NamedTuple):
     depth: int
     redirects: int
     referrer: int | None
-    kin: int
+    family_member: int
     found_hops: int
     found_base: int
 
@@ -99,7 +99,7 @@ class RecrawlQueue:
             redirects=known.redirects,
             base=verdict.base,
             referrer=self._referrer(known, source, base + 1),
-            kin=bool(known.kin),
+            family_member=bool(known.family_member),
             carried=_KNOWN,
             found_hops=known.found_hops,
             found_base=base,

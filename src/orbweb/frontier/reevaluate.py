@@ -59,7 +59,7 @@ class Judged(NamedTuple):
     """A verdict, and what is known of the URL's family."""
 
     verdict: Verdict
-    kin: bool
+    family_member: bool
     parked: str | None
 
 
@@ -113,9 +113,9 @@ class Judge:
         nofollow = self._nofollow(found)
         if nofollow is not None:
             verdict = verdict._replace(reason=SkipReason.NOFOLLOW, rule=nofollow)
-            return Judged(verdict, bool(found.kin), found.parked)
+            return Judged(verdict, bool(found.family_member), found.parked)
         if verdict.reason is not None or found.depth == 0 or found.carried or found.source not in traps.JUDGED:
-            return Judged(verdict, bool(found.kin), found.parked)
+            return Judged(verdict, bool(found.family_member), found.parked)
         return self._by_family(found, verdict)
 
     def _by_path(self, found: StoredUrl) -> Verdict:
@@ -134,13 +134,15 @@ class Judge:
 
     def _by_family(self, found: StoredUrl, verdict: Verdict) -> Judged:
         """What was found before anyone looked for endless families is looked at now."""
-        parks, parked, kin = self._policy.rules.park_traps, found.parked, bool(found.kin)
+        parks, parked, family_member = self._policy.rules.park_traps, found.parked, bool(found.family_member)
         if parked is None and parks:
-            pattern, kin = self._families.judge(found.key, self._parent(found.referrer or 0) or found.key)
+            pattern, family_member = self._families.judge(
+                found.key, self._parent(found.referrer or 0) or found.key
+            )
             parked = pattern or ""
         if parked and parks and not self._families.is_released(parked):
             verdict = verdict._replace(reason=SkipReason.TRAP, rule=traps.rule(parked))
-        return Judged(verdict, kin, parked)
+        return Judged(verdict, family_member, parked)
 
 
 class Sweep:
@@ -192,7 +194,7 @@ class Sweep:
     def _change(self, found: StoredUrl) -> RejudgeRow | None:
         if self._is_leased(found.id) or self._judge.stands(found.reason):
             return None
-        verdict, kin, parked = self._judge.judge(found)
+        verdict, family_member, parked = self._judge.judge(found)
         reason = verdict.reason.value if verdict.reason else None
         if reason is None:
             self._judge.admit(found)
@@ -212,7 +214,7 @@ class Sweep:
             self._lane_of(found.key),
             verdict.hops,
             verdict.base,
-            kin,
+            family_member,
             parked,
             self._run_id,
             found.id,

@@ -270,19 +270,19 @@ class Traps:
         self._dirty: dict[str, FamilyRow] = {}
 
     def judge(self, key: str, parent: str) -> tuple[str | None, bool]:
-        """The pattern by which a link is parked, if it is; and whether it is kin of the page it is on."""
+        """The pattern by which a link is parked, if it is; and whether it is of the family of its page."""
         found = family_of(key, parent)
         if found is None:
             return None, False
-        kin = self._is_kin(found, parent)
-        return (found.pattern if self._is_trap(found, kin=kin) else None), kin
+        family_member = self._is_kin(found, parent)
+        return (found.pattern if self._is_trap(found, family_member=family_member) else None), family_member
 
     def is_released(self, pattern: str) -> bool:
         """Whether a person wants the family followed."""
         row = self._families.get(pattern)
         return row is not None and row.released
 
-    def is_kin(self, key: str, parent: str) -> bool:
+    def is_family_member(self, key: str, parent: str) -> bool:
         """Whether a link leads to a page of the same family as the page it is on."""
         found = family_of(key, parent)
         return found is not None and self._is_kin(found, parent)
@@ -295,7 +295,7 @@ class Traps:
             return found.stem in (parent, of_parent and of_parent.stem)
         return of_parent is not None and of_parent.pattern == found.pattern
 
-    def _is_trap(self, found: Family, *, kin: bool) -> bool:
+    def _is_trap(self, found: Family, *, family_member: bool) -> bool:
         row = self._families.get(found.pattern)
         if row is not None and row.released:
             return False
@@ -307,7 +307,7 @@ class Traps:
             return row.tried >= TRIED_FIRST
         if found.kind is TrapKind.VARIANT:
             return found.stem in self._families or self._known(found.stem)
-        return kin
+        return family_member
 
     def admitted(self, key: str, parent: str) -> None:
         """A link is followed. What looks made up needs one URL for each stem; filters are counted."""
@@ -331,21 +331,21 @@ class Traps:
             self._save(row._replace(tried=DECIDED))
         return [row.pattern for row in waiting]
 
-    def settled(self, key: str, *, kin: bool, repeats: bool, elsewhere: bool, summary: bytes) -> None:
+    def settled(self, key: str, *, family_member: bool, repeats: bool, elsewhere: bool, summary: bytes) -> None:
         """A page was captured, and its links are about to be judged.
 
-        `kin`: it was found on a page of its family; `repeats`: its content was there before; `elsewhere`: it leads
-        to a new URL of another family.
+        `family_member`: it was found on a page of its family; `repeats`: its content was there before;
+        `elsewhere`: it leads to a new URL of another family.
         """
-        for found in _families_of(key, kin=kin):
+        for found in _families_of(key, family_member=family_member):
             row = self._row(found.pattern, found.kind)
             if found.kind is TrapKind.VARIANT:
                 stem = self._row(found.stem, TrapKind.VARIANT)
                 same = repeats or (summary != b"" and stem.sketch == summary)
                 is_first = stem.sketch == b""
-                barren = row.barren + 1 + kin if same else row.barren if is_first else 0
+                barren = row.barren + 1 + family_member if same else row.barren if is_first else 0
                 self._save(stem._replace(sketch=summary))
-            elif kin:
+            elif family_member:
                 same = repeats or alike(row.sketch, summary)
                 barren = row.barren + 1 if same and not elsewhere else 0
                 if not barren and found.kind is TrapKind.GROWTH:
@@ -368,12 +368,12 @@ class Traps:
         return changes
 
 
-def _families_of(key: str, *, kin: bool) -> list[Family]:
+def _families_of(key: str, *, family_member: bool) -> list[Family]:
     """The families that a captured page tells something about."""
     site, path, _ = _split(key)
     looks = family(key)
     if looks is None:
-        return [_deeper(site, path)] if kin else []
+        return [_deeper(site, path)] if family_member else []
     if looks.kind is TrapKind.QUERY:
         return [looks, _wider(site, path)]
     return [] if looks.kind is TrapKind.REPEATED else [looks]

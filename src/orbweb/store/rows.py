@@ -44,7 +44,7 @@ class UrlRow(NamedTuple):
     base: int
     referrer: int | None
     lastmod: str | None = None
-    kin: bool = False
+    family_member: bool = False
     carried: str | None = None
     found_hops: int = 0
     found_base: int = 0
@@ -77,7 +77,7 @@ class ReadmitRow(NamedTuple):
     redirects: int
     base: int
     referrer: int | None
-    kin: bool
+    family_member: bool
     found_hops: int
     found_base: int
     parked: str | None
@@ -95,7 +95,7 @@ class RejudgeRow(NamedTuple):
     lane: str
     hops: int
     base: int
-    kin: bool
+    family_member: bool
     parked: str | None
     run_id: int
     id: int
@@ -239,7 +239,7 @@ class StoredUrl(NamedTuple):
     found_hops: int
     found_base: int
     referrer: int | None
-    kin: int
+    family_member: int
     parked: str | None
     listed: int
     carried: int

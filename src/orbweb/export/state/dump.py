@@ -65,6 +65,6 @@ def _whole(source: ExportSource) -> dict[str, Any]:
 
 
 def _url(source: ExportSource, row: Row) -> dict[str, Any]:
-    number, url, key, *rest, kin, lastmod, due_at, _reason, _rule = row
-    known = number, url, *rest, bool(kin), lastmod, moment(due_at), source.page_type(key)
+    number, url, key, *rest, family_member, lastmod, due_at, _reason, _rule = row
+    known = number, url, *rest, bool(family_member), lastmod, moment(due_at), source.page_type(key)
     return dict(zip(FIELDS, known, strict=True))

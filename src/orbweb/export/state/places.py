@@ -55,7 +55,7 @@ class StateUrl:
     referrer: str | None = None
     reason: str | None = None
     rule: str | None = None
-    kin: bool = False
+    family_member: bool = False
     lastmod: str | None = None
     due_at: int | None = None
 
@@ -109,7 +109,7 @@ class StateReader:
             line.get("redirects", int, 0),
             line.get("base", int, 0),
             referrer.key if referrer else None,
-            kin=line.get("kin", bool, default=False),
+            family_member=line.get("kin", bool, default=False),
             lastmod=line.maybe("lastmod", str),
             due_at=line.instant("due_at"),
         )
@@ -245,7 +245,7 @@ class StateReader:
             each.base,
             self._referrer(each),
             each.lastmod,
-            each.kin,
+            each.family_member,
         )
 
     def families(self, run_id: int) -> Iterator[FamilyRow]:

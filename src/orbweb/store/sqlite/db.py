@@ -26,7 +26,7 @@ from orbweb.store.durable import found_database, keep_log, sync_directory
 
 DATABASE = "orbweb.db"
 """The file in a workspace."""
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUSY_TIMEOUT_S = 60.0
 CACHE_KIB = 16_384
 CHECKPOINT_BYTES = 8_240_000

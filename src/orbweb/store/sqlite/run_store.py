@@ -302,5 +302,7 @@ class SqliteRunStore:
 
 
 def _item(row: Row) -> Item:
-    number, key, url, source, depth, rank, lane, hops, redirects, base, kin = row[:11]
-    return Item(number, key, url or key, _SOURCES[source], depth, rank, lane, hops, redirects, base, bool(kin))
+    number, key, url, source, depth, rank, lane, hops, redirects, base, family_member = row[:11]
+    return Item(
+        number, key, url or key, _SOURCES[source], depth, rank, lane, hops, redirects, base, bool(family_member)
+    )

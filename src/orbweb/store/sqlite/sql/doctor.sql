@@ -66,7 +66,7 @@ ORDER BY urls.run_id, urls.depth, urls.rank;
 
 -- name: all_bodies
 -- `doctor` reads every body where it should lie.
-SELECT sha256, segment, offset, length, size FROM bodies ORDER BY segment, offset;
+SELECT sha256, segment, position, length, size FROM bodies ORDER BY segment, position;
 
 -- name: body_visits
 -- Which URLs a damaged body belongs to, in one pass for all of them.
@@ -123,7 +123,7 @@ UPDATE pages SET document = :document WHERE run_id = :run_id AND content_sha256 
 
 -- name: open_segments
 -- A segment that may be written again must be whole up to what is committed; 0 means closed.
-SELECT segments.id, segments.committed, COALESCE(MAX(bodies.offset + bodies.length), 0)
+SELECT segments.id, segments.committed, COALESCE(MAX(bodies.position + bodies.length), 0)
 FROM segments LEFT JOIN bodies ON bodies.segment = segments.id
 WHERE segments.committed <> 0 GROUP BY segments.id ORDER BY segments.id;
 

@@ -109,9 +109,9 @@ WHERE id = :crawl_id AND state = 'in_progress';
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
 INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
-                  lastmod, kin, carried, found_hops, found_base, parked, listed)
+                  lastmod, family_member, carried, found_hops, found_base, parked, listed)
 VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank, :lane, :hops, :redirects, :base,
-        :referrer, :lastmod, :kin, :carried, :found_hops, :found_base, :parked, :listed);
+        :referrer, :lastmod, :family_member, :carried, :found_hops, :found_base, :parked, :listed);
 
 -- name: settle_url
 -- Guarded: only the owner settles, and only what is queued.
@@ -126,13 +126,13 @@ WHERE run_id = :run_id AND id BETWEEN :first AND :last AND state = 'queued';
 -- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
 UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
                 rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer,
-                kin = :kin, found_hops = :found_hops, found_base = :found_base, parked = :parked
+                family_member = :family_member, found_hops = :found_hops, found_base = :found_base, parked = :parked
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
 -- The scope was moved by a redirecting base URL, or a person changed the rules, so what was found before is judged again.
 UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, lane = :lane, hops = :hops, base = :base,
-                kin = :kin, parked = :parked
+                family_member = :family_member, parked = :parked
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
 -- name: refuse_url
@@ -203,7 +203,7 @@ SELECT id, key FROM urls WHERE run_id = :run_id AND lane = :lane AND state = 'qu
 
 -- name: queued_in_order
 -- The next places of a lane; the partial index serves it without a sort.
-SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, kin, due_at FROM urls
+SELECT id, key, url, source, depth, rank, lane, hops, redirects, base, family_member, due_at FROM urls
 WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) >= (:depth, :rank)
 ORDER BY depth, rank LIMIT :count;
 
@@ -247,7 +247,7 @@ WHERE bases.run_id = :run_id AND bases.scope_key <> COALESCE(before.scope_key, u
 -- name: urls_to_judge
 -- What other rules or another scope may change, in the order of finding: all that was not asked for. A portion at a time.
 -- The last column: whether it came into a later level than that of the page that led to it, or a recrawl knew it.
-SELECT id, key, source, reason, rule, depth, rank, hops, base, found_hops, found_base, referrer, kin, parked, listed,
+SELECT id, key, source, reason, rule, depth, rank, hops, base, found_hops, found_base, referrer, family_member, parked, listed,
        carried IS NOT NULL,
        depth > 0 AND (carried IS NOT NULL
                       OR depth > (SELECT depth FROM urls AS pages WHERE pages.run_id = :run_id AND pages.id = urls.referrer))
@@ -270,7 +270,7 @@ WHERE urls.run_id = :run_id AND urls.id = :id;
 
 -- name: recalled_urls
 -- What a recrawl visits first, but for base URLs and their redirects: what was asked for, in that order, then the queue.
-SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.redirects, urls.referrer, urls.kin,
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.redirects, urls.referrer, urls.family_member,
        urls.found_hops, urls.found_base
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE urls.run_id = :run_id AND urls.depth > 0
@@ -394,7 +394,7 @@ SELECT urls.key, visits.kind IS NULL AND (visits.status BETWEEN 200 AND 299 OR v
        visits.run_id, visits.url_id, visits.crawl_id, COALESCE(visits.final_url, urls.url, urls.key), visits.status,
        visits.content_type, visits.encoding, visits.etag, visits.last_modified, visits.robots_tags, visits.title,
        visits.canonical, visits.noindex, visits.nofollow, visits.links_cut, visits.truncated, visits.body_sha256,
-       visits.content_sha256, visits.role, visits.fetched_at, bodies.segment, bodies.offset, bodies.length, bodies.size,
+       visits.content_sha256, visits.role, visits.fetched_at, bodies.segment, bodies.position, bodies.length, bodies.size,
        CASE WHEN outlinks.packed IS NULL THEN x'' WHEN LENGTH(outlinks.packed) <= :long THEN outlinks.packed END,
        documents.sha256, documents.extractor, documents.sketch
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
@@ -504,12 +504,12 @@ SELECT 1 FROM bodies WHERE sha256 = :sha256;
 
 -- name: add_body
 -- Another process may have stored the same body meanwhile; the first row stays.
-INSERT INTO bodies (sha256, segment, offset, length, size) VALUES (:sha256, :segment, :offset, :length, :size)
+INSERT INTO bodies (sha256, segment, position, length, size) VALUES (:sha256, :segment, :position, :length, :size)
 ON CONFLICT (sha256) DO NOTHING;
 
 -- name: body_location
 -- Where a body lies.
-SELECT segment, offset, length, size FROM bodies WHERE sha256 = :sha256;
+SELECT segment, position, length, size FROM bodies WHERE sha256 = :sha256;
 
 -- name: add_segment
 -- A segment belongs to the project that writes it.
@@ -820,7 +820,7 @@ SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND id = :id;
 
 -- name: cursor_of
 -- Where a file that follows a run goes on.
-SELECT visit, offset, since, checksum FROM outputs WHERE run_id = :run_id AND name = :name;
+SELECT visit, size, since, checksum FROM outputs WHERE run_id = :run_id AND name = :name;
 
 -- name: least_cursor
 -- Whether a run that ended has a file that was not finished; the second cursor of a file says nothing about that.
@@ -828,9 +828,9 @@ SELECT MIN(visit) FROM outputs WHERE run_id = :run_id AND name NOT LIKE '%.whole
 
 -- name: move_cursor
 -- What is before the cursor is durable in its file.
-INSERT INTO outputs (run_id, name, visit, offset, since, checksum)
-VALUES (:run_id, :name, :visit, :offset, :since, :checksum)
-ON CONFLICT (run_id, name) DO UPDATE SET visit = excluded.visit, offset = excluded.offset, since = excluded.since,
+INSERT INTO outputs (run_id, name, visit, size, since, checksum)
+VALUES (:run_id, :name, :visit, :size, :since, :checksum)
+ON CONFLICT (run_id, name) DO UPDATE SET visit = excluded.visit, size = excluded.size, since = excluded.since,
                                          checksum = excluded.checksum;
 
 -- name: latest_visit
@@ -844,7 +844,7 @@ SELECT visits.number, urls.key, COALESCE(urls.url, urls.key), urls.source, visit
        COALESCE(targets.url, targets.key), visits.content_type, visits.encoding, visits.etag, visits.last_modified,
        visits.title, visits.canonical, visits.links_cut, visits.truncated, visits.body_sha256, visits.content_sha256,
        visits.role, visits.bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags, visits.reuse,
-       bodies.segment, bodies.offset, bodies.length, bodies.size
+       bodies.segment, bodies.position, bodies.length, bodies.size
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
@@ -870,14 +870,14 @@ FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id
 -- name: state_frontier
 -- The queue of a run in its order.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
-       urls.source, urls.hops, urls.redirects, urls.base, urls.kin, urls.lastmod, urls.due_at, urls.reason, urls.rule
+       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.reason, urls.rule
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.state = 'queued' ORDER BY urls.depth, urls.rank;
 
 -- name: state_skipped
 -- What a run has refused, so that it is not asked for after a move either.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
-       urls.source, urls.hops, urls.redirects, urls.base, urls.kin, urls.lastmod, urls.due_at, urls.reason, urls.rule
+       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.reason, urls.rule
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.state = 'skipped' ORDER BY urls.id;
 
@@ -888,8 +888,8 @@ SELECT COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified
        visits.content_type, visits.encoding, visits.title, visits.canonical, visits.noindex, visits.nofollow,
        visits.links_cut, visits.truncated, visits.content_sha256, visits.role, visits.bytes, visits.wire_bytes,
        visits.latency_ms, visits.proxy, visits.robots_tags, visits.reuse, urls.id, visits.depth, visits.rank,
-       COALESCE(referrers.url, referrers.key), urls.source, urls.hops, urls.redirects, urls.base, urls.kin, urls.lastmod,
-       bodies.segment, bodies.offset, bodies.length, bodies.size
+       COALESCE(referrers.url, referrers.key), urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod,
+       bodies.segment, bodies.position, bodies.length, bodies.size
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to

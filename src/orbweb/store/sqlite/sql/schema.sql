@@ -1,4 +1,4 @@
--- Version 2 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
+-- Version 3 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
 -- The words in angle brackets become the states of orbweb.lifecycle when the schema is created.
 
 CREATE TABLE projects (
@@ -85,7 +85,7 @@ CREATE TABLE urls (
     referrer    INTEGER,
     lastmod     TEXT,
     due_at      INTEGER,
-    kin         INTEGER NOT NULL DEFAULT 0 CHECK (kin IN (0, 1)),
+    family_member         INTEGER NOT NULL DEFAULT 0 CHECK (family_member IN (0, 1)),
     carried     TEXT CHECK (carried IN (<carried>)),
     found_hops  INTEGER NOT NULL DEFAULT 0,
     found_base  INTEGER NOT NULL DEFAULT 0,
@@ -219,7 +219,7 @@ CREATE TABLE segments (
 CREATE TABLE bodies (
     sha256      BLOB PRIMARY KEY,
     segment     INTEGER REFERENCES segments (id),
-    offset      INTEGER,
+    position      INTEGER,
     length      INTEGER NOT NULL,
     size        INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -233,13 +233,13 @@ CREATE TABLE tallies (
     PRIMARY KEY (run_id, state, reason)
 ) WITHOUT ROWID;
 
--- How far a file that follows a run has come (see outputs): `visit` is the last one in it, `offset` its length. The bytes from
+-- How far a file that follows a run has come (see outputs): `visit` is the last one in it, `size` its length. The bytes from
 -- `since` on were written last, and `checksum` is their CRC-32. The row NAME.whole says the same from the first byte on.
 CREATE TABLE outputs (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     name        TEXT NOT NULL,
     visit       INTEGER NOT NULL,
-    offset      INTEGER NOT NULL,
+    size      INTEGER NOT NULL,
     since       INTEGER NOT NULL,
     checksum    INTEGER NOT NULL,
     PRIMARY KEY (run_id, name)
