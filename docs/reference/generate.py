@@ -1,8 +1,7 @@
-"""Makes the pages of this folder from the code: `make docs`.
+"""Writes the pages of this folder from the code: `make docs`.
 
-Owns the words around the facts. Always holds: the same code gives the same text, byte for byte; a name of
-the code without a meaning in meanings.toml is an error, and so is a meaning without a name. Never reads
-anything but the installed package and that file.
+The same code gives the same text, byte for byte. A name of the code without a meaning in meanings.toml is an
+error, and so is a meaning without a name.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from orbweb.store.sqlite import db
 HERE = Path(__file__).parent
 MEANINGS: dict[str, Any] = tomllib.loads((HERE / "meanings.toml").read_text(encoding="utf-8"))
 PROSE: dict[str, str] = MEANINGS["prose"]
-NOTE = "<!-- Made by `make docs` from the code; edit generate.py or meanings.toml instead. -->\n"
+NOTE = "<!-- Written by `make docs` from the code; edit generate.py or meanings.toml instead. -->\n"
 OTHER_FLAGS = {
     "store.layout": "store",
     "sitemap.mode": "sitemap",

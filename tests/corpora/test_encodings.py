@@ -16,7 +16,7 @@ from orbweb.parsing.encodings import encoding_named, encoding_of
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared" / "corpora" / "encodings"
-DECISION = ROOT / "docs" / "decisions" / "0013-encodings.md"
+DECISION = ROOT / "docs" / "explanation" / "pages.md"
 
 if not CORPUS.is_dir():
     pytest.skip(f"the encoding corpora are not at {CORPUS}: conformance is NOT checked", allow_module_level=True)

@@ -16,7 +16,7 @@ from orbweb.urls import Resolver
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared" / "corpora" / "links"
-DECISION = ROOT / "docs" / "decisions" / "0004-parsing.md"
+DECISION = ROOT / "docs" / "explanation" / "pages.md"
 
 if not CORPUS.is_dir():
     pytest.skip(f"the link corpora are not at {CORPUS}: conformance is NOT checked", allow_module_level=True)

@@ -14,7 +14,7 @@ from orbweb import urls
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared" / "corpora" / "urls"
-DECISION = ROOT / "docs" / "decisions" / "0003-canonical-urls.md"
+DECISION = ROOT / "docs" / "explanation" / "urls.md"
 FORMS = {"w3lib": "w3lib-canonicalize.json", "crawler-commons": "crawler-commons-normalize.json"}
 
 if not CORPUS.is_dir():

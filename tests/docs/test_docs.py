@@ -23,6 +23,7 @@ import orbweb
 from harness import Cli
 from orbweb import config, failpoints, lifecycle
 from orbweb.app.control import Workspace
+from orbweb.cli import demo
 from orbweb.cli.output import MANIFEST_FIELDS
 from orbweb.export.live.metrics import COUNTERS, GAUGES
 from orbweb.export.live.rows import COLUMNS
@@ -62,7 +63,7 @@ def files(*suffixes: str) -> Iterator[Path]:
 
 
 PAGES = list(files(".md"))
-DOCS = "\n".join(path.read_text(encoding="utf-8") for path in PAGES if "docs" in path.parts)
+DOCS = "\n".join(path.read_text(encoding="utf-8") for path in PAGES if path.is_relative_to(ROOT / "docs"))
 
 
 def relative(path: Path) -> str:
@@ -144,7 +145,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         reached.add(page)
         targets = [link.partition("#")[0] for link in links(page) if "://" not in link]
         waiting += [(page.parent / target).resolve() for target in targets if target]
-    assert {relative(path) for path in PAGES if "docs" in path.parts} <= {relative(path) for path in reached}
+    assert {path for path in PAGES if path.is_relative_to(ROOT / "docs")} <= reached
 
 
 # Commands in the text.
@@ -191,6 +192,51 @@ def test_every_room_is_in_the_architecture() -> None:
     assert [name for name in rooms if f"`{name}/`" not in page] == []
     assert [name for name in base if f"`{name}`" not in page] == []
     assert [name for name in re.findall(r"`src/orbweb/([^`]+)`", page) if not (source / name).exists()] == []
+
+
+def test_each_step_of_a_urls_way_names_one_file() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^\d\. (.*(?:\n   .*)*)", page, re.MULTILINE)
+    assert [len(re.findall(r"`src/orbweb/[^`]+\.py`", step)) for step in steps] == [1] * 9
+
+
+# What a reader sees first.
+
+
+def test_the_readme_takes_a_few_minutes_to_read() -> None:
+    assert 600 <= len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 700
+
+
+def test_the_python_example_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (example,) = [token.content for token in parsed(ROOT / "README.md") if token.info == "python"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ORBWEB_LIMITS__RATE", "max")
+    with demo.serve() as url:
+        exec(compile(example.replace("https://example.org/docs/", url), "README.md", "exec"), {})
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == "19 1 0"
+    assert len(rest) == 17
+    assert rest[0].startswith(f"{url} Larder ")
+
+
+# Decisions.
+
+DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+
+
+@pytest.mark.parametrize("path", DECISIONS, ids=relative)
+def test_a_decision_has_its_parts_and_is_listed(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(f"# {path.name[:4]}. ")
+    assert re.search(r"^Status: (accepted|replaced by .+), \d{4}-\d\d-\d\d\.", text, re.MULTILINE)
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Choice", "Rejected", "Price"]
+    assert path.name in links(path.with_name("README.md"))
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    assert [int(path.name[:4]) for path in DECISIONS] == list(range(1, len(DECISIONS) + 1))
 
 
 # What programs read.
@@ -299,7 +345,7 @@ def test_what_the_demo_is_shown_to_print_is_what_it_prints(cli: Cli) -> None:
     ):
         printed += cli(*words).ok(0, 3).out
     known = set(_without_chance(printed).splitlines())
-    for page in ("README.md", "docs/how-to/search.md", "docs/how-to/explain.md", "docs/tutorial.md"):
+    for page in ("README.md", "docs/how-to/read.md", "docs/how-to/explain.md", "docs/tutorial.md"):
         tokens = MarkdownIt().parse((ROOT / page).read_text(encoding="utf-8"))
         examples = [token.content for token in tokens if token.type == "fence" and token.info in ("", "console")]
         shown = "\n".join(each for each in examples if "demo " in each or "19 visited" in each)

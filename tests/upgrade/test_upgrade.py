@@ -53,7 +53,7 @@ def test_todays_schema_is_the_stored_one(tmp_path: Path) -> None:
     """After a release: raise SCHEMA_VERSION, write a step, store the workspace of it. Before: store it anew."""
     with closing(sqlite3.connect(unpack(SCHEMA_VERSION, tmp_path) / "orbweb.db")) as stored:
         odd = {row[1] for row in set(stored_schema(stored)) ^ set(_fresh())}
-    assert odd == set(), "tables were changed; see decision 0035 and tests/upgrade/make.py"
+    assert odd == set(), "tables were changed; see docs/explanation/storage.md and tests/upgrade/make.py"
 
 
 def _fresh() -> tuple[tuple[Any, ...], ...]:

@@ -18,7 +18,7 @@ from orbweb.extraction.fingerprint import fingerprint
 
 BITS = 64
 WITHIN = 6
-"""Bits in which near-duplicates differ at most; docs/decisions/0033-near-duplicates.md has the measurement."""
+"""Bits in which near-duplicates differ at most; docs/explanation/extraction.md has the measurement."""
 MAX_WORDS = 1 << 10
 """Words at the beginning of a text that are looked at: enough to tell texts apart, and a bound on time."""
 LONG_WORD = 16

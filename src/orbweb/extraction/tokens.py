@@ -6,7 +6,7 @@ machine is an error, not another tokenizer.
 
 The estimate is two sums over the UTF-8 bytes: what each byte weighs, and how much begins with it that the byte
 before it did not have (a word, a capital, a number, a script). The figures were fitted to o200k_base;
-docs/decisions/0028-tokens.md says how well.
+docs/explanation/extraction.md says how well.
 """
 
 from __future__ import annotations
