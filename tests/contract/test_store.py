@@ -35,10 +35,11 @@ from orbweb.store.rows import (
     ShortenRow,
     UrlRow,
     VisitRow,
+    moment,
     skipped,
 )
 from orbweb.store.runs import Base, Project, Run
-from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, load_queries, moment
+from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, load_queries
 from orbweb.store.sqlite.run_store import SqliteStore
 
 NOW = 1_700_000_000_000_000

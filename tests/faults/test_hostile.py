@@ -368,8 +368,11 @@ def starved_s(pid: int) -> float:
 
 
 def speed_of_good_host(cli: Cli, processes: int, project: str, hostile: Hostile | None) -> float:
-    """The share of its rate that the good host gets, by its own log, without the time that other programs took from
-    the crawl. A hostile host never gets done."""
+    """The share of its rate that the good host gets, by its own log. A hostile host never gets done.
+
+    Time that other programs took from the crawl does not count.
+    """
+    beside = [] if hostile is None else [f"{hostile.url}?1:{','.join((*EXPECTED, *EXPECTED_ALONE))}"]
     beside = [] if hostile is None else [f"{hostile.url}?1:{','.join((*EXPECTED, *EXPECTED_ALONE))}"]
     options = ("--order", "relaxed", "--rate", RATE, "--workers", 16, "--no-strict-path", "--sitemap", "off")
     env = {**BRIEF, "ORBWEB_FETCH__TIMEOUT_S": "1"}

@@ -23,7 +23,7 @@ from orbweb.app.control import Workspace
 from orbweb.errors import StoreError, UsageError
 from orbweb.store import documents
 from orbweb.store.bodies import new_compressor
-from orbweb.store.queries.search import expression
+from orbweb.store.sqlite.search import expression
 from servers.site import StaticSite, html, serve
 
 LINKS = "".join(f'<a href="/{name}">{name}</a> ' for name in ("pipes", "taps", "code", "cafe", "quotes", "blank"))

@@ -21,7 +21,7 @@ from orbweb.config import sources
 from orbweb.errors import StoreError, UsageError
 from orbweb.store import workspace_files
 from orbweb.store.lock import OwnerLock
-from orbweb.store.sqlite.db import DATABASE
+from orbweb.store.workspace_files import DATABASE
 
 Report = dict[str, Any]
 

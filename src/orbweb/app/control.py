@@ -119,6 +119,7 @@ class Workspace(Reports):
         from orbweb.export.live.read_back import journals
         from orbweb.store.maintenance import doctor, repair, symlinks
         from orbweb.store.sqlite import db, upgrade
+        from orbweb.store.workspace_files import DATABASE
 
         if not exists(path):
             raise UsageError(f"{path} is not an orbweb workspace. Name one: --workspace DIR")
@@ -126,8 +127,8 @@ class Workspace(Reports):
         aside = symlinks.set_aside(path, strange, now_us()) if mend else None
         if strange and (left := tuple(symlinks.find(path))):
             return _report(path, repair.RepairReport(strange, left, 0, aside))
-        if upgrade.is_older(path / db.DATABASE, db.today()):
-            upgrade_database(path / db.DATABASE, None)
+        if upgrade.is_older(path / DATABASE, db.today()):
+            upgrade_database(path / DATABASE, None)
         with ExitStack() as owned:
             for name in doctor.project_names(path):
                 owned.enter_context(OwnerLock(path / "locks", name))
@@ -196,7 +197,8 @@ def _damage(path: Path) -> StoreError | None:
     """The first thing that is wrong with the database, if anything is."""
     from orbweb.store.maintenance import doctor
     from orbweb.store.sqlite import salvage
-    from orbweb.store.sqlite.db import DATABASE, damaged, explained
+    from orbweb.store.sqlite.db import damaged, explained
+    from orbweb.store.workspace_files import DATABASE
 
     flaws = salvage.flaws(path / DATABASE, salvage.main_layout(), doctor.misfit)
     return explained(path / DATABASE, damaged(f"{flaws[0].where}: {flaws[0].problem}")) if flaws else None

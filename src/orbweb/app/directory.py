@@ -25,8 +25,9 @@ from orbweb.store.captures import StoredCaptures
 from orbweb.store.durable import make_home
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.runs import DISCOVERY, Project, RequestProfile, Run
-from orbweb.store.sqlite.db import DATABASE, Database
+from orbweb.store.sqlite.db import Database
 from orbweb.store.sqlite.limiter import SqliteLimiter
+from orbweb.store.workspace_files import DATABASE
 
 if TYPE_CHECKING:
     from orbweb.store.sqlite.upgrade import UpgradePlan

@@ -1,6 +1,6 @@
 """The verb `doctor`: what is damaged in a workspace, and its repair.
 
-Database and bodies come first (see `store.doctor`); what is derived from them is held against a database that is
+Queries and bodies come first (see `store.doctor`); what is derived from them is held against a database that is
 sound: the spool, and the files that follow a run. Always holds: every project is owned by this process.
 """
 
@@ -28,7 +28,7 @@ from orbweb.store.maintenance.doctor import Damage
 from orbweb.store.maintenance.repair import Quarantine, RepairReport
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Project, Run
-from orbweb.store.sqlite.db import DATABASE
+from orbweb.store.workspace_files import DATABASE
 
 LINES_NAMED = 3
 

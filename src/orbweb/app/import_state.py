@@ -21,11 +21,11 @@ from orbweb.export.state.files import StateLine
 from orbweb.export.state.places import StateReader, StateUrl
 from orbweb.lifecycle import EndedBy, ItemState
 from orbweb.model import Blob, FailKind, Parsed, ProcessedPage, Reuse, Role
+from orbweb.store import Queries
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore, new_compressor, pack, unpack_foreign
 from orbweb.store.rows import BaseRow, Ending, VisitRow
 from orbweb.store.runs import RequestProfile, end
-from orbweb.store.sqlite.db import Database
 from orbweb.urls import UrlRules
 
 PORTION = 500
@@ -88,7 +88,7 @@ class BodyFolder:
 
 
 def adopt(
-    db: Database,
+    db: Queries,
     intake: StateReader,
     home: ImportTarget,
     bodies: BodyFolder,
@@ -113,7 +113,7 @@ class _StateImport:
 
     def __init__(
         self,
-        db: Database,
+        db: Queries,
         intake: StateReader,
         home: ImportTarget,
         bodies: BodyFolder,

@@ -30,10 +30,10 @@ from orbweb.frontier import politeness, seeds
 from orbweb.lifecycle import ItemState
 from orbweb.model import Document, SkipReason
 from orbweb.policy.robots import Robots, product_token
-from orbweb.store import runs
+from orbweb.store import Queries, runs
 from orbweb.store.queries import reports
 from orbweb.store.runs import Run
-from orbweb.store.sqlite.db import DATABASE, Database
+from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES
 
 Report = dict[str, Any]
@@ -147,7 +147,7 @@ def _opened(workspace: Workspace) -> Iterator[Workspace]:
         workspace.close()
 
 
-def _effect(db: Database, before: Run, after: Run) -> Report:
+def _effect(db: Queries, before: Run, after: Run) -> Report:
     visits: list[str] = []
     admitted: list[str] = []
     unknown: list[str] = []
@@ -176,7 +176,7 @@ def _some(found: Sequence[Any]) -> Report:
     return {"count": len(found), "examples": list(found[:EXAMPLES])}
 
 
-def _base_pages(db: Database, before: Run, after: Run) -> list[Report]:
+def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
     """Each base URL with the pages it would give, those it gave, and what is wrong with it."""
     gave = {base.url: base.pages for base in runs.bases_of(db, before.id)}
     outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=after.id)}
@@ -224,7 +224,7 @@ def _unwatched(_now: Snapshot) -> None:
 class _RobotsRules:
     """What the origins ask for, and how fast they may be asked."""
 
-    def __init__(self, db: Database, config: Config) -> None:
+    def __init__(self, db: Queries, config: Config) -> None:
         agent = product_token(config.user_agent) if config.robots.obey else ""
         self._robots = {
             origin: Robots.parse(body, agent) for origin, body in db.all("robots_files") if config.robots.obey
@@ -244,7 +244,7 @@ class _RobotsRules:
         return (delay, "Crawl-delay of robots.txt") if delay > usual else (usual, f"limits.rate: {self._rate}")
 
 
-def _bases(db: Database, run: Run, rules: _RobotsRules) -> list[Report]:
+def _bases(db: Queries, run: Run, rules: _RobotsRules) -> list[Report]:
     """Each base URL with what became of the last URL of its chain of redirects."""
     outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=run.id)}
     found = []
@@ -266,7 +266,7 @@ def _bases(db: Database, run: Run, rules: _RobotsRules) -> list[Report]:
     return found
 
 
-def _found(db: Database, run: Run, rules: _RobotsRules) -> Report:
+def _found(db: Queries, run: Run, rules: _RobotsRules) -> Report:
     """What is known so far: what would be visited, what each rule refuses, and how long that takes at least."""
     allowed: list[str] = []
     by_source: Counter[str] = Counter()
@@ -296,11 +296,11 @@ def _found(db: Database, run: Run, rules: _RobotsRules) -> Report:
     }
 
 
-def _skips(db: Database, run: Run) -> dict[str, int]:
+def _skips(db: Queries, run: Run) -> dict[str, int]:
     found: dict[str, int] = reports.counts(db, run.id)["skipped"]
     return found
 
 
-def _examples(db: Database, run: Run, reason: str, count: int) -> Report:
+def _examples(db: Queries, run: Run, reason: str, count: int) -> Report:
     rows = db.all("skipped_examples", run_id=run.id, reason=reason, count=EXAMPLES)
     return {"count": count, "examples": [{"url": url, "rule": rule} for url, rule in rows]}

@@ -21,7 +21,7 @@ from orbweb.events import Reading
 from orbweb.extraction import VERSION
 from orbweb.failpoints import failpoint
 from orbweb.model import Failed, PackedDocument, ProcessedPage
-from orbweb.store.sqlite.db import Database
+from orbweb.store import Queries
 
 AHEAD = 256
 """Bodies that are with the pool at once."""
@@ -51,7 +51,7 @@ class Reextraction:
     """One run, read again."""
 
     def __init__(
-        self, db: Database, run_id: int, *, everything: bool, body: Read, alone: Alone, watch: Watch
+        self, db: Queries, run_id: int, *, everything: bool, body: Read, alone: Alone, watch: Watch
     ) -> None:
         self._db = db
         self._run_id = run_id

@@ -142,7 +142,7 @@ class Reports(WorkspaceDirectory):
         self, project: str, query: str, number: int | None = None, *, limit: int, watch: Callable[[int, int], None]
     ) -> list[Report]:
         """The pages of a run that match, the best first; `watch` is told how many of how many are indexed."""
-        from orbweb.store.queries import search
+        from orbweb.store.sqlite import search
 
         run, index = self.run(project, number), self.path / "search.db"
         try:

@@ -25,7 +25,7 @@ from orbweb.events import Snapshot
 from orbweb.frontier import seeds
 from orbweb.store import runs, workspace_files
 from orbweb.store.runs import Project
-from orbweb.store.sqlite.db import DATABASE
+from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 Watch = Callable[[Snapshot], None]

@@ -9,7 +9,7 @@ from orbweb.export.folder import ExportFolder, FileTally
 from orbweb.export.source import ExportSource
 from orbweb.store.queries import outline
 from orbweb.store.queries.outline import StoredBody
-from orbweb.store.sqlite.db import moment
+from orbweb.store.rows import moment
 
 INDEX = "index.jsonl"
 FIELDS = (

@@ -12,7 +12,7 @@ from typing import Any
 
 from orbweb.export.escaping import json_line, utf8
 from orbweb.store.documents import Captured
-from orbweb.store.sqlite.db import moment
+from orbweb.store.rows import moment
 
 __all__ = ["FRONT_MATTER", "METADATA", "front_matter", "json_line", "metadata", "utf8"]
 

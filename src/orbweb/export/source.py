@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from orbweb import urls
 from orbweb.export.filenames import FileNames
-from orbweb.store import documents
+from orbweb.store import Queries, documents
 from orbweb.store.documents import Captured
 from orbweb.store.queries import outline
-from orbweb.store.sqlite.db import Database
 from orbweb.urls import UrlRules
 
 Watch = Callable[[int, int], None]
@@ -38,7 +37,7 @@ class ExportSource:
     `page_type` names the type of a page by its key.
     """
 
-    db: Database
+    db: Queries
     project: str
     run_id: int
     run_number: int

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from orbweb.lifecycle import ItemState
 from orbweb.model import Carried, Source
 from orbweb.policy.rules import Candidate, Policy
+from orbweb.store import Row
 from orbweb.store.rows import UrlRow
-from orbweb.store.sqlite.db import Row
 from orbweb.urls import Resolver, UrlRules
 
 _SOURCES = {source.value: source for source in Source}

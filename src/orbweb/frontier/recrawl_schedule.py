@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
+from orbweb.store import Queries
 from orbweb.store.runs import Run
-from orbweb.store.sqlite.db import Database
 
 WATCHED = 50
 """Looks at a page, the latest ones, from which its rate of change is estimated."""
@@ -84,7 +84,7 @@ def is_due(looks: Sequence[PageLook], lastmod: str | None, now: int, bounds: Bou
 class RecrawlSchedule:
     """Which pages of a run are due, by its project's runs before it."""
 
-    def __init__(self, db: Database, run: Run, bounds: Bounds) -> None:
+    def __init__(self, db: Queries, run: Run, bounds: Bounds) -> None:
         self._db = db
         self._run = run
         self._bounds = bounds

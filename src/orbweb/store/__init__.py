@@ -41,6 +41,10 @@ class Queries(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing, durable at the end."""
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether a transaction in portions is not done."""
+
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """The rows of a query, read as they are consumed."""
 

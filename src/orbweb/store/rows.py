@@ -5,6 +5,8 @@ Fields are in the order of the parameters of the named query that writes them.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from orbweb.lifecycle import EndedBy, ItemState
@@ -15,6 +17,19 @@ Tally = tuple[str, str]
 QUEUED: Tally = (ItemState.QUEUED.value, "")
 VISITED: Tally = (ItemState.VISITED.value, "")
 FAILED: Tally = (ItemState.FAILED.value, "")
+
+
+def moment(microseconds: int | None) -> str | None:
+    """An instant as text, UTC."""
+    if microseconds is None:
+        return None
+    second, part = divmod(microseconds, 1_000_000)
+    return f"{_second(second)}.{part // 1000:03d}+00:00"
+
+
+@lru_cache(maxsize=16)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def skipped(reason: str) -> Tally:

@@ -1,9 +1,8 @@
-"""What lies in a workspace, reached without following a link.
+"""Files of a workspace, opened without following a symbolic link.
 
-Owns every step from the directory of a workspace, which the user named, down to a file in it. Always holds: each
-component is opened relative to the directory above it and none is a symbolic link; what is opened is a regular
-file; one that is written has one name only, for another name may be somewhere else. Never follows, and never
-removes what it did not expect: it is named, with what to do.
+Each component below the directory that the user named is opened relative to the one above it, and none may be a
+link. What is opened is a regular file; one that is written has no second name, which might be outside. Anything
+unexpected is reported with what to do, and never removed.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from orbweb.errors import ForeignFile
+
+DATABASE = "orbweb.db"
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ALWAYS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK

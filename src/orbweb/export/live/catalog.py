@@ -10,9 +10,8 @@ from orbweb.export.live import line_format
 from orbweb.export.live.file import AppendFile, writing
 from orbweb.export.live.follower import Derive, Followed
 from orbweb.export.live.rows import COLUMNS, PageType, VisitRecords
-from orbweb.store import journal, workspace_files
+from orbweb.store import Queries, journal, workspace_files
 from orbweb.store.journal import VisitPortions
-from orbweb.store.sqlite.db import Database
 
 METADATA_LINK = Path("metadata", "crawl_metadata.jsonl")
 """Leads to the lines of the run that was begun or resumed last."""
@@ -45,7 +44,7 @@ class OutputSettings:
 class OutputSubject:
     """The run that files tell of. `label` is the part of their names that says which it is."""
 
-    db: Database
+    db: Queries
     workspace: Path
     project: str
     run_id: int

@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from orbweb.store import journal
+from orbweb.store import Queries, journal
 from orbweb.store.journal import Cursor
-from orbweb.store.sqlite.db import Database
 
 PORTION = 256
 """Visits that become lines at once."""
@@ -53,7 +52,7 @@ class Follower:
 
     def __init__(
         self,
-        db: Database,
+        db: Queries,
         run_id: int,
         files: Sequence[Followed],
         renew: Callable[[], None],

@@ -16,11 +16,11 @@ from types import MappingProxyType
 from orbweb.export.live import line_format
 from orbweb.export.live.file import opened, writing
 from orbweb.model import FailKind, Reuse, Role
-from orbweb.store import journal
+from orbweb.store import Queries, journal
 from orbweb.store.bodies import write_all
 from orbweb.store.durable import sync_directory, sync_file
 from orbweb.store.journal import Count, VisitPortions
-from orbweb.store.sqlite.db import Database, moment
+from orbweb.store.rows import moment
 
 COUNTERS: Mapping[str, str] = {
     "visits": "URLs that were asked for, or taken from an earlier run, and settled",
@@ -98,7 +98,7 @@ _Kind = tuple[int | None, str | None, str, str | None, bool]
 class MetricsBoard:
     """The counters and gauges of a run. A file of no bytes that follows it (see follow)."""
 
-    def __init__(self, db: Database, run_id: int, visits: VisitPortions) -> None:
+    def __init__(self, db: Queries, run_id: int, visits: VisitPortions) -> None:
         self._visits = visits
         self.visit = journal.latest(db, run_id)
         self._sums: dict[_Kind, _Sum] = {

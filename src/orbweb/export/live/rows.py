@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from orbweb.export.escaping import each, json_value, unbroken
 from orbweb.store.journal import Portion, VisitPortions, stored_path
-from orbweb.store.sqlite.db import moment
+from orbweb.store.rows import moment
 
 COLUMNS = (
     "timestamp",

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orbweb.export.live.catalog import paths
-from orbweb.store import journal, workspace_files
+from orbweb.store import Queries, journal, workspace_files
 from orbweb.store.journal import Cursor
-from orbweb.store.sqlite.db import Database
 
 BLOCK = 1 << 20
 
@@ -28,7 +27,7 @@ class Altered(NamedTuple):
     problem: str
 
 
-def altered(db: Database, run_id: int, label: str, workspace: Path) -> Iterator[Altered]:
+def altered(db: Queries, run_id: int, label: str, workspace: Path) -> Iterator[Altered]:
     """The files of a run that were changed since, of those whose checksum is known."""
     for name, path in paths(label).items():
         cursor = journal.cursor(db, run_id, name)

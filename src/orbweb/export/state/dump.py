@@ -14,9 +14,9 @@ from orbweb.export.escaping import json_line, utf8
 from orbweb.export.folder import ExportFolder, FileTally
 from orbweb.export.source import ExportSource
 from orbweb.export.state.files import FETCHED, FRONTIER, INDEX, SKIPPED, STATE, VERSION
-from orbweb.store import runs
+from orbweb.store import Row, runs
 from orbweb.store.queries import page_index
-from orbweb.store.sqlite.db import Row, moment
+from orbweb.store.rows import moment
 
 FIELDS = ("id", "url", *page_index.PLACE, "due_at", "page_type")
 """Of a queued URL; a skipped one has its reason and its rule besides."""

@@ -20,11 +20,10 @@ from orbweb.errors import StoreError
 from orbweb.frontier.spool import files as spool_files
 from orbweb.frontier.spool.files import ARCHIVE, BOOKMARK, DISCOVERIES, Bookmark
 from orbweb.model import SkipReason
-from orbweb.store import runs, spool_rows, workspace_files
+from orbweb.store import Queries, runs, spool_rows, workspace_files
 from orbweb.store.maintenance.doctor import Damage
 from orbweb.store.maintenance.repair import Quarantine
 from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
-from orbweb.store.sqlite.db import Database
 
 PageType = Callable[[str], str]
 
@@ -60,7 +59,7 @@ class _Step(NamedTuple):
 class _SpoolSheet:
     """A file of the spool, and the visits that it has the lines of: those after one, up to its last."""
 
-    db: Database
+    db: Queries
     root: Path
     file: SpoolFile
     after: int
@@ -151,7 +150,7 @@ def _said(text: bytes) -> int | None:
     return hash(line._replace(page_type="")) if line is not None and line.encode() == text else None
 
 
-def _sheets(db: Database, root: Path) -> Iterator[_SpoolSheet]:
+def _sheets(db: Queries, root: Path) -> Iterator[_SpoolSheet]:
     reached: dict[int, int] = {}
     for file in spool_rows.files(db):
         yield _SpoolSheet(db, root, file, reached.get(file.run_id, 0))
@@ -161,7 +160,7 @@ def _sheets(db: Database, root: Path) -> Iterator[_SpoolSheet]:
 # Finding.
 
 
-def examine(db: Database, root: Path) -> list[Damage]:
+def examine(db: Queries, root: Path) -> list[Damage]:
     """Every damage of the spool and its bookmark, held against a database that is sound."""
     found = [damage for sheet in _sheets(db, root) for damage in _damages(sheet)]
     problem = _bookmark_problem(root)
@@ -209,13 +208,13 @@ def _told(missing: Sequence[DiscoveredVisit], unfed: frozenset[int]) -> tuple[tu
     return tuple(visit.url for visit in missing), f"written again from the database; {scraped}"
 
 
-def _unfed(db: Database, run_id: int, visits: Iterable[DiscoveredVisit]) -> frozenset[int]:
+def _unfed(db: Queries, run_id: int, visits: Iterable[DiscoveredVisit]) -> frozenset[int]:
     """Those whose pages the run that scrapes this one has not got."""
     fed = _fed_run(db, run_id)
     return frozenset(visit.visit for visit in visits if fed is None or not _knows(db, fed, visit.key))
 
 
-def _fed_run(db: Database, run_id: int) -> int | None:
+def _fed_run(db: Queries, run_id: int) -> int | None:
     """The run that scrapes a run of discovery; None if there is none yet."""
     for project in runs.projects(db):
         for run in runs.runs_of(db, project.id):
@@ -226,7 +225,7 @@ def _fed_run(db: Database, run_id: int) -> int | None:
     return None
 
 
-def _knows(db: Database, run_id: int, key: str) -> bool:
+def _knows(db: Queries, run_id: int, key: str) -> bool:
     row = db.one("url_by_key", run_id=run_id, key=key)
     return row is not None and row[_URL_REASON] != SkipReason.LEFT
 
@@ -243,7 +242,7 @@ def _bookmark_problem(root: Path) -> str | None:
 # Correcting.
 
 
-def correct(db: Database, root: Path, ward: Quarantine, page_type_of: Callable[[int], PageType]) -> None:
+def correct(db: Queries, root: Path, ward: Quarantine, page_type_of: Callable[[int], PageType]) -> None:
     """Write again what `examine` finds. `page_type_of` gives the types of pages of a run as they are by now."""
     for sheet in _sheets(db, root):
         missing = sheet.missing()

@@ -18,9 +18,8 @@ from typing import BinaryIO, NamedTuple
 
 from orbweb.errors import DiskFull, StoreError, is_disk_full
 from orbweb.failpoints import failpoint
-from orbweb.store import spool_rows, workspace_files
+from orbweb.store import Queries, spool_rows, workspace_files
 from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
-from orbweb.store.sqlite.db import Database
 
 MEGABYTE = 1_000_000
 DISCOVERIES = Path("spool", "discoveries")
@@ -193,7 +192,7 @@ class SpoolWriter:
 
     def __init__(
         self,
-        db: Database,
+        db: Queries,
         root: Path,
         run_id: int,
         settings: SpoolSettings,

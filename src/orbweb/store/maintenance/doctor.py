@@ -23,7 +23,8 @@ from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SEGMENT_HEADER, SegmentStore
 from orbweb.store.sqlite import salvage
-from orbweb.store.sqlite.db import DATABASE, SCHEMA_VERSION, Database, load_queries, newer
+from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, load_queries, newer
+from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import UrlRules, canonicalize
 
 LIMITER = "limiter.db"

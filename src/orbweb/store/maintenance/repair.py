@@ -37,7 +37,8 @@ from orbweb.store.maintenance.doctor import (
 from orbweb.store.maintenance.restore import Census, Journal, Loss, census, losses, lost_projects, restore
 from orbweb.store.runs import Base
 from orbweb.store.sqlite import salvage
-from orbweb.store.sqlite.db import DATABASE, Database
+from orbweb.store.sqlite.db import Database
+from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import canonicalize
 
 ROUNDS = 4

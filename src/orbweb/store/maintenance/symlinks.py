@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orbweb.store import workspace_files
 from orbweb.store.maintenance.doctor import LIMITER, Damage
-from orbweb.store.sqlite.db import DATABASE
+from orbweb.store.workspace_files import DATABASE
 
 QUARANTINE = "quarantine"
 FOLDERS = ("locks", "control", "logs", "metadata", "spool", "state", "store", "markdown", "backups", QUARANTINE)

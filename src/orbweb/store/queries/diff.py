@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 from orbweb.lifecycle import ItemState
 from orbweb.model import Carried, Document, Role
-from orbweb.store import documents
+from orbweb.store import Queries, documents
 from orbweb.store.queries import text_diff
 from orbweb.store.queries.text_diff import TextChange
 from orbweb.store.runs import Run
-from orbweb.store.sqlite.db import Database
 
 Report = dict[str, Any]
 
@@ -55,7 +54,7 @@ class Seen(NamedTuple):
 class Comparison:
     """Two runs, compared. `keep_noise`: dates, counters and tokens count as changes too."""
 
-    def __init__(self, db: Database, old: Run, new: Run, *, keep_noise: bool) -> None:
+    def __init__(self, db: Queries, old: Run, new: Run, *, keep_noise: bool) -> None:
         self._db = db
         self._names = f"run {old.number}", f"run {new.number}"
         self._keep_noise = keep_noise
@@ -189,7 +188,7 @@ def _failed(seen: Seen | None) -> bool:
     return seen is not None and seen.state == ItemState.FAILED
 
 
-def _urls(db: Database, run_id: int) -> Iterator[Seen]:
+def _urls(db: Queries, run_id: int) -> Iterator[Seen]:
     return (Seen(*row) for row in db.each("compared_urls", run_id=run_id))
 
 

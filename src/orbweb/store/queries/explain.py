@@ -14,9 +14,10 @@ from orbweb import urls
 from orbweb.errors import StoreError
 from orbweb.lifecycle import ItemState
 from orbweb.model import Place, Role, Source, Verdict
+from orbweb.store import Queries
 from orbweb.store.links import FLAGS, VERSION, Outlink, pack
+from orbweb.store.rows import moment
 from orbweb.store.runs import Base, named
-from orbweb.store.sqlite.db import Database, moment
 
 Report = dict[str, Any]
 
@@ -50,7 +51,7 @@ class _Url(NamedTuple):
     scope_key: str
 
 
-def known(db: Database, run_id: int, key: str) -> Report | None:
+def known(db: Queries, run_id: int, key: str) -> Report | None:
     """The explanation of a URL that the run has seen, else None."""
     row = db.one("explained_url", run_id=run_id, key=key)
     if row is None:
@@ -91,7 +92,7 @@ def unseen(key: str, url: str, verdict: Verdict, base: Base) -> Report:
     )
 
 
-def referrers(db: Database, run_id: int, url_id: int) -> list[Report]:
+def referrers(db: Queries, run_id: int, url_id: int) -> list[Report]:
     """Every URL that was asked for and links or redirects to this one, in the order of their finding."""
     pattern = _pattern(url_id)
     rows = db.each("outlinks_with", run_id=run_id, pattern=pattern)
@@ -118,7 +119,7 @@ def _reach(hops: int, scope_key: str) -> str:
     return "scope.external_hops" if hops else f"scope: {urls.scope(scope_key)}"
 
 
-def _turn(db: Database, run_id: int, found: _Url) -> Report:
+def _turn(db: Queries, run_id: int, found: _Url) -> Report:
     """The URL's place; while it is queued, also how many have their turn before it, and when it is due."""
     if found.rank is None:
         return {}
@@ -131,7 +132,7 @@ def _turn(db: Database, run_id: int, found: _Url) -> Report:
     return turn
 
 
-def _outcome(db: Database, run_id: int, url_id: int) -> Report:
+def _outcome(db: Queries, run_id: int, url_id: int) -> Report:
     row = db.one("outcome_of", run_id=run_id, url_id=url_id)
     if row is None:
         return {}

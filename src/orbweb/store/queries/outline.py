@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from orbweb.store.sqlite.db import Database
+from orbweb.store import Queries
 
 
 class Outlined(NamedTuple):
@@ -35,25 +35,25 @@ class StoredBody(NamedTuple):
     content_sha256: bytes | None
 
 
-def pages(db: Database, run_id: int) -> Iterator[Outlined]:
+def pages(db: Queries, run_id: int) -> Iterator[Outlined]:
     """The primaries of a run."""
     return (Outlined(*row) for row in db.each("outline_pages", run_id=run_id))
 
 
-def alternates(db: Database, run_id: int) -> Iterator[tuple[int, str, int]]:
+def alternates(db: Queries, run_id: int) -> Iterator[tuple[int, str, int]]:
     """Id and key of each alternate, and the id of its primary."""
     return ((number, key, primary) for number, key, primary in db.each("outline_alternates", run_id=run_id))
 
 
-def redirects(db: Database, run_id: int) -> Iterator[tuple[int, str, int]]:
+def redirects(db: Queries, run_id: int) -> Iterator[tuple[int, str, int]]:
     """Id and key of each URL that redirects, and the id of where it leads."""
     return ((number, key, target) for number, key, target in db.each("outline_redirects", run_id=run_id))
 
 
-def bodies(db: Database, run_id: int) -> Iterator[StoredBody]:
+def bodies(db: Queries, run_id: int) -> Iterator[StoredBody]:
     """Every visit of a run that left a body; a body may come more than once."""
     return (StoredBody(*row) for row in db.each("outline_bodies", run_id=run_id))
 
 
-def count_bodies(db: Database, run_id: int) -> int:
+def count_bodies(db: Queries, run_id: int) -> int:
     return int(db.value("count_bodies_of_run", run_id=run_id))

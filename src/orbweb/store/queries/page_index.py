@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from orbweb.store import Queries
 from orbweb.store.journal import stored_path
-from orbweb.store.sqlite.db import Database, moment
+from orbweb.store.rows import moment
 
 PLACE = ("depth", "rank", "referrer", "source", "hops", "redirects", "base", "kin", "lastmod")
 """How a URL was found and where it stands in the order, whether it was asked for or not."""
@@ -49,7 +50,7 @@ FIELDS = (
 )
 
 
-def entries(db: Database, run_id: int, store: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def entries(db: Queries, run_id: int, store: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The key and the entry of each visit of a run, in the order of commits."""
     for url, key, etag, modified, sha256, at, *rest in db.each("page_index", run_id=run_id):
         place = stored_path(store, sha256, tuple(rest[-4:])) if sha256 else None

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from orbweb.model import Failed, FailKind, Fetched, SkipReason
-from orbweb.store import Captures
+from orbweb.store import Captures, Queries
 from orbweb.store import links as packed_links
 from orbweb.store.robots_cache import StoredRobots
-from orbweb.store.sqlite.db import Database
 
 HTML = "text/html; charset=utf-8"
 LISTED_AT_ONCE = 50_000
@@ -25,7 +24,7 @@ LISTED_AT_ONCE = 50_000
 class Recording:
     """The answers of a run. `key_of` tells the key that the run had for a URL; None if it is none."""
 
-    def __init__(self, db: Database, run_id: int, captures: Captures, key_of: Callable[[str], str | None]) -> None:
+    def __init__(self, db: Queries, run_id: int, captures: Captures, key_of: Callable[[str], str | None]) -> None:
         self._db = db
         self._run_id = run_id
         self._captures = captures

@@ -12,11 +12,10 @@ from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState, shown
 from orbweb.model import Place, Reuse, Role, SkipReason
-from orbweb.store import documents
+from orbweb.store import Queries, documents
 from orbweb.store.links import unpack
-from orbweb.store.rows import QUEUED
+from orbweb.store.rows import QUEUED, moment
 from orbweb.store.runs import Crawl, Run, bases_of, crawls_of, named
-from orbweb.store.sqlite.db import Database, moment
 
 Report = dict[str, Any]
 
@@ -27,7 +26,7 @@ def _hex(sha256: bytes | None) -> str | None:
     return sha256.hex() if sha256 else None
 
 
-def counts(db: Database, run_id: int) -> Report:
+def counts(db: Queries, run_id: int) -> Report:
     """The states of a run's URLs: discovered is the sum of all the others."""
     tallies = {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run_id)}
     roles: dict[str, int] = dict(db.all("count_roles", run_id=run_id))
@@ -49,13 +48,13 @@ def counts(db: Database, run_id: int) -> Report:
     }
 
 
-def settled(db: Database, run_id: int) -> int:
+def settled(db: Queries, run_id: int) -> int:
     """The visits of a run: its URLs that were visited or failed."""
     found = counts(db, run_id)
     return int(found["visited"] + found["failed"])
 
 
-def tokens(db: Database, run_id: int) -> Report:
+def tokens(db: Queries, run_id: int) -> Report:
     """Tokens of a run's pages, and what counted them: more than one name if that was changed meanwhile."""
     found: dict[str, int] = dict(db.all("run_tokens", run_id=run_id))
     return {"tokens": sum(found.values()), "tokenizer": ", ".join(found) or None}
@@ -82,7 +81,7 @@ def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
     }
 
 
-def run_report(db: Database, run: Run, *, alive: bool) -> Report:
+def run_report(db: Queries, run: Run, *, alive: bool) -> Report:
     """One run with its crawls and base URLs."""
     crawls = crawls_of(db, run.id)
     state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
@@ -99,7 +98,7 @@ def run_report(db: Database, run: Run, *, alive: bool) -> Report:
     }
 
 
-def _bases(db: Database, run_id: int) -> list[Report]:
+def _bases(db: Queries, run_id: int) -> list[Report]:
     alternates: dict[int, int] = dict(db.all("alternates_by_base", run_id=run_id))
     return [
         {
@@ -112,7 +111,7 @@ def _bases(db: Database, run_id: int) -> list[Report]:
     ]
 
 
-def queue(db: Database, run: Run, *, alive: bool) -> Report:
+def queue(db: Queries, run: Run, *, alive: bool) -> Report:
     """The queue of a run and what is next in it. A paused run with sitemaps to read can go on with none queued."""
     found = counts(db, run.id)
     state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
@@ -138,7 +137,7 @@ def queue(db: Database, run: Run, *, alive: bool) -> Report:
     }
 
 
-def pages(db: Database, run_id: int) -> list[Report]:
+def pages(db: Queries, run_id: int) -> list[Report]:
     """Unique pages in order, each with the other URLs that showed the same content."""
     found: dict[bytes, Report] = {}
     for url, status, depth, title, content, body, size, kind, final, at, role, truncated, *read in db.each(
@@ -179,14 +178,14 @@ def _summary(
     }
 
 
-def failures(db: Database, run_id: int) -> list[Report]:
+def failures(db: Queries, run_id: int) -> list[Report]:
     return [
         {"url": url, "kind": kind, "status": status, "reason": error, "tries": tries, "at": moment(at)}
         for url, kind, status, error, tries, at in db.each("failures", run_id=run_id)
     ]
 
 
-def dead_ends(db: Database, run_id: int) -> list[str]:
+def dead_ends(db: Queries, run_id: int) -> list[str]:
     """Base URLs that are missing among the pages, or from which nothing could be followed, and why."""
     unfollowed = _unfollowed(db, run_id)
     found = []
@@ -204,14 +203,14 @@ def dead_ends(db: Database, run_id: int) -> list[str]:
     return found
 
 
-def _unfollowed(db: Database, run_id: int) -> dict[int, tuple[str, int]]:
+def _unfollowed(db: Queries, run_id: int) -> dict[int, tuple[str, int]]:
     """Base URLs that ask not to follow their links: the rule, and how many links are therefore not followed."""
     if not counts(db, run_id)["skipped"].get(SkipReason.NOFOLLOW):
         return {}
     return {base: (rule, count) for base, rule, count in db.all("unfollowed_of_bases", run_id=run_id)}
 
 
-def manifest(db: Database, run_id: int) -> Iterator[str]:
+def manifest(db: Queries, run_id: int) -> Iterator[str]:
     """One line a visit, in order, without any time in it."""
     for depth, rank, url, status, kind, reuse, body, content, role, truncated in db.each(
         "manifest", run_id=run_id
@@ -224,7 +223,7 @@ def manifest(db: Database, run_id: int) -> Iterator[str]:
         yield "\t".join((str(Place(depth, rank)), url, str(answer), *hashes, role, mark))
 
 
-def manifest_hash(db: Database, run_id: int) -> str:
+def manifest_hash(db: Queries, run_id: int) -> str:
     """One hash over the lines of the manifest."""
     digest = hashlib.sha256()
     for line in manifest(db, run_id):
@@ -232,7 +231,7 @@ def manifest_hash(db: Database, run_id: int) -> str:
     return digest.hexdigest()
 
 
-def url_report(db: Database, run_id: int, key: str) -> Report | None:
+def url_report(db: Queries, run_id: int, key: str) -> Report | None:
     """Everything known about one URL."""
     row = db.one("url_by_key", run_id=run_id, key=key)
     if row is None:
@@ -268,7 +267,7 @@ def _document_report(kept: documents.Kept | None) -> Report:
     }
 
 
-def _visit_report(db: Database, run_id: int, url_id: int) -> Report:
+def _visit_report(db: Queries, run_id: int, url_id: int) -> Report:
     row = db.one("visit_of", run_id=run_id, url_id=url_id)
     if row is None:
         return {}

@@ -13,10 +13,10 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from orbweb.model import Carried, Role
+from orbweb.store import Queries
 from orbweb.store import links as packed_links
 from orbweb.store.rows import CarryRow
 from orbweb.store.runs import Run
-from orbweb.store.sqlite.db import Database
 
 Report = dict[str, Any]
 
@@ -40,7 +40,7 @@ class Past(NamedTuple):
         return NO_LONGER_LINKED if self.carried == Carried.UNLINKED else None
 
 
-def marks(db: Database, run: Run) -> list[CarryRow]:
+def marks(db: Queries, run: Run) -> list[CarryRow]:
     """What a recrawl has to change in its rows, now that it has read everything."""
     carried = db.all("carried_urls", run_id=run.id)
     if not carried:
@@ -54,7 +54,7 @@ def marks(db: Database, run: Run) -> list[CarryRow]:
     ]
 
 
-def _reached(db: Database, run: Run) -> bytearray:
+def _reached(db: Queries, run: Run) -> bytearray:
     """For each id whether a walk from the base URLs and the sitemaps comes by."""
     reached = bytearray(db.value("most_urls", run_id=run.id) + 1)
     for (number,) in db.each("graph_roots", run_id=run.id):
@@ -79,11 +79,11 @@ def _mark(reached: bytearray, targets: Iterable[int]) -> None:
         reached[target] = 1
 
 
-def _links(db: Database, run_id: int, url_id: int) -> Iterable[int]:
+def _links(db: Queries, run_id: int, url_id: int) -> Iterable[int]:
     return packed_links.targets(db.value("outlinks_of", run_id=run_id, url_id=url_id))
 
 
-def _earlier_links(db: Database, run: Run, key: str) -> list[int]:
+def _earlier_links(db: Queries, run: Run, key: str) -> list[int]:
     """What a URL linked to when it was last read, as ids of this run."""
     row = db.one("latest_links", project_id=run.project_id, number=run.number, key=key)
     if row is None:
@@ -93,13 +93,13 @@ def _earlier_links(db: Database, run: Run, key: str) -> list[int]:
     return [found[0] for found in known if found is not None]
 
 
-def since(db: Database, run: Run, key: str) -> Report | None:
+def since(db: Queries, run: Run, key: str) -> Report | None:
     """Since which run a page is gone, as seen from this run, why, and which run had it last; None if it is not."""
     past = db.each("past_of", project_id=run.project_id, number=run.number, key=key)
     return tombstone(Past(*row) for row in past)
 
 
-def tombstones(db: Database, run: Run) -> Iterator[Report]:
+def tombstones(db: Queries, run: Run) -> Iterator[Report]:
     """The pages that are gone, as seen from this run, in the order of their keys."""
     for (key,) in db.all("gone_keys", project_id=run.project_id, number=run.number):
         found = since(db, run, key)

@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import Carried, Reuse
 from orbweb.store.durable import found_database, keep_log, sync_directory
 
-DATABASE = "orbweb.db"
 """The file in a workspace."""
 SCHEMA_VERSION = 3
 BUSY_TIMEOUT_S = 60.0
@@ -172,19 +170,6 @@ def use_wal(connection: sqlite3.Connection, path: Path, timeout_s: float) -> Non
             f"{path}: SQLite cannot keep a write-ahead log here (journal mode {mode}): the file system has no "
             "shared memory, or the file is read-only. Nothing was changed. Use a --workspace on a local disk."
         )
-
-
-def moment(microseconds: int | None) -> str | None:
-    """An instant as text, UTC."""
-    if microseconds is None:
-        return None
-    second, part = divmod(microseconds, 1_000_000)
-    return f"{_second(second)}.{part // 1000:03d}+00:00"
-
-
-@lru_cache(maxsize=16)
-def _second(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def explained(path: Path, error: Exception) -> StoreError:
