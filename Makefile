@@ -21,7 +21,7 @@ SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check test busy crash fuzz long bench site docs wheel lock sbom audit clean
+.PHONY: help dev demo check quick test busy crash fuzz long bench site docs wheel lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ check: $(VENV)/.dev ## format, lint, types and import contracts
 	PATH=$(CURDIR)/$(BIN):$$PATH cython-lint src
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+quick: $(VENV)/.dev ## unit and contract tests alone, in under a minute
+	$(BIN)/pytest -m 'not long and not alone' --numprocesses $(JOBS) tests/unit tests/contract tests/extraction tests/parsing
 
 test: check ## check, and every test that is not marked long: side by side (JOBS), then those marked alone
 	@code=0; \

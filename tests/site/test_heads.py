@@ -24,6 +24,7 @@ from servers.site import Answer, Request, StaticSite, Validated, html, redirect,
 
 FAST = ("--rate", "max", "--project", "site", "--sitemap", "off")
 QUICK = {"ORBWEB_FETCH__BACKOFF_S": "0.01"}
+GROUPED = {"ORBWEB_ENGINE__GROUP_PAGES": "1"}
 NO_ROBOTS = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -367,6 +368,30 @@ def test_two_projects_share_templates(tmp_path: Path) -> None:
         for name in ("one", "two"):
             space.crawl(server.url, project=name, rate="max")
     assert {head for head, _ in head_rows(tmp_path / "w")} == {1}
+
+
+def own_header(number: int) -> tuple[tuple[str, str], ...]:
+    return ("Content-Type", "text/html"), (f"X-Kind-{number}", "1")
+
+
+def test_two_crawls_at_the_same_time_share_templates(tmp_path: Path) -> None:
+    """Both meet each template first; whoever commits second finds the other's row."""
+    cli = Cli(tmp_path / "w")
+    pages = {f"/{number}": Answer(200, own_header(number), b"<title>%d</title>" % number) for number in range(40)}
+    start = html("".join(f"<a href={path}>x</a>" for path in pages))
+    with serve(StaticSite({"/": start, **pages})) as server:
+        names = ("one", "two", "three")
+        crawls = [
+            cli.start("crawl", server.url, "--rate", "max", "--project", name, env=GROUPED) for name in names
+        ]
+        assert [crawl.wait(120) for crawl in crawls] == [0, 0, 0]
+    with closing(sqlite3.connect(cli.workspace / "orbweb.db")) as db:
+        templates = db.execute("SELECT COUNT(*), COUNT(DISTINCT sha256) FROM heads").fetchone()
+        named = {name for (name,) in db.execute("SELECT DISTINCT head FROM visits")}
+        known = {number for (number,) in db.execute("SELECT id FROM heads")}
+    assert templates[0] == templates[1] >= 41
+    assert named == known
+    assert Workspace.doctor(cli.workspace)["damages"] == []
 
 
 def test_state_is_moved_without_heads(cli: Cli, tmp_path: Path) -> None:
