@@ -17,10 +17,10 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance, trust, wait_until
-from orbweb import app
+from orbweb.app import CrawlResult
+from orbweb.app.doctor import doctor
 from orbweb.errors import NothingToDo, UsageError
 from orbweb.frontier.spool import files as spool_files
-from orbweb.library import CrawlResult
 from servers.graph import GraphSite
 from servers.pages import Unending, chain
 from servers.site import Answer, Server, StaticSite, Validated, serve
@@ -56,7 +56,7 @@ def bookmark(workspace: Path) -> Path:
 
 def sound(workspace: Path) -> bool:
     assert_books_balance(workspace / "orbweb.db")
-    return bool(app.doctor(workspace)["healthy"])
+    return bool(doctor(workspace)["healthy"])
 
 
 @pytest.fixture
@@ -242,7 +242,7 @@ def test_a_damaged_spool_costs_no_page(tmp_path: Path, damage: str) -> None:
     assert (done.visited, done.exit_code) == (10, 0)
     assert len(pages(tmp_path)) == 10
     assert sound(tmp_path) == (damage == "deleted")
-    assert app.doctor(tmp_path, mend=True)["left"] == []
+    assert doctor(tmp_path, repair=True)["left"] == []
     assert sound(tmp_path)
 
 
@@ -501,7 +501,7 @@ def test_a_scraper_that_leaves_urls_says_how_to_go_on(cli: Cli) -> None:
     with serve(StaticSite(chain(4))) as server:
         cli("discover", server.url, "--project", "site", *OPTIONS, "--json", "--no-progress").ok(0)
         told = cli("scrape", "--budget", 2, "--no-progress").ok(4)
-        assert "URLs are left: orbweb scrape --project site" in told.out
+        assert "to continue: orbweb scrape --project site" in told.out
 
 
 def test_a_scraper_that_has_overtaken_discovery_does_not_call_that_completed(cli: Cli) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance, deaf_port, wait_until
-from orbweb.app.control import Workspace
+from orbweb.app.doctor import check_store
 from orbweb.cli.output.crawls import queue_text
 from orbweb.model import FailKind
 from orbweb.store.maintenance.doctor import DoctorQueries
@@ -121,7 +121,7 @@ def test_the_queue_tells_what_is_visited_what_is_left_and_whence(cli: Cli) -> No
     assert (queue["visited"], queue["failed"], queue["queued"], queue["total"]) == (6, 0, 0, 6)
     assert queue["visited_by_source"] == {"initial": 1, "redirect": 1, "resource": 1, "sitemap": 1, "spider": 2}
     assert_books_balance(cli.workspace / "orbweb.db")
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
 
 
 def test_a_queue_shows_parked_families() -> None:
@@ -274,7 +274,7 @@ def test_retry_queues_the_failed_urls_of_one_kind(tmp_path: Path) -> None:
     assert (again.crawl_failed, again.failed, again.exit_code) == (len(KINDS), first.failed, 3)
     assert {row["kind"]: row["url"] for row in space.failed("site")} == failed
     assert_books_balance(space.path / "orbweb.db")
-    assert Workspace.doctor(space.path)["damages"] == []
+    assert check_store(space.path)["damages"] == []
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FailKind if kind not in KINDS])
