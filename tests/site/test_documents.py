@@ -121,7 +121,7 @@ def test_an_alternate_shows_its_page_and_says_so(site: Site) -> None:
     [
         ("skip/me", "skipped (excluded): "),
         ("gone", "failed (http_4xx): HTTP 404"),
-        ("file", "it answered HTTP 200, text/plain"),
+        ("file", "it returned HTTP 200, text/plain"),
         ("never", "is not known in this run"),
     ],
 )
