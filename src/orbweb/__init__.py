@@ -1,29 +1,39 @@
-"""orbweb: a crawler that never loses its place and tells why it did what it did.
+"""orbweb: a crawler that resumes exactly and explains every decision.
 
-Owns the names a program imports. Always holds: `import orbweb` loads nothing more of it than this file; a name
-loads its module when it is first asked for. What the names do is told in `orbweb.library`.
+`import orbweb` loads only this file; a name loads its module when it is first used. The verbs are methods of
+`Workspace`.
 """
+
+from __future__ import annotations
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from os import PathLike
+    from typing import Unpack
+
+    from orbweb.app import BaseResult, CrawlOptions, CrawlResult, ExtractResult, PipelineResult, Workspace
     from orbweb.errors import (
         Busy,
         ConfigError,
         CorruptBody,
         DiskFull,
+        ForeignFile,
         NewerWorkspace,
         NothingToDo,
+        NotTrusted,
         OlderWorkspace,
         OrbwebError,
+        ScraperIdle,
         StoreError,
         TooComplex,
         UnknownProject,
         UsageError,
     )
-    from orbweb.events import Reading, Snapshot
+    from orbweb.events import ExtractProgress, Snapshot
+    from orbweb.export import Exported
     from orbweb.extraction import extract
-    from orbweb.library import BaseResult, CrawlResult, Exported, ExtractResult, Workspace, crawl, open  # noqa: A004
     from orbweb.model import Document, Heading
     from orbweb.store.documents import Captured
 
@@ -39,6 +49,7 @@ __all__ = [
     "DiskFull",
     "Document",
     "Exported",
+    "ExtractProgress",
     "ExtractResult",
     "ForeignFile",
     "Heading",
@@ -47,7 +58,8 @@ __all__ = [
     "NothingToDo",
     "OlderWorkspace",
     "OrbwebError",
-    "Reading",
+    "PipelineResult",
+    "ScraperIdle",
     "Snapshot",
     "StoreError",
     "TooComplex",
@@ -61,35 +73,61 @@ __all__ = [
 ]
 
 _HOMES = {
+    "app": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Workspace"),
     "errors": (
         *("Busy", "ConfigError", "CorruptBody", "DiskFull", "ForeignFile", "NewerWorkspace", "NotTrusted"),
-        *("NothingToDo", "OlderWorkspace", "OrbwebError", "StoreError", "TooComplex", "UnknownProject"),
-        "UsageError",
+        *("NothingToDo", "OlderWorkspace", "OrbwebError", "ScraperIdle", "StoreError", "TooComplex"),
+        *("UnknownProject", "UsageError"),
     ),
-    "library": ("BaseResult", "CrawlResult", "Exported", "ExtractResult", "Workspace", "crawl", "open"),
-    "events": ("Reading", "Snapshot"),
-    "model": ("Document", "Heading"),
+    "events": ("ExtractProgress", "Snapshot"),
+    "export": ("Exported",),
     "extraction": ("extract",),
+    "model": ("Document", "Heading"),
     "store.documents": ("Captured",),
 }
 
 
+def crawl(
+    urls: str | Sequence[str],
+    *,
+    workspace: str | PathLike[str] = "orbweb-data",
+    project: str | None = None,
+    on_progress: Callable[[Snapshot], None] | None = None,
+    **options: Unpack[CrawlOptions],
+) -> CrawlResult:
+    """Crawl a site, or resume its paused run.
+
+    `on_progress` is called several times a second. An exception that it raises ends the crawl; the run can be
+    resumed.
+    """
+    return open(workspace).crawl(urls, project=project, on_progress=on_progress, **options)
+
+
+def open(workspace: str | PathLike[str] = "orbweb-data") -> Workspace:  # noqa: A001
+    """A workspace. Its directory is created by the first crawl."""
+    from pathlib import Path
+
+    from orbweb.app import Workspace
+
+    return Workspace(Path(workspace))
+
+
 if not TYPE_CHECKING:
 
-    def late(package, homes):
-        """The `__getattr__` of a package whose names load their modules when they are first asked for."""
+    def lazy_attributes(package, homes):
+        """The `__getattr__` of a package whose names load their modules of orbweb when they are first used."""
 
-        def ask(name):
+        def load(name):
             from importlib import import_module
 
             home = next((home for home, names in homes.items() if name in names), None)
             if home is None:
                 raise AttributeError(f"module {package!r} has no attribute {name!r}")
-            return getattr(import_module(f"{package}.{home}"), name)
+            return getattr(import_module(f"orbweb.{home}"), name)
 
-        return ask
+        return load
 
-    __getattr__ = late(__name__, _HOMES)
+    __getattr__ = lazy_attributes(__name__, _HOMES)
 
     def __dir__():
         return __all__

@@ -8,6 +8,13 @@ knows the exit code that tells the truth about it.
 from __future__ import annotations
 
 import errno
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
 
 class OrbwebError(Exception):
@@ -32,6 +39,14 @@ class UnknownProject(UsageError):
 
 class NothingToDo(UsageError):
     """There is no paused run to resume, no running crawl to stop, no queue to clear."""
+
+
+class ScraperIdle(NothingToDo):
+    """A scraper was stopped while it waited for discovery; `report` is what `scrape --json` prints."""
+
+    def __init__(self, message: str, report: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 class NewerWorkspace(UsageError):
@@ -85,3 +100,60 @@ def is_disk_full(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
+
+
+# How messages name options and calls: every room writes `option("new_run")`, so that a program reads `new_run` and
+# the command line `--new-run`.
+
+
+class Spelling(NamedTuple):
+    """How messages name options, calls, and the place where options were given."""
+
+    option: Callable[[str, str | Sequence[str]], str]
+    call: Callable[[str, Sequence[str], Mapping[str, str | bool]], str]
+    source: str
+
+
+def _python_option(name: str, value: str | Sequence[str]) -> str:
+    return f"{name}={value if isinstance(value, str) else list(value)}" if value else name
+
+
+def _python_call(verb: str, arguments: Sequence[str], options: Mapping[str, str | bool]) -> str:
+    words = [*map(repr, arguments), *(f"{name}={value!r}" for name, value in options.items())]
+    return f"`{verb}({', '.join(words)})`"
+
+
+PYTHON = Spelling(_python_option, _python_call, "options")
+_SPELLING: ContextVar[Spelling | None] = ContextVar("spelling", default=None)
+
+
+def _now() -> Spelling:
+    return _SPELLING.get() or PYTHON
+
+
+def option(name: str, value: str | Sequence[str] = "") -> str:
+    """An option as the caller writes it: `new_run` in Python, `--new-run` on the command line.
+
+    `value` is a placeholder such as FILE, or a list of values.
+    """
+    return _now().option(name, value)
+
+
+def call(verb: str, *arguments: str, **options: str | bool) -> str:
+    """A call as the caller writes it: `resume('docs')` in Python, `orbweb resume docs` on the command line."""
+    return _now().call(verb, arguments, options)
+
+
+def options_source() -> str:
+    """Where the caller gave options, for messages about their values."""
+    return _now().source
+
+
+@contextmanager
+def spelled(spelling: Spelling) -> Iterator[None]:
+    """Messages use this spelling within the block, in this thread."""
+    token = _SPELLING.set(spelling)
+    try:
+        yield
+    finally:
+        _SPELLING.reset(token)

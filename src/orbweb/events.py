@@ -1,4 +1,4 @@
-"""What a crawl, or an extraction, tells those who watch it."""
+"""Progress of a crawl or an extraction, as callbacks receive it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Where a crawl stands. Counts are of the run; `settled` and `seconds` are of this crawl."""
+    """Progress of a crawl. Counts are of the run; `settled` and `seconds` are of this crawl."""
 
     visited: int
     failed: int
@@ -36,8 +36,8 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """Where an extraction stands: pages read again, pages that could not be, and all that are to be."""
+class ExtractProgress:
+    """Progress of an extraction: pages extracted again, pages that failed, and pages to extract in all."""
 
     done: int
     failed: int
@@ -46,5 +46,5 @@ class Reading:
 
     @property
     def rate(self) -> float:
-        """Pages read per second."""
+        """Pages extracted per second."""
         return self.done / self.seconds if self.seconds > 0 else 0.0

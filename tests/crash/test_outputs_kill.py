@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness import Cli, kill, wait_until
-from orbweb import app
+from orbweb.app.doctor import doctor
 from servers.pages import page
 from servers.site import Remote, StaticSite, serve, spawn
 
@@ -41,7 +41,7 @@ def words(remote: Remote, config: Path) -> list[object]:
 
 def check(cli: Cli) -> None:
     """Each file is what the database makes of it, and in the order of the manifest."""
-    assert app.doctor(cli.workspace)["damages"] == []
+    assert doctor(cli.workspace)["damages"] == []
     found = {name: (cli.workspace / name).read_bytes() for name in FILES}
     urls = [line[1] for line in cli.manifest("graph")]
     with (cli.workspace / FILES[0]).open(newline="", encoding="utf-8") as stream:
@@ -64,7 +64,7 @@ def test_a_kill_at_a_point_leaves_no_row_out_and_none_twice(
     asked = words(remote, config)
     done = cli(*asked, "--json", "--no-progress", env={"ORBWEB_FAULT": f"{point}:{hit}"})
     assert done.code == -signal.SIGKILL
-    assert app.doctor(cli.workspace)["damages"] == []
+    assert doctor(cli.workspace)["damages"] == []
     if cli.check("graph")["state"] == "paused":
         cli(*asked, "--json", "--no-progress").ok(3)
     else:

@@ -20,7 +20,7 @@ import disk
 import orbweb
 from disk import Call, Disk, Loss, State
 from harness import Cli, assert_books_balance
-from orbweb import app
+from orbweb.app.doctor import doctor
 from servers.graph import GraphSite
 from servers.site import Server, serve
 
@@ -93,12 +93,12 @@ def assert_survives(whole: Recorded, layout: str, disk_then: Disk, synced: Disk,
     disk_then.after_cut(home / "cut", cut.loss, random.Random(cut.seed))
     workspace = home / "cut" / "workspace"
     if before or (workspace / "orbweb.db").exists():
-        assert app.doctor(workspace)["damages"] == []
+        assert doctor(workspace)["damages"] == []
     assert before <= visits(workspace)
     whole.server.reset()
     finish(workspace, whole.server.url, layout)
     assert manifest(workspace) == whole.manifest
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
     assert_books_balance(workspace / "orbweb.db")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness import Cli, kill, wait_until
-from orbweb import app
+from orbweb.app.doctor import doctor
 from orbweb.frontier.spool import files as spool_files
 from servers.site import Remote, spawn
 
@@ -130,7 +130,7 @@ def _finish(cli: Cli, reference: Reference) -> None:
     assert spool_files.unread(cli.workspace, mark) == 0
     for project in ("site", DISCOVERY):
         cli.check(project)
-    assert app.doctor(cli.workspace)["healthy"]
+    assert doctor(cli.workspace)["healthy"]
 
 
 def _kill_at_random(cli: Cli, reference: Reference, kills: int, seed: int) -> None:

@@ -32,7 +32,7 @@ from hypothesis.stateful import (
 
 import orbweb
 from harness import Cli, assert_books_balance, assert_conserved
-from orbweb.app.control import Workspace
+from orbweb.app.doctor import check_store
 from orbweb.engine.control import Command, ControlFiles
 from orbweb.lifecycle import CRAWL_MOVES, ENDING_STATE, ITEM_MOVES, RUN_MOVES, CrawlState, EndedBy, ItemState
 from servers.pages import page
@@ -403,7 +403,7 @@ def test_what_a_machine_left_is_healthy(tmp_path: Path) -> None:
             for check in (project.the_books_balance, project.every_move_is_allowed):
                 check()
         assert project.noted > 30
-        assert Workspace.doctor(project.path)["damages"] == []
+        assert check_store(project.path)["damages"] == []
         assert [crawl["ended_by"] for crawl in project.space.runs(PROJECT)[0]["crawls"]] == [
             "budget", "crashed", "cancelled", "exhausted", "exhausted",
         ]  # fmt: skip

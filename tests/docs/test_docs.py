@@ -22,7 +22,6 @@ from markdown_it.token import Token
 import orbweb
 from harness import Cli
 from orbweb import config, failpoints, lifecycle
-from orbweb.app.control import Workspace
 from orbweb.cli import demo
 from orbweb.cli.output import MANIFEST_FIELDS
 from orbweb.export.live.metrics import COUNTERS, GAUGES
@@ -245,7 +244,7 @@ def test_decisions_are_numbered_without_gaps() -> None:
 def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
     with serve(StaticSite({"/": html('<a href="/gone">gone</a>')})) as server:
         crawl = cli.crawl(server.url, "--project", "site", "--rate", "max").ok(3).json
-        workspace = Workspace(cli.workspace)
+        workspace = orbweb.open(cli.workspace)
         found = {
             "crawl": crawl,
             "status": workspace.status("site"),
@@ -273,7 +272,6 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "configure": orbweb.open(cli.workspace.parent / "other").configure(),
             "reset": orbweb.open(cli.workspace.parent / "other").reset(),
         }
-        workspace.close()
     told = {name: set(report["fields"]) for name, report in generate.MEANINGS["json"].items()}
     assert {name: set(report) for name, report in found.items()} == told
 
@@ -348,7 +346,7 @@ def test_what_the_demo_is_shown_to_print_is_what_it_prints(cli: Cli) -> None:
     for page in ("README.md", "docs/how-to/read.md", "docs/how-to/explain.md", "docs/tutorial.md"):
         tokens = MarkdownIt().parse((ROOT / page).read_text(encoding="utf-8"))
         examples = [token.content for token in tokens if token.type == "fence" and token.info in ("", "console")]
-        shown = "\n".join(each for each in examples if "demo " in each or "19 visited" in each)
+        shown = "\n".join(each for each in examples if "demo " in each or "Crawled 19 URLs" in each)
         lines = [line for line in _without_chance(shown).splitlines() if line and line[0] not in "$."]
         assert lines, page
         assert [line for line in lines if line not in known and "on purpose" not in line] == [], page

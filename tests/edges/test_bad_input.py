@@ -129,10 +129,14 @@ def test_a_url_without_its_project(cli: Cli, two_projects: str, command: str) ->
     refused(
         cli.ask(command, two_projects),
         2,
-        f"name the project first: `orbweb {command} PROJECT {two_projects}`; {cli.workspace} has archive, python",
+        f"missing project; usage: orbweb {command} PROJECT {two_projects} ({cli.workspace} has archive, python)",
     )
-    refused(cli.ask(command, "archive"), 2, f"`orbweb {command} archive URL`")
-    refused(cli.ask(command, "archive", two_projects, "more"), 2, "'more' is a word too many")
+    refused(cli.ask(command, "archive"), 2, f"usage: orbweb {command} archive URL")
+    refused(
+        cli.ask(command, "archive", two_projects, "more"),
+        2,
+        f"unexpected argument 'more'; usage: orbweb {command}",
+    )
     refused(cli.ask(command, "pyton", two_projects), 2, "no project 'pyton'", "python, archive")
 
 
@@ -399,7 +403,7 @@ def test_a_full_disk_behind_standard_output_is_told(cli: Cli, command: tuple[str
         words = [word.replace("%s", server.url) for word in command]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(cli.command(*words), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-    refused(Result(done.returncode, "", done.stderr), 1, "standard output cannot be written: No space left")
+    refused(Result(done.returncode, "", done.stderr), 1, "cannot write to standard output: No space left")
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -423,7 +427,11 @@ def test_an_export_does_not_replace_what_the_workspace_lives_by(cli: Cli) -> Non
         cli.crawl(server.url, *FAST).ok(0)
     before = (cli.workspace / "orbweb.db").read_bytes()
     for name in ("orbweb.db", "orbweb.db-wal", "limiter.db", "logs/pages-site-1.csv", "store/x"):
-        refused(cli("export", "site", "--to", "jsonl", "--out", cli.workspace / name), 2, "keeps its own files")
+        refused(
+            cli("export", "site", "--to", "jsonl", "--out", cli.workspace / name),
+            2,
+            "the workspace stores its own files there",
+        )
     refused(cli("export", "site", "--to", "markdown", "--out", cli.workspace / "store"), 2, "is not empty")
     assert (cli.workspace / "orbweb.db").read_bytes() == before
     cli("export", "site", "--to", "jsonl", "--out", cli.workspace / "site.jsonl").ok()

@@ -326,7 +326,7 @@ def test_two_reports_on_one_output_are_refused(command: Cli) -> None:
         ("pair", {"to": "markdown", "out": "."}, "is not empty"),
         ("pair", {"to": "markdown", "out": "mine.txt"}, "is a file"),
         ("pair", {"to": "zip", "out": "out", "raw": True}, "--raw is for --to csv"),
-        ("pair", {"to": "pdf", "out": "out"}, "'pdf' is no format; use one of markdown, jsonl"),
+        ("pair", {"to": "pdf", "out": "out"}, "to: unknown format 'pdf'; choose one of markdown, jsonl"),
     ],
 )
 def test_wrong_uses_are_explained(

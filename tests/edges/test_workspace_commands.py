@@ -111,7 +111,7 @@ def test_reset_asks_for_the_name(cli: Cli) -> None:
         cli.crawl(server.url, *FAST).ok()
     for typed in ("", "yes\n", "\n"):
         refused = orb("reset", "--workspace", cli.workspace, typed=typed).ok(2)
-        assert "nothing was wiped" in refused.err
+        assert "nothing was deleted" in refused.err
         assert cli.check("site")["visited"] == 3
     orb("reset", "--workspace", cli.workspace, typed=f"{cli.workspace.name}\n").ok()
     assert cli.ask("status", "--json").ok().json == []
@@ -187,10 +187,10 @@ def test_what_is_judged_otherwise_is_named(tmp_path: Path, rules: Path) -> None:
     urls = tmp_path / "urls.txt"
     urls.write_text("allow https://h.org/private/x\ndeny https://h.org/private/x\ndeny https://h.org/x\n")
     done = orb("validate-policy", "--config", rules, "--urls", urls).ok(3)
-    told = f"orbweb: {urls}, line 1: https://h.org/private/x is judged deny (excluded: policy.deny[0]: /private/)"
+    told = f"orbweb: {urls}, line 1: https://h.org/private/x is deny (excluded: policy.deny[0]: /private/)"
     assert done.err.splitlines() == [
-        f"{told}, not allow",
-        f"orbweb: {urls}, line 3: https://h.org/x is judged allow, not deny",
+        f"{told}, expected allow",
+        f"orbweb: {urls}, line 3: https://h.org/x is allow, expected deny",
     ]
 
 
@@ -201,7 +201,7 @@ def test_a_long_rule_is_shown_by_its_ends(tmp_path: Path) -> None:
     urls.write_text("allow https://h.org/last\n")
     done = orb("validate-policy", "--config", file, "--urls", urls, f"https://h.org/{'x' * 104}").ok(3)
     rule = f"policy.deny[0]: {pattern}"
-    length = f"({len(rule)} characters; --json has them all)"
+    length = f"({len(rule)} characters; --json prints all)"
     for shown in (done.out.splitlines()[1].strip(), done.err):
         assert "excluded: policy.deny[0]: /first|/other|" in shown
         assert f" ... er|/other|/other|/other|/last$ {length}" in shown
@@ -226,7 +226,7 @@ def test_bad_rules_and_bad_urls_are_named(tmp_path: Path) -> None:
     urls = tmp_path / "urls.txt"
     urls.write_text("https://h.org/\nallow nonsense\n")
     assert f"{urls}, line 2: 'nonsense' is not" in orb("validate-policy", "--urls", urls).ok(2).err
-    with pytest.raises(orbweb.UsageError, match="--urls FILE"):
+    with pytest.raises(orbweb.UsageError, match="a file of them: file=FILE"):
         HERE.validate_policy()
 
 

@@ -20,7 +20,7 @@ import pytest
 import orbweb
 from harness import Cli
 from harness import trust as trust_of
-from orbweb import app
+from orbweb.app.doctor import doctor
 from orbweb.errors import NewerWorkspace, OrbwebError
 from orbweb.urls import canonicalize
 from servers.pages import page
@@ -73,7 +73,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
         there.discover(server.url, project="scraped", **OPTIONS)
         there.scrape("scraped")
         there.search("segments", "page")
-        report = app.doctor(path)
+        report = doctor(path)
         assert (report["damages"], report["forgettable"]) == ([], [])
         yield Whole(path, server, pages(path))
 
@@ -105,7 +105,7 @@ def assert_survives(whole: Whole, path: Path, file: Path) -> str:
     """What became of a workspace with this file spoiled."""
     name = str(file.relative_to(path))
     try:
-        report = app.doctor(path)
+        report = doctor(path)
     except NewerWorkspace:
         return "refused"
     for words in (["status"], ["pages", "segments"], ["manifest", "files"]):
@@ -117,11 +117,11 @@ def assert_survives(whole: Whole, path: Path, file: Path) -> str:
         assert_harmless(whole, path, name, named)
         return "harmless"
     assert name in named or name == "orbweb.db"
-    treated = app.doctor(path, mend=True)
+    treated = doctor(path, repair=True)
     if treated["left"]:
         assert name == "orbweb.db"
         return "lost"
-    assert app.doctor(path)["damages"] == []
+    assert doctor(path)["damages"] == []
     if name != "orbweb.db":
         resume(whole, path)
         assert pages(path) == whole.pages
@@ -189,11 +189,11 @@ def test_a_table_of_counters_is_purged_of_lines_that_are_none(whole: Whole, tmp_
     lines = table.read_bytes().splitlines(keepends=True)
     spoiled = [*lines[:3], lines[3].replace(b",", b";", 1), *lines[4:]]
     table.write_bytes(b"".join(spoiled) + b'"2026')
-    report = app.doctor(path)
+    report = doctor(path)
     assert report["damages"] == []
     (damage,) = report["forgettable"]
     assert (damage["file"], damage["where"]) == ("logs/crawler_metrics-segments-1.csv", "line 4")
-    treated = app.doctor(path, mend=True)
+    treated = doctor(path, repair=True)
     assert treated["left"] == []
     assert table.read_bytes() == b"".join([*lines[:3], *lines[4:]])
     assert (Path(treated["quarantine"]) / table.name).read_bytes() == b"".join(spoiled) + b'"2026'
@@ -204,11 +204,11 @@ def test_a_damaged_search_index_is_named_set_aside_and_made_again(whole: Whole, 
     data = bytearray((path / "search.db").read_bytes())
     data[4096:12288] = random.Random(1).randbytes(8192)
     (path / "search.db").write_bytes(data)
-    report = app.doctor(path)
+    report = doctor(path)
     assert (report["healthy"], report["damages"]) == (True, [])
     assert {damage["file"] for damage in report["forgettable"]} == {"search.db"}
     told = Cli(path)("doctor").ok(0).out.splitlines()
     assert (told[0].partition(",")[0], told[-1]) == ("forgettable: search.db", f"{path}: healthy")
-    assert Path(str(app.doctor(path, mend=True)["quarantine"]), "search.db").read_bytes() == data
+    assert Path(str(doctor(path, repair=True)["quarantine"]), "search.db").read_bytes() == data
     assert orbweb.open(path).search("segments", "page 7")
-    assert app.doctor(path)["forgettable"] == []
+    assert doctor(path)["forgettable"] == []

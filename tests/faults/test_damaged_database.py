@@ -15,7 +15,7 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance
-from orbweb import app
+from orbweb.app.doctor import doctor
 from orbweb.errors import CorruptBody, StoreError
 from servers.graph import GraphSite
 from servers.site import Server, serve
@@ -145,7 +145,7 @@ def test_a_value_that_cannot_be_is_reported_as_damage(sound: Sound, tmp_path: Pa
         if done.code:
             assert_names_doctor(done.err)
     assert 1 in codes
-    assert not app.doctor(path)["healthy"]
+    assert not doctor(path)["healthy"]
 
 
 def test_a_damaged_document_leads_to_doctor(sound: Sound, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def assert_comes_back(sound: Sound, path: Path) -> None:
     assert {page["content_sha256"] for page in there.pages("site")} >= {
         page["content_sha256"] for page in sound.pages
     }
-    assert app.doctor(path)["damages"] == []
+    assert doctor(path)["damages"] == []
     assert_books_balance(path / "orbweb.db")
 
 
@@ -217,7 +217,7 @@ def test_a_database_of_which_nothing_is_left_is_told_by_journals_and_bodies(soun
     assert told == [{name: page[name] for name in names} for page in sound.pages]
     assert Cli(path).ask("show", "site", sound.pages[3]["url"]).code == 0
     assert not sound.server.log
-    assert app.doctor(path)["damages"] == []
+    assert doctor(path)["damages"] == []
 
 
 def test_without_journals_a_lost_project_is_named(sound: Sound, tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance
-from orbweb import app
-from orbweb.app.control import Workspace
+from orbweb.app.doctor import check_store, doctor
 from orbweb.errors import Busy, NewerWorkspace
 from orbweb.store.lock import OwnerLock
 from orbweb.store.sqlite.db import load_queries
@@ -39,10 +38,7 @@ PROJECT_END = 2 * 4096
 
 def resume(path: Path) -> None:
     """Fetch what is queued, if anything is."""
-    workspace = Workspace(path)
-    queued = workspace.status("site")["queued"]
-    workspace.close()
-    if queued:
+    if orbweb.open(path).status("site")["queued"]:
         Cli(path).resume("site").ok(0, 3)
 
 
@@ -61,13 +57,10 @@ class Known:
 
 
 def known(path: Path) -> Known:
-    workspace = Workspace(path)
-    try:
-        pages = workspace.pages("site")
-        manifest = [line.split("\t") for line in workspace.manifest("site")]
-        return Known(pages, manifest, {row["body_sha256"]: workspace.body(row["body_sha256"]) for row in pages})
-    finally:
-        workspace.close()
+    workspace = orbweb.open(path)
+    pages = workspace.pages("site")
+    manifest = [line.split("\t") for line in workspace.manifest("site")]
+    return Known(pages, manifest, {row["body_sha256"]: workspace.body(row["body_sha256"]) for row in pages})
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,7 @@ class Sound:
 
 def sound(home: Path, server: Server, layout: str) -> Sound:
     Cli(home).crawl(server.url, *FAST, "--store", layout, env=QUICK).ok(0, 3)
-    assert Workspace.doctor(home)["damages"] == []
+    assert check_store(home)["damages"] == []
     return Sound(home, server, known(home))
 
 
@@ -109,7 +102,7 @@ def assert_restored(path: Path, before: Known) -> None:
     """After repair and resume: the same visits, sound books, nothing left to name."""
     resume(path)
     assert known(path).visits == before.visits
-    assert app.doctor(path)["damages"] == []
+    assert doctor(path)["damages"] == []
     assert_books_balance(path / "orbweb.db")
 
 
@@ -141,11 +134,11 @@ def outcome(whole: Sound, path: Path, rng: random.Random) -> str:
     whole.copy(path)
     file = pick(path, rng)
     at = spoil(file, rng)
-    named = app.doctor(path)
+    named = doctor(path)
     if not named["damages"]:
         return unnamed(whole.known, known(path))
     assert {str(file.relative_to(path))} & {row["file"] for row in named["damages"]} or file.name == "orbweb.db"
-    if app.doctor(path, mend=True)["left"]:
+    if doctor(path, repair=True)["left"]:
         assert (file.name, at < PROJECT_END) == ("orbweb.db", True)
         return "refused"
     whole.server.reset()
@@ -197,8 +190,8 @@ def flips_and_cuts(whole: Sound, path: Path, times: int, seed: int) -> None:
 def test_a_sound_workspace_is_not_touched(segments: Sound, tmp_path: Path) -> None:
     path = segments.copy(tmp_path / "workspace")
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file() and "locks" not in file.parts}
-    for mend in (False, True):
-        report = Workspace.doctor(path, mend=mend)
+    for repair in (False, True):
+        report = check_store(path, repair=repair)
         assert (report["healthy"], report["damages"], report["quarantine"]) == (True, [], None)
     after = {file: file.read_bytes() for file in path.rglob("*") if file.is_file() and "locks" not in file.parts}
     assert after == before
@@ -233,16 +226,15 @@ def test_a_damaged_body_is_named_set_aside_and_fetched_again(
     data[at] ^= 0x55
     file.write_bytes(data)
 
-    (damage,) = Workspace.doctor(path)["damages"]
+    (damage,) = check_store(path)["damages"]
     assert damage["file"] == str(file.relative_to(path))
     assert shared["body_sha256"] in damage["where"]
     assert set(damage["urls"]) == {shared["url"], *shared["alternates"]}
     readable = [row for row in whole.known.pages if row is not shared]
-    workspace = Workspace(path)
+    workspace = orbweb.open(path)
     assert all(workspace.body(row["body_sha256"]) == whole.known.bodies[row["body_sha256"]] for row in readable)
-    workspace.close()
 
-    treated = Workspace.doctor(path, mend=True)
+    treated = check_store(path, repair=True)
     assert (treated["healthy"], treated["requeued"]) == (True, 1 + len(shared["alternates"]))
     ward = Path(treated["quarantine"])
     assert [json.loads(line) for line in (ward / "notes.jsonl").read_text().splitlines()] == [damage]
@@ -308,11 +300,11 @@ def test_a_contradiction_is_named_and_put_right(
         db.execute("PRAGMA ignore_check_constraints = ON")
         db.execute(statement)
     db.close()
-    report = Workspace.doctor(path)
+    report = check_store(path)
     assert not report["healthy"]
     assert any(words in damage["problem"] for damage in report["damages"]), report["damages"][:3]
     assert {damage["file"] for damage in report["damages"]} <= {"orbweb.db", "store/segments/0001.seg"}
-    assert Workspace.doctor(path, mend=True)["left"] == []
+    assert check_store(path, repair=True)["left"] == []
     segments.server.reset()
     assert_restored(path, segments.known)
 
@@ -326,7 +318,7 @@ def test_a_lost_document_is_read_again_from_its_body_and_fetched_only_without_on
         before = db.execute("SELECT * FROM pages ORDER BY 1, 2").fetchall()
         db.execute("UPDATE documents SET frame = substr(frame, 1, 40)")
     db.close()
-    done = Workspace.doctor(path, mend=True)
+    done = check_store(path, repair=True)
     assert (done["left"], done["requeued"]) == ([], 0)
     assert known(path).pages == segments.known.pages
     with sqlite3.connect(path / "orbweb.db") as db:
@@ -340,7 +332,7 @@ def test_a_lost_document_is_read_again_from_its_body_and_fetched_only_without_on
         db.execute("DELETE FROM documents")
         db.execute("DELETE FROM bodies WHERE sha256 = ?", [bytes.fromhex(lost)])
     db.close()
-    assert (done := Workspace.doctor(path, mend=True))["left"] == []
+    assert (done := check_store(path, repair=True))["left"] == []
     assert done["requeued"] == 1
     segments.server.reset()
     assert_restored(path, segments.known)
@@ -354,8 +346,8 @@ def test_a_key_that_differs_from_its_index_is_not_trusted(segments: Sound, tmp_p
     places = [found.start() for found in re.finditer(re.escape(key) + rb"(?=visited)", data)]
     assert len(places) == 1
     (path / "orbweb.db").write_bytes(data[: places[0]] + key[:-1] + b"U" + data[places[0] + len(key) :])
-    assert "missing from index" in Workspace.doctor(path)["damages"][0]["problem"]
-    assert Workspace.doctor(path, mend=True)["left"] == []
+    assert "missing from index" in check_store(path)["damages"][0]["problem"]
+    assert check_store(path, repair=True)["left"] == []
     segments.server.reset()
     assert_restored(path, segments.known)
 
@@ -368,8 +360,8 @@ def test_a_damaged_segment_is_read_but_never_written_again(
     file = path / "store" / "segments" / "0001.seg"
     file.write_bytes((header + file.read_bytes()[8:])[:length])
     before = file.read_bytes()
-    assert "store/segments/0001.seg" in {damage["file"] for damage in Workspace.doctor(path)["damages"]}
-    assert Workspace.doctor(path, mend=True)["healthy"]
+    assert "store/segments/0001.seg" in {damage["file"] for damage in check_store(path)["damages"]}
+    assert check_store(path, repair=True)["healthy"]
     segments.server.reset()
     assert_restored(path, segments.known)
     assert file.read_bytes() == before
@@ -378,10 +370,10 @@ def test_a_damaged_segment_is_read_but_never_written_again(
 def test_a_damaged_limiter_is_set_aside(segments: Sound, tmp_path: Path) -> None:
     path = segments.copy(tmp_path / "workspace")
     (path / "limiter.db").write_bytes(b"no database" * 1000)
-    found = Workspace.doctor(path)
+    found = check_store(path)
     assert (found["healthy"], found["damages"]) == (True, [])
     assert [damage["file"] for damage in found["forgettable"]] == ["limiter.db"]
-    treated = Workspace.doctor(path, mend=True)
+    treated = check_store(path, repair=True)
     assert (treated["healthy"], treated["requeued"]) == (True, 0)
     assert (Path(treated["quarantine"]) / "limiter.db").exists()
     assert not (path / "limiter.db").exists()
@@ -404,7 +396,7 @@ def test_a_database_that_names_no_project_is_kept_as_it_is(segments: Sound, tmp_
 def test_a_running_crawl_keeps_the_doctor_out(segments: Sound, tmp_path: Path) -> None:
     path = segments.copy(tmp_path / "workspace")
     with OwnerLock(path / "locks", "site"), pytest.raises(Busy, match="site"):
-        Workspace.doctor(path)
+        check_store(path)
 
 
 def test_a_newer_workspace_is_not_damaged(segments: Sound, tmp_path: Path) -> None:
@@ -414,7 +406,7 @@ def test_a_newer_workspace_is_not_damaged(segments: Sound, tmp_path: Path) -> No
         db.execute("PRAGMA user_version = 999")
     db.close()
     with pytest.raises(NewerWorkspace):
-        Workspace.doctor(path, mend=True)
+        check_store(path, repair=True)
 
 
 def test_every_query_is_used_and_says_why() -> None:
@@ -470,11 +462,11 @@ def test_links_of_a_page_that_was_not_kept_are_looked_after(
     with sqlite3.connect(path / "orbweb.db") as db:
         db.execute(statement)
     db.close()
-    report = Workspace.doctor(path)
+    report = check_store(path)
     assert any(words in f"{damage['where']} {damage['problem']}" for damage in report["damages"]), report[
         "damages"
     ]
-    assert Workspace.doctor(path, mend=True)["left"] == []
+    assert check_store(path, repair=True)["left"] == []
     hiding.server.reset()
     assert_restored(path, hiding.known)
     assert sorted(states(path)) == sorted(before)
@@ -486,9 +478,9 @@ def test_links_of_a_url_that_was_never_asked_for_are_stray(hiding: Sound, tmp_pa
     with sqlite3.connect(path / "orbweb.db") as db:
         db.execute("UPDATE urls SET reason = 'robots' WHERE id = 2")
     db.close()
-    assert any("belong to no visit" in damage["problem"] for damage in Workspace.doctor(path)["damages"])
-    assert Workspace.doctor(path, mend=True)["left"] == []
-    assert Workspace.doctor(path)["damages"] == []
+    assert any("belong to no visit" in damage["problem"] for damage in check_store(path)["damages"])
+    assert check_store(path, repair=True)["left"] == []
+    assert check_store(path)["damages"] == []
 
 
 # After a kill.
@@ -524,9 +516,9 @@ def test_a_damaged_log_is_named(killed: tuple[Sound, Path], tmp_path: Path, part
     data[int(len(data) * part)] ^= 1
     log.write_bytes(data)
     for _ in range(2):
-        (damage,) = Workspace.doctor(path)["damages"]
+        (damage,) = check_store(path)["damages"]
         assert damage["where"] == "orbweb.db-wal"
-    treated = Workspace.doctor(path, mend=True)
+    treated = check_store(path, repair=True)
     assert treated["healthy"]
     assert (Path(treated["quarantine"]) / "orbweb.db-wal").read_bytes() == data
     assert_restored(path, whole.known)

@@ -20,7 +20,7 @@ import disk
 import orbweb
 from disk import Call, Disk, Loss, Op
 from harness import Cli, Result, assert_books_balance
-from orbweb import app
+from orbweb.app.doctor import doctor
 from orbweb.errors import StoreError
 from orbweb.store.durable import found_database
 from orbweb.store.sqlite.db import use_wal
@@ -71,13 +71,13 @@ def state(workspace: Path) -> str | None:
 
 def assert_resumes(whole: Unfailing, workspace: Path, layout: str) -> None:
     if (workspace / "orbweb.db").exists():
-        assert app.doctor(workspace)["damages"] == []
+        assert doctor(workspace)["damages"] == []
     if state(workspace) != "completed":
         options = {"rate": "max", "workers": 4, "processes": 0, "store": layout}
         whole.server.reset()
         orbweb.crawl(whole.server.url, workspace=workspace, project="site", **options)
     assert manifest(workspace) == whole.manifest
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
     assert_books_balance(workspace / "orbweb.db")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb import app
+from orbweb.app.doctor import doctor
 from orbweb.export.live.file import CHECKED
 from servers.pages import page
 from servers.site import StaticSite, serve
@@ -39,7 +39,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         space.resume("site")
         space.crawl(server.url, new_run=True, **OPTIONS)
     assert (path / FILES[1]).stat().st_size > 2 * CHECKED
-    assert app.doctor(path)["damages"] == []
+    assert doctor(path)["damages"] == []
     return path
 
 
@@ -58,14 +58,14 @@ def flip(path: Path, at: int) -> bytes:
 def test_a_flip_far_from_the_end_is_named_and_the_file_is_made_again(workspace: Path) -> None:
     path = workspace / FILES[1]
     before = flip(path, 500)
-    (damage,) = app.doctor(workspace)["damages"]
+    (damage,) = doctor(workspace)["damages"]
     assert (damage["file"], damage["where"]) == (FILES[1], "the file")
     assert damage["problem"] == f"its {len(before)} bytes are not those that were written"
-    done = app.doctor(workspace, mend=True)
+    done = doctor(workspace, repair=True)
     assert (done["healthy"], done["requeued"]) == (True, 0)
     assert path.read_bytes() == before
     assert (Path(done["quarantine"]) / path.name).read_bytes() != before
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -78,14 +78,14 @@ def test_changes_anywhere_are_found(workspace: Path, name: str) -> None:
             flip(path, at)
         else:
             path.write_bytes(before[:at])
-        assert [damage["file"] for damage in app.doctor(workspace)["damages"]] == [name]
+        assert [damage["file"] for damage in doctor(workspace)["damages"]] == [name]
         path.write_bytes(before)
 
 
 def test_a_file_that_is_made_again_has_one_row_of_what_was_retried(workspace: Path) -> None:
     path, link = workspace / FILES[2], workspace / "metadata" / "crawl_metadata.jsonl"
     before = flip(path, 20).splitlines()
-    assert app.doctor(workspace, mend=True)["healthy"]
+    assert doctor(workspace, repair=True)["healthy"]
     after = path.read_bytes().splitlines()
     assert len([line for line in before if b"/gone" in line]) == 2
     assert [line for line in after if b"/gone" in line] == [line for line in before if b"/gone" in line][1:]
@@ -95,12 +95,12 @@ def test_a_file_that_is_made_again_has_one_row_of_what_was_retried(workspace: Pa
 def test_what_is_deleted_or_made_again_is_no_damage(workspace: Path) -> None:
     (workspace / FILES[0]).unlink()
     flip(workspace / FILES[1], 0)
-    assert [damage["file"] for damage in app.doctor(workspace)["damages"]] == [FILES[1]]
+    assert [damage["file"] for damage in doctor(workspace)["damages"]] == [FILES[1]]
     orbweb.open(workspace).replay("site", run=1)
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
     with (workspace / FILES[0]).open("ab") as stream:
         stream.write(b"what a crash left")
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
 
 
 def test_the_command_says_so(workspace: Path) -> None:

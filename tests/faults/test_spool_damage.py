@@ -16,7 +16,7 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb import app
+from orbweb.app.doctor import doctor
 from orbweb.frontier.spool import files as spool_files
 from orbweb.frontier.spool.files import Bookmark
 from servers.graph import GraphSite
@@ -51,9 +51,9 @@ def spooled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spooled]:
         space = orbweb.open(home / "workspace")
         space.discover(server.url, project="site", config=home / "config.yaml", **OPTIONS)
         other = Path(shutil.copytree(home / "workspace", home / "scraped"))
-        assert app.doctor(home / "workspace")["damages"] == []
+        assert doctor(home / "workspace")["damages"] == []
         orbweb.open(other).scrape()
-        assert app.doctor(other)["damages"] == []
+        assert doctor(other)["damages"] == []
         yield Spooled(home / "workspace", server, orbweb.open(other).manifest_hash("site"))
 
 
@@ -77,12 +77,12 @@ def change(path: Path, how: Callable[[list[bytes]], None]) -> None:
 
 def put_right(workspace: Path, before: dict[str, bytes]) -> None:
     """A repair writes what was there, and keeps what it replaced."""
-    done = app.doctor(workspace, mend=True)
+    done = doctor(workspace, repair=True)
     assert (done["healthy"], done["left"], done["requeued"]) == (True, [], 0)
     assert contents(workspace) == before
     kept = {each.name for each in Path(done["quarantine"]).iterdir()}
     assert kept <= {"notes.jsonl", spool_files.BOOKMARK.name, *before}
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
 
 
 def flip(text: bytes, at: int) -> bytes:
@@ -107,7 +107,7 @@ def test_a_damaged_line_is_named_and_written_again(spooled: Spooled, tmp_path: P
     before, path = contents(workspace), file_of(workspace, 1)
     lost = [json.loads(text)["url"] for text in before[path.name].splitlines()]
     change(path, how)
-    report = app.doctor(workspace)
+    report = doctor(workspace)
     (damage,) = report["damages"]
     assert not report["healthy"]
     assert damage["file"] == str(path.relative_to(workspace))
@@ -125,7 +125,7 @@ def test_a_cut_file_and_a_lost_one_are_written_again(spooled: Spooled, tmp_path:
     before, (cut, lost) = contents(workspace), (file_of(workspace, 0), file_of(workspace, 2))
     cut.write_bytes(before[cut.name][:-7])
     lost.unlink()
-    torn, gone = app.doctor(workspace)["damages"]
+    torn, gone = doctor(workspace)["damages"]
     lines = before[cut.name].splitlines(keepends=True)
     assert torn["where"] == f"line {len(lines)}, byte {len(before[cut.name]) - len(lines[-1])}"
     assert torn["problem"] == "1 line is not as discovery wrote it"
@@ -133,11 +133,11 @@ def test_a_cut_file_and_a_lost_one_are_written_again(spooled: Spooled, tmp_path:
     assert gone["problem"] == f"it is missing, with {len(before[lost.name].splitlines())} lines"
     put_right(workspace, before)
     cut.write_bytes(before[cut.name][: len(before[cut.name]) - len(lines[-1])])
-    (short,) = app.doctor(workspace)["damages"]
+    (short,) = doctor(workspace)["damages"]
     assert short["problem"] == "1 line is missing"
     assert short["where"] == f"its end, byte {len(before[cut.name]) - len(lines[-1])}"
     cut.write_bytes(b"")
-    assert app.doctor(workspace)["damages"][0]["problem"] == f"{len(lines)} lines are missing"
+    assert doctor(workspace)["damages"][0]["problem"] == f"{len(lines)} lines are missing"
     put_right(workspace, before)
 
 
@@ -146,11 +146,11 @@ def test_lines_in_another_order_are_kept(spooled: Spooled, tmp_path: Path) -> No
     path = file_of(workspace, 1)
     before = path.read_bytes().splitlines()
     change(path, lambda lines: lines.insert(0, lines.pop(2)))
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
     change(path, lambda lines: lines.pop(2))
-    (damage,) = app.doctor(workspace)["damages"]
+    (damage,) = doctor(workspace)["damages"]
     assert damage["urls"] == [json.loads(before[1])["url"]]
-    assert app.doctor(workspace, mend=True)["healthy"]
+    assert doctor(workspace, repair=True)["healthy"]
     assert sorted(path.read_bytes().splitlines()) == sorted(before)
 
 
@@ -168,7 +168,7 @@ def test_flips_and_cuts_anywhere(spooled: Spooled, tmp_path: Path, seed: int) ->
         else:
             del data[at:]
         path.write_bytes(data)
-        damages = app.doctor(workspace)["damages"]
+        damages = doctor(workspace)["damages"]
         assert {damage["file"] for damage in damages} <= {str(path.relative_to(workspace))}
         if damages:
             found += 1
@@ -196,14 +196,14 @@ def test_a_repaired_spool_is_scraped_as_if_nothing_had_been(spooled: Spooled, tm
     spool_files.write_bookmark(
         workspace, mark._replace(offset=len(before[mark.file].splitlines(keepends=True)[1]))
     )
-    (damage,) = app.doctor(workspace)["damages"]
+    (damage,) = doctor(workspace)["damages"]
     assert damage["problem"] == "1 line is missing"
     put_right(workspace, before)
     moved = spool_files.read_bookmark(workspace)
     assert moved == Bookmark(mark.file, sum(map(len, before[mark.file].splitlines(keepends=True)[:2])))
     assert space.scrape().run_state == "completed"
     assert space.manifest_hash("site") == spooled.scraped
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
 
 
 def test_what_is_scraped_may_be_put_away_or_deleted(spooled: Spooled, tmp_path: Path) -> None:
@@ -213,12 +213,12 @@ def test_what_is_scraped_may_be_put_away_or_deleted(spooled: Spooled, tmp_path: 
     (workspace / spool_files.ARCHIVE).mkdir(mode=0o700)
     (workspace / spool_files.DISCOVERIES / first).rename(workspace / spool_files.ARCHIVE / first)
     (workspace / spool_files.DISCOVERIES / second).unlink()
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
     change(workspace / spool_files.ARCHIVE / first, lambda lines: lines.__delitem__(0))
-    (damage,) = app.doctor(workspace)["damages"]
+    (damage,) = doctor(workspace)["damages"]
     assert damage["file"] == str(spool_files.ARCHIVE / first)
     assert damage["repair"] == "written again from the database; all of its pages are scraped already"
-    assert app.doctor(workspace, mend=True)["healthy"]
+    assert doctor(workspace, repair=True)["healthy"]
     assert (workspace / spool_files.ARCHIVE / first).read_bytes() == before[first]
 
 
@@ -230,11 +230,11 @@ def test_lines_that_nobody_owes_are_no_damage(spooled: Spooled, tmp_path: Path) 
         stream.write(b'{"url": "http://127')
     newest = spool_files.order(names[-1]) + 9
     (workspace / spool_files.DISCOVERIES / f"discoveries-{newest}.jsonl").write_bytes(b"not ours\n")
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace)["damages"] == []
     with closing(sqlite3.connect(workspace / "orbweb.db")) as db, db:
         db.execute("UPDATE visits SET content_sha256 = zeroblob(32) WHERE number = 5")
-    assert app.doctor(workspace, mend=True)["requeued"] == 1
-    assert app.doctor(workspace)["damages"] == []
+    assert doctor(workspace, repair=True)["requeued"] == 1
+    assert doctor(workspace)["damages"] == []
 
 
 # The bookmark.
@@ -257,7 +257,7 @@ def test_a_broken_bookmark_is_named_and_set_aside(
     path = workspace / spool_files.BOOKMARK
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(text.replace(b"%s", file_of(workspace, 1).name.encode()))
-    (damage,) = app.doctor(workspace)["damages"]
+    (damage,) = doctor(workspace)["damages"]
     assert (damage["file"], damage["where"]) == (str(spool_files.BOOKMARK), "the file")
     assert words in damage["problem"]
     assert str(workspace) not in damage["problem"]
@@ -284,8 +284,8 @@ def test_a_damaged_database_comes_first(spooled: Spooled, tmp_path: Path) -> Non
     change(file_of(workspace, 1), lambda lines: lines.__delitem__(0))
     with closing(sqlite3.connect(workspace / "orbweb.db")) as db, db:
         db.execute("UPDATE tallies SET count = count + 1 WHERE state = 'visited'")
-    assert {damage["file"] for damage in app.doctor(workspace)["damages"]} == {"orbweb.db"}
-    done = app.doctor(workspace, mend=True)
+    assert {damage["file"] for damage in doctor(workspace)["damages"]} == {"orbweb.db"}
+    done = doctor(workspace, repair=True)
     assert len({damage["file"] for damage in done["damages"]}) == 2
     assert done["healthy"]
     assert contents(workspace) == before

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 import orbweb
 from harness import Cli, assert_books_balance, wait_until
-from orbweb import app
-from orbweb.app.control import Workspace
-from orbweb.app.request import configure
+from orbweb.app import request
+from orbweb.app.doctor import check_store
 from orbweb.app.settings import terms as terms_of
 from orbweb.errors import NothingToDo
 from orbweb.frontier import reevaluate
@@ -386,7 +385,7 @@ def test_a_page_that_was_left_out_is_kept_when_directives_no_longer_count(tmp_pa
         assert (first.pages, first.skipped) == (2, {"noindex": 1})
         done = orbweb.open(tmp_path / "space").resume("site", config=config)
     assert (done.pages, done.visited, done.skipped) == (3, 3, {})
-    assert Workspace.doctor(tmp_path / "space")["damages"] == []
+    assert check_store(tmp_path / "space")["damages"] == []
 
 
 def test_what_is_parked_stays_so_when_a_scope_moves(tmp_path: Path) -> None:
@@ -418,7 +417,7 @@ def test_a_kill_leaves_the_old_rules_or_the_new_ones(workspace: Path, point: str
     excluded = [row for row in rows(workspace).values() if row[1] == "excluded"]
     with closing(Database(workspace / "orbweb.db")) as db:
         project = runs.project(db, "site")
-        config, _ = configure(project, app.Request((), "site"))
+        config, _ = request.configure(project, request.Request((), "site"))
         run = runs.run_of(db, project, None)
     assert run.rules == terms_of(config).text()
     assert config.scope.exclude == (("/leaf/",) if point == "rules_committed" else ())
@@ -546,7 +545,7 @@ def test_rules_are_shown_and_changed_at_once(workspace: Path) -> None:
     assert (changed["run_state"], changed["running"]) == ("paused", False)
     text = cli("rules", "site", "--max-depth", "none").ok(0).out
     assert "scope.exclude: /leaf/" in text
-    assert "came back (max_depth" in text
+    assert re.search(r"URLs queued again \(\d+ max depth", text)
     cli.check("site")
     assert "scope.include" in cli("rules", "site", "--include", "(").ok(2).err
     assert cli("rules", "unknown").ok(2).out == ""

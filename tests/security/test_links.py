@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import orbweb
-from orbweb import app
+from orbweb.app.doctor import doctor
 from orbweb.engine.control import Command, ControlFiles
 from orbweb.store.sqlite.limiter import SqliteLimiter
 from servers.pages import page
@@ -178,7 +178,7 @@ def try_link(made: Path, server: Server, home: Path, name: Path) -> None:
     said = attempts(orbweb.open(root), server)
     assert [problem for problem in said if str(root / name) not in problem] == [], name
     assert said or name == Path("seeds.txt"), name
-    assert [damage["file"] for damage in app.doctor(root)["damages"]] == [str(name)]
+    assert [damage["file"] for damage in doctor(root)["damages"]] == [str(name)]
     assert whole(target) == before, name
 
 
@@ -200,9 +200,9 @@ def test_links_in_the_place_of_files_that_are_there_are_replaced_or_named(
             attempt(there, server)
     assert {name: whole(target) for name, target in targets.items()} == before
     left = {str(name) for name in names if (root / name).is_symlink()}
-    assert {damage["file"] for damage in app.doctor(root)["damages"]} == left
-    assert app.doctor(root, mend=True)["quarantine"]
-    assert app.doctor(root)["healthy"]
+    assert {damage["file"] for damage in doctor(root)["damages"]} == left
+    assert doctor(root, repair=True)["quarantine"]
+    assert doctor(root)["healthy"]
     assert {name: whole(target) for name, target in targets.items()} == before
 
 
@@ -218,7 +218,7 @@ def test_a_repair_sets_links_aside_and_the_workspace_works_again(
     for name in ("logs", "locks", "quarantine"):
         (root / name).symlink_to(outside)
     (root / "store" / "segments" / "9999.seg").symlink_to(outside / "mine")
-    found = app.doctor(root)
+    found = doctor(root)
     assert {damage["file"] for damage in found["left"]} == {
         "logs",
         "locks",
@@ -226,8 +226,8 @@ def test_a_repair_sets_links_aside_and_the_workspace_works_again(
         "store/segments/9999.seg",
     }
     assert str(outside) in found["damages"][0]["problem"]
-    app.doctor(root, mend=True)
-    assert app.doctor(root)["healthy"]
+    doctor(root, repair=True)
+    assert doctor(root)["healthy"]
     work(orbweb.open(root), server)
     assert [path.name for path in outside.iterdir()] == ["mine"]
     assert (outside / "mine").read_bytes() == CANARY
@@ -237,8 +237,8 @@ def test_the_database_itself_is_never_reached_by_a_link(made: Path, tmp_path: Pa
     root = tmp_path / "w"
     root.mkdir()
     (root / "orbweb.db").symlink_to(made / "orbweb.db")
-    for mend in (False, True):
-        assert [damage["file"] for damage in app.doctor(root, mend=mend)["left"]] == ["orbweb.db"]
+    for repair in (False, True):
+        assert [damage["file"] for damage in doctor(root, repair=repair)["left"]] == ["orbweb.db"]
     with pytest.raises(orbweb.ForeignFile, match=r"orbweb\.db: is a symbolic link"):
         orbweb.open(root).status("segments")
 
@@ -270,7 +270,7 @@ def test_a_pipe_is_named_and_nobody_waits_for_it(made: Path, server: Server, tmp
     said = attempts(orbweb.open(root), server)
     assert said
     assert all(f"{root / name}: is a pipe" in problem for problem in said)
-    assert [damage["file"] for damage in app.doctor(root)["damages"]] == [name]
+    assert [damage["file"] for damage in doctor(root)["damages"]] == [name]
 
 
 # What a database may hold.
@@ -301,8 +301,8 @@ def test_a_database_with_more_than_our_tables_is_refused(made: Path, tmp_path: P
         orbweb.open(root).status("segments")
     with pytest.raises(orbweb.StoreError, match=r"which orbweb did not make.*Delete this file"):
         SqliteLimiter(root / "limiter.db")
-    assert not app.doctor(root)["healthy"]
-    app.doctor(root, mend=True)
+    assert not doctor(root)["healthy"]
+    doctor(root, repair=True)
     assert orbweb.open(root).status("segments")["visited"] == 3
 
 

@@ -120,7 +120,7 @@ def test_what_the_user_gives_and_the_server_sets(cli: Cli, tmp_path: Path) -> No
         assert refusing.log
         urls = [f"{server.url}{path}" for path in ("", "a", "gone", "loop")]
         said = done.out + done.err + everything_said(cli, urls)
-    assert "by proxy 1 127.0.0.1:" in said
+    assert "through proxy 1 127.0.0.1:" in said
     assert_silent(files(cli.workspace), said)
 
 

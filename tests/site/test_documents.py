@@ -14,7 +14,8 @@ import pytest
 import orbweb
 from harness import Cli
 from orbweb import extraction
-from orbweb.app.control import Workspace
+from orbweb.app.directory import OpenWorkspace
+from orbweb.app.doctor import check_store
 from orbweb.cli import output
 from orbweb.store import documents, runs
 from orbweb.store.bodies import new_compressor
@@ -63,13 +64,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 def outdated(site: Site) -> None:
     """Every document as an extractor of version 0 left it."""
-    with closing(Workspace(site.path)) as workspace:
-        old = [
-            (each.document_sha256, documents.pack(each.document, 0, b"", new_compressor()))
-            for each in workspace.documents("site")
-        ]
-        with workspace.db.transaction():
-            workspace.db.many("add_document", [packed for _, packed in old])
+    old = [
+        (each.document_sha256, documents.pack(each.document, 0, b"", new_compressor()))
+        for each in orbweb.open(site.path).documents("site")
+    ]
+    with closing(OpenWorkspace(site.path)) as workspace, workspace.db.transaction():
+        workspace.db.many("add_document", [packed for _, packed in old])
     with sqlite3.connect(site.path / "orbweb.db") as db:
         for sha256, packed in old:
             db.execute("UPDATE pages SET document = ? WHERE document = ?", [packed.sha256, sha256])
@@ -121,7 +121,7 @@ def test_an_alternate_shows_its_page_and_says_so(site: Site) -> None:
     [
         ("skip/me", "skipped (excluded): "),
         ("gone", "failed (http_4xx): HTTP 404"),
-        ("file", "it answered HTTP 200, text/plain"),
+        ("file", "it returned HTTP 200, text/plain"),
         ("never", "is not known in this run"),
     ],
 )
@@ -179,7 +179,7 @@ def test_pages_are_read_again_and_nothing_else_changes(site: Site, tmp_path: Pat
     assert (done.pages, done.extracted, done.failed, done.left) == (6, 6, {}, 0)
     assert seen[-1].total == 6
     assert (space.pages("site"), space.manifest_hash("site")) == before
-    assert Workspace.doctor(old.path)["damages"] == []
+    assert check_store(old.path)["damages"] == []
     with sqlite3.connect(old.path / "orbweb.db") as db:
         assert db.execute("SELECT COUNT(*), MIN(extractor) FROM documents").fetchone() == (6, extraction.VERSION)
     db.close()
@@ -194,7 +194,7 @@ def test_two_pages_that_now_have_the_same_text_stay_two(site: Site, tmp_path: Pa
     db.close()
     pages = len(orbweb.open(old.path).pages("site"))
     assert orbweb.open(old.path).extract("site", everything=True).extracted == pages == 6
-    assert Workspace.doctor(old.path)["damages"] == []
+    assert check_store(old.path)["damages"] == []
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_killed_while_reading_again(site: Site, tmp_path: Path, point: str, left
     done = old.cli("extract", "site", "--json", "--no-progress").ok().json
     assert (done["extracted"], done["left"]) == (left.count(0), 0)
     assert extractors(old) == [extraction.VERSION] * 6
-    assert Workspace.doctor(old.path)["damages"] == []
+    assert check_store(old.path)["damages"] == []
 
 
 def test_a_body_that_is_lost_is_named_and_its_document_stays(site: Site, tmp_path: Path) -> None:
@@ -236,19 +236,19 @@ def test_what_nobody_names_is_kept_while_another_project_is_crawled(site: Site, 
 
     old = site.copy(tmp_path / "workspace")
     outdated(old)
-    with closing(Workspace(old.path)) as workspace:
+    with closing(OpenWorkspace(old.path)) as workspace:
         runs.save_project(workspace.db, "other", {}, [site.url], 1)
         with workspace.own("other"):
             assert orbweb.open(old.path).extract("site").extracted == 6
         assert kept() == 12
-    assert Workspace.doctor(old.path)["damages"] == []
+    assert check_store(old.path)["damages"] == []
     assert orbweb.open(old.path).extract("site").extracted == 0
     assert kept() == 6
 
 
 def test_a_running_crawl_keeps_the_project(site: Site, tmp_path: Path) -> None:
     old = site.copy(tmp_path / "workspace")
-    with closing(Workspace(old.path)) as workspace, workspace.own("site"):
+    with closing(OpenWorkspace(old.path)) as workspace, workspace.own("site"):
         old.cli("extract", "site").ok(5)
 
 

@@ -138,7 +138,7 @@ def test_another_spelling_is_the_same_url(crawled: Crawled) -> None:
     first = f"{crawled.root}/docs/b?utm_source=feed"
     assert (found["asked"], found["url"]) == (f"{crawled.root}/docs/b?utm_campaign=x", first)
     assert found["key"] == f"{crawled.root}/docs/b"
-    assert f"the same as {first}, the first spelling found of the key {found['key']}" in crawled.read("/docs/b")
+    assert f"same URL as {first}, the first spelling found of the key {found['key']}" in crawled.read("/docs/b")
 
 
 def test_what_a_visit_came_to(crawled: Crawled) -> None:
@@ -149,7 +149,7 @@ def test_what_a_visit_came_to(crawled: Crawled) -> None:
     assert "redirects to " + old["redirects_to"] in crawled.read("/docs/old")
     assert (gone["kind"], gone["error"], gone["tries"]) == ("http_4xx", "HTTP 404", 1)
     assert "failed (http_4xx): HTTP 404, tries: 1" in crawled.read("/docs/gone")
-    assert "HTTP 200, no page" in crawled.read("/docs/data.txt")
+    assert "HTTP 200, not a page" in crawled.read("/docs/data.txt")
 
 
 def test_referrers_tell_the_kind_of_link(crawled: Crawled) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb.app.control import Workspace
+from orbweb.app.doctor import check_store
 from servers.graph import GraphSite
 from servers.pages import page
 from servers.site import Answer, Request, StaticSite, Validated, html, redirect, serve
@@ -91,7 +91,7 @@ def test_the_heads_are_those_on_the_wire_byte_for_byte(cli: Cli) -> None:
     assert [request] == wire.received
     command = cli.command("show", "site", f"{wire.url}a?b=c", "--as", "head")
     assert subprocess.run(command, capture_output=True, check=True).stdout == wire.received[0] + ODD
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
 
 
 def test_an_old_protocol_is_told_as_it_was_spoken(cli: Cli) -> None:
@@ -166,7 +166,7 @@ def test_failures_and_redirects_have_the_heads_they_got(cli: Cli) -> None:
             assert found is not None, path
             assert found.response == answer.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
             assert found.request in wire.received
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
 
 
 def test_where_nothing_answered_there_is_no_head(cli: Cli) -> None:
@@ -196,7 +196,7 @@ def test_a_recrawl_has_the_head_of_its_own_response(cli: Cli) -> None:
     assert b"If-None-Match" not in earlier.request
     cached = cli.ask("show", "site", f"{server.url}a", "--as", "head")
     assert (cached.code, "without a request" in cached.err) == (3, True)
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
 
 
 def test_conditions_are_stored_as_sent_where_the_answer_has_other_ones(cli: Cli) -> None:
@@ -258,7 +258,7 @@ def test_no_secret_is_in_a_stored_head(cli: Cli) -> None:
             b"t=REDACTED",
         ):
             assert line in both, line
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
 
 
 def test_no_password_of_a_url_is_in_a_stored_head(cli: Cli) -> None:
@@ -271,7 +271,7 @@ def test_no_password_of_a_url_is_in_a_stored_head(cli: Cli) -> None:
     assert found is not None
     shown = secret.replace(b"user:" + SECRET.encode(), b"[redacted]")
     assert found.response == head % (shown, shown, shown)
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
 
 
 # What is kept, and what becomes of it.
@@ -318,10 +318,10 @@ def test_doctor_names_a_damaged_head_and_gives_it_up_alone(
     with closing(sqlite3.connect(path / "orbweb.db")) as db:
         db.execute(damage)
         db.commit()
-    found = Workspace.doctor(path)["damages"]
+    found = check_store(path)["damages"]
     assert any(named in each["where"] for each in found), found
     assert Cli(path)("doctor", "--repair").code in (0, 3)
-    assert Workspace.doctor(path)["damages"] == []
+    assert check_store(path)["damages"] == []
     assert orbweb.open(path).manifest_hash("site") == manifest
     rows = head_rows(path)
     assert any(head is None for head, _ in rows)
@@ -341,7 +341,7 @@ def test_heads_survive_a_rebuilt_database(graph: tuple[Path, str], tmp_path: Pat
     before = head_rows(graph[0])
     Cli(path)("doctor", "--repair").ok(0, 3)
     assert head_rows(path) == before
-    assert Workspace.doctor(path)["damages"] == []
+    assert check_store(path)["damages"] == []
 
 
 def test_a_retried_url_has_the_head_of_its_last_visit(cli: Cli) -> None:
@@ -359,7 +359,7 @@ def test_a_retried_url_has_the_head_of_its_last_visit(cli: Cli) -> None:
         found = orbweb.open(cli.workspace).head("site", f"{wire.url}a")
     assert found is not None
     assert found.response == FINAL
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
 
 
 def test_two_projects_share_templates(tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_two_crawls_at_the_same_time_share_templates(cli: Cli) -> None:
         known = {number for (number,) in db.execute("SELECT id FROM heads")}
     assert templates[0] == templates[1] >= 41
     assert named == known
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
 
 
 def test_state_is_moved_without_heads(cli: Cli, tmp_path: Path) -> None:
@@ -403,4 +403,4 @@ def test_state_is_moved_without_heads(cli: Cli, tmp_path: Path) -> None:
         other("import", tmp_path / "state", "--project", "site").ok(0, 4)
     shown = other.ask("show", "site", f"{server.url}a", "--as", "head")
     assert (shown.code, "imported" in shown.err) == (3, True)
-    assert Workspace.doctor(other.workspace)["damages"] == []
+    assert check_store(other.workspace)["damages"] == []

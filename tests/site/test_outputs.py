@@ -335,7 +335,7 @@ def test_a_replay_needs_a_name_where_there_are_several(cli: Cli) -> None:
             cli.crawl(server.url, "--rate", "max", "--project", name).ok(3)
     done = cli("replay")
     assert done.code == 2
-    assert f"name a PROJECT: {cli.workspace} has one, two" in done.err
+    assert f"choose a project: {cli.workspace} has one, two" in done.err
 
 
 def test_a_replay_takes_the_one_project_that_has_anything_stored(cli: Cli) -> None:
@@ -343,12 +343,12 @@ def test_a_replay_takes_the_one_project_that_has_anything_stored(cli: Cli) -> No
     with serve(StaticSite(SITE)) as server:
         space.discover(server.url, project="kept", **options)
         space.crawl(f"{server.url}nowhere", project="empty", **options)
-        with pytest.raises(orbweb.UsageError, match=r"name a PROJECT: .* has empty, kept\.discovery"):
+        with pytest.raises(orbweb.UsageError, match=r"choose a project: .* has empty, kept\.discovery"):
             space.replay()
         space.scrape("kept")
     done = cli("replay", "--no-progress").ok()
     assert done.out.startswith("project kept, run 1: ")
-    with pytest.raises(orbweb.UsageError, match="name a PROJECT"):
+    with pytest.raises(orbweb.UsageError, match="choose a project"):
         space.replay(run=2)
 
 

@@ -17,10 +17,10 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance, trust, wait_until
-from orbweb import app
+from orbweb.app import CrawlResult
+from orbweb.app.doctor import doctor
 from orbweb.errors import NothingToDo, UsageError
 from orbweb.frontier.spool import files as spool_files
-from orbweb.library import CrawlResult
 from servers.graph import GraphSite
 from servers.pages import Unending, chain
 from servers.site import Answer, Server, StaticSite, Validated, serve
@@ -56,7 +56,7 @@ def bookmark(workspace: Path) -> Path:
 
 def sound(workspace: Path) -> bool:
     assert_books_balance(workspace / "orbweb.db")
-    return bool(app.doctor(workspace)["healthy"])
+    return bool(doctor(workspace)["healthy"])
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_a_discovery_with_a_budget_is_scraped_portion_by_portion(tmp_path: Path)
         assert discover(tmp_path, server.url, budget=4).exit_code == 4
         first = scrape(tmp_path)
         assert (first.ended_by, first.run_state, first.visited, first.exit_code) == ("drained", "paused", 4, 4)
-        with pytest.raises(UsageError, match="orbweb scrape"):
+        with pytest.raises(UsageError, match=r"use `scrape\(project='site'\)`"):
             orbweb.open(tmp_path).resume("site")
         assert discover(tmp_path, budget=None).exit_code == 0
         assert (again := scrape(tmp_path)).exit_code == 0
@@ -242,7 +242,7 @@ def test_a_damaged_spool_costs_no_page(tmp_path: Path, damage: str) -> None:
     assert (done.visited, done.exit_code) == (10, 0)
     assert len(pages(tmp_path)) == 10
     assert sound(tmp_path) == (damage == "deleted")
-    assert app.doctor(tmp_path, mend=True)["left"] == []
+    assert doctor(tmp_path, repair=True)["left"] == []
     assert sound(tmp_path)
 
 
@@ -262,14 +262,14 @@ def test_projects_of_a_pipeline_are_not_crawled_otherwise(tmp_path: Path) -> Non
     with serve(StaticSite(chain(1))) as server:
         there = orbweb.open(tmp_path)
         there.crawl(server.url, project="whole", **FAST)
-        with pytest.raises(UsageError, match="crawled in one go"):
+        with pytest.raises(UsageError, match="crawled without discovery"):
             there.discover(server.url, project="whole", **FAST)
         discover(tmp_path, server.url)
-        with pytest.raises(UsageError, match="orbweb scrape"):
+        with pytest.raises(UsageError, match=r"use `scrape\(project='site'\)`"):
             there.crawl(project="site")
         scrape(tmp_path)
         for call in (there.recrawl, there.resume):
-            with pytest.raises(UsageError, match="orbweb scrape"):
+            with pytest.raises(UsageError, match=r"use `scrape\(project='site'\)`"):
                 call("site")
         with pytest.raises(UsageError, match="use another --workspace"):
             there.discover(server.url, project="other", **FAST)
@@ -396,11 +396,11 @@ def test_a_follower_that_is_stopped_with_nothing_to_do_has_done_nothing_wrong(cl
         cli("scrape", "--project", "site").ok()
     told = stopped(signal.SIGINT)
     assert (told["why"], told["ended_by"], told["run"]) == (
-        "all that was discovered is scraped",
+        "everything discovered is scraped",
         "cancelled",
         None,
     )
-    assert "all that was discovered is scraped" in cli("scrape", "--project", "site").ok(2).err
+    assert "everything discovered is scraped" in cli("scrape", "--project", "site").ok(2).err
 
 
 def test_run_does_both(cli: Cli) -> None:
@@ -501,7 +501,7 @@ def test_a_scraper_that_leaves_urls_says_how_to_go_on(cli: Cli) -> None:
     with serve(StaticSite(chain(4))) as server:
         cli("discover", server.url, "--project", "site", *OPTIONS, "--json", "--no-progress").ok(0)
         told = cli("scrape", "--budget", 2, "--no-progress").ok(4)
-        assert "URLs are left: orbweb scrape --project site" in told.out
+        assert "to continue: orbweb scrape --project site" in told.out
 
 
 def test_a_scraper_that_has_overtaken_discovery_does_not_call_that_completed(cli: Cli) -> None:
@@ -510,7 +510,7 @@ def test_a_scraper_that_has_overtaken_discovery_does_not_call_that_completed(cli
         told = cli("scrape", "--no-progress").ok(4).out
     assert "tokens" not in found.out
     assert "tokens of Markdown" in told
-    assert told.startswith("all scraped so far: 2 visited")
+    assert told.startswith("Stopped early (spool drained) after 2 URLs")
     assert told.endswith("discovery is not completed: orbweb discover --project site, then scrape again\n")
 
 

@@ -15,10 +15,10 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb.app.control import Workspace as Directory
+from orbweb.app import CrawlResult, Workspace
+from orbweb.app.directory import OpenWorkspace as Directory
 from orbweb.engine.commit import Committer
 from orbweb.errors import UsageError
-from orbweb.library import CrawlResult, Workspace
 from orbweb.model import Item, Unchanged
 from orbweb.store import links as packed_links
 from orbweb.store.captures import StoredCaptures

@@ -147,7 +147,7 @@ def test_a_plan_tells_what_is_new_what_is_lost_and_what_is_unknown(
     assert f"{server.url}blog/x" in report["unknown"]["examples"]
     assert report["newly_admitted"]["count"] == 2
     shown = cli("plan", "site", "--exclude", "/leaf/").ok(0).out
-    assert "4 no longer visited (excluded 4)" in shown
+    assert "4 no longer visited (4 excluded)" in shown
     assert (cli.workspace / "orbweb.db").read_bytes() == before
     assert orbweb.open(cli.workspace).status("site")["run"] == 1
 

@@ -17,7 +17,8 @@ import pytest
 import orbweb
 from harness import Cli
 from orbweb import extraction
-from orbweb.library import CrawlResult, Workspace
+from orbweb.app import CrawlResult, Workspace
+from orbweb.app.doctor import check_store
 from servers.graph import GraphSite
 from servers.site import Answer, Request, Server, StaticSite, Validated, html, redirect, serve
 
@@ -443,10 +444,7 @@ def test_an_unchanged_alternate_is_not_read_again(
 
 
 def documents(workspace: Path) -> list[Any]:
-    from orbweb.app.control import Workspace as Directory
-
-    with closing(Directory(workspace)) as opened:
-        return list(opened.documents("site"))
+    return list(Workspace(workspace).documents("site"))
 
 
 def test_a_stored_body_that_cannot_be_read_is_fetched_again(
@@ -498,15 +496,13 @@ def test_a_crawl_that_has_not_ended_is_not_looked_at(shelf: tuple[Shelf, str], t
 def test_doctor_names_a_reuse_that_cannot_be(
     shelf: tuple[Shelf, str], tmp_path: Path, damage: str, told: str
 ) -> None:
-    from orbweb.app.control import Workspace as Directory
-
     site, url = shelf
     site.answers = {"/": tagged(page("/a", text="home")), "/a": tagged(page(text="a"))}
     crawl(tmp_path, url)
     again(tmp_path, url)
-    assert Directory.doctor(tmp_path)["healthy"]
+    assert check_store(tmp_path)["healthy"]
     with closing(sqlite3.connect(tmp_path / "orbweb.db")) as db, db:
         db.execute(f"UPDATE visits SET {damage} WHERE run_id = 2 AND number = 2")
-    assert [(found["problem"], found["urls"]) for found in Directory.doctor(tmp_path)["damages"]] == [
+    assert [(found["problem"], found["urls"]) for found in check_store(tmp_path)["damages"]] == [
         (told, [f"{url}a"])
     ]

@@ -12,7 +12,7 @@ import pytest
 
 import orbweb
 from harness import Cli
-from orbweb.app.control import Workspace
+from orbweb.app.doctor import check_store
 from servers.pages import page
 from servers.site import Answer, Server, StaticSite, html, redirect, serve, text
 
@@ -48,7 +48,7 @@ def told(cli: Cli, url: str) -> tuple[str, str | None, str]:
 
 
 def check(cli: Cli) -> dict[str, Any]:
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
     return cli.check("site")
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import orbweb
 from harness import Cli
 from orbweb import extraction
-from orbweb.app.control import Workspace
+from orbweb.app.directory import OpenWorkspace
 from orbweb.errors import StoreError, UsageError
 from orbweb.store import documents
 from orbweb.store.bodies import new_compressor
@@ -164,8 +164,8 @@ def test_only_what_is_new_is_indexed(workspace: orbweb.Workspace) -> None:
 
 def rewrite(workspace: Path, old: str, new: str) -> None:
     """Another extraction of the page that says `old`."""
-    with closing(Workspace(workspace)) as opened:
-        (page,) = (page for page in opened.documents("site") if old in page.document.text)
+    (page,) = (page for page in orbweb.open(workspace).documents("site") if old in page.document.text)
+    with closing(OpenWorkspace(workspace)) as opened:
         document = replace(page.document, text=page.document.text.replace(old, new))
         packed = documents.pack(document, extraction.VERSION + 1, b"", new_compressor())
         with opened.db.transaction():

@@ -15,7 +15,7 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance, deaf_port, wait_until
-from orbweb.app.control import Workspace
+from orbweb.app.doctor import check_store
 from orbweb.cli.output.crawls import queue_text
 from orbweb.model import FailKind
 from orbweb.store.maintenance.doctor import DoctorQueries
@@ -42,7 +42,7 @@ def test_crawl_goes_on_with_a_paused_run_unless_it_is_not_incremental(
         assert "resuming run 1 of site, 6 URLs queued" in caplog.messages
         anew = space.crawl(project="site", config=config)
         assert (anew.run, anew.crawl, anew.visited, anew.exit_code) == (2, 1, 4, 4)
-        assert "run 1 of site is finished, 2 URLs given up; starting a new run" in caplog.messages
+        assert "finished run 1 of site (2 queued URLs skipped); starting a new run" in caplog.messages
         third = space.crawl(project="site")
         assert (third.run, third.crawl) == (3, 1), "incremental is stored too"
     assert [run["state"] for run in space.runs("site")] == ["completed", "completed", "paused"]
@@ -93,7 +93,7 @@ def test_the_last_word_is_of_the_run_and_so_is_the_exit_code(cli: Cli) -> None:
         last = cli("crawl", "--project", "site", "--budget", "9")
     assert last.code == 3
     assert "resuming run 1 of site, 1 URL queued" in last.err
-    assert last.out.startswith("completed, with failures of earlier crawls: 2 visited, 2 pages")
+    assert last.out.startswith("Crawled 2 URLs: 2 pages, 1 failed.\n")
 
 
 def test_the_queue_tells_what_is_visited_what_is_left_and_whence(cli: Cli) -> None:
@@ -121,7 +121,7 @@ def test_the_queue_tells_what_is_visited_what_is_left_and_whence(cli: Cli) -> No
     assert (queue["visited"], queue["failed"], queue["queued"], queue["total"]) == (6, 0, 0, 6)
     assert queue["visited_by_source"] == {"initial": 1, "redirect": 1, "resource": 1, "sitemap": 1, "spider": 2}
     assert_books_balance(cli.workspace / "orbweb.db")
-    assert Workspace.doctor(cli.workspace)["damages"] == []
+    assert check_store(cli.workspace)["damages"] == []
 
 
 def test_a_queue_shows_parked_families() -> None:
@@ -274,7 +274,7 @@ def test_retry_queues_the_failed_urls_of_one_kind(tmp_path: Path) -> None:
     assert (again.crawl_failed, again.failed, again.exit_code) == (len(KINDS), first.failed, 3)
     assert {row["kind"]: row["url"] for row in space.failed("site")} == failed
     assert_books_balance(space.path / "orbweb.db")
-    assert Workspace.doctor(space.path)["damages"] == []
+    assert check_store(space.path)["damages"] == []
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FailKind if kind not in KINDS])

@@ -18,8 +18,8 @@ import pytest
 
 import orbweb
 from harness import assert_books_balance
+from orbweb.app import CrawlResult
 from orbweb.events import Snapshot
-from orbweb.library import CrawlResult
 from servers.pages import Unending
 from servers.site import serve
 

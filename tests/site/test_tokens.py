@@ -8,7 +8,6 @@ from pathlib import Path
 
 import orbweb
 from harness import Cli
-from orbweb.app.control import Workspace
 from orbweb.extraction import tokens
 from orbweb.store.sqlite.db import Database, load_queries
 from servers.pages import page
@@ -20,12 +19,9 @@ def test_a_run_has_the_tokens_of_its_pages_and_the_name_of_what_counted(tmp_path
     with serve(StaticSite(pages)) as server:
         result = orbweb.crawl([server.url], workspace=tmp_path / "w", project="site", rate="max")
     assert result.tokenizer == "estimate"
-    opened = Workspace(tmp_path / "w")
-    try:
-        documents = [captured.document for captured in opened.documents("site")]
-        status = opened.status("site")
-    finally:
-        opened.close()
+    opened = orbweb.open(tmp_path / "w")
+    documents = [captured.document for captured in opened.documents("site")]
+    status = opened.status("site")
     assert len(documents) == result.pages
     assert {document.tokenizer for document in documents} == {"estimate"}
     assert [document.tokens for document in documents] == [tokens.estimate(each.markdown) for each in documents]

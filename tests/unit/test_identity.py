@@ -1,4 +1,4 @@
-"""How a crawl introduces itself."""
+"""How a crawl print_banners itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orbweb import config
-from orbweb.app.identity import introduce
+from orbweb.app.identity import print_banner
 
 NEAR = ["http://127.0.0.1:8000/", "http://[::1]/", "http://localhost:8080/docs/", "http://10.0.0.7/"]
 NEAR += [
@@ -28,7 +28,7 @@ FAR += ["http://203.0.113.5/", "http://100.64.0.1/", "http://[2606:4700::1111]/"
 
 def told(bases: list[str], **settings: Any) -> list[str]:
     notes: list[str] = []
-    introduce(config.build(settings, source="test"), bases, notes.append)
+    print_banner(config.build(settings, source="test"), bases, notes.append)
     return notes
 
 
@@ -40,13 +40,13 @@ def test_neighbours_need_no_contact(base: str) -> None:
 @pytest.mark.parametrize("base", FAR)
 def test_others_want_one(base: str) -> None:
     (warning,) = told([base])
-    assert "names no contact" in warning
+    assert "has no contact" in warning
     assert told([base], user_agent="mybot/1.0 (+https://example.org/bot)") == []
 
 
 def test_one_stranger_is_enough_and_so_is_a_way_out() -> None:
-    assert "names no contact" in told([*NEAR, FAR[0]])[0]
-    assert "names no contact" in told([NEAR[0]], scope={"external_hops": 1})[0]
+    assert "has no contact" in told([*NEAR, FAR[0]])[0]
+    assert "has no contact" in told([NEAR[0]], scope={"external_hops": 1})[0]
 
 
 def test_rules_of_a_site_are_shown_wherever_it_is() -> None:

@@ -20,7 +20,9 @@ import pytest
 
 import orbweb
 from harness import Cli, assert_books_balance
-from orbweb.app.control import Workspace
+from orbweb.app import reports
+from orbweb.app.directory import OpenWorkspace
+from orbweb.app.doctor import check_store
 from orbweb.errors import Busy, NewerWorkspace, OlderWorkspace, StoreError
 from orbweb.store.lock import OwnerLock
 from orbweb.store.sqlite import db, upgrade
@@ -65,16 +67,16 @@ def _fresh() -> tuple[tuple[Any, ...], ...]:
 
 @pytest.mark.parametrize("version", RELEASED)
 def test_a_released_workspace_opens_reports_resumes_and_is_healthy(version: int, tmp_path: Path) -> None:
-    assert Workspace.doctor(unpack(version, tmp_path / "unopened"))["damages"] == []
+    assert check_store(unpack(version, tmp_path / "unopened"))["damages"] == []
     path = unpack(version, tmp_path)
     assert facts(path) == known(version)
-    assert Workspace.doctor(path)["damages"] == []
+    assert check_store(path)["damages"] == []
     with serve(StaticSite(SITE)) as server:
         done = crawl(path, server, budget=None)
     assert (done.run, done.run_state, done.exit_code) == (2, "completed", 3)
     first, second = facts(path)["manifests"]
     assert (first, second) == (known(version)["manifests"][0], first), "the run went on as if never interrupted"
-    assert Workspace.doctor(path)["damages"] == []
+    assert check_store(path)["damages"] == []
     assert_books_balance(path / "orbweb.db")
 
 
@@ -145,9 +147,9 @@ def test_a_step_is_taken_when_a_workspace_is_opened(
     old: Path, before: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "orbweb"):
-        opened = Workspace(old, plan=PLAN)
+        opened = OpenWorkspace(old, plan=PLAN)
     try:
-        assert opened.manifest_hash(PROJECT, 1) == before["manifests"][0]
+        assert reports.manifest_hash(opened, PROJECT, 1) == before["manifests"][0]
     finally:
         opened.close()
     copy = old / "backups" / f"orbweb-schema-{SCHEMA_VERSION}.db"
@@ -191,7 +193,7 @@ def test_a_step_that_goes_wrong_leaves_the_old_version(
 ) -> None:
     whole = _dump(old / "orbweb.db")
     with pytest.raises(StoreError, match=words):
-        Workspace(old, plan=replace(PLAN, steps=(replace(STEP, statements=statements),)))
+        OpenWorkspace(old, plan=replace(PLAN, steps=(replace(STEP, statements=statements),)))
     assert _dump(old / "orbweb.db") == whole
     assert facts(old) == before
 
@@ -234,9 +236,9 @@ def test_a_copy_that_cannot_be_made_stops_the_upgrade(old: Path) -> None:
 KILLED = """
 import sys
 from pathlib import Path
-from orbweb.app.control import Workspace
+from orbweb.app.directory import OpenWorkspace
 from upgrade.test_upgrade import PLAN
-Workspace(Path(sys.argv[1]), plan=PLAN)
+OpenWorkspace(Path(sys.argv[1]), plan=PLAN)
 """
 
 
@@ -249,7 +251,7 @@ def test_killed_in_the_middle_it_is_the_old_version(old: Path, before: dict[str,
     assert killed.returncode == -signal.SIGKILL
     assert facts(old) == before, "today's code still opens it"
     assert version_of(old / "orbweb.db") == SCHEMA_VERSION
-    Workspace(old, plan=PLAN).close()
+    OpenWorkspace(old, plan=PLAN).close()
     assert version_of(old / "orbweb.db") == NEXT
 
 

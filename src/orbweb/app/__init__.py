@@ -1,11 +1,7 @@
-"""Composition: the only place that builds things.
+"""The application: `Workspace` has every verb, and is what the command line and `import orbweb` call.
 
-Here are the verbs. `crawl`, `resume` and `recrawl` turn base URLs and settings into an engine at work on a run;
-for a project whose name ends with `.discovery` that is discovery, which keeps no bodies and writes the spool.
-`scrape` does the same for the lines of the spool. `rules` changes by what a run is judged; `extract`, `replay`,
-`retry`, `adopt` and `doctor` ask nothing of a server. Always holds: the project is owned by this process while it
-works; whatever happens, the run is left in a state from which `resume` goes on. A verb loads its module when it is
-first asked for: no command needs them all.
+One module per verb holds its body. `build` is the only place that chooses concrete classes, `run` runs an engine.
+Names load their modules when they are first used, because no command needs them all.
 """
 
 from __future__ import annotations
@@ -13,45 +9,57 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from orbweb.app.crawls import check_new, crawl, recrawl, resume
-    from orbweb.app.health import doctor
-    from orbweb.app.judging import rules
-    from orbweb.app.offline import adopt, extract, extract_code, replay, replay_code, retry
-    from orbweb.app.request import PlanRequest, Request
-    from orbweb.app.services import has_work, scrape
-    from orbweb.app.session import exit_code
-
-__all__ = [
-    "PlanRequest",
-    "Request",
-    "adopt",
-    "check_new",
-    "crawl",
-    "doctor",
-    "exit_code",
-    "extract",
-    "extract_code",
-    "has_work",
-    "recrawl",
-    "replay",
-    "replay_code",
-    "resume",
-    "retry",
-    "rules",
-    "scrape",
-]
+    from orbweb.app.callbacks import redacted
+    from orbweb.app.options import (
+        OPTIONS,
+        CrawlOptions,
+        Kind,
+        Option,
+        PolicyOptions,
+        RecrawlOptions,
+        ResumeOptions,
+        RuleOptions,
+        options_of,
+    )
+    from orbweb.app.reports import differs
+    from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report
+    from orbweb.app.workspace import Workspace
+    from orbweb.export import Exported
 
 _HOMES = {
-    "crawls": ("check_new", "crawl", "recrawl", "resume"),
-    "health": ("doctor",),
-    "judging": ("rules",),
-    "offline": ("adopt", "extract", "extract_code", "replay", "replay_code", "retry"),
-    "request": ("PlanRequest", "Request"),
-    "services": ("has_work", "scrape"),
-    "session": ("exit_code",),
+    "app.callbacks": ("redacted",),
+    "app.options": (
+        *("OPTIONS", "CrawlOptions", "Kind", "Option", "PolicyOptions", "RecrawlOptions", "ResumeOptions"),
+        *("RuleOptions", "options_of"),
+    ),
+    "app.reports": ("differs",),
+    "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report"),
+    "app.workspace": ("Workspace",),
+    "export": ("Exported",),
 }
 
-if not TYPE_CHECKING:
-    from orbweb import late
+__all__ = [
+    "OPTIONS",
+    "BaseResult",
+    "CrawlOptions",
+    "CrawlResult",
+    "Exported",
+    "ExtractResult",
+    "Kind",
+    "Option",
+    "PipelineResult",
+    "PolicyOptions",
+    "RecrawlOptions",
+    "Report",
+    "ResumeOptions",
+    "RuleOptions",
+    "Workspace",
+    "differs",
+    "options_of",
+    "redacted",
+]
 
-    __getattr__ = late(__name__, _HOMES)
+if not TYPE_CHECKING:
+    from orbweb import lazy_attributes
+
+    __getattr__ = lazy_attributes(__name__, _HOMES)

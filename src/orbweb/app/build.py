@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from orbweb import extraction, urls
 from orbweb.app import pipeline
-from orbweb.app.control import Workspace, now_us
+from orbweb.app.callbacks import Note
+from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import private_proxies
-from orbweb.app.request import Note
 from orbweb.app.session import ReplayedRun, Session, subject
 from orbweb.app.settings import (
     gate_settings,
@@ -132,7 +132,7 @@ def _egress(session: Session, names: DnsResolver) -> Egress:
     )
 
 
-def store(workspace: Workspace) -> Store:
+def store(workspace: OpenWorkspace) -> Store:
     return SqliteStore(workspace.db)
 
 
@@ -218,14 +218,14 @@ async def pool(
     return await ProcessPool.start(begin, settings, processed, broke, most=most, spawned=spawned)
 
 
-def bodies(workspace: Workspace, project: Project, config: Config) -> BodyStore:
+def bodies(workspace: OpenWorkspace, project: Project, config: Config) -> BodyStore:
     if config.store.layout == "files":
         return workspace.file_writer(project.id, compress=config.store.compress, file_mode=config.store.file_mode)
     return workspace.segment_writer(project.id)
 
 
 def revalidator(
-    workspace: Workspace, run: Run, config: Config, manner: RequestProfile, replays: ReplayedRun | None
+    workspace: OpenWorkspace, run: Run, config: Config, manner: RequestProfile, replays: ReplayedRun | None
 ) -> Revalidator:
     """What the run may reuse. Ages are counted from the start of the run, so that one that goes on after a crash
     takes what it would have taken."""
@@ -258,7 +258,7 @@ def outputs(session: Session, run: Run) -> RunOutputs:
     return chronicle
 
 
-def catch_up(workspace: Workspace, known: Project | None, config: Config) -> None:
+def catch_up(workspace: OpenWorkspace, known: Project | None, config: Config) -> None:
     """A crawl that was killed left its files behind: write what they lack before the run loses visits or ends."""
     latest = runs.latest_run(workspace.db, known.id) if known else None
     if known is None or latest is None:
@@ -269,26 +269,19 @@ def catch_up(workspace: Workspace, known: Project | None, config: Config) -> Non
         RunOutputs(left, wanted, MetricsSettings(0.0), clock=now_us).close()
 
 
-def spool_writer(workspace: Workspace, run: Run, config: Config) -> SpoolWriter:
+def spool_writer(workspace: OpenWorkspace, run: Run, config: Config) -> SpoolWriter:
     return pipeline.outbox(workspace, run.id, spool_settings(config), page_type(config))
 
 
 def spool_source(session: Session, source: Run, run: Run) -> SpoolSource:
     config = session.config
-    return pipeline.feed(
-        session.workspace,
-        session.project.name,
-        source,
-        run,
-        settings=spool_settings(config),
-        page_type=page_type(config),
-        keep=config.spool.keep,
-        follows=session.follows,
-        note=session.note,
+    settings = pipeline.FeedSettings(
+        spool_settings(config), page_type(config), config.spool.keep, session.follows, session.note
     )
+    return pipeline.feed(session.workspace, session.project.name, source, run, settings)
 
 
-def brakes(workspace: Workspace, live: LiveSettings, *, produces: bool) -> list[Brake]:
+def brakes(workspace: OpenWorkspace, live: LiveSettings, *, produces: bool) -> list[Brake]:
     disk = Threshold(
         workspace.free_space,
         lambda: live.config.store.reserve_mb * 1e6,

@@ -1,8 +1,5 @@
-"""A process beside this one, for as long as this one needs it.
-
-Owns its start, its words and its end. Always holds: it is told to stop when this process stops, fails or is killed
-(it holds the end of a pipe that only this process has open), and what it says is passed on line by line. Never
-restarts it.
+"""A process beside this one. It stops when this process stops, fails or is killed: it watches one end of a pipe of
+which only this process has the other.
 """
 
 from __future__ import annotations
@@ -22,20 +19,20 @@ from orbweb.engine.control import LIFELINE, Command
 BEGINS_S = 60.0
 ENDS_S = 60.0
 LOOK_S = 0.02
-TOLD = {
+SIGNALS = {
     Command.STOP: signal.SIGTERM,
     Command.STOP_NOW: signal.SIGTERM,
     Command.RELOAD: signal.SIGHUP,
     Command.REPORT: signal.SIGUSR1,
 }
-OUR_FAULT = 1
+INTERNAL_ERROR = 1
 EXPECTED = range(6)
 
 
 class ChildProcess:
-    """A command that was started; `say` is told the lines of its standard error."""
+    """A running command; `on_line` is called with each line of its standard error."""
 
-    def __init__(self, words: Sequence[str], say: Callable[[str], None]) -> None:
+    def __init__(self, words: Sequence[str], on_line: Callable[[str], None]) -> None:
         end, self._lifeline = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -51,24 +48,24 @@ class ChildProcess:
             os.close(end)
         self._out: list[bytes] = []
         self._listeners = [
-            threading.Thread(target=self._listen, args=(say,), daemon=True),
+            threading.Thread(target=self._listen, args=(on_line,), daemon=True),
             threading.Thread(target=self._keep, daemon=True),
         ]
         for listener in self._listeners:
             listener.start()
 
-    def _listen(self, say: Callable[[str], None]) -> None:
+    def _listen(self, on_line: Callable[[str], None]) -> None:
         for line in self._process.stderr or ():
-            say(line.decode("utf-8", "replace").rstrip())
+            on_line(line.decode("utf-8", "replace").rstrip())
 
     def _keep(self) -> None:
         self._out.extend(self._process.stdout or ())
 
-    def begins(self, at_work: Callable[[], bool]) -> bool:
-        """Wait until it is at work, or was; False if it ended before, and not well."""
+    def begins(self, has_begun: Callable[[], bool]) -> bool:
+        """Wait until it has begun its work; False if it failed before."""
         deadline = time.monotonic() + BEGINS_S
         while self._process.poll() is None and time.monotonic() < deadline:
-            if at_work():
+            if has_begun():
                 return True
             time.sleep(LOOK_S)
         return self._process.poll() in (None, 0, 3, 4)
@@ -76,20 +73,20 @@ class ChildProcess:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
-    def tell(self, command: Command) -> None:
-        """Pass a command on."""
-        if command in TOLD and self._process.poll() is None:
-            self._process.send_signal(TOLD[command])
+    def send(self, command: Command) -> None:
+        """Pass a command on, as a signal."""
+        if command in SIGNALS and self._process.poll() is None:
+            self._process.send_signal(SIGNALS[command])
 
     @property
     def exit_code(self) -> int:
-        """That of the command; one that was killed, or ended in no way we know, is our fault."""
+        """The exit code of the command; an internal error if it was killed or ended in an unexpected way."""
         code = self._process.returncode
-        return code if code in EXPECTED else OUR_FAULT
+        return code if code in EXPECTED else INTERNAL_ERROR
 
     @property
     def report(self) -> dict[str, Any] | None:
-        """The JSON object it printed last."""
+        """The last JSON object that it printed."""
         try:
             found = json.loads(self._out[-1])
         except (IndexError, ValueError):
@@ -102,7 +99,7 @@ class ChildProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Wait for its end, asked for or not."""
+        """Stop it and wait for its end."""
         os.close(self._lifeline)
         try:
             self._process.wait(ENDS_S)

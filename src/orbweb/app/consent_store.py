@@ -1,10 +1,8 @@
-"""What the user of this machine has allowed workspaces: `consent.json`, which lies outside all of them.
+"""What the user of this machine has allowed workspaces: `consent.json`, in the user's configuration directory.
 
-Owns that file, and the file `identity` of a workspace: a random number by which it is known again where it is
-moved or copied to, and which no workspace of somebody else has. Always holds: consent is for one identity, and the
-words that were allowed (see `app.consent` for what they mean); the file is for its owner only, replaced whole, and
-written by one process at a time. A machine without a place for it remembers nothing: consent is then given with
-each command.
+Consent belongs to the identity of a workspace, a random number in its file `identity`, which identifies it after
+it is moved or copied, and which no workspace of somebody else has. `consent.json` is readable by its owner only,
+replaced atomically, and written by one process at a time. Without a home directory nothing is remembered.
 """
 
 from __future__ import annotations
@@ -27,15 +25,15 @@ FILE = "consent.json"
 LOCK = "consent.lock"
 IDENTITY = "identity"
 PRIVATE = "private"
-"""Base URLs at any private address: of a workspace that was created on this machine."""
+"""Consent to base URLs at any private address: for a workspace that was created on this machine."""
 MOST = 500
-"""Workspaces that are remembered in any case; of more, those are forgotten that are no longer where they were."""
+"""If more workspaces are remembered, those that no longer exist are forgotten."""
 
 _is_identity = re.compile(rb"[0-9a-f]{32}\n").fullmatch
 
 
 class ConsentEntry(TypedDict):
-    """What was allowed for a workspace, and where it was last."""
+    """What was allowed for a workspace, and its last path."""
 
     workspace: str
     allowed: list[str]
@@ -45,7 +43,7 @@ Entries = dict[str, ConsentEntry]
 
 
 def folder(environ: Mapping[str, str]) -> Path | None:
-    """Where consent is kept: below XDG_CONFIG_HOME, else below HOME or the home of the user's account; None where
+    """Where consent is stored: below XDG_CONFIG_HOME, else below HOME or the home of the user's account; None if
     none of them is an absolute path."""
     home = environ["HOME"] if "HOME" in environ else _home_of_account()
     for top, below in ((environ.get("XDG_CONFIG_HOME", ""), ""), (home, ".config")):
@@ -62,7 +60,7 @@ def _home_of_account() -> str:
 
 
 def identity(workspace: Path) -> str | None:
-    """By what a workspace is known; None if it is not yet."""
+    """The identity of a workspace; None if it has none yet."""
     try:
         found = workspace_files.read(workspace, IDENTITY)
     except (FileNotFoundError, NotADirectoryError):
@@ -71,7 +69,7 @@ def identity(workspace: Path) -> str | None:
 
 
 class ConsentStore:
-    """The file in a folder; None: there is no place for one."""
+    """`consent.json` in a directory; None if there is no directory for it."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
@@ -83,7 +81,7 @@ class ConsentStore:
         return frozenset(entry["allowed"] if entry is not None else ())
 
     def add(self, workspace: Path, words: Iterable[str]) -> str | None:
-        """Remember that these are allowed for a workspace; why that could not be done, or None."""
+        """Remember that these are allowed for a workspace; the problem if that fails, else None."""
         if self._directory is None:
             return "there is no home directory"
         try:
@@ -124,7 +122,7 @@ class ConsentStore:
         except ValueError:
             found = None
         if not isinstance(found, dict) or not all(map(_is_entry, found.values())):
-            raise ConfigError(f"{path}: is no file of consent; delete it, and allow again what is refused then")
+            raise ConfigError(f"{path}: not a valid consent file; delete it and give consent again")
         return found
 
 

@@ -1,7 +1,7 @@
-"""The directory of a workspace: its files, and the parts that crawling needs.
+"""An open workspace: its files, database, locks, control files and bodies.
 
-Owns the layout of the directory. Always holds: it and its databases are for their owner only, and a database that
-an earlier orbweb made is upgraded before it is opened.
+The directory and its databases are readable by their owner only. A database of an earlier version is upgraded
+before it is opened.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import contextlib
 import logging
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
 from orbweb.engine.control import ControlFiles, ControlKind
-from orbweb.errors import OlderWorkspace, StoreError, UsageError
+from orbweb.errors import CorruptBody, OlderWorkspace, StoreError, UsageError, call, option
+from orbweb.frontier.spool import files as spool_files
 from orbweb.store import runs, workspace_files
 from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
@@ -38,21 +41,25 @@ SEEDS_FILE = "seeds.txt"
 _log = logging.getLogger("orbweb")
 
 
+def now_us() -> int:
+    """UTC microseconds."""
+    return time.time_ns() // 1000
+
+
 def exists(path: Path) -> bool:
     """Whether there is a workspace."""
     return path.is_dir() and workspace_files.exists(path, DATABASE)
 
 
 def check_database(path: Path) -> bool:
-    """Whether the file of a database is there; ForeignFile if a link is in its place, or beside it where SQLite
-    puts its own files."""
+    """Whether the database file exists; ForeignFile if it, or a file that SQLite puts beside it, is a link."""
     for beside in ("-wal", "-shm", "-journal"):
         workspace_files.check(path.parent, f"{path.name}{beside}")
     return workspace_files.check(path.parent, path.name)
 
 
 def make_private(path: Path) -> None:
-    """Make the file of a database, for its owner only, before SQLite makes it for everyone."""
+    """Create the database file for its owner only, before SQLite creates it readable by everyone."""
     if not check_database(path):
         with contextlib.suppress(FileExistsError):
             os.close(workspace_files.open_file(path.parent, path.name, os.O_RDWR | os.O_CREAT | os.O_EXCL))
@@ -60,7 +67,7 @@ def make_private(path: Path) -> None:
 
 
 def _database(path: Path, plan: UpgradePlan | None) -> Database:
-    """The database, upgraded first if an earlier orbweb made it."""
+    """The database, upgraded first if an earlier version created it."""
     schema = plan.schema if plan else None
     try:
         return Database(path, version=schema)
@@ -75,8 +82,8 @@ def upgrade_database(path: Path, plan: UpgradePlan | None) -> None:
     upgrade.upgrade(path, plan or upgrade.plan(), _log.warning)
 
 
-class WorkspaceDirectory:
-    """A workspace as crawling needs it: its database, locks, control files and bodies."""
+class OpenWorkspace:
+    """The directory of a workspace with its database open; the caller closes it."""
 
     def __init__(
         self,
@@ -88,9 +95,9 @@ class WorkspaceDirectory:
         bodies_of: Path | None = None,
         plan: UpgradePlan | None = None,
     ) -> None:
-        """`blank`: as if it were made and empty; nothing is. `limits_of`: another workspace, if it exists, whose
-        rate limiter counts. `bodies_of`: another one which has the captured bodies. `plan`: how an earlier version
-        becomes today's."""
+        """`blank`: an empty workspace in memory; no file is created. `limits_of`: use the rate limiter of that
+        workspace, if it exists. `bodies_of`: read captured bodies from that workspace. `plan`: how to upgrade an
+        earlier version."""
         self.path = path
         self._captured = (bodies_of or path) / "store"
         self._limits = limits_of if limits_of is not None and (limits_of / "limiter.db").exists() else path
@@ -100,7 +107,8 @@ class WorkspaceDirectory:
         database = path / DATABASE
         if not create and not exists(path):
             raise UsageError(
-                f"{path} is not an orbweb workspace. Crawl something into it, or name one: --workspace DIR"
+                f"{path} is not an orbweb workspace. Crawl something into it, or choose another: "
+                f"{option('workspace', 'DIR')}"
             )
         try:
             make_home(path)
@@ -113,14 +121,14 @@ class WorkspaceDirectory:
         self.db.close()
 
     def own(self, project: str) -> OwnerLock:
-        """Become the one owner of the project, or Busy."""
+        """The lock of the project; Busy if another process has it."""
         return OwnerLock(self.path / "locks", project)
 
     def owner(self, project: str) -> int | None:
         return owner_pid(self.path / "locks", project)
 
     def idle_but_for(self, project_id: int) -> bool:
-        """Whether no crawl of another project is at work."""
+        """Whether no other project is being crawled."""
         return not any(self.owner(project.name) for project in runs.projects(self.db) if project.id != project_id)
 
     def control(self, project: str, kind: ControlKind | None = None) -> ControlFiles:
@@ -128,8 +136,36 @@ class WorkspaceDirectory:
         return ControlFiles(self.path, project, kind or found)
 
     def discovery_of(self, project: str) -> Project | None:
-        """The project that finds what this one scrapes; None if this one finds its pages itself."""
+        """The project that discovers the pages which this one scrapes; None if this one follows links itself."""
         return runs.find_project(self.db, project + DISCOVERY)
+
+    def role_of(self, project: str) -> str:
+        """crawl, discover or scrape."""
+        if project.endswith(DISCOVERY):
+            return "discover"
+        return "scrape" if self.discovery_of(project) else "crawl"
+
+    def backlog(self) -> int:
+        """Bytes of the spool that no scraper has read."""
+        try:
+            return spool_files.unread(self.path, spool_files.read_bookmark(self.path))
+        except StoreError:
+            return spool_files.unread(self.path, None)
+
+    def spool(self, project: str) -> dict[str, Any] | None:
+        """The spool between discovery and scraper; None for a project that is crawled in one go."""
+        if self.role_of(project) == "crawl":
+            return None
+        try:
+            bookmark, problem = spool_files.read_bookmark(self.path), None
+        except StoreError as error:
+            bookmark, problem = None, str(error)
+        return {
+            "files": len(spool_files.names(self.path / spool_files.DISCOVERIES)),
+            "backlog_bytes": self.backlog(),
+            "bookmark": bookmark._asdict() if bookmark else None,
+            "problem": problem,
+        }
 
     def run(self, project: str, number: int | None = None) -> Run:
         return runs.run_of(self.db, runs.project(self.db, project), number)
@@ -139,7 +175,7 @@ class WorkspaceDirectory:
         return SqliteLimiter(self._limits / "limiter.db")
 
     def segment_writer(self, project_id: int) -> SegmentStore:
-        """The project's segments, opened where its last commit left them."""
+        """The project's segments, opened at the end of the last commit."""
         latest = self.db.one("latest_segment", project_id=project_id)
         return SegmentStore(
             self.path / "store",
@@ -159,7 +195,7 @@ class WorkspaceDirectory:
     def captures(
         self, run: Run, manner: RequestProfile, extractor: int, *, only: int | None = None
     ) -> StoredCaptures:
-        """What a run may reuse of what earlier ones captured, or that one alone."""
+        """The captures of earlier runs that a run may reuse; with `only`, those of that run."""
         return StoredCaptures(
             self.db,
             self._captured,
@@ -178,7 +214,7 @@ class WorkspaceDirectory:
 
     @contextmanager
     def reader(self) -> Iterator[Callable[[bytes], bytes]]:
-        """Reads bodies by their hash, verified, whichever layout they are in."""
+        """Reads bodies by their hash, verified, from either layout."""
         segments, files = SegmentStore(self.path / "store"), FileStore(self.path / "store")
 
         def read(sha256: bytes) -> bytes:
@@ -193,5 +229,56 @@ class WorkspaceDirectory:
             yield read
 
     def free_space(self) -> int:
-        """Bytes that can still be written."""
+        """Free bytes on the disk."""
         return shutil.disk_usage(self.path).free
+
+
+@contextmanager
+def open_workspace(path: Path, *, create: bool = False) -> Iterator[OpenWorkspace]:
+    """The workspace, closed afterwards. An error caused by a damaged value is reported as damage."""
+    workspace = create_workspace(path) if create else OpenWorkspace(path)
+    try:
+        yield workspace
+    except CorruptBody as error:
+        error.add_note(f"Run {call('doctor')} to see what is damaged.")
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        damage = _damage(path)
+        if damage is None:
+            raise
+        raise damage from error
+    finally:
+        workspace.close()
+
+
+def create_workspace(path: Path) -> OpenWorkspace:
+    """The workspace, created if missing. One in a new or empty directory is the user's own: its base URLs may be
+    at private addresses, whichever of its files names them."""
+    is_own = _is_empty(path)
+    workspace = OpenWorkspace(path, create=True)
+    problem = ConsentStore(folder(os.environ)).add(path, [PRIVATE]) if is_own else None
+    if problem is not None:
+        _log.info(
+            "%s cannot be remembered as your own (%s); its settings may need %s", path, problem, option("trust")
+        )
+    return workspace
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether the directory is missing or empty; one that cannot be read is refused when it is opened."""
+    try:
+        return not any(path.iterdir())
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def _damage(path: Path) -> StoreError | None:
+    """The first damage of the database, if any."""
+    from orbweb.store.maintenance import doctor
+    from orbweb.store.sqlite import salvage
+    from orbweb.store.sqlite.db import damaged, explained
+
+    flaws = salvage.flaws(path / DATABASE, salvage.main_layout(), doctor.misfit)
+    return explained(path / DATABASE, damaged(f"{flaws[0].where}: {flaws[0].problem}")) if flaws else None

@@ -1,7 +1,6 @@
-"""In which manner servers are asked: who says what of itself, with which secrets, by which proxies.
+"""How requests identify themselves: user agent, secrets, proxies.
 
-Always holds: secrets are read from the environment and kept in memory; nothing of them is written down, not even
-as a fingerprint.
+Secrets are read from the environment and stay in memory; nothing of them is stored, not even a fingerprint.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orbweb import __version__, extraction, urls
-from orbweb.app.request import Note
+from orbweb.app.callbacks import Note
 from orbweb.config import credentials, notation
 from orbweb.config.schema import Config
 from orbweb.engine.robots_gate import origin_of
 from orbweb.engine.workers import codec
 from orbweb.engine.workers.page import ProcessorSettings
-from orbweb.errors import ConfigError
+from orbweb.errors import ConfigError, option
 from orbweb.fetching.addresses import normal, not_public
 from orbweb.fetching.proxies import Proxy
 from orbweb.model import Resources
@@ -26,12 +25,12 @@ from orbweb.policy.robots import product_token
 from orbweb.store.runs import RequestProfile
 
 NEAR = ("loopback", "private", "link-local")
-"""How `not_public` begins for an address where the owner of the site is whoever crawls it, or sits next door."""
+"""Prefixes of `not_public` for this machine and its own network, where no contact is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What the environment holds for this crawl; in memory only."""
+    """Secrets from the environment; in memory only."""
 
     headers: Mapping[str, str] = field(repr=False)
     params: Mapping[str, str] = field(repr=False)
@@ -50,16 +49,16 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> Secrets:
 
 
 def proxies_of(config: Config, environ: Mapping[str, str]) -> list[Proxy]:
-    """The proxies of the settings; a ConfigError if one of them may not be used."""
+    """The proxies of the settings; ConfigError if one of them is not allowed."""
     found = credentials.proxies(config.proxy, environ)
     return [_proxy(config, number, url) for number, url in enumerate(found, 1)]
 
 
 def _proxy(config: Config, number: int, given: notation.ProxyUrl) -> Proxy:
-    """A proxy that may be used as far as its host tells; a name is judged when it is looked up."""
+    """A proxy, allowed by its address; a host name is checked when it is resolved."""
     host = urls.target(f"http://{given.host}:{given.port}/")
     if host is None:
-        raise ConfigError(f"proxy.urls: number {number} has no host that can be asked")
+        raise ConfigError(f"proxy.urls: number {number} has no valid host")
     proxy = Proxy(number, given.scheme, urls.split(host.url).host, given.port, given.user, given.password)
     address = normal(proxy.host.strip("[]"))
     why = not_public(address) if address is not None and not private_proxies(config) else None
@@ -75,7 +74,7 @@ def private_proxies(config: Config) -> bool:
     return config.proxy.allow_private or config.fetch.allow_private
 
 
-def manner_of(
+def request_profile(
     config: Config, bases: Sequence[str], processing: ProcessorSettings, resources: Resources, *, refresh: bool
 ) -> RequestProfile:
     read_with = _fingerprint([__version__, extraction.VERSION, codec.encode_settings(processing), resources.value])
@@ -83,8 +82,8 @@ def manner_of(
 
 
 def asked_as(config: Config, bases: Sequence[str]) -> str | None:
-    """Stands for all by which a server may answer one crawl otherwise than another. None where that is cookies or
-    a secret, of which nothing is written down."""
+    """A fingerprint of everything in requests that may change a response. None with cookies or secrets, of which
+    nothing is stored."""
     fetch = config.fetch
     if fetch.cookies == "keep" or credentials.has_secrets(fetch):
         return None
@@ -108,23 +107,23 @@ def _fingerprint(facts: Sequence[object]) -> str:
 def check_contact(config: Config) -> None:
     if config.policy.contact_required and not notation.has_contact(config.user_agent):
         raise ConfigError(
-            f"user_agent: {config.user_agent!r} names no contact, and policy.contact_required asks for one. Say "
-            "how you can be reached, with --user-agent or in the configuration: "
-            "'mybot/1.0 (+https://example.org/bot)' or 'mybot/1.0 (+mailto:me@example.org)'."
+            f"user_agent: {config.user_agent!r} has no contact, and policy.contact_required is set. Add one with "
+            f"{option('user_agent')} or in the settings: 'mybot/1.0 (+https://example.org/bot)' or "
+            "'mybot/1.0 (+mailto:me@example.org)'."
         )
 
 
-def introduce(config: Config, bases: Sequence[str], note: Note) -> None:
-    """Say who asks, and by whose rules; who cannot be reached is warned, unless only neighbours are asked."""
+def print_banner(config: Config, bases: Sequence[str], note: Note) -> None:
+    """Note the user agent and the rules of the sites; warn if it has no contact, except on the own network."""
     if not config.policy.contact_required and not config.policy.terms:
-        is_among_us = not config.scope.external_hops and all(map(_is_near, bases))
-        if not is_among_us and not notation.has_contact(config.user_agent):
+        is_near = not config.scope.external_hops and all(map(_is_near, bases))
+        if not is_near and not notation.has_contact(config.user_agent):
             note(
-                f"warning: user_agent {config.user_agent!r} names no contact; add +https://... or +mailto:... so "
+                f"warning: user_agent {config.user_agent!r} has no contact; add +https://... or +mailto:... so "
                 "that site owners can reach you"
             )
         return
-    note(f"asking as {config.user_agent}")
+    note(f"user agent: {config.user_agent}")
     for origin in dict.fromkeys(origin_of(base) for base in bases):
         note(f"robots.txt: {origin}/robots.txt, {'obeyed' if config.robots.obey else 'NOT obeyed'}")
     for link in config.policy.terms:
@@ -132,6 +131,6 @@ def introduce(config: Config, bases: Sequence[str], note: Note) -> None:
 
 
 def _is_near(url: str) -> bool:
-    """Whether a URL names this machine or its own network, by address or as localhost."""
+    """Whether a URL names this machine or its network, by address or as localhost."""
     host = urls.split(url).host.strip("[]")
     return host == "localhost" or (not_public(host) or "").startswith(NEAR)

@@ -1,8 +1,7 @@
-"""A state of plain files becomes a project with one run that can be resumed.
+"""The verb `import`: the state of a crawl in plain files becomes a new project with a run that can be resumed.
 
-Owns what is made of the index: visits, pages, links, bodies. Always: one transaction, so that all of it is there
-or nothing; a body is taken only if it has the hash that its line names. Never: asks a server, or changes a project
-that there is.
+Everything is imported in one transaction, or nothing is. A body is taken only if it has the hash that its line
+names.
 """
 
 from __future__ import annotations
@@ -10,32 +9,40 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from orbweb.app.callbacks import Count
+from orbweb.app.directory import OpenWorkspace, now_us
+from orbweb.app.identity import request_profile
+from orbweb.app.request import Request, configure
+from orbweb.app.settings import lane_of, processor_settings, url_rules
+from orbweb.config.schema import Config
 from orbweb.engine.workers.page import Job, PageProcessor, is_html
-from orbweb.errors import CorruptBody, UsageError
-from orbweb.export.state.files import StateLine
-from orbweb.export.state.places import StateReader, StateUrl
+from orbweb.errors import Busy, CorruptBody, UsageError, option
+from orbweb.export.state.files import StateFolder, StateLine
+from orbweb.export.state.places import StateReader, StateSettings, StateUrl
+from orbweb.frontier import seeds
 from orbweb.lifecycle import EndedBy, ItemState
-from orbweb.model import Blob, FailKind, Parsed, ProcessedPage, Reuse, Role
-from orbweb.store import Queries
+from orbweb.model import Blob, FailKind, Parsed, ProcessedPage, Resources, Reuse, Role
+from orbweb.store import Queries, runs
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore, new_compressor, pack, unpack_foreign
+from orbweb.store.bodies.segments import SegmentStore
+from orbweb.store.queries.reports import Report
 from orbweb.store.rows import BaseRow, Ending, VisitRow
 from orbweb.store.runs import RequestProfile, end
 from orbweb.urls import UrlRules
 
 PORTION = 500
 
-Watch = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, slots=True)
 class ImportTarget:
-    """Where the run goes: the project it becomes, how its crawl counts for later ones, and who keeps bodies."""
+    """The project that is created, the request profile of its crawl, and its body store."""
 
     project: str
     settings: str
@@ -47,7 +54,7 @@ class ImportTarget:
 
 @dataclass(slots=True)
 class Imported:
-    """What was imported. `missing`: bodies that a line names and that were not found."""
+    """Counts of what was imported. `missing`: bodies that a line names and that were not found."""
 
     visited: int = 0
     failed: int = 0
@@ -87,15 +94,76 @@ class BodyFolder:
         return body
 
 
-def adopt(
+def import_state(
+    workspace: OpenWorkspace,
+    path: Path,
+    *,
+    project: str | None,
+    bases: Sequence[str],
+    bodies: Path | None,
+    on_progress: Count,
+) -> Report:
+    """Import the state of a crawl from plain files, as a new project with a paused run."""
+    folder = StateFolder(path)
+    state = folder.state()
+    fields = state.fields if state is not None else {}
+    name = seeds.check_project_name(project or str(fields.get("project") or path.resolve().name))
+    given = fields.get("settings")
+    config, settings = configure(None, Request(settings=given if isinstance(given, dict) else {}))
+    if runs.find_project(workspace.db, name) is not None:
+        raise UsageError(
+            f"project {name!r} already exists in {workspace.path}. Choose another {option('project', 'NAME')}"
+        )
+    intake = StateReader(folder, StateSettings(url_rules(config), lane_of(config), tuple(bases)))
+    with workspace.own(name):
+        if not workspace.idle_but_for(0):
+            raise Busy(f"a crawl is running in {workspace.path}; import after it ends, or into another workspace")
+        bases_found = [base.url for base in intake.bases]
+        resources = Resources(config.resources.mode)
+        home = ImportTarget(
+            name,
+            json.dumps(settings, sort_keys=True),
+            request_profile(config, bases_found, processor_settings(config), resources, refresh=False),
+            url_rules(config),
+            _new_bodies(workspace, config),
+            now_us(),
+        )
+        found = BodyFolder(bodies or path / "bodies", config.fetch.max_bytes)
+        processor = PageProcessor(processor_settings(config))
+        taken = _import(workspace.db, intake, home, found, processor, on_progress)
+    run = workspace.run(name)
+    return {
+        "project": name,
+        "run": run.number,
+        "state": run.state.value,
+        **asdict(taken),
+        "repeated": intake.repeated,
+        "workspace": str(workspace.path),
+    }
+
+
+def _new_bodies(workspace: OpenWorkspace, config: Config) -> Callable[[int], BodyStore]:
+    """The body store of a new project: a new segment is added in the same transaction."""
+
+    def store_of(project_id: int) -> BodyStore:
+        store = config.store
+        if store.layout == "files":
+            return workspace.file_writer(project_id, compress=store.compress, file_mode=store.file_mode)
+        allocate = partial(workspace.db.value, "add_segment", project_id=project_id)
+        return SegmentStore(workspace.path / "store", allocate=allocate)
+
+    return store_of
+
+
+def _import(
     db: Queries,
     intake: StateReader,
     home: ImportTarget,
     bodies: BodyFolder,
     processor: PageProcessor,
-    watch: Watch,
+    on_progress: Count,
 ) -> Imported:
-    """Make the project, its run and everything in it. `watch` is told how many visits are taken, of how many."""
+    """Create the project, its run and everything in it. `on_progress` counts visits."""
     with db.transaction():
         bases = json.dumps([base.url for base in intake.bases])
         project_id = db.value(
@@ -103,13 +171,13 @@ def adopt(
         )
         store = home.bodies(project_id)
         try:
-            return _StateImport(db, intake, home, bodies, processor, store).write(project_id, watch)
+            return _StateImport(db, intake, home, bodies, processor, store).write(project_id, on_progress)
         finally:
             store.close()
 
 
 class _StateImport:
-    """One import at work, inside its transaction."""
+    """One import, inside its transaction."""
 
     def __init__(
         self,
@@ -131,7 +199,7 @@ class _StateImport:
         self._bytes = 0
         self._segments: dict[int, int] = {}
 
-    def write(self, project_id: int, watch: Watch) -> Imported:
+    def write(self, project_id: int, on_progress: Count) -> Imported:
         db, intake, now = self._db, self._intake, self._home.now
         times = [line.instant("timestamp") or now for _, line in intake.visits()]
         first, last = min(times, default=now), max(times, default=now)
@@ -158,7 +226,7 @@ class _StateImport:
         self._write_urls()
         for number, (found, line) in enumerate(intake.visits(), 1):
             self._visit(number, found, line)
-            watch(number, len(times))
+            on_progress(number, len(times))
         self._store.sync()
         self._close(last)
         return self._taken
@@ -189,7 +257,7 @@ class _StateImport:
         processed = self._processed(found, line, body) if body is not None else None
         blob = processed.blob if processed else pack(body, self._compressor) if body is not None else None
         if blob is not None:
-            self._keep(blob)
+            self._store_body(blob)
         role = self._role(found, processed)
         self._db.many("add_visit", [self._row(number, found, line, processed, blob, role)])
         self._link(found, line, processed.parsed if processed else None)
@@ -200,7 +268,7 @@ class _StateImport:
         return body
 
     def _processed(self, found: StateUrl, line: StateLine, body: bytes) -> ProcessedPage | None:
-        """What the page holds; None for what is no page, or was none where it was crawled."""
+        """The processed page; None if the body is not a page, or was not one where it was crawled."""
         kind = line.maybe("content_type", str)
         if line.one_of("role", Role) == Role.NONE or not is_html(kind, body):
             return None
@@ -209,7 +277,7 @@ class _StateImport:
         processed = self._processor.process(Job(0, url, kind, body, tags))
         return processed if isinstance(processed, ProcessedPage) and processed.document is not None else None
 
-    def _keep(self, blob: Blob) -> None:
+    def _store_body(self, blob: Blob) -> None:
         if self._db.one("body_exists", sha256=blob.sha256) is not None:
             return
         at = self._store.put(blob)
@@ -288,7 +356,7 @@ class _StateImport:
         )
 
     def _link(self, found: StateUrl, line: StateLine, parsed: Parsed | None) -> None:
-        """The links of the page, as far as they lead to what is known; or where it redirects to."""
+        """Store the links of the page that lead to known URLs, or its redirect."""
         target = line.url("redirect_to", self._home.rules)
         edges = [(target.key, packed_links.FLAGS["redirect", False])] if target else []
         if parsed is not None:
@@ -323,7 +391,7 @@ class _StateImport:
 
 
 def _reuse(line: StateLine, status: int | None, blob: Blob | None) -> str | None:
-    """How the visit came to a body that it did not transfer."""
+    """How a visit reused a body that it did not transfer."""
     if blob is None:
         return None
     if status == 304:

@@ -1,36 +1,34 @@
-"""What a crawl would do, before it is done: scope, rules, sitemaps, rate, with examples.
+"""The verbs `plan` and `fetch`: what a crawl would do, and one page, without storing anything.
 
-Visits the base URLs and reads robots.txt and sitemaps, as the crawl would begin, in a workspace that is thrown
-away; only the rate limiter is that of the user's workspace, if there is one. Never keeps a page. `fetch` asks for
-one page in the same way. `replan` tells what the next recrawl of a project would visit by other settings: it is
-one, in a copy of the database, answered by the latest run instead of servers.
+A plan visits the base URLs, robots.txt and sitemaps in a temporary workspace; only the rate limiter is that of the
+user's workspace. `replan` recrawls a project in a copy of its database, with the responses of its latest run
+instead of servers.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb import app, urls
-from orbweb.app import PlanRequest, Request
-from orbweb.app.control import Workspace
-from orbweb.app.directory import exists
-from orbweb.app.request import URL_FORM, configure, no_project
+from orbweb import urls
+from orbweb.app.callbacks import Note, ignore_note, ignore_progress
+from orbweb.app.crawl import crawl, recrawl
+from orbweb.app.directory import OpenWorkspace, exists
+from orbweb.app.request import URL_FORM, PlanRequest, Request, configure, no_project
 from orbweb.config import schema
 from orbweb.config.schema import Config
 from orbweb.engine.robots_gate import origin_of
 from orbweb.errors import UnknownProject, UsageError
-from orbweb.events import Snapshot
 from orbweb.frontier import politeness, seeds
 from orbweb.lifecycle import ItemState
 from orbweb.model import Document, SkipReason
 from orbweb.policy.robots import Robots, product_token
-from orbweb.store import Queries, runs
+from orbweb.store import Queries, documents, runs
 from orbweb.store.queries import reports
 from orbweb.store.runs import Run
 from orbweb.store.workspace_files import DATABASE
@@ -39,19 +37,19 @@ from orbweb.urls import DEFAULT_RULES
 Report = dict[str, Any]
 
 NAME = "plan"
-UNHURRIED: Report = {
+OFFLINE: Report = {
     "incremental": False,
     "limits": {"rate": "max", "budget": None},
     "fetch": {"retries": 0, "busy_retries": 0},
     "robots": {"retry_for_s": 0.0, "max_crawl_delay_s": 0.0},
     "engine": {"order": "strict"},
 }
-"""Settings that are about servers, which a plan of a project never asks; and a paused run is taken as ended."""
+"""A plan of a project sends no requests, so it need not wait; a paused run counts as finished."""
 EXAMPLES = 5
 
 
 class FetchedPage(NamedTuple):
-    """What `fetch` got: the document and the body of the page at `url`, or the problem."""
+    """The document and the body of the page at `url`, or the problem."""
 
     url: str
     document: Document | None
@@ -59,29 +57,29 @@ class FetchedPage(NamedTuple):
     problem: str | None
 
 
-def plan(request: Request, *, beside: Path, note: Callable[[str], None]) -> Report:
-    """The plan for these URLs and settings. `beside` is the user's workspace, which need not exist."""
+def plan(request: Request, *, beside: Path, note: Note) -> Report:
+    """The plan for these URLs and settings. `beside` is the user's workspace, if it exists."""
     with _beside(beside) as workspace:
         return _plan(workspace, request, note)
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[Workspace]:
-    """A workspace that is thrown away, with the rate limiter of the one at `path`."""
+def _beside(path: Path) -> Iterator[OpenWorkspace]:
+    """A temporary workspace with the rate limiter of the one at `path`."""
     with tempfile.TemporaryDirectory(prefix="orbweb-plan-") as directory:
-        workspace = Workspace(Path(directory) / "workspace", create=True, limits_of=path)
+        workspace = OpenWorkspace(Path(directory) / "workspace", create=True, limits_of=path)
         try:
             yield workspace
         finally:
             workspace.close()
 
 
-def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -> Report:
-    asked = PlanRequest()
+def _plan(workspace: OpenWorkspace, request: Request, note: Note) -> Report:
+    collected = PlanRequest()
     settings = {**(request.settings or {})}
     settings["limits"] = {**settings.get("limits", {}), "budget": None}
-    request = replace(request, project=NAME, plan=asked, settings=settings, remembers=False)
-    app.crawl(workspace, request, watch=_unwatched, note=note)
+    request = replace(request, project=NAME, plan=collected, settings=settings, remembers=False)
+    crawl(workspace, request, on_progress=ignore_progress, note=note)
     project = runs.project(workspace.db, NAME)
     config, _ = configure(project, request)
     run = runs.run_of(workspace.db, project, None)
@@ -89,14 +87,14 @@ def _plan(workspace: Workspace, request: Request, note: Callable[[str], None]) -
     return {
         "bases": _bases(workspace.db, run, rules),
         **_found(workspace.db, run, rules),
-        "sitemaps": [{"url": url, "urls": number} for url, number in asked.sitemaps],
+        "sitemaps": [{"url": url, "urls": number} for url, number in collected.sitemaps],
     }
 
 
 def names_project(beside: Path, given: Sequence[str]) -> bool:
-    """Whether what is to be planned is a project of the workspace, not URLs.
+    """Whether to plan a project of the workspace, and not URLs.
 
-    A word without a scheme is the name of a project, never a host that is looked up.
+    A word without a scheme is the name of a project, never a host.
     """
     words = [word for word in given if not seeds.HAS_SCHEME.match(word.strip())]
     if not words:
@@ -107,40 +105,40 @@ def names_project(beside: Path, given: Sequence[str]) -> bool:
         raise seeds.not_a_url(word)
     if not exists(beside):
         raise UnknownProject(f"no project {word!r}: {beside} is not an orbweb workspace; {URL_FORM}")
-    with _opened(Workspace(beside)) as workspace:
+    with _opened(OpenWorkspace(beside)) as workspace:
         if runs.find_project(workspace.db, word) is None:
             raise no_project(workspace, word)
     if len(given) > 1:
-        raise UsageError(f"{word!r} is a project: plan it alone, or give URLs only; {URL_FORM}")
+        raise UsageError(f"{word!r} is a project: give one project, or URLs only; {URL_FORM}")
     return True
 
 
-def replan(request: Request, *, of: Path, note: Callable[[str], None]) -> Report:
-    """What the next recrawl of a project of the workspace `of` would visit by these settings; nothing is sent.
+def replan(request: Request, *, of: Path, note: Note) -> Report:
+    """What the next recrawl of a project of the workspace `of` would visit with these settings; sends no request.
 
-    What the latest run never asked for is unknown: such a URL is counted as a page that leads nowhere.
+    A URL that the latest run never requested counts as a page without links.
     """
     name = request.project or ""
-    settings = schema.merge(request.settings or {}, UNHURRIED)
+    settings = schema.merge(request.settings or {}, OFFLINE)
     with _copy(of) as workspace:
         before = workspace.run(name)
         request = replace(request, settings=settings, replay=True, remembers=False)
-        app.recrawl(workspace, request, watch=_unwatched, note=note)
+        recrawl(workspace, request, on_progress=ignore_progress, note=note)
         return {"project": name, "run": before.number, **_effect(workspace.db, before, workspace.run(name))}
 
 
 @contextmanager
-def _copy(path: Path) -> Iterator[Workspace]:
-    """A workspace that is thrown away, with the database of the one at `path` and its bodies."""
+def _copy(path: Path) -> Iterator[OpenWorkspace]:
+    """A temporary workspace with a copy of the database at `path`, and its bodies."""
     with tempfile.TemporaryDirectory(prefix="orbweb-plan-") as directory:
-        with _opened(Workspace(path)) as original:
+        with _opened(OpenWorkspace(path)) as original:
             original.db.copy_to(Path(directory) / DATABASE)
-        with _opened(Workspace(Path(directory), bodies_of=path)) as workspace:
+        with _opened(OpenWorkspace(Path(directory), bodies_of=path)) as workspace:
             yield workspace
 
 
 @contextmanager
-def _opened(workspace: Workspace) -> Iterator[Workspace]:
+def _opened(workspace: OpenWorkspace) -> Iterator[OpenWorkspace]:
     try:
         yield workspace
     finally:
@@ -177,7 +175,7 @@ def _some(found: Sequence[Any]) -> Report:
 
 
 def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
-    """Each base URL with the pages it would give, those it gave, and what is wrong with it."""
+    """Each base URL with the pages it would have, those it had, and its problem, if any."""
     gave = {base.url: base.pages for base in runs.bases_of(db, before.id)}
     outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=after.id)}
     found = []
@@ -198,7 +196,7 @@ def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
 def fetch(request: Request, *, beside: Path) -> FetchedPage:
     """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects.
 
-    Nothing is archived, so a page that asks not to be is given too.
+    Nothing is stored, so directives such as noindex do not apply.
     """
     settings = {**(request.settings or {}), "robots": {"obey_directives": False}, "sitemap": {"mode": "off"}}
     settings["limits"] = {**settings.get("limits", {}), "budget": None, "max_depth": 0}
@@ -206,23 +204,15 @@ def fetch(request: Request, *, beside: Path) -> FetchedPage:
     settings["metrics"] = {"flush_interval_sec": 0}
     with _beside(beside) as workspace:
         request = replace(request, project=NAME, settings=settings, remembers=False)
-        app.crawl(workspace, request, watch=_unwatched, note=_untold)
-        for page in workspace.documents(NAME):
+        crawl(workspace, request, on_progress=ignore_progress, note=ignore_note)
+        for page in documents.captured(workspace.db, workspace.run(NAME).id):
             return FetchedPage(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
         problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(NAME).id))
         return FetchedPage(request.urls[0], None, b"", problem or "no page was found")
 
 
-def _untold(_text: str) -> None:
-    """What matters of one page is told as its problem."""
-
-
-def _unwatched(_now: Snapshot) -> None:
-    """A plan takes a few requests."""
-
-
 class _RobotsRules:
-    """What the origins ask for, and how fast they may be asked."""
+    """The robots.txt of the origins, and the interval between requests to them."""
 
     def __init__(self, db: Queries, config: Config) -> None:
         agent = product_token(config.user_agent) if config.robots.obey else ""
@@ -237,7 +227,7 @@ class _RobotsRules:
         return robots.refusal(url) if robots else None
 
     def pace(self, url: str) -> tuple[float, str]:
-        """Seconds between two requests, and what decides."""
+        """Seconds between two requests, and the rule that decides."""
         robots = self._robots.get(origin_of(url))
         delay = min(robots.crawl_delay or 0.0, self._longest) if robots else 0.0
         usual = politeness.interval(self._rate) / politeness.SECOND
@@ -245,7 +235,7 @@ class _RobotsRules:
 
 
 def _bases(db: Queries, run: Run, rules: _RobotsRules) -> list[Report]:
-    """Each base URL with what became of the last URL of its chain of redirects."""
+    """Each base URL with the outcome of the last URL of its redirect chain."""
     outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=run.id)}
     found = []
     for base in runs.bases_of(db, run.id):
@@ -267,7 +257,7 @@ def _bases(db: Queries, run: Run, rules: _RobotsRules) -> list[Report]:
 
 
 def _found(db: Queries, run: Run, rules: _RobotsRules) -> Report:
-    """What is known so far: what would be visited, what each rule refuses, and how long that takes at least."""
+    """What is known so far: what would be visited, what each rule skips, and the minimum duration."""
     allowed: list[str] = []
     by_source: Counter[str] = Counter()
     spent: Counter[str] = Counter()

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from orbweb import urls
 from orbweb.app import build, pipeline
 from orbweb.app.build import LiveSettings
-from orbweb.app.control import Workspace, now_us
-from orbweb.app.identity import introduce, manner_of
-from orbweb.app.judging import heed_late_rules, policy_of, rules_of, with_new_rules
-from orbweb.app.request import Watch, configure
+from orbweb.app.callbacks import Watch
+from orbweb.app.directory import OpenWorkspace, now_us
+from orbweb.app.identity import print_banner, request_profile
+from orbweb.app.request import configure
+from orbweb.app.rules import apply_pending_rules, policy_of, rules_of, with_new_rules
 from orbweb.app.session import Session, open_run, result
 from orbweb.app.settings import (
     dispatch_settings,
@@ -55,14 +56,14 @@ from orbweb.urls import Target
 Clock = Callable[[], int]
 
 
-def go_on(session: Session, run: Run) -> Report:
+def resume_run(session: Session, run: Run) -> Report:
     """Work on a run that was paused. If the rules of now leave nothing of it to do, it is completed already."""
     if run.state is RunState.PAUSED:
-        return hold(session, run, [])
+        return run_crawl(session, run, [])
     return {**result(session, run, 0.0), "crawl_visited": 0, "crawl_failed": 0, "crawl_pages": 0}
 
 
-def hold(
+def run_crawl(
     session: Session,
     paused: Run | None,
     bases: Sequence[Target],
@@ -89,14 +90,12 @@ def _hold(
     control, alone = workspace.control(session.project.name), workspace.idle_but_for(session.project.id)
     for stale in control.clear(alone=alone):
         note(f"removed {stale}, left over from an earlier crawl")
-    introduce(session.config, session.project.bases, note)
+    print_banner(session.config, session.project.bases, note)
     if session.discovers:
         config = session.config
         pipeline.write_owed(workspace, session.project, spool_settings(config), page_type(config))
     manner = _manner(session)
-    run, crawl_id = open_run(
-        workspace, session.project, session.config, paused, bases, manner, recalls, due_only=due_only
-    )
+    run, crawl_id = open_run(session, paused, bases, manner, recalls, due_only=due_only)
     started = time.monotonic()
     try:
         asyncio.run(_work(session, run, manner, spawned))
@@ -105,11 +104,11 @@ def _hold(
         raise
     for remark in reports.dead_ends(workspace.db, run.id):
         note(remark)
-    return result(heed_late_rules(session, run), run, time.monotonic() - started)
+    return result(apply_pending_rules(session, run), run, time.monotonic() - started)
 
 
 def _manner(session: Session) -> RequestProfile:
-    return manner_of(
+    return request_profile(
         session.config,
         session.project.bases,
         _reading(session),
@@ -122,7 +121,7 @@ def _reading(session: Session) -> ProcessorSettings:
     return processor_settings(session.config, only_links=session.discovers)
 
 
-def _mark_failed(workspace: Workspace, run: Run, crawl_id: int, error: OrbwebError) -> None:
+def _mark_failed(workspace: OpenWorkspace, run: Run, crawl_id: int, error: OrbwebError) -> None:
     """Say in the database why the crawl ended; where even that cannot be written, the next start will."""
     try:
         runs.end_crawl(workspace.db, run.id, crawl_id, Ending(EndedBy.ERROR, str(error)), now_us())
@@ -245,7 +244,7 @@ def _watcher(session: Session, outputs: RunOutputs) -> Watch:
 
     def watch(now: Snapshot) -> None:
         outputs.watch(now, **({"backlog_bytes": backlog()} if backlog is not None else {}))
-        session.watch(now)
+        session.on_progress(now)
 
     return watch
 
@@ -297,14 +296,14 @@ def _reload(
     opened.outputs.adjust(flush_s=config.metrics.flush_interval_sec)
     if isinstance(opened.bodies, FileStore):
         opened.bodies.compress(config.store.compress)
-    session.note(reload.told(found, str(session.request.config_file or "settings")))
+    session.note(reload.describe(found, str(session.request.config_file or "settings")))
 
 
 def _status_line(session: Session, run: Run, now: Snapshot) -> str:
     """The report of SIGUSR1."""
     lines = [
         f"{session.project.name}: run {run.number}, {now.visited} visited, {now.pages} pages, {now.failed} failed,"
-        f" {now.queued} queued, {now.in_flight} under way, {now.rate:.1f}/s, {now.seconds:.0f} s",
+        f" {now.queued} queued, {now.in_flight} in flight, {now.rate:.1f}/s, {now.seconds:.0f} s",
         f"  held: {now.held_by}" if now.held else "  stopping" if now.stopping else "  at work",
     ]
     between = session.workspace.spool(session.project.name)

@@ -1,6 +1,6 @@
-"""One crawl of a run: what it works with, how its run is opened, and what is told when it is over.
+"""One crawl of a run: its settings and callbacks, how its run is opened, and its report.
 
-Always holds: a session is made by the owner of its project. It builds no part of the engine.
+A session is made by the owner of its project.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from orbweb import urls
+from orbweb.app.callbacks import Note, Relay, Watch
 from orbweb.app.consent import Permit, permit
-from orbweb.app.control import Workspace, now_us
+from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import Secrets, check_contact, secrets_of
-from orbweb.app.request import Note, PlanRequest, Relay, Request, Watch, configure
+from orbweb.app.request import PlanRequest, Request, configure
 from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules, window
 from orbweb.config.schema import Config
 from orbweb.export.live.catalog import OutputSubject
@@ -22,7 +23,7 @@ from orbweb.extraction.tokens import tokenizer
 from orbweb.frontier import seeds
 from orbweb.frontier.recrawl import RecrawlQueue
 from orbweb.lifecycle import RunState
-from orbweb.model import Resources, SkipReason
+from orbweb.model import Resources
 from orbweb.policy.rules import Policy
 from orbweb.store import runs
 from orbweb.store.queries import reports
@@ -34,14 +35,14 @@ from orbweb.urls import Target, UrlRules
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One crawl of a run, and who is told about it."""
+    """One crawl of a run, and its callbacks."""
 
-    workspace: Workspace
+    workspace: OpenWorkspace
     project: Project
     config: Config
     secrets: Secrets
     permit: Permit
-    watch: Watch
+    on_progress: Watch
     note: Note
     request: Request
     feeds: Run | None = None
@@ -55,17 +56,17 @@ class Session:
 
     @property
     def discovers(self) -> bool:
-        """Whether this crawl finds what another one scrapes: pages only, and nothing of them is kept."""
+        """Whether this crawl discovers pages for a scraper and stores none of them."""
         return self.project.name.endswith(DISCOVERY)
 
     @property
     def is_service(self) -> bool:
-        """Whether this is one of the two services of a pipeline."""
+        """Whether this is discovery or scraper of a pipeline."""
         return self.discovers or self.feeds is not None
 
     @property
     def is_trial(self) -> bool:
-        """Whether nothing of this crawl is to be left."""
+        """Whether this crawl leaves nothing."""
         return self.plan is not None or self.replays is not None
 
     @property
@@ -75,7 +76,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedRun:
-    """The run whose answers stand for those of servers, and the URL rules it had."""
+    """The run whose stored responses replace those of servers, and the URL rules it had."""
 
     run: Run
     rules: UrlRules
@@ -86,7 +87,7 @@ class ReplayedRun:
 
 
 class Ready(NamedTuple):
-    """The settings of a crawl, its base URLs, and what it has of this machine."""
+    """The settings of a crawl, its base URLs, its secrets and its permissions on this machine."""
 
     config: Config
     settings: dict[str, Any]
@@ -96,9 +97,9 @@ class Ready(NamedTuple):
 
 
 def ready(
-    workspace: Workspace, known: Project | None, request: Request, bases: Sequence[str], note: Note
+    workspace: OpenWorkspace, known: Project | None, request: Request, bases: Sequence[str], note: Note
 ) -> Ready:
-    """What a crawl of these base URLs works with: settings, secrets, consent, the data of a tokenizer."""
+    """Check and collect what a crawl of these base URLs needs: settings, secrets, consent, the tokenizer."""
     config, settings = configure(known, request)
     check_contact(config)
     Policy(policy_rules(config), ())
@@ -109,7 +110,7 @@ def ready(
     return Ready(config, settings, found, secrets, allowed)
 
 
-def paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run | None:
+def paused_run(workspace: OpenWorkspace, known: Project | None, note: Note) -> Run | None:
     if known is None:
         return None
     if runs.settle_crashed(workspace.db, known.id, now_us()):
@@ -118,36 +119,36 @@ def paused_run(workspace: Workspace, known: Project | None, note: Note) -> Run |
     return latest if latest is not None and latest.state is RunState.PAUSED else None
 
 
-def queued(workspace: Workspace, run: Run) -> int:
+def queued(workspace: OpenWorkspace, run: Run) -> int:
     return int(reports.counts(workspace.db, run.id)["queued"])
 
 
-def left_in(workspace: Workspace, run: Run) -> str:
-    """How many URLs are left in a run, for people."""
+def left_in(workspace: OpenWorkspace, run: Run) -> str:
+    """How many URLs are queued in a run, for people."""
     number = queued(workspace, run)
     return "1 URL queued" if number == 1 else f"{number} URLs queued"
 
 
-def subject(workspace: Workspace, project: Project, run: Run, config: Config) -> OutputSubject:
-    """What files tell of."""
+def subject(workspace: OpenWorkspace, project: Project, run: Run, config: Config) -> OutputSubject:
+    """The run that output files describe."""
     return OutputSubject(workspace.db, workspace.path, project.name, run.id, run.number, page_type(config))
 
 
 def open_run(
-    workspace: Workspace,
-    project: Project,
-    config: Config,
+    session: Session,
     paused: Run | None,
     bases: Sequence[Target],
-    manner: RequestProfile,
+    profile: RequestProfile,
     recalls: Run | None,
     *,
     due_only: bool,
 ) -> tuple[Run, int]:
+    """Start a run, or resume the paused one; the run, and the number of its new crawl."""
+    workspace, project, config = session.workspace, session.project, session.config
     budget, lane = config.limits.budget, lane_of(config)
     if paused is not None:
         runs.set_lanes(workspace.db, paused.id, lane if config.engine.order == "relaxed" else None)
-        return runs.continue_run(workspace.db, project, paused, budget, now_us(), manner)
+        return runs.continue_run(workspace.db, project, paused, budget, now_us(), profile)
     rows = [runs.initial_url(number, *base, lane(base.key)) for number, base in enumerate(bases)]
     started = [Base(number, base.url, base.key) for number, base in enumerate(bases)]
     if recalls is not None:
@@ -159,7 +160,7 @@ def open_run(
         rows,
         budget,
         now_us(),
-        manner,
+        profile,
         recalls=recalls.id if recalls else None,
         due_only=due_only,
         rules=terms(config).text(),
@@ -167,9 +168,9 @@ def open_run(
 
 
 def _recall(
-    workspace: Workspace, config: Config, earlier: Run, bases: Sequence[Base], rows: Sequence[UrlRow]
+    workspace: OpenWorkspace, config: Config, earlier: Run, bases: Sequence[Base], rows: Sequence[UrlRow]
 ) -> list[UrlRow]:
-    """What the earlier run knew, judged by the scopes it had. Where one moves, the ledger judges again."""
+    """The URLs of the earlier run, judged by the scopes it had. Where a scope moves, the commit judges again."""
     before = {base.url: base for base in runs.bases_of(workspace.db, earlier.id)}
     scopes = [before[base.url].scope_key if base.url in before else base.scope_key for base in bases]
     moved = {before[base.url].number: base.number for base in bases if base.url in before}
@@ -201,10 +202,3 @@ def result(session: Session, run: Run, seconds: float) -> Report:
         "window": window(session.config),
         "workspace": str(workspace.path),
     }
-
-
-def exit_code(report: Report) -> int:
-    """What the result of a crawl tells a script. A run that waits for its sitemaps may have nothing queued."""
-    if report["queued"] or report["run_state"] == RunState.PAUSED:
-        return 4
-    return 3 if report["failed"] or SkipReason.ROBOTS_UNAVAILABLE in report["skipped"] else 0

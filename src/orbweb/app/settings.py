@@ -1,8 +1,4 @@
-"""What the settings say to each part: a Config in, the frozen record of a part out. Pure.
-
-Always holds: the same settings give the same records. It opens nothing, asks nothing of the machine, and knows no
-run.
-"""
+"""The settings of each part, derived from a Config. Pure: the same settings give the same records."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from orbweb.engine.loop import EngineSettings
 from orbweb.engine.robots_gate import RobotsGateSettings
 from orbweb.engine.sitemaps import SitemapSettings
 from orbweb.engine.workers.page import ProcessorSettings
-from orbweb.errors import UsageError
+from orbweb.errors import UsageError, option
 from orbweb.export.live.catalog import OutputSettings
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import DispatchSettings
@@ -66,7 +62,7 @@ def policy_rules(config: Config) -> Rules:
 
 
 def terms(config: Config) -> JudgingTerms:
-    """All by which the URLs of a run are judged."""
+    """Everything that decides which URLs of a run are visited."""
     return JudgingTerms(policy_rules(config), config.robots.obey, reads_sitemaps(config))
 
 
@@ -88,7 +84,7 @@ def page_type(config: Config) -> Callable[[str], str]:
 
 
 def outputs_wanted(config: Config, role: str) -> OutputSettings:
-    """Discovery tells of links, scraping of pages, a crawl of both."""
+    """Discovery writes links, a scraper pages, a crawl both."""
     found = config.outputs
     return OutputSettings(
         found.pages and role != "discover",
@@ -107,20 +103,21 @@ def lane_of(config: Config) -> Callable[[str], str]:
 
 
 def routes(config: Config) -> dict[str, tuple[str, str]]:
-    """The site that each `--resolve` names, and the host and port that are asked in its stead."""
+    """The site that each pin names, and the host and port that are requested instead."""
     found = {}
     for text in config.resolve:
         pin = notation.read_pin(text)
         site = urls.target(f"http://{pin.host}:{pin.port}/")
-        asked = urls.target(f"http://{pin.address}:{pin.target_port}/")
-        if site is None or asked is None:
-            raise UsageError(f"--resolve {text!r}: {pin.host if site is None else pin.address} is not a host")
-        found[urls.site(site.key)] = (urls.split(asked.url).host, pin.target_port)
+        pinned = urls.target(f"http://{pin.address}:{pin.target_port}/")
+        if site is None or pinned is None:
+            wrong = pin.host if site is None else pin.address
+            raise UsageError(f"{option('resolve')} {text!r}: {wrong} is not a host")
+        found[urls.site(site.key)] = (urls.split(pinned.url).host, pin.target_port)
     return found
 
 
 def dispatch_settings(config: Config, *, halved: bool) -> DispatchSettings:
-    """`halved`: another service asks the same hosts, so each takes half of the connections, and one at least."""
+    """`halved`: another service requests the same hosts, so each takes half of the connections, at least one."""
     interval = politeness.interval(config.limits.rate)
     connections = config.limits.per_host or (CONNECTIONS if interval else None)
     return DispatchSettings(
@@ -154,7 +151,7 @@ def survey_settings(config: Config) -> SitemapSettings:
 
 
 def window(config: Config) -> int:
-    """Requests in flight are in the window too: half of it is left for results, so that groups stay large."""
+    """At least twice the workers: requests in flight are in the window, and half of it is left for results."""
     return config.engine.window or max(WINDOW, 2 * config.limits.workers)
 
 

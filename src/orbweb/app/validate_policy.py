@@ -1,8 +1,7 @@
-"""What the policy says about URLs, before anything is crawled.
+"""The verb `validate-policy`: the verdict of the policy on URLs, without crawling.
 
-Judges them in the order given, as if a page of the scope linked to each: those that are allowed are counted, so
-caps count down. Always holds: the judge is the very `Policy` that a crawl has. Without `policy.hosts` every host
-is in the scope, for there are no base URLs here. Never asks the network and keeps nothing.
+URLs are judged in order, as if a page in scope linked to each; allowed ones are counted, so caps count down.
+Without `policy.hosts` every host is in scope, because there are no base URLs.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb import urls
-from orbweb.app import Request
 from orbweb.app.directory import CONFIG_FILE
-from orbweb.app.request import configure
+from orbweb.app.request import Request, configure
 from orbweb.app.settings import policy_rules, url_rules
-from orbweb.errors import UsageError
+from orbweb.errors import UsageError, option
 from orbweb.frontier import seeds
 from orbweb.policy.rules import ANY_HOST, Candidate, Policy
 from orbweb.store import workspace_files
@@ -29,26 +27,26 @@ Report = dict[str, Any]
 EXPECTED = re.compile(r"(allow|deny)\s+(\S.*)")
 
 
-class Asked(NamedTuple):
-    """A URL, where it stands if in a file, and what is said there that its verdict must be."""
+class PolicyCase(NamedTuple):
+    """A URL, its place in a file, and the verdict that the file expects."""
 
     url: str
     where: str | None = None
     expected: str | None = None
 
 
-def read_urls(path: Path) -> Iterator[Asked]:
-    """The URLs of a file, one a line, each alone or after `allow` or `deny`."""
+def read_urls(path: Path) -> Iterator[PolicyCase]:
+    """The URLs of a file, one per line, each optionally after `allow` or `deny`."""
     for number, text in seeds.lines(path):
-        said = EXPECTED.fullmatch(text)
-        expected, url = (said[1], said[2]) if said else (None, text)
-        yield Asked(url, f"{path}, line {number}", expected)
+        match = EXPECTED.fullmatch(text)
+        expected, url = (match[1], match[2]) if match else (None, text)
+        yield PolicyCase(url, f"{path}, line {number}", expected)
 
 
 def validate(request: Request, given: Sequence[str], file: Path | None, *, beside: Path) -> list[Report]:
     """The verdict on each URL, in order: first those of the file, then those given.
 
-    By the settings of the workspace at `beside`, which need not exist, if the request names none.
+    If the request names no settings, those of the workspace at `beside` are used, if it has any.
     """
     own, is_there = (
         beside / CONFIG_FILE,
@@ -60,15 +58,15 @@ def validate(request: Request, given: Sequence[str], file: Path | None, *, besid
     rules = policy_rules(config)
     if not rules.hosts:
         rules = replace(rules, hosts=(ANY_HOST,))
-    asked = [*(read_urls(file) if file is not None else ()), *map(Asked, given)]
-    if not asked:
-        raise UsageError("give URLs to judge, or a file of them: --urls FILE")
-    return list(_rulings(Policy(rules, ()), url_rules(config), asked))
+    cases = [*(read_urls(file) if file is not None else ()), *map(PolicyCase, given)]
+    if not cases:
+        raise UsageError(f"give URLs to judge, or a file of them: {option('file', 'FILE')}")
+    return list(_rulings(Policy(rules, ()), url_rules(config), cases))
 
 
-def _rulings(policy: Policy, rules: UrlRules, asked: Iterable[Asked]) -> Iterator[Report]:
+def _rulings(policy: Policy, rules: UrlRules, cases: Iterable[PolicyCase]) -> Iterator[Report]:
     known: dict[str, Report] = {}
-    for each in asked:
+    for each in cases:
         target = urls.target(each.url, rules=rules)
         if target is None:
             place = f"{each.where}: " if each.where else ""

@@ -1,7 +1,7 @@
-"""The command line: argv -> app call -> text, JSON, exit code. No decisions.
+"""The command line: argv -> one call of `app.Workspace` -> text, JSON, exit code.
 
-Heavy modules are imported inside the commands, so that `orbweb --help` is instant. What a program reads
-goes to stdout; progress, notes and errors go to stderr.
+Heavy modules are imported inside the commands, so that `orbweb --help` is instant. Results go to stdout; progress,
+notes and errors go to stderr.
 """
 
 from __future__ import annotations
@@ -10,25 +10,44 @@ import atexit
 import contextlib
 import gc
 import os
+import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from orbweb.errors import OrbwebError
+from orbweb.errors import OrbwebError, Spelling, spelled
 
 COLLECT_AFTER = 50_000
 TYPER_INTERRUPTED = 130
-"""What typer makes of Ctrl-C."""
+"""The exit code of typer after Ctrl-C."""
+OTHER_WORDS = {"bases": "base", "file": "urls", "headers": "header"}
+"""Options whose name on the command line is not that of Python."""
+
+
+def _option(name: str, value: str | Sequence[str]) -> str:
+    flag = f"--{OTHER_WORDS.get(name, name).replace('_', '-')}"
+    if isinstance(value, str):
+        return f"{flag} {value}" if value else flag
+    return " ".join(f"{flag} {shlex.quote(each)}" for each in value)
+
+
+def _call(verb: str, arguments: Sequence[str], options: Mapping[str, str | bool]) -> str:
+    given = [_option(name, "" if value is True else str(value)) for name, value in options.items()]
+    return f"`{' '.join(('orbweb', verb.replace('_', '-'), *arguments, *given))}`"
+
+
+COMMAND_LINE = Spelling(_option, _call, "command line")
 
 
 def settle_memory() -> None:
-    """What is loaded stays; what a crawl makes has almost no cycles, so it is looked through rarely."""
+    """Loaded modules are never garbage, and a crawl makes almost no cycles, so collect rarely."""
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER, 20, 20)
     gc.enable()
 
 
 def open_streams() -> None:
-    """A standard stream that the caller has closed leads nowhere, so that no file of ours gets its number."""
+    """Replace a closed standard stream by /dev/null, so that no file of ours gets its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)
@@ -37,10 +56,10 @@ def open_streams() -> None:
 
 
 def main() -> None:
-    """Run a command and exit with the code that tells the truth.
+    """Run a command and exit with its code.
 
-    Modules are not garbage: the collector stays off while they load, and `settle_memory` leaves them out later.
-    Pydantic would look through every installed package for plugins; this process has no use for any.
+    The garbage collector stays off while modules load. Pydantic would search every installed package for plugins,
+    which this process does not use.
     """
     gc.disable()
     open_streams()
@@ -48,13 +67,13 @@ def main() -> None:
     try:
         from orbweb.cli.commands import only
 
-        with only(sys.argv[1:2]) as app:
+        with only(sys.argv[1:2]) as app, spelled(COMMAND_LINE):
             app(prog_name="orbweb")
     except OrbwebError as error:
-        from orbweb.urls import shown
+        from orbweb.app import redacted
 
         notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
-        sys.stderr.write(shown(f"orbweb: {error}{notes}\n"))
+        sys.stderr.write(redacted(f"orbweb: {error}{notes}\n"))
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
@@ -67,8 +86,8 @@ def main() -> None:
 
 
 def run() -> NoReturn:
-    """Be a process that runs a command. What it has loaded is left to the kernel, which is faster than taking it
-    apart; what is to be kept is durable by now."""
+    """The entry point of a process. It exits without tearing down the interpreter, which is faster; everything
+    that must last is on disk by now."""
     try:
         main()
     except SystemExit as end:

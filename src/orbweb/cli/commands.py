@@ -1,4 +1,4 @@
-"""Every command, in the order of `orbweb --help`. The reference page docs/reference/cli.md is made from here."""
+"""Every command, in the order of `orbweb --help`. docs/reference/cli.md is generated from here."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ app.registered_commands = [command for group in GROUPS for command in group.app.
 
 @contextmanager
 def only(names: list[str]) -> Iterator[typer.Typer]:
-    """The app with the named command alone, or with all of them if there is none of that name.
+    """The app with only the named command, or with all of them if there is none of that name.
 
-    Options are read from signatures, which for all commands takes longer than many a command itself.
+    Typer reads options from signatures, which for all commands takes longer than most commands.
     """
     every = app.registered_commands
     app.registered_commands = [each for each in every if _name(each) in names] or every

@@ -1,14 +1,13 @@
-"""Commands that steer a project: status, pause, unpause, stop, finish, queue, retry."""
+"""Commands that control a project: status, pause, unpause, stop, finish, queue, retry."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from orbweb.cli import output
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, ProjectName, WorkspaceDir, open_workspace
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, ProjectName, WorkspaceDir
 from orbweb.errors import UsageError
 
 app = typer.Typer()
@@ -16,76 +15,82 @@ app = typer.Typer()
 
 @app.command()
 def status(
-    project: Annotated[str | None, typer.Argument(metavar="[PROJECT]", help="All if not given.")] = None,
+    project: Annotated[str | None, typer.Argument(metavar="[PROJECT]", help="A project [all].")] = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Say where a project stands, and whether a crawl is running."""
+    """Show the state of a project, and whether a crawl is running."""
+    from orbweb.app import Workspace
     from orbweb.cli.output.crawls import status_text, statuses_text
 
-    with open_workspace(workspace) as opened:
-        if project is None:
-            output.emit(opened.statuses(), statuses_text, as_json=as_json)
-        else:
-            output.emit(opened.status(project), status_text, as_json=as_json)
+    if project is None:
+        output.emit(Workspace(workspace).statuses(), statuses_text, as_json=as_json)
+    else:
+        output.emit(Workspace(workspace).status(project), status_text, as_json=as_json)
 
 
 @app.command()
 def pause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
-    """Hold the running crawl: no new request until `unpause`."""
-    _tell("pause", project, workspace)
-    output.say(f"{project}: held; `orbweb unpause {project}` goes on")
+    """Pause the running crawl; in-flight requests finish."""
+    from orbweb.app import Workspace
+
+    Workspace(workspace).pause(project)
+    output.say(f"{project}: on hold; continue with `orbweb unpause {project}`")
 
 
 @app.command()
 def unpause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
-    """Let a held crawl go on."""
-    _tell("unpause", project, workspace)
-    output.say(f"{project}: going on")
+    """Let a crawl that is on hold continue."""
+    from orbweb.app import Workspace
+
+    Workspace(workspace).unpause(project)
+    output.say(f"{project}: continuing")
 
 
 @app.command()
 def stop(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
-    """Stop the running crawl; what is under way is finished, the rest stays queued."""
-    with open_workspace(workspace) as opened:
-        ended = opened.stop(project)
-    output.say(f"{project}: {'stopped' if ended else 'asked to stop, still finishing what is under way'}")
+    """Stop the running crawl; in-flight requests finish, the rest stays queued."""
+    from orbweb.app import Workspace
+
+    ended = Workspace(workspace).stop(project)
+    output.say(f"{project}: {'stopped' if ended else 'stopping, requests are still in flight'}")
 
 
 @app.command()
 def finish(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
-    """Complete the run by hand: what is queued is skipped."""
+    """Complete the run: queued URLs are skipped."""
+    from orbweb.app import Workspace
     from orbweb.cli.output.crawls import status_text
 
-    with open_workspace(workspace) as opened:
-        output.emit(opened.finish(project), status_text, as_json=as_json)
+    output.emit(Workspace(workspace).finish(project), status_text, as_json=as_json)
 
 
 @app.command()
 def queue(
     project: ProjectName,
-    clear: Annotated[bool, typer.Option("--clear", help="Give up what is queued; completes the run.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Skip all queued URLs; completes the run.")] = False,
     release: Annotated[
         str | None,
         typer.Option(
             metavar="PATTERN",
-            help="Queue parked URLs: the family with this pattern, or those in which this RE2 pattern is found.",
+            help="Queue parked URLs: the family with this pattern, or those that match this RE2 pattern.",
         ),
     ] = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Show what is queued, by source, what is next, and what is parked as a trap."""
+    from orbweb.app import Workspace
     from orbweb.cli.output.crawls import queue_text
 
     if clear and release is not None:
-        raise UsageError("--clear gives up what --release queues: use one of them")
-    with open_workspace(workspace) as opened:
-        if release is not None:
-            typer.echo(f"{opened.release(project, release)} parked URLs queued", err=True)
-        if clear:
-            typer.echo(f"{opened.clear_queue(project)} queued URLs given up", err=True)
-        output.emit(opened.queue(project), queue_text, as_json=as_json)
+        raise UsageError("--clear would skip what --release queues; use one of them")
+    opened = Workspace(workspace)
+    if release is not None:
+        output.note(f"{opened.release(project, release)} parked URLs queued")
+    if clear:
+        output.note(f"{opened.clear_queue(project)} queued URLs skipped")
+    output.emit(opened.queue(project), queue_text, as_json=as_json)
 
 
 @app.command()
@@ -96,16 +101,8 @@ def retry(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Queue failed URLs again; `resume` then visits them."""
-    from orbweb.app import retry as queue_again
+    from orbweb.app import Workspace
     from orbweb.cli.output.crawls import retry_text
 
-    with open_workspace(workspace) as opened:
-        number = queue_again(opened, project, kind)
+    number = Workspace(workspace).retry(project, kind=kind)
     output.emit({"project": project, "queued": number}, retry_text, as_json=as_json)
-
-
-def _tell(verb: str, project: str, path: Path) -> None:
-    from orbweb.engine.control import Command
-
-    with open_workspace(path) as opened:
-        opened.tell(project, Command(verb))

@@ -1,53 +1,22 @@
-"""Commands that crawl, and what goes before: crawl, resume, recrawl, rules, plan, fetch, demo."""
+"""Commands that crawl, and those that prepare a crawl: crawl, resume, recrawl, rules, plan, fetch, demo."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from orbweb.cli import output, settle_memory
-from orbweb.cli.options import (
-    DEFAULT_WORKSPACE,
-    AllowPrivate,
-    AsJson,
-    Budget,
-    ConfigFile,
-    Exclude,
-    Headers,
-    Hops,
-    Include,
-    MaxDepth,
-    MetricsPort,
-    NoProgress,
-    OrderOption,
-    PageLimit,
-    Processes,
-    ProfileOption,
-    ProjectName,
-    Rate,
-    Refresh,
-    Resolve,
-    ResourcesOption,
-    SeedsFile,
-    SitemapOption,
-    Store,
-    StrictPath,
-    Trust,
-    UserAgent,
-    Workers,
-    WorkspaceDir,
-    given,
-    headers_of,
-    limit_of,
-    open_workspace,
-    pace,
-    rate_of,
-)
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, ProjectName, WorkspaceDir, takes
+
+if TYPE_CHECKING:
+    from orbweb.app import CrawlResult
 
 app = typer.Typer()
+
+Urls = Annotated[list[str] | None, typer.Argument(metavar="URL...", help="Base URLs; a host alone means https.")]
 
 
 class FetchAs(StrEnum):
@@ -59,266 +28,138 @@ class FetchAs(StrEnum):
 
 
 @app.command()
+@takes("crawl")
 def crawl(
-    urls: Annotated[
-        list[str] | None, typer.Argument(metavar="URL...", help="Where to start; a host alone means https.")
-    ] = None,
-    project: Annotated[str | None, typer.Option(help="A name; made from the first URL if not given.")] = None,
-    workers: Workers = None,
-    processes: Processes = None,
-    budget: Budget = None,
-    page_limit: PageLimit = None,
-    max_depth: MaxDepth = None,
-    rate: Rate = None,
-    external_hops: Hops = None,
-    strict_path: StrictPath = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    resources: ResourcesOption = None,
-    sitemap: SitemapOption = None,
-    profile: ProfileOption = None,
-    config: ConfigFile = None,
-    seeds: SeedsFile = None,
-    user_agent: UserAgent = None,
-    headers: Headers = None,
-    resolve: Resolve = None,
-    allow_private: AllowPrivate = None,
-    order: OrderOption = None,
-    store: Store = None,
-    refresh: Refresh = False,
-    new_run: Annotated[bool, typer.Option("--new-run", help="Start over instead of resuming.")] = False,
-    trust: Trust = None,
-    metrics_port: MetricsPort = None,
+    urls: Urls = None,
+    project: Annotated[str | None, typer.Option(help="Project name [derived from the first URL].")] = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
 ) -> None:
-    """Crawl a site into the workspace, or go on with a paused run.
+    """Crawl a site, or resume its paused run.
 
     Without a URL: the base URLs of --seeds, of the project, or of seeds.txt in the workspace, with the settings of
-    orbweb.yaml there.
+    its orbweb.yaml.
 
-    Exit codes: 0 completed, 3 completed with failures, 4 stopped with URLs left, 5 busy, 2 bad use, 1 our fault.
+    Exit codes: 0 completed, 1 internal error, 2 usage error, 3 some URLs failed, 4 stopped early, 5 locked by
+    another process.
     """
-    settings = given(
-        profile=profile and profile.value,
-        user_agent=user_agent,
-        resolve=resolve,
-        fetch__allow_private=allow_private,
-        fetch__headers=headers_of(headers),
-        limits__rate=rate_of(rate),
-        limits__workers=workers,
-        limits__budget=limit_of("--budget", budget),
-        limits__page_limit=limit_of("--page-limit", page_limit),
-        limits__max_depth=limit_of("--max-depth", max_depth),
-        scope__strict_path=strict_path,
-        scope__external_hops=external_hops,
-        scope__include=include,
-        scope__exclude=exclude,
-        resources__mode=resources and resources.value,
-        sitemap__mode=sitemap and sitemap.value,
-        engine__order=order and order.value,
-        engine__processes=processes,
-        store__layout=store and store.value,
-    )
-    from orbweb.app import Request
+    from orbweb.app import Workspace
 
-    request = Request(
-        urls or (),
-        project,
-        config,
-        settings,
-        new_run,
-        refresh=refresh,
-        seeds=seeds,
-        metrics_port=metrics_port,
-        trust=trust or (),
-    )
-    raise typer.Exit(_run("crawl", request, workspace, create=True, as_json=as_json, quiet=no_progress))
+    verb = Workspace(workspace).crawl
+    code = run_crawl(verb, urls or (), project=project, quiet=no_progress, as_json=as_json, **options)
+    raise typer.Exit(code)
 
 
 @app.command()
+@takes("resume")
 def resume(
     project: ProjectName,
-    budget: Budget = None,
-    workers: Workers = None,
-    processes: Processes = None,
-    rate: Rate = None,
-    config: ConfigFile = None,
-    refresh: Refresh = False,
-    trust: Trust = None,
-    metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
 ) -> None:
-    """Go on with the paused run of a project. Options given here replace the stored ones."""
-    settings = pace(budget, workers, processes, rate)
-    from orbweb.app import Request
+    """Resume the paused run of a project. Options given here replace the stored ones."""
+    from orbweb.app import Workspace
 
-    request = Request((), project, config, settings, refresh=refresh, metrics_port=metrics_port, trust=trust or ())
-    raise typer.Exit(_run("resume", request, workspace, create=False, as_json=as_json, quiet=no_progress))
+    verb = Workspace(workspace).resume
+    raise typer.Exit(run_crawl(verb, project, quiet=no_progress, as_json=as_json, **options))
 
 
 @app.command()
+@takes("recrawl")
 def recrawl(
     project: ProjectName,
-    budget: Budget = None,
-    workers: Workers = None,
-    processes: Processes = None,
-    rate: Rate = None,
-    config: ConfigFile = None,
-    due: Annotated[
-        bool, typer.Option("--due", help="Ask only for pages that may have changed by now; take the others over.")
-    ] = False,
-    refresh: Refresh = False,
-    trust: Trust = None,
-    metrics_port: MetricsPort = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
 ) -> None:
-    """Start a new run that visits the known URLs first, in their old order, and transfers only what has changed.
+    """Start a new run: known URLs first, in their old order, with conditional requests.
 
-    Options given here replace the stored ones. Pages that have vanished are kept; `orbweb pages --gone` lists
+    Options given here replace the stored ones. Pages that have vanished stay stored; `orbweb pages --gone` lists
     them. A paused run must be resumed or finished first.
     """
-    settings = pace(budget, workers, processes, rate)
-    from orbweb.app import Request
+    from orbweb.app import Workspace
 
-    request = Request(
-        (), project, config, settings, refresh=refresh, due=due, metrics_port=metrics_port, trust=trust or ()
-    )
-    raise typer.Exit(_run("recrawl", request, workspace, create=False, as_json=as_json, quiet=no_progress))
+    verb = Workspace(workspace).recrawl
+    raise typer.Exit(run_crawl(verb, project, quiet=no_progress, as_json=as_json, **options))
+
+
+def run_crawl(verb: Callable[..., CrawlResult], given: Any, *, quiet: bool, as_json: bool, **options: Any) -> int:
+    """Crawl and print the result; the exit code."""
+    from orbweb.cli.output.crawls import crawl_text
+    from orbweb.cli.progress import Display
+
+    settle_memory()
+    with Display(quiet=quiet) as display:
+        result = verb(given, on_progress=display.watch, note=display.note, **options)
+    output.emit(result.report(), crawl_text, as_json=as_json)
+    return result.exit_code
 
 
 @app.command()
+@takes("rules")
 def rules(
     project: ProjectName,
-    page_limit: PageLimit = None,
-    max_depth: MaxDepth = None,
-    external_hops: Hops = None,
-    strict_path: StrictPath = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    sitemap: SitemapOption = None,
-    config: ConfigFile = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
 ) -> None:
-    """Change which URLs a project visits, also while a crawl is running; without options, show the rules.
+    """Change which URLs a project visits, also during a crawl; without options, show the rules.
 
-    What no longer fits is skipped, what fits now comes back. Options given here replace the stored ones. Exit
-    code 4 if the run is not yet judged by the rules: its crawl is busy, or was killed.
+    URLs that no longer match are skipped, URLs that match now are queued again. Options given here replace the
+    stored ones. Exits with 4 if the run has not applied the rules yet: its crawl is busy, or was killed.
     """
-    settings = given(
-        limits__page_limit=limit_of("--page-limit", page_limit),
-        limits__max_depth=limit_of("--max-depth", max_depth),
-        scope__strict_path=strict_path,
-        scope__external_hops=external_hops,
-        scope__include=include,
-        scope__exclude=exclude,
-        sitemap__mode=sitemap and sitemap.value,
-    )
-    from orbweb import app as application
+    from orbweb.app import Workspace
     from orbweb.cli.output.rules import rules_text
 
-    request = application.Request((), project, config, settings)
-    with open_workspace(workspace) as opened:
-        report = application.rules(opened, request, note=lambda text: typer.echo(text, err=True))
+    report = Workspace(workspace).rules(project, note=output.note, **options)
     output.emit(report, rules_text, as_json=as_json)
     raise typer.Exit(0 if report["in_force"] else 4)
 
 
 @app.command()
+@takes("plan")
 def plan(
-    urls: Annotated[
-        list[str], typer.Argument(metavar="URL...|PROJECT", help="Where a crawl would start, or what to recrawl.")
-    ],
-    page_limit: PageLimit = None,
-    max_depth: MaxDepth = None,
-    rate: Rate = None,
-    external_hops: Hops = None,
-    strict_path: StrictPath = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    sitemap: SitemapOption = None,
-    profile: ProfileOption = None,
-    config: ConfigFile = None,
-    user_agent: UserAgent = None,
-    headers: Headers = None,
-    resolve: Resolve = None,
-    allow_private: AllowPrivate = None,
-    trust: Trust = None,
+    urls: Annotated[list[str], typer.Argument(metavar="URL...|PROJECT", help="Base URLs, or a project.")],
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
 ) -> None:
-    """Say what a crawl would do, without crawling: robots.txt, sitemaps, scope with examples, rate.
+    """Show what a crawl would do without running it: robots.txt, sitemaps, scope with examples, rate.
 
-    Visits the URLs themselves, robots.txt and sitemaps; nothing is kept. For a project: what its next recrawl
-    would visit by these options, told from its latest run without any request. Exit code 3 if a base URL cannot
-    be crawled.
+    Requests the base URLs, robots.txt and sitemaps, and stores nothing. For a project: what its next recrawl would
+    visit with these options, computed from its latest run without requests. Exits with 3 if a base URL cannot be
+    crawled.
     """
-    settings = given(
-        profile=profile and profile.value,
-        user_agent=user_agent,
-        resolve=resolve,
-        fetch__allow_private=allow_private,
-        fetch__headers=headers_of(headers),
-        limits__rate=rate_of(rate),
-        limits__page_limit=limit_of("--page-limit", page_limit),
-        limits__max_depth=limit_of("--max-depth", max_depth),
-        scope__strict_path=strict_path,
-        scope__external_hops=external_hops,
-        scope__include=include,
-        scope__exclude=exclude,
-        sitemap__mode=sitemap and sitemap.value,
-    )
-    from orbweb.app import Request
-    from orbweb.app import plan as planning
+    from orbweb.app import Workspace
     from orbweb.cli.output.rules import plan_text, replan_text
 
-    if planning.names_project(workspace, urls):
-        report = planning.replan(Request((), urls[0], config, settings), of=workspace, note=output.unsaid)
-        output.emit(report, replan_text, as_json=as_json)
-    else:
-        request = Request(urls, None, config, settings, trust=trust or ())
-        report = planning.plan(request, beside=workspace, note=lambda text: typer.echo(text, err=True))
-        output.emit(report, plan_text, as_json=as_json)
+    report = Workspace(workspace).plan(urls, note=output.note, **options)
+    output.emit(report, replan_text if "project" in report else plan_text, as_json=as_json)
     raise typer.Exit(3 if any(base["problem"] for base in report["bases"]) else 0)
 
 
 @app.command()
+@takes("fetch")
 def fetch(
     url: Annotated[str, typer.Argument(metavar="URL", help="The page.")],
     fetch_as: Annotated[FetchAs, typer.Option("--as", help="What to print.")] = FetchAs.MARKDOWN,
-    rate: Rate = None,
-    config: ConfigFile = None,
-    user_agent: UserAgent = None,
-    headers: Headers = None,
-    resolve: Resolve = None,
-    allow_private: AllowPrivate = None,
-    trust: Trust = None,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
 ) -> None:
-    """Print one page as Markdown, text or HTML; nothing is kept.
+    """Print one page as Markdown, text or HTML, without storing it.
 
-    Asked for as by a crawl: robots.txt, the rate of the host and the guard hold. Exit code 3 if there is no page.
+    Requested as in a crawl: robots.txt, rate limits and address checks apply. Exits with 3 if there is no page.
     """
-    settings = given(
-        user_agent=user_agent,
-        resolve=resolve,
-        fetch__allow_private=allow_private,
-        fetch__headers=headers_of(headers),
-        limits__rate=rate_of(rate),
-    )
-    from orbweb.app import Request
-    from orbweb.app import plan as planning
+    from orbweb.app import Workspace
 
-    request = Request([url], None, config, settings, trust=trust or ())
-    got = planning.fetch(request, beside=workspace)
+    got = Workspace(workspace).fetch(url, **options)
     if got.document is None:
-        typer.echo(f"orbweb: {url} gives no page: {got.problem}", err=True)
+        output.note(f"orbweb: {url} did not return a page: {got.problem}")
         raise typer.Exit(3)
     if fetch_as is FetchAs.HTML:
         output.write(got.body)
@@ -329,32 +170,15 @@ def fetch(
 
 @app.command()
 def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
-    """Crawl a small site that comes with orbweb, served on loopback, and write its pages as Markdown."""
-    from orbweb.app import Request
+    """Crawl a small bundled site, served on loopback, and write its pages as Markdown."""
+    from orbweb.app import Workspace
     from orbweb.cli import demo as site
-    from orbweb.library import Workspace
 
-    settings = {"limits": {"rate": "max"}}
+    opened = Workspace(workspace)
     with site.serve() as url:
-        typer.echo(f"demo site at {url}", err=True)
-        request = Request((url,), "demo", None, settings, new_run=True)
-        code = _run("crawl", request, workspace, create=True, as_json=False, quiet=no_progress)
-    done = Workspace(workspace).export("demo", to="markdown", out=workspace / "demo-markdown")
+        output.note(f"demo site at {url}")
+        options = {"project": "demo", "rate": "max", "new_run": True}
+        code = run_crawl(opened.crawl, url, quiet=no_progress, as_json=False, **options)
+    done = opened.export("demo", to="markdown", out=workspace / "demo-markdown")
     output.say(f"Markdown of {done.pages} pages: {done.out}")
     raise typer.Exit(code)
-
-
-def _run(verb: str, request: Any, path: Path, *, create: bool, as_json: bool, quiet: bool) -> int:
-    """Crawl and tell how it went; the exit code."""
-    from orbweb import app as application
-    from orbweb.cli.output.crawls import crawl_text
-    from orbweb.cli.progress import Display
-
-    verbs = {"crawl": application.crawl, "resume": application.resume, "recrawl": application.recrawl}
-    settle_memory()
-    if create:
-        application.check_new(path, request)
-    with open_workspace(path, create=create) as workspace, Display(quiet=quiet) as display:
-        report = verbs[verb](workspace, request, watch=display.watch, note=display.note)
-    output.emit(report, crawl_text, as_json=as_json)
-    return application.exit_code(report)

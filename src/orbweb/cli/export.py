@@ -1,4 +1,4 @@
-"""Files made of the database, and the state of a crawl as files: export, extract, replay, index, import."""
+"""Commands that write files or read them: export, extract, replay, index, import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,19 +15,17 @@ from orbweb.cli.options import (
     DEFAULT_WORKSPACE,
     AsJson,
     NoProgress,
-    Processes,
     ProjectName,
     RunNumber,
     WorkspaceDir,
-    given,
-    open_workspace,
+    takes,
 )
 from orbweb.errors import UsageError
 
 app = typer.Typer()
 
 OptionalProject = Annotated[
-    str | None, typer.Argument(metavar="[PROJECT]", help="A project; needed if several have anything stored.")
+    str | None, typer.Argument(metavar="[PROJECT]", help="A project; required if several have stored pages.")
 ]
 
 
@@ -47,15 +45,15 @@ class ExportTo(StrEnum):
 def export(
     project: ProjectName,
     to: Annotated[
-        ExportTo, typer.Option("--to", help="markdown, llms, files and state: a folder. Others: one file.")
+        ExportTo, typer.Option("--to", help="markdown, llms, files and state write a folder, the others one file.")
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="PATH", help="The folder or the file; - writes jsonl and csv to stdout."),
+        typer.Option("--out", metavar="PATH", help="Folder or file to write; - writes jsonl and csv to stdout."),
     ],
     run: RunNumber = None,
     raw: Annotated[
-        bool, typer.Option("--raw", help="csv: cells as they are, also those that a spreadsheet would compute.")
+        bool, typer.Option("--raw", help="csv: do not escape cells that a spreadsheet would compute.")
     ] = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -63,17 +61,17 @@ def export(
 ) -> None:
     """Write the pages of a run to files: Markdown with links between the files, JSON lines, CSV, bodies.
 
-    Needs no network. Interrupted, it goes on when it is repeated; repeated later, it writes what has changed.
+    Sends no requests. Repeat it to continue after an interruption, or to write what has changed since.
     """
     from dataclasses import asdict
 
+    from orbweb.app import Workspace
     from orbweb.cli.output.files import export_text
     from orbweb.cli.progress import Display
-    from orbweb.library import Workspace
 
     standard = str(out) == "-"
     if standard and as_json:
-        raise UsageError("--json and --out - both write to standard output; leave one of them out")
+        raise UsageError("--json and --out - both write to standard output; use one of them")
     settle_memory()
     with Display(quiet=no_progress) as display, output.to_reader() if standard else nullcontext():
         done = Workspace(workspace).export(
@@ -93,32 +91,34 @@ def export(
 
 
 @app.command()
+@takes("extract")
 def extract(
     project: ProjectName,
     run: RunNumber = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also what this extractor has read already.")] = False,
-    processes: Processes = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Include pages that this version has extracted already.")
+    ] = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
 ) -> None:
-    """Read stored pages again with the extractor of this version, without any request.
+    """Extract stored pages again with this version's extractor, without requests.
 
-    Markdown, text and figures of the pages change; pages, alternates and the manifest stay as they are.
-    Exit codes: 0 all read, 3 some could not be and keep what they had, 4 stopped with pages left, 5 busy.
+    Markdown, text and metadata of the pages change; pages, alternates and the manifest do not. Exit codes: 0 all
+    extracted, 3 some failed and keep their old text, 4 stopped early, 5 locked by another process.
     """
-    from orbweb import app as application
+    from orbweb.app import Workspace
     from orbweb.cli.output.files import extract_text
     from orbweb.cli.progress import Display
 
     settle_memory()
-    request = application.Request((), project, None, given(engine__processes=processes))
-    with open_workspace(workspace) as opened, Display(quiet=no_progress) as display:
-        report = application.extract(
-            opened, request, number=run, everything=everything, watch=display.watch, note=display.note
+    with Display(quiet=no_progress) as display:
+        done = Workspace(workspace).extract(
+            project, run=run, everything=everything, on_progress=display.watch, note=display.note, **options
         )
-    output.emit(report, extract_text, as_json=as_json)
-    raise typer.Exit(application.extract_code(report))
+    output.emit(done.report(), extract_text, as_json=as_json)
+    raise typer.Exit(4 if done.left else 3 if done.failed else 0)
 
 
 @app.command()
@@ -126,28 +126,27 @@ def replay(
     project: OptionalProject = None,
     run: RunNumber = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write there; the workspace itself if not given.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Directory to write to [the workspace].")
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Check every stored body against its hash.")] = False,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Make the pages table, the metadata, the link table and the Markdown of a run again, without any request.
+    """Rebuild the pages table, the metadata, the link table and the Markdown of a run, without requests.
 
-    Pages that another extractor read are read again from their stored bodies first. Exit codes: 0 all is well, 3 a
-    body is damaged or cannot be read, 5 a crawl is running.
+    Pages of another extractor version are extracted again first. Exit codes: 0 success, 3 a body is damaged or
+    cannot be extracted, 5 a crawl is running.
     """
-    from orbweb import app as application
+    from orbweb.app import Workspace
     from orbweb.cli.output.files import replay_text
     from orbweb.cli.progress import Steps
-    from orbweb.library import Workspace
 
     settle_memory()
     with Steps("records", quiet=no_progress) as steps:
         report = Workspace(workspace).replay(project, run=run, out=out, verify=verify, on_progress=steps.watch)
     output.emit(report, replay_text, as_json=as_json)
-    raise typer.Exit(application.replay_code(report))
+    raise typer.Exit(3 if report["damaged"] or report["failed"] else 0)
 
 
 @app.command()
@@ -157,42 +156,42 @@ def index(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """List what is known of each URL that was asked for: status, time, ETag, Last-Modified, hash, stored path.
+    """List each URL that was fetched, with status, time, ETag, Last-Modified, hash and stored path.
 
-    By these a later run asks for a page only if it has changed.
+    A later run uses them for conditional requests.
     """
+    from orbweb.app import Workspace
     from orbweb.cli.output.files import index_text
-    from orbweb.library import Workspace
 
     output.emit(list(Workspace(workspace).page_index(project, run=run)), index_text, as_json=as_json)
 
 
 @app.command("import")
 def import_(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder with the files of the state.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder with the files of the state.")],
     project: Annotated[
-        str | None, typer.Option(help="The name it gets; that of the state, or of the folder, if not given.")
+        str | None, typer.Option(help="Project name [that of the state, or of the folder].")
     ] = None,
     base: Annotated[
         list[str] | None,
-        typer.Option(metavar="URL", help="Where the scope begins, if no file tells. May be repeated."),
+        typer.Option(metavar="URL", help="Base URL, if the files name none; may be repeated."),
     ] = None,
     bodies: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Stored bodies, aa/bb/HASH.html or .html.zst; PATH/bodies if not given."),
+        typer.Option(metavar="DIR", help="Stored bodies, aa/bb/HASH.html or .html.zst [PATH/bodies]."),
     ] = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Take over a crawl that is in plain files, as a new project with a paused run; `resume` goes on with it.
+    """Import a crawl from plain files, as a new project with a paused run that `resume` continues.
 
-    Reads frontier.jsonl, page_index.jsonl, fetched_urls.txt, and skipped.jsonl and state.json if they are there. A
-    bad line is named and nothing is imported. What was fetched is not fetched again.
+    Reads frontier.jsonl, page_index.jsonl, fetched_urls.txt, and skipped.jsonl and state.json if present. A
+    malformed line is reported, and nothing is imported. Fetched URLs are not fetched again.
     """
+    from orbweb.app import Workspace
     from orbweb.cli.output.files import import_text
     from orbweb.cli.progress import Steps
-    from orbweb.library import Workspace
 
     settle_memory()
     with Steps("visits", quiet=no_progress) as steps:

@@ -2,209 +2,107 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from orbweb.cli import crawl, output, settle_memory
-from orbweb.cli.options import (
-    DEFAULT_WORKSPACE,
-    AsJson,
-    Budget,
-    ConfigFile,
-    MetricsPort,
-    NoProgress,
-    Processes,
-    Rate,
-    Refresh,
-    Trust,
-    Workers,
-    WorkspaceDir,
-    open_workspace,
-    pace,
-)
-
-if TYPE_CHECKING:
-    from orbweb.app.child_process import ChildProcess
-    from orbweb.cli.progress import Display
+from orbweb.cli import output, settle_memory
+from orbweb.cli.crawl import Urls, run_crawl
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, WorkspaceDir, takes
 
 app = typer.Typer()
 
-SEVERITY = (1, 2, 5, 4, 3, 0)
-"""Exit codes, the worst first."""
-
-
-def _with_options_of_crawl(command: Callable[..., None]) -> Callable[..., None]:
-    """The command takes what `crawl` takes."""
-    command.__wrapped__ = crawl.crawl  # type: ignore[attr-defined]
-    command.__annotations__ = crawl.crawl.__annotations__
-    return command
-
-
-def _name(options: dict[str, Any]) -> str:
-    """The project that is scraped: as given, made from the first URL, or the one that the workspace has."""
-    from orbweb.errors import UsageError
-    from orbweb.frontier import seeds
-    from orbweb.urls import DEFAULT_RULES
-
-    given: str | None = options["project"]
-    if given is not None:
-        return seeds.check_project_name(given.removesuffix(".discovery"))
-    urls = options["urls"] or _configured(Path(options["workspace"]), options["seeds"])
-    if isinstance(urls, str):
-        return urls
-    if not urls:
-        raise UsageError(
-            "give a URL to discover, --seeds FILE, or a --project NAME; `orbweb configure` writes a file of seeds "
-            "into a workspace"
-        )
-    first = seeds.base_urls(urls[:1], DEFAULT_RULES)[0].key
-    former = seeds.former_name(first)
-    return former if former in _pipelines(Path(options["workspace"])) else seeds.project_name(first)
-
-
-def _configured(path: Path, file: Path | None) -> Sequence[str] | str:
-    """The name of the pipeline that a workspace has, else the URLs of its file of seeds."""
-    from orbweb.app.directory import SEEDS_FILE
-    from orbweb.frontier import seeds
-    from orbweb.store import workspace_files
-    from orbweb.urls import DEFAULT_RULES
-
-    known = _pipelines(path)
-    if file is None and len(known) == 1:
-        return known[0]
-    if file is None and not (path.is_dir() and workspace_files.check(path, SEEDS_FILE, writes=False)):
-        return ()
-    return seeds.read_seeds(file or path / SEEDS_FILE, DEFAULT_RULES)
-
-
-def _pipelines(path: Path) -> list[str]:
-    """Those of the workspace; none if it is not there yet, and it is not made."""
-    from orbweb.app import pipeline
-    from orbweb.app.directory import exists
-
-    if not exists(path):
-        return []
-    with open_workspace(path) as there:
-        return pipeline.pipelines(there)
+PipelineProject = Annotated[
+    str | None, typer.Option(help="Project name [the workspace's pipeline, or derived from the first URL].")
+]
 
 
 @app.command()
-@_with_options_of_crawl
-def discover(**options: Any) -> None:
-    """Find the pages of a site and write a line for each to the spool, for `orbweb scrape`; no page is kept.
-
-    The frontier is that of project NAME.discovery. Takes the options of `crawl`, and has its exit codes.
-    """
-    crawl.crawl(**{**options, "project": f"{_name(options)}.discovery"})
-
-
-@app.command()
-def scrape(
-    project: Annotated[
-        str | None, typer.Option(help="What was discovered as this project; the only one if not given.")
-    ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for more when all is scraped, also for the next discovery.")
-    ] = False,
-    budget: Budget = None,
-    workers: Workers = None,
-    processes: Processes = None,
-    rate: Rate = None,
-    config: ConfigFile = None,
-    refresh: Refresh = False,
-    trust: Trust = None,
-    metrics_port: MetricsPort = None,
+@takes("discover")
+def discover(
+    urls: Urls = None,
+    project: PipelineProject = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
 ) -> None:
-    """Visit the pages that discovery has spooled, and keep them. Links are not followed.
+    """Find the pages of a site and write one line for each to the spool, for `orbweb scrape`; stores no page.
 
-    Ends when discovery is completed and all is scraped, or when nobody discovers; then the exit code is 4.
-    Settings of the discovery hold; options given here replace them. Other exit codes are those of `crawl`.
+    The frontier is that of project NAME.discovery. Options and exit codes are those of `crawl`.
     """
-    from orbweb import app as application
-    from orbweb.cli.output.crawls import scrape_text
-    from orbweb.cli.progress import Display
+    from orbweb.app import Workspace
 
-    settle_memory()
-    request = application.Request(
-        (),
-        project,
-        config,
-        pace(budget, workers, processes, rate),
-        refresh=refresh,
-        metrics_port=metrics_port,
-        trust=trust or (),
-    )
-    with open_workspace(workspace, create=follow) as there, Display(quiet=no_progress) as display:
-        report = application.scrape(there, request, follows=lambda: follow, watch=display.watch, note=display.note)
-    output.emit(report, scrape_text, as_json=as_json)
-    raise typer.Exit(application.exit_code(report))
+    verb = Workspace(workspace).discover
+    code = run_crawl(verb, urls or (), project=project, quiet=no_progress, as_json=as_json, **options)
+    raise typer.Exit(code)
 
 
 @app.command()
-@_with_options_of_crawl
-def run(**options: Any) -> None:
-    """Discover in the background and scrape in the foreground, until both are done; a stop is passed on.
+@takes("scrape")
+def scrape(
+    project: Annotated[str | None, typer.Option(help="Project that was discovered [the only one].")] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="When everything is scraped, wait for more, also for the next discovery."),
+    ] = False,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
+) -> None:
+    """Visit the pages that discovery has spooled, and store them. Links are not followed.
 
-    Takes the options of `crawl`. The exit code is the worse of the two: 1, 2, 5, 4, 3, 0 in this order. With
-    --metrics-port the counters of discovery are there, and those of the scraper at the port after it.
+    Ends when discovery is completed and everything is scraped; exits with 4 if discovery is not completed and not
+    running. Settings are those of the discovery; options given here replace them. Other exit codes are those of
+    `crawl`.
     """
-    from orbweb import app as application
-    from orbweb.app.child_process import ChildProcess
-    from orbweb.app.directory import exists
+    from orbweb.app import Workspace
+    from orbweb.cli.output.crawls import scrape_text
+    from orbweb.cli.progress import Display
+    from orbweb.errors import ScraperIdle
+
+    settle_memory()
+    with Display(quiet=no_progress) as display:
+        try:
+            result = Workspace(workspace).scrape(
+                project, follow=follow, on_progress=display.watch, note=display.note, **options
+            )
+            report, code = result.report(), result.exit_code
+        except ScraperIdle as idle:
+            report, code = idle.report, 4 if idle.report["run_state"] == "paused" else 0
+    output.emit(report, scrape_text, as_json=as_json)
+    raise typer.Exit(code)
+
+
+@app.command()
+@takes("run")
+def run(
+    urls: Urls = None,
+    project: PipelineProject = None,
+    no_progress: NoProgress = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
+) -> None:
+    """Discover in the background and scrape in the foreground, until both are done; signals reach both.
+
+    Options are those of `crawl`. The exit code is the worse of the two: 1, 2, 5, 4, 3, 0 in this order. With
+    --metrics-port, the scraper serves its metrics on the next port.
+    """
+    from orbweb.app import Workspace
     from orbweb.cli.output.crawls import scrape_text
     from orbweb.cli.progress import Display
 
     settle_memory()
-    name = _name(options)
-    words = [word for word in sys.argv[2:] if word != "--json"]
-    report: dict[str, Any] | None = None
-    with Display(quiet=bool(options["no_progress"])) as display:
-        discovery = ChildProcess(
-            [sys.executable, "-m", "orbweb", "discover", *words, "--json"],
-            lambda line: display.note(f"discovery: {line}"),
-        )
-        with discovery:
-            if discovery.begins(lambda: exists(Path(options["workspace"]))):
-                report = _scraped(name, options, discovery, display)
-    codes = [discovery.exit_code, *([application.exit_code(report)] if report else [])]
-    if report is not None:
-        report = {**report, "discovery": discovery.report}
-        output.emit(report, scrape_text, as_json=bool(options["as_json"]))
-    raise typer.Exit(min(codes, key=SEVERITY.index))
-
-
-def _scraped(
-    name: str, options: dict[str, Any], discovery: ChildProcess, display: Display
-) -> dict[str, Any] | None:
-    """Scrape what the discovery beside this finds, as long as it does; None if it finds nothing."""
-    from orbweb import app as application
-
-    with open_workspace(Path(options["workspace"])) as there:
-        if not discovery.begins(lambda: application.has_work(there, name)) or not application.has_work(
-            there, name
-        ):
-            return None
-        port = options["metrics_port"]
-        request = application.Request(
-            (),
-            name,
-            options["config"],
-            refresh=options["refresh"],
-            metrics_port=port and port + 1,
-            trust=options["trust"] or (),
-        )
-        return application.scrape(
-            there,
-            request,
-            follows=discovery.is_running,
-            watch=display.watch,
+    with Display(quiet=no_progress) as display:
+        done = Workspace(workspace).run(
+            urls or (),
+            project=project,
+            on_progress=None if no_progress else display.watch,
             note=display.note,
-            relay=discovery.tell,
+            **options,
         )
+    if done.report is not None:
+        output.emit(done.report, scrape_text, as_json=as_json)
+    raise typer.Exit(done.exit_code)

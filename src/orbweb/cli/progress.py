@@ -7,18 +7,18 @@ import time
 from types import TracebackType
 
 from orbweb.cli.output.format import many, span
-from orbweb.events import Reading, Snapshot
+from orbweb.events import ExtractProgress, Snapshot
 
 LINE_S = 5.0
 LIVE_S = 0.2
 
 
-def describe(now: Snapshot | Reading) -> str:
-    """One line that says where a crawl or an extraction stands."""
-    if isinstance(now, Reading):
-        return f"{now.done} of {many(now.total, 'page')} read, {now.failed} failed, {now.rate:.1f}/s"
+def describe(now: Snapshot | ExtractProgress) -> str:
+    """The progress of a crawl or an extraction in one line."""
+    if isinstance(now, ExtractProgress):
+        return f"{now.done} of {many(now.total, 'page')} extracted, {now.failed} failed, {now.rate:.1f}/s"
     eta = f", about {span(now.eta_s)} left" if now.eta_s is not None and now.queued else ""
-    state = f" [held: {now.held_by}]" if now.held else " [stopping]" if now.stopping else ""
+    state = f" [on hold: {now.held_by}]" if now.held else " [stopping]" if now.stopping else ""
     reused = f", {now.reused} reused" if now.reused else ""
     return (
         f"{many(now.pages, 'page')}, {now.visited} visited{reused}, {now.failed} failed, {now.queued} queued, "
@@ -27,7 +27,7 @@ def describe(now: Snapshot | Reading) -> str:
 
 
 class Steps:
-    """How many of how many are done, on stderr; nothing if quiet or if it takes no time."""
+    """Counts on stderr; nothing if quiet or if it takes no time."""
 
     def __init__(self, what: str, *, quiet: bool) -> None:
         self._what, self._quiet = what, quiet
@@ -73,11 +73,11 @@ class Display:
         self._erase()
 
     def note(self, text: str) -> None:
-        """Something the user should know."""
+        """Print a line for the user."""
         self._erase()
         sys.stderr.write(f"{text}\n")
 
-    def watch(self, now: Snapshot | Reading) -> None:
+    def watch(self, now: Snapshot | ExtractProgress) -> None:
         """Called several times a second."""
         if self._is_due():
             self._draw(describe(now))

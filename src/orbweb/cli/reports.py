@@ -1,4 +1,4 @@
-"""Commands that tell what a run has found: runs, pages, show, search, diff, explain, failed, manifest."""
+"""Commands that report what a run has found: runs, pages, show, search, diff, explain, failed, manifest."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ from orbweb.cli.options import (
     RunNumber,
     UrlOfProject,
     WorkspaceDir,
-    open_workspace,
     project_and_url,
 )
 from orbweb.errors import UsageError
 
 if TYPE_CHECKING:
     from orbweb.model import Document
-    from orbweb.parsing.http_heads import Exchange
 
 app = typer.Typer()
 
@@ -41,10 +39,10 @@ class ShowAs(StrEnum):
 @app.command()
 def runs(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
     """Show the runs of a project with their crawls."""
+    from orbweb.app import Workspace
     from orbweb.cli.output.crawls import runs_text
 
-    with open_workspace(workspace) as opened:
-        output.emit(opened.runs(project), runs_text, as_json=as_json)
+    output.emit(Workspace(workspace).runs(project), runs_text, as_json=as_json)
 
 
 @app.command()
@@ -52,29 +50,30 @@ def pages(
     project: ProjectName,
     run: RunNumber = None,
     near: Annotated[
-        bool, typer.Option("--near-duplicates", help="Only pages that say nearly the same, in groups.")
+        bool, typer.Option("--near-duplicates", help="Only pages with nearly the same text, in groups.")
     ] = False,
     within: Annotated[
-        int, typer.Option(min=0, max=64, metavar="BITS", help="How much two may differ, of 64 bits.")
+        int, typer.Option(min=0, max=64, metavar="BITS", help="Maximum difference between two, of 64 bits.")
     ] = 6,
     gone: Annotated[
-        bool, typer.Option("--gone", help="Instead, the pages that have vanished, and since when.")
+        bool, typer.Option("--gone", help="List the pages that have vanished instead, and since when.")
     ] = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """List the unique pages of a run, with their alternates, words and tokens."""
+    from orbweb.app import Workspace
     from orbweb.cli.output.pages import gone_text, near_text, pages_text
 
     if gone and near:
-        raise UsageError("--gone lists what has vanished, --near-duplicates what is there: use one of them")
-    with open_workspace(workspace) as opened:
-        if gone:
-            output.emit(opened.gone(project, run), gone_text, as_json=as_json)
-        elif near:
-            output.emit(opened.near_duplicates(project, run, within=within), near_text, as_json=as_json)
-        else:
-            output.emit(opened.pages(project, run), pages_text, as_json=as_json)
+        raise UsageError("--gone and --near-duplicates list different pages; use one of them")
+    opened = Workspace(workspace)
+    if gone:
+        output.emit(opened.gone(project, run=run), gone_text, as_json=as_json)
+    elif near:
+        output.emit(opened.near_duplicates(project, run=run, within=within), near_text, as_json=as_json)
+    else:
+        output.emit(opened.pages(project, run=run), pages_text, as_json=as_json)
 
 
 @app.command()
@@ -84,8 +83,8 @@ def show(
         ShowAs,
         typer.Option(
             "--as",
-            help="markdown, text: what was read out of the page. html: the stored body. head: the headers sent "
-            "and received. meta: what is known.",
+            help="markdown or text: the extracted page. html: the stored body. head: the headers sent and received"
+            ". meta: everything known about it.",
         ),
     ] = ShowAs.META,
     run: RunNumber = None,
@@ -94,11 +93,11 @@ def show(
 ) -> None:
     """Show one URL: its Markdown, text, stored body or headers, or everything known about it.
 
-    A pipe gets exactly what is kept, a terminal no control characters. An alternate shows the page it belongs to.
-    Exit code 3 if the run never saw the URL or kept no page of it.
+    A pipe receives the exact bytes; control characters are removed for a terminal. An alternate shows its page.
+    Exits with 3 if the run never saw the URL or stored no page of it.
     """
+    from orbweb.app import Workspace
     from orbweb.cli.output.urls import url_text
-    from orbweb.library import Workspace
 
     if as_json and show_as is not ShowAs.META:
         raise UsageError(f"--json goes with --as meta, not with --as {show_as.value}")
@@ -106,53 +105,54 @@ def show(
     opened = Workspace(workspace)
     report = opened.show(project, url, run=run)
     if report is None:
-        typer.echo(f"orbweb: {_told(url)} is not known in this run of {project}", err=True)
+        output.note(f"orbweb: {_redacted(url)} is not known in this run of {project}")
         raise typer.Exit(3)
     if show_as is ShowAs.META:
         output.emit(report, url_text, as_json=as_json)
     elif show_as is ShowAs.HEAD:
-        _write_head(opened.head(project, url, run=run), report)
+        head = opened.head(project, url, run=run)
+        _write_head(None if head is None else head.request + head.response, report)
     elif show_as is ShowAs.HTML and report.get("body_sha256"):
         output.write(opened.body(report["body_sha256"]), report["encoding"] or "utf-8")
     else:
         _write_document(opened.document(project, url, run=run), report, show_as)
 
 
-def _told(url: str) -> str:
-    """A URL that the user typed, as it may be repeated: without a password."""
-    from orbweb import urls
+def _redacted(url: str) -> str:
+    """A URL that the user typed, without a password."""
+    from orbweb.app import redacted
 
-    return urls.shown(url)
+    return redacted(url)
 
 
-def _write_head(found: Exchange | None, report: dict[str, Any]) -> None:
-    """The head of the request, then that of the response; exit code 3 where there are none."""
-    if found is None:
-        typer.echo(f"orbweb: no head is stored of {report['url']}: {_why_no_head(report)}", err=True)
+def _write_head(head: bytes | None, report: dict[str, Any]) -> None:
+    """The head of the request, then that of the response; exit code 3 if none is stored."""
+    if head is None:
+        output.note(f"orbweb: no headers are stored for {report['url']}: {_why_no_head(report)}")
         raise typer.Exit(3)
-    output.write(found.request + found.response, "latin-1")
+    output.write(head, "latin-1")
 
 
 def _why_no_head(report: dict[str, Any]) -> str:
     from orbweb.cli.output.urls import why_no_page
 
     if report.get("reuse") == "cached":
-        return "it was taken from an earlier run without a request"
+        return "it was reused from an earlier run without a request"
     if report["state"] == "visited":
         return "it was visited by an earlier version of orbweb, or imported"
     return why_no_page(report)
 
 
 def _write_document(document: Document | None, report: dict[str, Any], show_as: ShowAs) -> None:
-    """The text of a page on stdout; where there is none, why, and exit code 3."""
+    """The text of a page on stdout; without one the reason, and exit code 3."""
     from orbweb.cli.output.urls import why_no_page
 
     if document is None or show_as is ShowAs.HTML:
         what = "body" if show_as is ShowAs.HTML else "page"
-        typer.echo(f"orbweb: no {what} is kept of {report['url']}: {why_no_page(report)}", err=True)
+        output.note(f"orbweb: no {what} is stored for {report['url']}: {why_no_page(report)}")
         raise typer.Exit(3)
     if report["role"] == "alternate":
-        typer.echo(f"an alternate of {report['primary']}", err=True)
+        output.note(f"alternate of {report['primary']}")
     text = document.markdown if show_as is ShowAs.MARKDOWN else document.text
     output.write(text.encode("utf-8", "replace"))
 
@@ -161,21 +161,21 @@ def _write_document(document: Document | None, report: dict[str, Any], show_as: 
 def search(
     project: ProjectName,
     query: Annotated[
-        list[str], typer.Argument(metavar="QUERY...", help='Words, "a phrase", a beginning*, and -not these.')
+        list[str], typer.Argument(metavar="QUERY...", help='Words, "a phrase", a prefix*, and -excluded words.')
     ],
     run: RunNumber = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Results at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of results.")] = 20,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Find pages by their words, the best first. The first search after a crawl indexes what is new.
+    """Search pages by their words, best match first. The first search after a crawl indexes new pages.
 
-    Exit code 3 if nothing is found.
+    Exits with 3 if nothing is found.
     """
+    from orbweb.app import Workspace
     from orbweb.cli.output.pages import search_text
     from orbweb.cli.progress import Steps
-    from orbweb.library import Workspace
 
     with Steps("pages indexed", quiet=no_progress) as steps:
         found = Workspace(workspace).search(
@@ -188,22 +188,25 @@ def search(
 @app.command()
 def diff(
     project: ProjectName,
-    old: Annotated[int | None, typer.Argument(metavar="RUN", help="The earlier run.")] = None,
-    new: Annotated[int | None, typer.Argument(metavar="RUN", help="The later run; the latest.")] = None,
-    stat: Annotated[bool, typer.Option("--stat", help="How many lines of each page changed, not which.")] = False,
+    old: Annotated[
+        int | None, typer.Argument(metavar="RUN", help="Earlier run [the one before the later run].")
+    ] = None,
+    new: Annotated[int | None, typer.Argument(metavar="RUN", help="Later run [the latest].")] = None,
+    stat: Annotated[
+        bool, typer.Option("--stat", help="Show how many lines of each page changed, not the lines.")
+    ] = False,
     noise: Annotated[
-        bool, typer.Option("--noise", help="Dates, counters and tokens count as changes too.")
+        bool, typer.Option("--noise", help="Count dates, counters and tokens as changes too.")
     ] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if there are differences.")] = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show what changed between two runs: the latest and the one before it, unless others are named."""
+    """List added, removed, moved and changed pages between two runs: the latest two, unless others are named."""
+    from orbweb.app import Workspace, differs
     from orbweb.cli.output.diff import diff_text
-    from orbweb.store.queries.diff import differs
 
-    with open_workspace(workspace) as opened:
-        report = opened.diff(project, old, new, keep_noise=noise)
+    report = Workspace(workspace).diff(project, old, new, keep_noise=noise)
     if stat:
         report["changed"] = [{name: page[name] for name in page if name != "diff"} for page in report["changed"]]
     output.emit(report, diff_text, as_json=as_json)
@@ -218,18 +221,18 @@ def explain(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Say why a URL was visited, refused, failed or is still queued, by which rule, and who links to it.
+    """Explain why a URL was visited, skipped, failed or is still queued, by which rule, and what links to it.
 
-    For a URL that the run never saw: what the settings would say about it now, and exit code 3.
+    For a URL that the run never saw: what the rules decide about it now; exits with 3.
     """
+    from orbweb.app import Workspace
     from orbweb.cli.output.urls import explain_text
-    from orbweb.library import Workspace
 
     project, url = project_and_url("explain", words, workspace)
     report = Workspace(workspace).explain(project, url, run=run)
     output.emit(report, explain_text, as_json=as_json)
     if report["state"] == "unknown":
-        typer.echo(f"orbweb: {_told(url)} is not known in run {report['run']} of {project}", err=True)
+        output.note(f"orbweb: {_redacted(url)} is not known in run {report['run']} of {project}")
         raise typer.Exit(3)
 
 
@@ -241,24 +244,25 @@ def failed(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """List the URLs that failed, and why."""
+    from orbweb.app import Workspace
     from orbweb.cli.output.pages import failed_text
 
-    with open_workspace(workspace) as opened:
-        output.emit(opened.failed(project, run), failed_text, as_json=as_json)
+    output.emit(Workspace(workspace).failed(project, run=run), failed_text, as_json=as_json)
 
 
 @app.command()
 def manifest(
     project: ProjectName,
     run: RunNumber = None,
-    show_hash: Annotated[bool, typer.Option("--hash", help="One SHA-256 over the lines.")] = False,
+    show_hash: Annotated[bool, typer.Option("--hash", help="Print one SHA-256 over the lines.")] = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Print one line per visit, in order: place, url, status, body sha256, content sha256, role, truncated|-."""
-    with open_workspace(workspace) as opened:
-        if show_hash:
-            digest = opened.manifest_hash(project, run)
-            output.emit({"project": project, "sha256": digest}, lambda report: report["sha256"], as_json=as_json)
-        else:
-            output.manifest(opened.manifest(project, run), as_json=as_json)
+    from orbweb.app import Workspace
+
+    if show_hash:
+        digest = Workspace(workspace).manifest_hash(project, run=run)
+        output.emit({"project": project, "sha256": digest}, lambda report: report["sha256"], as_json=as_json)
+    else:
+        output.manifest(Workspace(workspace).manifest(project, run=run), as_json=as_json)

@@ -44,7 +44,7 @@ def changes(old: Iterable[tuple[str, Any]], new: Iterable[tuple[str, Any]]) -> l
     return [SettingChange(key, value, now[key]) for key, value in old if now[key] != value]
 
 
-def told(found: list[SettingChange], source: str) -> str:
+def describe(found: list[SettingChange], source: str) -> str:
     """One line for the operator."""
     live = [f"{change.key} {change.old} -> {change.new}" for change in found if change.is_live]
     later = [change.key for change in found if not change.is_live]

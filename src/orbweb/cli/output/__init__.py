@@ -1,8 +1,7 @@
 """What is printed on stdout: text for people and JSON for programs, from the same report.
 
-Always holds: the text of a report is printed without what could drive a terminal, and a reader that has gone does
-not change what a command does. The modules of this package have these texts, by what they speak of; a command
-imports its own, so that `orbweb --help` loads none.
+Text is printed without control characters. A reader that has gone away does not change what a command does. The
+modules of this package format reports; a command imports its own, so that `orbweb --help` loads none.
 """
 
 from __future__ import annotations
@@ -32,21 +31,26 @@ def say(text: str, *, nl: bool = True) -> None:
         typer.echo(text, nl=nl)
 
 
+def note(text: str, *, nl: bool = True) -> None:
+    """Print a text on stderr."""
+    typer.echo(text, nl=nl, err=True)
+
+
 @contextmanager
 def to_reader() -> Iterator[None]:
-    """While stdout is written. A reader that has read enough (`| head`) is no error: the exit code stays that of
-    the command. A file that cannot take it is one."""
+    """Wrap writes to stdout. A reader that closes the pipe (`| head`) is not an error: the exit code stays that of
+    the command. A file that cannot be written is one."""
     try:
         yield
     except BrokenPipeError:
-        _lead_nowhere()
+        _discard_stdout()
     except OSError as error:
-        _lead_nowhere()
-        raise OrbwebError(f"standard output cannot be written: {error.strerror}") from error
+        _discard_stdout()
+        raise OrbwebError(f"cannot write to standard output: {error.strerror}") from error
 
 
-def _lead_nowhere() -> None:
-    """What is left in the buffer of stdout must not fail once more at the exit."""
+def _discard_stdout() -> None:
+    """What is left in the buffer of stdout must not fail again at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -60,7 +64,7 @@ def printable(text: str) -> str:
 
 
 def write(body: bytes, encoding: str = "utf-8") -> None:
-    """What is kept, byte by byte; to a terminal as text, without what could drive it."""
+    """The exact bytes; to a terminal as text, without control characters."""
     if sys.stdout.isatty():
         say(harmless(body.decode(encoding, "replace")), nl=not body.endswith(b"\n"))
         return
@@ -84,7 +88,3 @@ def manifest(lines: Iterable[str], *, as_json: bool) -> None:
         for line in lines:
             sys.stdout.write(line + "\n")
         sys.stdout.flush()
-
-
-def unsaid(_text: str) -> None:
-    """A note that would speak of something that is not done."""

@@ -1,44 +1,62 @@
-"""Where projects, runs and crawls stand, in words; pure."""
+"""The state of projects, runs and crawls as text. Pure."""
 
 from __future__ import annotations
 
-from orbweb.cli.output.format import Report, many, size, span
+from orbweb.cli.output.format import Report, many, size, span, words
+
+EARLY = {
+    "budget": "budget",
+    "cancelled": "cancelled",
+    "crashed": "crashed",
+    "drained": "spool drained",
+    "error": "error",
+}
+"""Why a crawl ended before its queue was empty, by `ended_by`."""
 
 
 def crawl_text(report: Report, *, again: str = "resume") -> str:
     """What a person reads at the end of a crawl."""
-    words = {"cancelled": "stopped", "budget": "budget used", "drained": "all scraped so far"}
-    word: str = words.get(report["ended_by"]) or report["shown"]
-    if word == "completed" and report["failed"]:
-        word = "completed, with failures of earlier crawls"
-    settled = many(report["crawl_visited"] + report["crawl_failed"], "URL")
-    lines = [
-        f"{word.replace('_', ' ')}: {_figures(report)}",
-        f"this crawl: {settled} in {span(report['seconds'])}, {size(report['bytes'])} kept in the run",
-    ]
+    project = report["project"]
+    lines = [_summary(report), _effort(report)]
     if report["tokens"]:
         lines.append(_tokens(report))
     for base in report["bases"]:
-        moved = (
-            ""
-            if base["scope"] == base["url"].rstrip("/") or base["scope"] == base["url"]
-            else f" -> {base['scope']}"
-        )
+        same = base["scope"] in (base["url"], base["url"].rstrip("/"))
+        moved = "" if same else f" -> {base['scope']}"
         lines.append(f"  {base['url']}{moved}: {_base_figures(base)}")
-    lines.append(f"workspace {report['workspace']}, project {report['project']}, run {report['run']}")
-    project = report["project"]
+    lines.append(f"workspace {report['workspace']}, project {project}, run {report['run']}")
     if report["queued"]:
-        lines.append(f"URLs are left: orbweb {again} {project}")
+        lines.append(f"to continue: orbweb {again} {project}")
     if report["failed"]:
-        lines.append(f"what failed: orbweb failed {project}")
+        lines.append(f"to list failures: orbweb failed {project}")
     return "\n".join(lines)
 
 
+def _summary(report: Report) -> str:
+    """The counts of the run; those that are zero are left out, except the pages."""
+    cause = EARLY.get(report["ended_by"])
+    begin = "Crawled" if cause is None else f"Stopped early ({cause}) after"
+    counts = [many(report["pages"], "page")]
+    if report["alternates"]:
+        counts.append(many(report["alternates"], "duplicate"))
+    counts += [f"{report[name]} {name}" for name in ("failed", "queued") if report[name]]
+    if report["skipped"]:
+        counts.append(_skips(report["skipped"]))
+    return f"{begin} {many(report['visited'], 'URL')}{_reused(report)}: {', '.join(counts)}."
+
+
+def _effort(report: Report) -> str:
+    """What this crawl did. A page reused from the cache was not requested, so with such pages URLs are counted."""
+    unit = "URL" if report["reused"] > report["not_modified"] else "request"
+    number = many(report["crawl_visited"] + report["crawl_failed"], unit)
+    return f"{number} in {span(report['seconds'])}, {size(report['bytes'])} stored"
+
+
 def scrape_text(report: Report) -> str:
-    """The same of a scraper, which may have done all there is while discovery has not, or had nothing to do."""
+    """The same for a scraper, which may drain the spool before discovery is completed, or have nothing to do."""
     if report["run"] is None:
         return (
-            f"stopped, {report['why']}: nothing was visited\nworkspace {report['workspace']}, "
+            f"Stopped early (cancelled): nothing was visited, {report['why']}.\nworkspace {report['workspace']}, "
             f"project {report['project']}"
         )
     text = crawl_text(report, again="scrape --project")
@@ -48,7 +66,7 @@ def scrape_text(report: Report) -> str:
 
 
 def _base_figures(base: Report) -> str:
-    given = f"{many(base['pages'], 'page')}, {many(base['alternates'], 'alternate')}"
+    given = f"{many(base['pages'], 'page')}, {many(base['alternates'], 'duplicate')}"
     if base["limit"] is None:
         return given
     left = f"{base['remaining']} left" if base["remaining"] else "reached"
@@ -62,14 +80,14 @@ def status_text(report: Report) -> str:
     role = {"crawl": "crawl", "discover": "discovery", "scrape": "scraper"}[report["role"]]
     activity = f"{role} running in process {report['pid']}" if report["running"] else f"no {role} running"
     if report["held"]:
-        activity += f", held: {report['held_by']}"
+        activity += f", on hold: {report['held_by']}"
     last = report["crawls"][-1]
-    lines = [f"{head}run {report['run']} {report['state']}, {activity}", f"  {_figures(report)}"]
+    lines = [f"{head}run {report['run']} {words(report['state'])}, {activity}", f"  {_figures(report)}"]
     if report["tokens"]:
         lines.append(f"  {_tokens(report)}")
-    ended = f" ({last['ended_by']})" if last["ended_by"] else ""
+    ended = f" ({words(last['ended_by'])})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
-    lines.append(f"  last crawl: {last['shown']}{ended}{error}")
+    lines.append(f"  last crawl: {words(last['shown'])}{ended}{error}")
     if report["spool"] is not None:
         lines.append(f"  {_spool(report['spool'])}")
     return "\n".join(lines)
@@ -89,7 +107,7 @@ def runs_text(found: list[Report]) -> str:
     lines = []
     for run in found:
         lines.append(
-            f"run {run['run']}  {run['state']}  {run['started_at']}  {span(run['seconds'])}, "
+            f"run {run['run']}  {words(run['state'])}  {run['started_at']}  {span(run['seconds'])}, "
             f"{size(run['bytes'])}, {_figures(run)}"
         )
         last = len(run["crawls"])
@@ -99,9 +117,9 @@ def runs_text(found: list[Report]) -> str:
 
 def _crawl_line(branch: str, crawl: Report) -> str:
     budget = f", budget {crawl['budget']}" if crawl["budget"] else ""
-    ended = f" ({crawl['ended_by']})" if crawl["ended_by"] else ""
+    ended = f" ({words(crawl['ended_by'])})" if crawl["ended_by"] else ""
     return (
-        f"{branch} crawl {crawl['crawl']}  {crawl['shown']}{ended}  {crawl['started_at']}  "
+        f"{branch} crawl {crawl['crawl']}  {words(crawl['shown'])}{ended}  {crawl['started_at']}  "
         f"{span(crawl['seconds'])}, {crawl['visited']} visited, {crawl['failed']} failed, "
         f"{many(crawl['pages'], 'page')}, {size(crawl['bytes'])}{budget}"
     )
@@ -110,8 +128,8 @@ def _crawl_line(branch: str, crawl: Report) -> str:
 def queue_text(report: Report) -> str:
     crawls = ", ".join(str(number) for number in report["crawls"])
     lines = [
-        f"run {report['run']} {report['state']} (crawls: {crawls}): {report['visited']} visited, "
-        f"{report['failed']} failed, {report['queued']} queued, {report['total']} in all; "
+        f"run {report['run']} {words(report['state'])} (crawls: {crawls}): {report['visited']} visited, "
+        f"{report['failed']} failed, {report['queued']} queued, {report['total']} in total; "
         f"can resume: {'yes' if report['can_resume'] else 'no'}",
         f"visited or failed: {_by_source(report['visited_by_source'])}",
         f"queued: {_by_source(report['by_source'])}",
@@ -132,26 +150,27 @@ def retry_text(report: Report) -> str:
 
 
 def _figures(report: Report) -> str:
+    skips = f", {_skips(report['skipped'])}" if report["skipped"] else ""
     return (
         f"{report['visited']} visited{_reused(report)}, {many(report['pages'], 'page')}, "
-        f"{many(report['alternates'], 'alternate')}, {report['failed']} failed, "
-        f"{report['queued']} queued{_skips(report)}"
+        f"{many(report['alternates'], 'duplicate')}, {report['failed']} failed, {report['queued']} queued{skips}"
     )
 
 
-def _skips(report: Report) -> str:
-    skips = report["skipped"]
-    if not skips:
-        return ""
-    return f", {sum(skips.values())} skipped (" + ", ".join(f"{k} {v}" for k, v in sorted(skips.items())) + ")"
+def _skips(skipped: Report) -> str:
+    """How many URLs were skipped, by reason."""
+    if len(skipped) == 1:
+        ((reason, number),) = skipped.items()
+        return f"{number} skipped ({words(reason)})"
+    reasons = ", ".join(f"{number} {words(reason)}" for reason, number in sorted(skipped.items()))
+    return f"{sum(skipped.values())} skipped ({reasons})"
 
 
 def _reused(report: Report) -> str:
     cached = report["reused"] - report["not_modified"]
-    words = [f"{report['not_modified']} unchanged"] * bool(report["not_modified"]) + [f"{cached} cached"] * bool(
-        cached
-    )
-    return f" ({', '.join(words)})" if words else ""
+    counts = [f"{report['not_modified']} unchanged"] * bool(report["not_modified"])
+    counts += [f"{cached} cached"] * bool(cached)
+    return f" ({', '.join(counts)})" if counts else ""
 
 
 def _tokens(report: Report) -> str:

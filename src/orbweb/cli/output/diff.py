@@ -1,17 +1,17 @@
-"""How two runs differ, in words; pure."""
+"""How two runs differ, as text. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from orbweb.cli.output.format import Report, many
+from orbweb.cli.output.format import Report, many, words
 
 _DIFFERENCES = ("added", "removed", "moved", "redirected", "failing", "changed")
 _MARKS = {"added": "+", "removed": "-", "moved": ">", "redirected": ">", "failing": "!", "changed": "~"}
 
 
 def diff_text(report: Report) -> str:
-    """Lists first, then the lines of each changed page."""
+    """The lists of pages, then the changed lines of each page."""
     lines: list[str] = []
     for kind in _DIFFERENCES:
         lines.extend(f"{_MARKS[kind]} {kind:<10}  {_difference(item)}" for item in report[kind])
@@ -40,12 +40,12 @@ def _diff_summary(report: Report) -> str:
     volatile = ", ".join(f"{kind} on {many(pages, 'page')}" for kind, pages in noise.items())
     parts = [f"run {report['old']} to run {report['new']}: {counted}; {report['unchanged']} unchanged"]
     if report["noise"]:
-        parts.append(f"{many(len(report['noise']), 'page')} with nothing but noise ({volatile}; --noise shows it)")
+        parts.append(f"{many(len(report['noise']), 'page')} with only noise ({volatile}; --noise shows it)")
     if report["unvisited"]:
-        parts.append(f"{report['unvisited']} that run {report['old']} knew and did not visit")
+        parts.append(f"{report['unvisited']} known to run {report['old']} but not visited")
     if report["pending"]:
         parts.append(f"{report['pending']} not visited yet")
     if report["left_out"]:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in report["left_out"].items())
+        reasons = ", ".join(f"{count} {words(reason)}" for reason, count in report["left_out"].items())
         parts.append(f"not compared, because run {report['new']} skips them: {reasons}")
     return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""What was done to files, of a run and of a workspace, in words; pure."""
+"""What was done to files of a run or a workspace, as text. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def export_text(report: Report) -> str:
     changes = [f"{report[name]} {name}" for name in ("written", "unchanged", "removed") if report[name]]
     text += f" ({size(report['bytes'])}" + (f", {', '.join(changes)})" if report["files"] > 1 else ")")
     if report["kept"]:
-        text += f"\n{many(report['kept'], 'former file')} left there, because somebody has changed them"
+        text += f"\n{many(report['kept'], 'obsolete file')} not removed, because they were edited"
     return text
 
 
@@ -23,13 +23,13 @@ def extract_text(report: Report) -> str:
     """What a person reads at the end of an extraction."""
     lines = [f"failed: {row['url']}: {row['problem']}" for row in report["failed"]]
     if not report["pages"]:
-        return f"run {report['run']}: every page was read by extractor {report['extractor']} already"
+        return f"run {report['run']}: every page is already extracted by extractor {report['extractor']}"
     lines.append(
-        f"run {report['run']}: {report['extracted']} of {many(report['pages'], 'page')} read by extractor "
+        f"run {report['run']}: {report['extracted']} of {many(report['pages'], 'page')} extracted by extractor "
         f"{report['extractor']} in {span(report['seconds'])}"
     )
     if report["left"]:
-        lines.append(f"{many(report['left'], 'page')} left: orbweb extract {report['project']}")
+        lines.append(f"{many(report['left'], 'page')} left; to continue: orbweb extract {report['project']}")
     return "\n".join(lines)
 
 
@@ -55,16 +55,16 @@ def import_text(report: Report) -> str:
         f"{report['skipped']} skipped"
     ]
     if report["missing"]:
-        lines.append(f"bodies that were not found: {report['missing']} (--bodies DIR)")
+        lines.append(f"bodies not found: {report['missing']} (--bodies DIR)")
     if report["repeated"]:
-        lines.append(f"{many(report['repeated'], 'line')} left out, because the URL had one already")
+        lines.append(f"{many(report['repeated'], 'duplicate line')} ignored")
     if report["queued"]:
-        lines.append(f"go on with it: orbweb resume {report['project']}")
+        lines.append(f"to continue: orbweb resume {report['project']}")
     return "\n".join(lines)
 
 
 def index_text(found: list[Report]) -> str:
-    """The page index, a line a URL."""
+    """The page index, one line per URL."""
     columns = ("url", "status", "timestamp", "etag", "last_modified", "sha256", "stored_path")
     lines = ["\t".join(str(entry[name] or "-").replace("\t", " ") for name in columns) for entry in found]
     return "\n".join(lines) or "no visits"
@@ -77,11 +77,11 @@ def configured_text(report: Report) -> str:
 
 def reset_text(report: Report) -> str:
     wiped = ", ".join(report["wiped"])
-    return f"{report['workspace']}: {f'wiped {wiped}' if wiped else 'nothing was there to wipe'}"
+    return f"{report['workspace']}: {f'deleted {wiped}' if wiped else 'nothing to delete'}"
 
 
 def doctor_text(report: Report) -> str:
-    """Each damage with what it touches, then what was done."""
+    """Each damage with the URLs it affects, then the repairs."""
     left = [_damage_key(damage) for damage in report["left"]]
     lines = [line for damage in report["damages"] for line in _damage_lines(damage, left)]
     lines += [
@@ -100,29 +100,29 @@ def doctor_text(report: Report) -> str:
     lines += spoiled
     if report["quarantine"]:
         lines.append(
-            f"{many(report['requeued'], 'URL')} queued again; what was taken away is in {report['quarantine']}"
+            f"{many(report['requeued'], 'URL')} queued again; damaged files were moved to {report['quarantine']}"
         )
         if "orbweb.db" in report["quarantined"]:
             lines.append(f"the database was rebuilt; the damaged one is {report['quarantine']}/orbweb.db")
         if report["requeued"]:
-            lines.append("`orbweb resume PROJECT` fetches them")
+            lines.append("to fetch them: orbweb resume PROJECT")
         elif not report["lost"]:
-            lines.append("nothing has to be fetched")
+            lines.append("no page needs to be fetched again")
     if report["left"]:
-        word = "could not be repaired: restore from a copy, or crawl anew" if report["quarantine"] else "found"
+        word = "could not be repaired; restore from a backup, or crawl again" if report["quarantine"] else "found"
         lines.append(f"{many(len(report['left']), 'damage')} {word}")
     return "\n".join(lines)
 
 
 def _loss_lines(loss: Report) -> list[str]:
-    """What is gone of a project or a run, by number and by name."""
+    """What a project or a run has lost: counts and examples."""
     run = f"run {loss['run']} of " if loss["run"] is not None else ""
     numbers = [many(loss[name], word) for name, word in LOST_WORDS.items() if loss[name]]
     counted = f": at least {', '.join(numbers)}" if numbers else ""
     lines = [f"lost: {run}project {loss['project']}: {loss['what']}{counted}"]
     lines += [f"    {url}" for url in loss["named"][:DAMAGED_SHOWN]]
     more = len(loss["named"]) - DAMAGED_SHOWN
-    return lines if more <= 0 else [*lines, f"    and {more} more, with --json"]
+    return lines if more <= 0 else [*lines, f"    and {more} more (--json lists all)"]
 
 
 def _damage_key(damage: Report) -> tuple[str, str, str]:
@@ -137,4 +137,4 @@ def _damage_lines(damage: Report, left: list[tuple[str, str, str]]) -> list[str]
     ]
     lines += [f"    {url}" for url in damage["urls"][:DAMAGED_SHOWN]]
     more = len(damage["urls"]) - DAMAGED_SHOWN
-    return lines if more <= 0 else [*lines, f"    and {more} more, with --json"]
+    return lines if more <= 0 else [*lines, f"    and {more} more (--json lists all)"]

@@ -1,4 +1,4 @@
-"""Numbers as people read them: how many, how large, how long; pure."""
+"""Numbers, sizes, durations and names as people read them. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ Report = dict[str, Any]
 
 
 def many(number: int, word: str) -> str:
-    """A number of things."""
+    """A number with its noun."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+def words(name: str) -> str:
+    """The name of a state or a reason, without underscores."""
+    return name.replace("_", " ")
+
+
 def size(number: int) -> str:
-    """Bytes for people."""
+    """A number of bytes."""
     amount = float(number)
     for unit in ("B", "kB", "MB"):
         if amount < 1000:
@@ -23,7 +28,7 @@ def size(number: int) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration for people."""
+    """A duration."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

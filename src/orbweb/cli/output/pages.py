@@ -1,4 +1,4 @@
-"""What runs have found, in lists: pages, those that are gone, nearly the same, found or failed; pure."""
+"""Lists of pages and failures as text. Pure."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def _page_line(page: Report) -> str:
 
 def gone_text(found: list[Report]) -> str:
     """Pages that have vanished."""
-    return "\n".join(f"{page['url']}  {vanished(page)}" for page in found) or "no pages are gone"
+    return "\n".join(f"{page['url']}  {vanished(page)}" for page in found) or "no pages have vanished"
 
 
 def vanished(gone: Report) -> str:
-    """Since when a page is gone, and why."""
+    """When a page vanished, and why."""
     return f"gone since run {gone['since']} ({gone['why']}), last captured by run {gone['last']}"
 
 
 def near_text(found: list[list[Report]]) -> str:
-    """Groups of pages that say nearly the same."""
+    """Groups of pages with nearly the same text."""
     groups = [
         "\n".join([many(len(group), "page"), *(f"  {_page_line(page)}" for page in group)]) for group in found
     ]
@@ -44,7 +44,7 @@ def search_text(found: list[Report]) -> str:
 
 
 def _marked(row: Report) -> str:
-    """The snippet with its matches between stars."""
+    """The snippet with its matches between asterisks."""
     text, shown, end = row["snippet"], [], 0
     for first, last in row["marks"]:
         shown += [text[end:first], "**", text[first:last], "**"]
@@ -54,5 +54,5 @@ def _marked(row: Report) -> str:
 
 def failed_text(found: list[Report]) -> str:
     return "\n".join(f"{row['kind']}  {row['url']}  {row['reason']} (tries: {row['tries']})" for row in found) or (
-        "nothing failed"
+        "no failures"
     )

@@ -1,10 +1,10 @@
-"""By which rules URLs are judged, and what a crawl would do by them, in words; pure."""
+"""Rules, verdicts and plans as text. Pure."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from orbweb.cli.output.format import Report, many, span
+from orbweb.cli.output.format import Report, many, span, words
 
 PLANNED_FILES = 20
 RULE_SHOWN = 120
@@ -18,7 +18,7 @@ def plan_text(report: Report) -> str:
         lines.append(f"  scope: {base['scope']}")
         lines.append(f"  robots.txt: {base['robots']}")
         gap = base["seconds_apart"]
-        lines.append(f"  rate: {f'one request in {gap:g} s' if gap else 'no limit'} ({base['rate_rule']})")
+        lines.append(f"  rate: {f'one request every {gap:g} s' if gap else 'no limit'} ({base['rate_rule']})")
     files = report["sitemaps"]
     lines.append(f"sitemaps: {many(sum(file['urls'] for file in files), 'URL')} in {many(len(files), 'file')}")
     lines += [f"  {file['url']}: {many(file['urls'], 'URL')}" for file in files[:PLANNED_FILES]]
@@ -29,32 +29,32 @@ def plan_text(report: Report) -> str:
     lines.append(f"known so far: {many(report['would_visit'], 'more URL')} would be visited{shown}")
     lines += [f"  {url}" for url in report["examples"]]
     for reason, refused in sorted(report["would_skip"].items()):
-        lines.append(f"{refused['count']} would be skipped as {reason}")
+        lines.append(f"{refused['count']} would be skipped ({words(reason)})")
         lines += [f"  {each['url']} ({each['rule']})" for each in refused["examples"]]
-    lines.append(f"these take at least {span(report['at_least_s'])}")
+    lines.append(f"minimum duration of these: {span(report['at_least_s'])}")
     return "\n".join(lines)
 
 
 def replan_text(report: Report) -> str:
-    """What other settings would do to a project."""
+    """What a recrawl of a project would visit."""
     would = many(report["would_visit"], "URL")
-    lines = [f"{report['project']}: {would} would be visited, by what run {report['run']} knows"]
+    lines = [f"{report['project']}: {would} would be visited, according to run {report['run']}"]
     lines += [
         f"  {base['url']}: {base['problem'] or many(base['pages'], 'page')}, {base['pages_before']} before"
         for base in report["bases"]
     ]
-    for name, words in (
+    for name, what in (
         ("newly_admitted", "newly visited"),
-        ("unknown", "never asked for: what they lead to is unknown"),
+        ("unknown", "never requested, so their links are unknown"),
     ):
-        lines.append(f"{report[name]['count']} {words}")
+        lines.append(f"{report[name]['count']} {what}")
         lines += [f"  {url}" for url in report[name]["examples"]]
     lost = report["newly_refused"]
-    reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(lost["by_reason"].items()))
+    reasons = ", ".join(f"{number} {words(reason)}" for reason, number in sorted(lost["by_reason"].items()))
     lines.append(f"{lost['count']} no longer visited" + (f" ({reasons})" if reasons else ""))
     lines += [f"  {each['url']} ({each['rule'] or each['reason']})" for each in lost["examples"]]
     for reason, refused in sorted(report["would_skip"].items()):
-        lines.append(f"{refused['count']} would be skipped as {reason}")
+        lines.append(f"{refused['count']} would be skipped ({words(reason)})")
         lines += [f"  {each['url']} ({each['rule']})" for each in refused["examples"]]
     return "\n".join(lines)
 
@@ -62,15 +62,15 @@ def replan_text(report: Report) -> str:
 def rules_text(report: Report) -> str:
     """The rules of a project, and what they have just changed."""
     lines = [f"  {key}: {_setting(value)}" for key, value in report["rules"].items()]
-    changes = (("came_back", "came back"), ("skipped", "were skipped"))
-    for name, words in changes:
-        reasons = ", ".join(f"{reason} {number}" for reason, number in report[name].items())
+    changes = (("came_back", "queued again"), ("skipped", "skipped"))
+    for name, what in changes:
+        reasons = ", ".join(f"{number} {words(reason)}" for reason, number in report[name].items())
         if reasons:
-            lines.append(f"{many(sum(report[name].values()), 'URL')} {words} ({reasons})")
-    state = "never crawled" if report["run"] is None else f"run {report['run']} {report['run_state']}"
+            lines.append(f"{many(sum(report[name].values()), 'URL')} {what} ({reasons})")
+    state = "never crawled" if report["run"] is None else f"run {report['run']} {words(report['run_state'])}"
     queued = f", {many(report['queued'], 'URL')} queued" if report["queued"] else ""
     who = "running" if report["running"] else "next"
-    waits = "" if report["in_force"] else f"; the {who} crawl has yet to judge it by these rules"
+    waits = "" if report["in_force"] else f"; the {who} crawl has not applied these rules yet"
     return "\n".join([f"{report['project']}: {state}{queued}{waits}", *lines])
 
 
@@ -96,14 +96,14 @@ def _ruling_text(ruling: Report) -> str:
 
 
 def wrong_text(ruling: Report) -> str:
-    """How a ruling differs from what was expected."""
+    """How a verdict differs from the expected one."""
     why = f" ({ruling['reason']}: {brief(ruling['rule'])})" if ruling["rule"] else ""
-    return f"{ruling['where']}: {ruling['url']} is judged {ruling['verdict']}{why}, not {ruling['expected']}"
+    return f"{ruling['where']}: {ruling['url']} is {ruling['verdict']}{why}, expected {ruling['expected']}"
 
 
 def brief(rule: str) -> str:
-    """A rule by which many URLs may be judged; of a long one both ends, and how long it is."""
+    """A rule; of a long one both ends and its length."""
     if len(rule) <= RULE_SHOWN:
         return rule
     ends = f"{rule[: RULE_SHOWN // 2].rstrip()} ... {rule[-RULE_SHOWN // 4 :].lstrip()}"
-    return f"{ends} ({len(rule)} characters; --json has them all)"
+    return f"{ends} ({len(rule)} characters; --json prints all)"

@@ -1,4 +1,4 @@
-"""What is known of one URL, and why it is where it is, in words; pure."""
+"""What is known about one URL, as text. Pure."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ def url_text(report: Report) -> str:
 
 
 def why_no_page(report: Report) -> str:
-    """What became of a URL of which nothing is kept."""
+    """Why nothing is stored for a URL."""
     state: str = report["state"]
     if state == "skipped":
         return f"skipped ({report['reason']}): {report['rule']}"
     if state == "failed":
         return f"failed ({report['kind']}): {report['error']}"
     if state == "visited":
-        return f"it answered HTTP {report['status']}, {report['content_type'] or 'of no declared type'}"
+        return f"it returned HTTP {report['status']}, {report['content_type'] or 'without a content type'}"
     return state
 
 
 def explain_text(report: Report) -> str:
-    """Why a URL is where it is, in sentences."""
+    """Why a URL was visited, skipped, failed or is queued."""
     lines = [f"{report['asked']}: {_verdict_text(report)}"]
     if report["asked"] != report["url"]:
-        lines.append(f"  the same as {report['url']}, the first spelling found of the key {report['key']}")
+        lines.append(f"  same URL as {report['url']}, the first spelling found of the key {report['key']}")
     lines.append(f"  rule: {report['rule']}")
     if report["reuse"]:
         lines.append(f"  {_reuse_text(report)}")
     if report["gone"]:
         lines.append(f"  {vanished(report['gone'])}")
     if report["proxy"]:
-        lines.append(f"  by proxy {report['proxy']}")
+        lines.append(f"  through proxy {report['proxy']}")
     if report["chain"]:
         lines.append("  how it was found:")
         lines.extend(f"    {step['how']:<8}  {step['url']}" for step in report["chain"])
@@ -79,22 +79,22 @@ def _visit_text(report: Report) -> str:
         return f"HTTP {report['status']}, redirects to {report['redirects_to']}"
     if report["role"] == "alternate":
         return f"HTTP {report['status']}, an alternate: the same content as {report['primary']}"
-    page = "a page" if report["role"] == "primary" else "no page"
+    page = "a page" if report["role"] == "primary" else "not a page"
     return f"HTTP {report['status']}, {page}"
 
 
 def _reuse_text(report: Report) -> str:
     source = report["reused_from"]
     shown = f"run {source['run']} of {source['project']}" if source else "a run that is gone"
-    asked = "not asked for: fresh enough" if report["reuse"] == "cached" else "unchanged, says the server"
-    return f"{asked}; page, text and links are those of {shown}"
+    why = "not requested, still fresh" if report["reuse"] == "cached" else "unchanged according to the server"
+    return f"{why}; page, text and links are those of {shown}"
 
 
 def _referrer_lines(found: list[Report]) -> list[str]:
     lines = [f"  linked from {len(found)} URL{'s' if len(found) > 1 else ''}:"]
     lines += [f"    {row['url']}{_link_text(row)}" for row in found[:REFERRERS_SHOWN]]
     left = len(found) - REFERRERS_SHOWN
-    return lines if left <= 0 else [*lines, f"    and {left} more, with --json"]
+    return lines if left <= 0 else [*lines, f"    and {left} more (--json lists all)"]
 
 
 def _link_text(row: Report) -> str:

@@ -1,7 +1,7 @@
-"""The rules of a project: shown, changed, and put in force on its run, also while a crawl is at work.
+"""The verb `rules`: the rules of a project are shown, changed and applied to its run, also during a crawl.
 
-Always holds: a run is judged in one transaction, and only by rules that are stored with its project. While a crawl
-is at work they are stored first; the crawl judges its run when everything is written.
+A run is re-evaluated in one transaction, and only by rules that are stored with its project. During a crawl they
+are stored first; the crawl applies them when everything in flight is committed.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from orbweb.app.callbacks import Note, redacted_note
 from orbweb.app.consent import remember
-from orbweb.app.control import Workspace, now_us
-from orbweb.app.request import Note, Request, configure, discreet, name_of, stored
+from orbweb.app.directory import OpenWorkspace, now_us
+from orbweb.app.request import Request, configure, name_of, stored
 from orbweb.app.session import Session, paused_run, queued
 from orbweb.app.settings import lane_of, policy_rules, terms
 from orbweb.config.schema import Config
 from orbweb.engine.control import Command
 from orbweb.engine.robots_gate import origin_of
-from orbweb.errors import NothingToDo
+from orbweb.errors import NothingToDo, call
 from orbweb.failpoints import failpoint
 from orbweb.frontier import reevaluate
 from orbweb.frontier.reevaluate import RuleEffects
@@ -37,35 +38,37 @@ from orbweb.store.sqlite.run_store import SqliteStore
 RULES_WAIT_S = 30.0
 
 
-def rules(workspace: Workspace, request: Request, *, note: Note) -> Report:
-    """Change the rules of a project: at once, or in the crawl that is running. Without settings, show them."""
+def rules(workspace: OpenWorkspace, request: Request, *, note: Note) -> Report:
+    """Change the rules of a project: at once, or in the running crawl. Without settings, show them."""
     name = name_of(workspace, request)
     known = runs.project(workspace.db, name)
     if not request.settings and request.config_file is None:
         return _rules_report(workspace, known, None)
     if workspace.owner(name) is not None:
-        return _tell_rules(workspace, known, request, note)
+        return _rules_of_running_crawl(workspace, known, request, note)
     with workspace.own(name):
         config, settings = _changed(workspace, known, request, note)
-        paused_run(workspace, known, discreet(note))
+        paused_run(workspace, known, redacted_note(note))
         latest = runs.latest_run(workspace.db, known.id)
         with workspace.db.transaction():
             project = runs.write_project(workspace.db, name, settings, known.bases, now_us())
-            change = _rejudge(workspace, project, latest, config) if latest is not None else None
+            change = _reevaluate(workspace, project, latest, config) if latest is not None else None
         failpoint("rules_committed")
     return _rules_report(workspace, project, change)
 
 
-def _changed(workspace: Workspace, known: Project, request: Request, note: Note) -> tuple[Config, dict[str, Any]]:
-    """The settings that are to be stored, checked."""
+def _changed(
+    workspace: OpenWorkspace, known: Project, request: Request, note: Note
+) -> tuple[Config, dict[str, Any]]:
+    """The settings to store, checked."""
     config, settings = configure(known, request)
     Policy(policy_rules(config), list(known.bases))
     remember(workspace, request, config, known.bases, os.environ, note)
     return config, settings
 
 
-def _tell_rules(workspace: Workspace, known: Project, request: Request, note: Note) -> Report:
-    """Store the rules and wait until the running crawl works by them."""
+def _rules_of_running_crawl(workspace: OpenWorkspace, known: Project, request: Request, note: Note) -> Report:
+    """Store the rules and wait until the running crawl has applied them."""
     config, settings = _changed(workspace, known, request, note)
     project = runs.save_project(workspace.db, known.name, settings, known.bases, now_us())
     workspace.control(known.name).write(Command.RULES)
@@ -78,7 +81,7 @@ def _tell_rules(workspace: Workspace, known: Project, request: Request, note: No
     return _rules_report(workspace, project, None)
 
 
-def _rules_report(workspace: Workspace, project: Project, change: RuleEffects | None) -> Report:
+def _rules_report(workspace: OpenWorkspace, project: Project, change: RuleEffects | None) -> Report:
     config = stored(project)
     latest = runs.latest_run(workspace.db, project.id)
     wanted = terms(config)
@@ -109,7 +112,7 @@ def _rules_report(workspace: Workspace, project: Project, change: RuleEffects | 
 
 
 def _policy_report(rules: Rules) -> Report:
-    """The rules of the section `policy`, each as one line."""
+    """The rules of the section `policy`, one line each."""
     caps = [(each, ", ".join(f"{cap} {number}" for cap, number in each.caps)) for each in rules.groups]
     return {
         "policy.hosts": list(rules.hosts),
@@ -122,8 +125,8 @@ def _policy_report(rules: Rules) -> Report:
     }
 
 
-def take_up(
-    workspace: Workspace,
+def save_project_and_apply_rules(
+    workspace: OpenWorkspace,
     name: str,
     config: Config,
     settings: dict[str, Any],
@@ -131,12 +134,12 @@ def take_up(
     run: Run | None,
     note: Note,
 ) -> tuple[Project, Run | None]:
-    """Save the settings of a project and judge the run that goes on by them, in one transaction."""
+    """Save the settings of a project and apply its rules to the run that is resumed, in one transaction."""
     change = None
     with workspace.db.transaction():
         project = runs.write_project(workspace.db, name, settings, bases, now_us())
         if run is not None:
-            change = _rejudge(workspace, project, run, config)
+            change = _reevaluate(workspace, project, run, config)
             if run.state is RunState.COMPLETED and (change is None or change.state is RunState.COMPLETED):
                 raise nothing_to_resume(project, run)
     if change is not None:
@@ -149,22 +152,22 @@ def nothing_to_resume(known: Project, latest: Run | None) -> NothingToDo:
     why = f"run {latest.number} is {latest.state.value}, nothing is queued" if latest else "it was never crawled"
     return NothingToDo(
         f"project {known.name!r} has no paused run to resume: {why}. "
-        f"`orbweb crawl --project {known.name}` starts a new one, "
-        f"`orbweb retry {known.name}` queues failed URLs again."
+        f"{call('crawl', project=known.name)} starts a new one, "
+        f"{call('retry', known.name)} queues failed URLs again."
     )
 
 
 def with_new_rules(session: Session, run: Run) -> tuple[Session, Run]:
-    """Judge the run of a crawl at work, which has written everything, by the rules that are stored by now.
+    """Apply the stored rules to the run of a crawl that has committed everything.
 
-    If nothing is left to do the crawl ends here, in the same transaction.
+    If that leaves nothing to do, the crawl ends in the same transaction.
     """
     workspace = session.workspace
     workspace.control(session.project.name).heeded(Command.RULES)
-    session = _ruled_anew(session)
+    session = _with_stored_rules(session)
     with workspace.db.transaction():
-        judged = runs.run_of(workspace.db, session.project, run.number)
-        change = _rejudge(workspace, session.project, judged, session.config)
+        current = runs.run_of(workspace.db, session.project, run.number)
+        change = _reevaluate(workspace, session.project, current, session.config)
         if change is not None and change.state is RunState.COMPLETED:
             crawl_id = runs.crawls_of(workspace.db, run.id)[-1].id
             end(workspace.db, run.id, crawl_id, Ending(EndedBy.EXHAUSTED), now_us())
@@ -174,25 +177,25 @@ def with_new_rules(session: Session, run: Run) -> tuple[Session, Run]:
     return session, runs.run_of(workspace.db, session.project, run.number)
 
 
-def heed_late_rules(session: Session, run: Run) -> Session:
-    """Rules that were stored when the crawl was about to end hold for its run as well."""
-    workspace, session = session.workspace, _ruled_anew(session)
+def apply_pending_rules(session: Session, run: Run) -> Session:
+    """Apply rules that were stored while the crawl was ending."""
+    workspace, session = session.workspace, _with_stored_rules(session)
     with workspace.db.transaction():
-        judged = runs.run_of(workspace.db, session.project, run.number)
-        change = _rejudge(workspace, session.project, judged, session.config)
+        current = runs.run_of(workspace.db, session.project, run.number)
+        change = _reevaluate(workspace, session.project, current, session.config)
     if change is not None:
         session.note(str(change))
     return session
 
 
-def _ruled_anew(session: Session) -> Session:
-    """The session by the rules that are stored with its project now."""
+def _with_stored_rules(session: Session) -> Session:
+    """The session with the rules that are stored with its project now."""
     project = runs.project(session.workspace.db, session.project.name)
     return replace(session, project=project, config=_with_rules_of(session.config, stored(project)))
 
 
 def _with_rules_of(config: Config, other: Config) -> Config:
-    """The settings of a crawl at work with the rules of others. Its budget, and all that is no rule, stays."""
+    """The settings of a running crawl with the rules of `other`; everything else stays, such as its budget."""
     limits = config.limits.model_copy(
         update={"max_depth": other.limits.max_depth, "page_limit": other.limits.page_limit}
     )
@@ -207,8 +210,8 @@ def _with_rules_of(config: Config, other: Config) -> Config:
     )
 
 
-def _rejudge(workspace: Workspace, project: Project, run: Run, config: Config) -> RuleEffects | None:
-    """Judge a run that nobody works on by these settings, inside a transaction."""
+def _reevaluate(workspace: OpenWorkspace, project: Project, run: Run, config: Config) -> RuleEffects | None:
+    """Re-evaluate a run by these settings, inside a transaction; no engine works on it."""
     return reevaluate.apply(
         SqliteStore(workspace.db).open_run(run),
         run,
@@ -220,8 +223,8 @@ def _rejudge(workspace: Workspace, project: Project, run: Run, config: Config) -
     )
 
 
-def policy_of(workspace: Workspace, rules: Rules, run: Run, bases: Sequence[Base]) -> Policy:
-    """The policy of a run as it stands: with what its groups have admitted."""
+def policy_of(workspace: OpenWorkspace, rules: Rules, run: Run, bases: Sequence[Base]) -> Policy:
+    """The policy of a run, with the URLs that its groups have admitted so far."""
     policy = Policy(rules, [base.scope_key for base in bases])
     if policy.has_caps:
         policy.recount(key for _, key, *_ in workspace.db.each("admitted_urls", run_id=run.id))
@@ -229,12 +232,12 @@ def policy_of(workspace: Workspace, rules: Rules, run: Run, bases: Sequence[Base
 
 
 def rules_of(session: Session) -> Rules:
-    """By which a crawl judges."""
+    """The rules of a crawl."""
     rules = policy_rules(session.config)
     return rules if session.feeds is None else fed(rules)
 
 
-def robots_refusal(workspace: Workspace, config: Config, url: str) -> str | None:
-    """The line of a remembered robots.txt that refuses the URL; None if none does or none is known."""
+def robots_refusal(workspace: OpenWorkspace, config: Config, url: str) -> str | None:
+    """The line of a cached robots.txt that disallows the URL; None if there is none."""
     file = StoredRobots(workspace.db).load(origin_of(url), 0) if config.robots.obey else None
     return Robots.parse(file.body, product_token(config.user_agent)).refusal(url) if file else None

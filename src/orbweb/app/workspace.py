@@ -1,0 +1,518 @@
+"""A workspace and its verbs: what the command line and `import orbweb` call.
+
+A `Workspace` is only a path. Each call opens what it needs and closes it, so any thread may call. An option has
+the name that it has on the command line, with underscores. Verbs that crawl have an event loop of their own: where
+one is running, call `start`. Nothing is printed: notes go to `note`, or to the logger `orbweb`.
+
+Long, because one class has every verb; the bodies are in one module per verb, loaded when it is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, Unpack
+
+from orbweb.app import reports
+from orbweb.app.callbacks import Count, ExtractWatch, Note, Watch, ignore_count, ignore_progress, log
+from orbweb.app.directory import OpenWorkspace, open_workspace
+from orbweb.app.options import CrawlOptions, PolicyOptions, RecrawlOptions, ResumeOptions, RuleOptions, file_of
+from orbweb.app.results import CrawlResult, ExtractResult, PipelineResult, Report, crawl_result, extract_result
+from orbweb.errors import UsageError
+from orbweb.events import Snapshot
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from orbweb.app.plan import FetchedPage
+    from orbweb.app.request import Request
+    from orbweb.export import Exported
+    from orbweb.model import Document
+    from orbweb.parsing.http_heads import Exchange
+    from orbweb.store.documents import Captured
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A directory that holds everything, with the verbs of the command line. Reports are those of `--json`."""
+
+    path: Path
+
+    def _open(self, *, create: bool = False) -> AbstractContextManager[OpenWorkspace]:
+        return open_workspace(self.path, create=create)
+
+    # Crawling.
+
+    def crawl(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str | None = None,
+        on_progress: Watch | None = None,
+        note: Note = log.info,
+        **options: Unpack[CrawlOptions],
+    ) -> CrawlResult:
+        """Start a run, or resume the paused one; returns when the crawl has ended."""
+        from orbweb.app import crawl
+
+        request = _request("crawl", options, urls, project)
+        crawl.check_new(self.path, request)
+        with self._open(create=True) as opened:
+            return crawl_result(
+                crawl.crawl(opened, request, on_progress=on_progress or ignore_progress, note=note)
+            )
+
+    def start(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str | None = None,
+        on_progress: Watch | None = None,
+        **options: Unpack[CrawlOptions],
+    ) -> Future[CrawlResult]:
+        """As `crawl`, in a thread; returns when the crawl has started, so that it can be paused and stopped."""
+        from concurrent.futures import ThreadPoolExecutor
+        from threading import Event
+
+        started = Event()
+
+        def watch(now: Snapshot) -> None:
+            started.set()
+            if on_progress is not None:
+                on_progress(now)
+
+        thread = ThreadPoolExecutor(1, thread_name_prefix="orbweb-crawl")
+        future = thread.submit(self.crawl, urls, project=project, on_progress=watch, **options)
+        future.add_done_callback(lambda _: started.set())
+        thread.shutdown(wait=False)
+        started.wait()
+        return future
+
+    def resume(
+        self,
+        project: str,
+        *,
+        on_progress: Watch | None = None,
+        note: Note = log.info,
+        **options: Unpack[ResumeOptions],
+    ) -> CrawlResult:
+        """Resume the paused run; NothingToDo if there is none."""
+        from orbweb.app import crawl
+
+        request = _request("resume", options, (), project)
+        with self._open() as opened:
+            return crawl_result(
+                crawl.resume(opened, request, on_progress=on_progress or ignore_progress, note=note)
+            )
+
+    def recrawl(
+        self,
+        project: str,
+        *,
+        on_progress: Watch | None = None,
+        note: Note = log.info,
+        **options: Unpack[RecrawlOptions],
+    ) -> CrawlResult:
+        """Start a run that visits the URLs of the latest one first; returns when the crawl has ended."""
+        from orbweb.app import crawl
+
+        request = _request("recrawl", options, (), project)
+        with self._open() as opened:
+            return crawl_result(
+                crawl.recrawl(opened, request, on_progress=on_progress or ignore_progress, note=note)
+            )
+
+    def discover(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str | None = None,
+        on_progress: Watch | None = None,
+        note: Note = log.info,
+        **options: Unpack[CrawlOptions],
+    ) -> CrawlResult:
+        """Find pages and spool one line for each; returns when discovery has ended. No page is stored."""
+        name = f"{self._pipeline_name(urls, project, options)}.discovery"
+        return self.crawl(urls, project=name, on_progress=on_progress, note=note, **options)
+
+    def scrape(
+        self,
+        project: str | None = None,
+        *,
+        follow: bool = False,
+        on_progress: Watch | None = None,
+        note: Note = log.info,
+        **options: Unpack[ResumeOptions],
+    ) -> CrawlResult:
+        """Visit the pages that discovery has spooled; with `follow`, wait for more until stopped.
+
+        NothingToDo if there is nothing to scrape; ScraperIdle if it was stopped before there was.
+        """
+        from orbweb.app import scrape
+
+        request = _request("scrape", options, (), project)
+        callbacks = scrape.ScrapeCallbacks(on_progress or ignore_progress, note, lambda: follow)
+        with self._open(create=follow) as opened:
+            return crawl_result(scrape.scrape(opened, request, callbacks))
+
+    def run(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str | None = None,
+        on_progress: Watch | None = None,
+        note: Note = log.info,
+        **options: Unpack[CrawlOptions],
+    ) -> PipelineResult:
+        """Discover in a process of its own and scrape in this one, until both are done."""
+        from orbweb.app import scrape
+
+        _request("run", options)
+        name = self._pipeline_name(urls, project, options)
+        given = (urls,) if isinstance(urls, str) else urls
+        callbacks = scrape.ScrapeCallbacks(on_progress or ignore_progress, note)
+        quiet = on_progress is None
+        return scrape.discover_and_scrape(self.path, given, name, options, callbacks, quiet=quiet)
+
+    def _pipeline_name(self, urls: str | Sequence[str], project: str | None, options: CrawlOptions) -> str:
+        from orbweb.app import pipeline
+
+        given = (urls,) if isinstance(urls, str) else urls
+        return pipeline.pipeline_name(self.path, given, project, file_of(options, "seeds"))
+
+    def plan(self, urls: str | Sequence[str], *, note: Note = log.info, **options: Unpack[CrawlOptions]) -> Report:
+        """What a crawl of these URLs would do: visits them, robots.txt and sitemaps, and stores nothing.
+
+        For a project: what its next recrawl would visit with these options, computed from its latest run.
+        """
+        from orbweb.app import plan
+
+        request = _request("crawl", options, urls)
+        if plan.names_project(self.path, request.urls):
+            return plan.replan(_request("crawl", options, (), request.urls[0]), of=self.path, note=log.debug)
+        return plan.plan(request, beside=self.path, note=note)
+
+    def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> FetchedPage:
+        """One page, requested as in a crawl, or the problem; nothing is stored."""
+        from orbweb.app import plan
+
+        return plan.fetch(_request("crawl", options, url), beside=self.path)
+
+    # Control.
+
+    def pause(self, project: str) -> None:
+        """Pause the running crawl; in-flight requests finish."""
+        from orbweb.app import control
+
+        with self._open() as opened:
+            control.pause(opened, project)
+
+    def unpause(self, project: str) -> None:
+        """Let a crawl that is on hold continue."""
+        from orbweb.app import control
+
+        with self._open() as opened:
+            control.unpause(opened, project)
+
+    def stop(self, project: str) -> bool:
+        """Stop the running crawl; its queue is kept. Returns whether it has ended."""
+        from orbweb.app import control
+
+        with self._open() as opened:
+            return control.stop(opened, project)
+
+    def finish(self, project: str) -> Report:
+        """Complete the run: queued URLs are skipped. Returns the status."""
+        from orbweb.app import control
+
+        with self._open() as opened:
+            return control.finish(opened, project)
+
+    def clear_queue(self, project: str) -> int:
+        """Skip the queued URLs, which completes the run. Returns how many."""
+        from orbweb.app import control
+
+        with self._open() as opened:
+            return control.clear_queue(opened, project)
+
+    def release(self, project: str, pattern: str) -> int:
+        """Queue the parked URLs of a family, or those that match the RE2 pattern. Returns how many."""
+        from orbweb.app import control
+
+        with self._open() as opened:
+            return control.release(opened, project, pattern)
+
+    def retry(self, project: str, *, kind: str | None = None) -> int:
+        """Queue failed URLs again, all or those of a kind; `resume` visits them. Returns how many."""
+        from orbweb.app.retry import retry
+
+        with self._open() as opened:
+            return retry(opened, project, kind)
+
+    def rules(self, project: str, *, note: Note = log.info, **options: Unpack[RuleOptions]) -> Report:
+        """Change which URLs a project visits, also during a crawl; without options, show the rules."""
+        from orbweb.app import rules
+
+        request = _request("rules", options, (), project)
+        with self._open() as opened:
+            return rules.rules(opened, request, note=note)
+
+    # Reports.
+
+    def projects(self) -> list[str]:
+        """The names of all projects."""
+        with self._open() as opened:
+            return reports.projects(opened)
+
+    def status(self, project: str) -> Report:
+        """The latest run of a project, and whether a crawl is running."""
+        with self._open() as opened:
+            return reports.status(opened, project)
+
+    def statuses(self) -> list[Report]:
+        """The status of every project."""
+        with self._open() as opened:
+            return reports.statuses(opened)
+
+    def runs(self, project: str) -> list[Report]:
+        """The runs of a project with their crawls."""
+        with self._open() as opened:
+            return reports.runs(opened, project)
+
+    def queue(self, project: str) -> Report:
+        """What is queued, by source, and what is next."""
+        with self._open() as opened:
+            return reports.queue(opened, project)
+
+    def pages(self, project: str, *, run: int | None = None) -> list[Report]:
+        """The unique pages of a run, with their alternates."""
+        with self._open() as opened:
+            return reports.pages(opened, project, run)
+
+    def gone(self, project: str, *, run: int | None = None) -> list[Report]:
+        """The pages that have vanished, as seen from a run: since which run, why, and the last run with them."""
+        with self._open() as opened:
+            return reports.gone(opened, project, run)
+
+    def failed(self, project: str, *, run: int | None = None) -> list[Report]:
+        """The URLs that failed, and why."""
+        with self._open() as opened:
+            return reports.failed(opened, project, run)
+
+    def near_duplicates(self, project: str, *, run: int | None = None, within: int = 6) -> list[list[Report]]:
+        """Groups of pages with nearly the same text: at most `within` of 64 bits differ from one to the next."""
+        with self._open() as opened:
+            return reports.near_duplicates(opened, project, run, within=within)
+
+    def manifest(self, project: str, *, run: int | None = None) -> Iterator[str]:
+        """One line per visit, in order; read as they are consumed."""
+        with self._open() as opened:
+            yield from reports.manifest(opened, project, run)
+
+    def manifest_hash(self, project: str, *, run: int | None = None) -> str:
+        """One SHA-256 over the lines of the manifest."""
+        with self._open() as opened:
+            return reports.manifest_hash(opened, project, run)
+
+    def show(self, project: str, url: str, *, run: int | None = None) -> Report | None:
+        """Everything known about one URL; None if the run has never seen it."""
+        with self._open() as opened:
+            return reports.show(opened, project, url, run)
+
+    def explain(self, project: str, url: str, *, run: int | None = None) -> Report:
+        """Why a URL was visited, skipped or failed; for one never seen, what the rules decide now."""
+        from orbweb.app.explain import explain
+
+        with self._open() as opened:
+            return explain(opened, project, url, run)
+
+    def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
+        """The document of a page; of an alternate, that of its primary. None if there is no page."""
+        with self._open() as opened:
+            return reports.document(opened, project, url, run)
+
+    def documents(self, project: str, *, run: int | None = None) -> Iterator[Captured]:
+        """The pages of a run with their documents, in order; read as they are consumed."""
+        with self._open() as opened:
+            yield from reports.captured(opened, project, run)
+
+    def head(self, project: str, url: str, *, run: int | None = None) -> Exchange | None:
+        """The heads of the request, without secrets, and of the response; None if none are stored."""
+        with self._open() as opened:
+            return reports.head(opened, project, url, run)
+
+    def body(self, sha256: str) -> bytes:
+        """A stored body by its `body_sha256`, verified."""
+        with self._open() as opened:
+            return opened.body(sha256)
+
+    def page_index(self, project: str, *, run: int | None = None) -> Iterator[Report]:
+        """The validators and hashes of each URL that was fetched, for conditional requests of a later run."""
+        with self._open() as opened:
+            yield from reports.page_index(opened, project, run)
+
+    def search(
+        self,
+        project: str,
+        query: str,
+        *,
+        run: int | None = None,
+        limit: int = 20,
+        on_progress: Count | None = None,
+    ) -> list[Report]:
+        """The pages that have every word of the query, best first. `on_progress` counts the pages indexed."""
+        with self._open() as opened:
+            return reports.search(
+                opened, project, query, run, limit=limit, on_progress=on_progress or ignore_count
+            )
+
+    def diff(
+        self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
+    ) -> Report:
+        """How two runs differ: the latest and the one before it, unless others are named."""
+        with self._open() as opened:
+            return reports.diff(opened, project, old, new, keep_noise=keep_noise)
+
+    # Files.
+
+    def export(
+        self,
+        project: str,
+        *,
+        to: Literal["markdown", "jsonl", "csv", "zip", "llms", "files", "state"],
+        out: str | PathLike[str] | IO[bytes],
+        run: int | None = None,
+        raw: bool = False,
+        on_progress: Count | None = None,
+    ) -> Exported:
+        """Write the pages of a run to a folder, a file or, as JSON lines or CSV, a binary stream.
+
+        `on_progress` counts the pages written.
+        """
+        from orbweb.app import export
+
+        place = Path(out) if isinstance(out, str | PathLike) else out
+        form = export.check_format(to, place, self.path)
+        with self._open() as opened:
+            return export.export(
+                opened, project, form, place, run, raw=raw, on_progress=on_progress or ignore_count
+            )
+
+    def extract(
+        self,
+        project: str,
+        *,
+        run: int | None = None,
+        everything: bool = False,
+        processes: int | None = None,
+        on_progress: ExtractWatch | None = None,
+        note: Note = log.info,
+    ) -> ExtractResult:
+        """Extract stored pages again with this version's extractor; only documents change."""
+        from orbweb.app.reextract import extract
+
+        options = {} if processes is None else {"processes": processes}
+        request, watch = _request("extract", options, (), project), on_progress or ignore_progress
+        with self._open() as opened:
+            return extract_result(
+                extract(opened, request, number=run, everything=everything, on_progress=watch, note=note)
+            )
+
+    def replay(
+        self,
+        project: str | None = None,
+        *,
+        run: int | None = None,
+        out: str | PathLike[str] | None = None,
+        verify: bool = False,
+        on_progress: Count | None = None,
+        note: Note = log.info,
+    ) -> Report:
+        """Rebuild the output files and the Markdown of a run from stored data; with `verify`, check every body."""
+        from orbweb.app.replay import replay
+
+        _check_thread()
+        place, watch = None if out is None else Path(out), on_progress or ignore_count
+        with self._open() as opened:
+            return replay(opened, project, number=run, out=place, verify=verify, on_progress=watch, note=note)
+
+    def import_state(
+        self,
+        path: str | PathLike[str],
+        *,
+        project: str | None = None,
+        bases: Sequence[str] = (),
+        bodies: str | PathLike[str] | None = None,
+        on_progress: Count | None = None,
+    ) -> Report:
+        """Import the state of a crawl from plain files, as a new project with a paused run."""
+        from orbweb.app.import_state import import_state
+
+        place, watch = None if bodies is None else Path(bodies), on_progress or ignore_count
+        with self._open(create=True) as opened:
+            return import_state(opened, Path(path), project=project, bases=bases, bodies=place, on_progress=watch)
+
+    # The workspace itself.
+
+    def configure(self, *, profile: Literal["docs", "site", "github"] = "docs", force: bool = False) -> Report:
+        """Write settings to edit, a seeds file and the folders of the workspace."""
+        from orbweb.app.configure import configure
+
+        return configure(self.path, profile, force=force)
+
+    def reset(self, *, confirm: Callable[[], None] | None = None) -> Report:
+        """Delete everything that was crawled; settings and seeds stay. Busy while a crawl is running.
+
+        `confirm` is called before anything is deleted, once the directory is known to be a workspace.
+        """
+        from orbweb.app import configure
+
+        configure.check(self.path)
+        if confirm is not None:
+            confirm()
+        return configure.reset(self.path)
+
+    def validate_policy(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        file: str | PathLike[str] | None = None,
+        **options: Unpack[PolicyOptions],
+    ) -> list[Report]:
+        """The policy's verdict on each URL, those of the file first; by orbweb.yaml if no settings are given."""
+        from orbweb.app.validate_policy import validate
+
+        request = _request("validate_policy", options)
+        given = (urls,) if isinstance(urls, str) else tuple(urls)
+        return validate(request, given, None if file is None else Path(file), beside=self.path)
+
+    def doctor(self, *, repair: bool = False) -> Report:
+        """Every damage of the workspace, or its repair."""
+        from orbweb.app.doctor import doctor
+
+        return doctor(self.path, repair=repair)
+
+
+def _request(verb: str, options: Any, urls: str | Sequence[str] = (), project: str | None = None) -> Request:
+    from orbweb.app.request import request_of
+
+    _check_thread()
+    return request_of(verb, options, urls, project)
+
+
+def _check_thread() -> None:
+    """UsageError if an event loop is running in this thread."""
+    asyncio = sys.modules.get("asyncio")
+    try:
+        if asyncio is None or not asyncio.get_running_loop():
+            return
+    except RuntimeError:
+        return
+    raise UsageError(
+        "an event loop is running in this thread, and a crawl needs its own: use Workspace.start, or await "
+        "asyncio.to_thread(orbweb.crawl, ...)"
+    )
