@@ -83,7 +83,7 @@ def fetcher(session: Session, revalidator: Revalidator, listener: Listener) -> F
     clock = asyncio.get_running_loop().time
     names = DnsResolver(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     permit = session.permit
-    guard = Guard(names, permit.consent(config), routes(config), clock=clock, opened=permit.opened)
+    guard = Guard(names, permit.consent(config), routes(config), clock=clock, on_private=permit.opened)
     room = _connections(config, session.note)
     return HttpFetcher(_http_settings(config, room), guard, _egress(session, names), listener, session.note)
 

@@ -54,7 +54,7 @@ class Permit:
     """Told what could not be remembered; None: nothing is to be."""
 
     def consent(self, config: Config) -> PrivateConsent:
-        return PrivateConsent(self.sites | set(routes(config)), everything=self.everything, asked=self.asked)
+        return PrivateConsent(self.sites | set(routes(config)), everything=self.everything, requested=self.asked)
 
     def opened(self, site: str) -> None:
         """A site that the user named is at a private address: so it may be from now on."""
