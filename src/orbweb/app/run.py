@@ -297,7 +297,7 @@ def _reload(
     opened.outputs.adjust(flush_s=config.metrics.flush_interval_sec)
     if isinstance(opened.bodies, FileStore):
         opened.bodies.compress(config.store.compress)
-    session.note(reload.told(found, str(session.request.config_file or "settings")))
+    session.note(reload.describe(found, str(session.request.config_file or "settings")))
 
 
 def _status_line(session: Session, run: Run, now: Snapshot) -> str:
