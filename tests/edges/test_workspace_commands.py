@@ -61,7 +61,7 @@ def test_a_crawl_without_a_url_uses_what_is_in_the_workspace(cli: Cli) -> None:
     orb("configure", "--dir", cli.workspace).ok()
     empty = cli.crawl(*FAST)
     assert empty.code == 2
-    assert f"{cli.workspace / 'seeds.txt'}: no URL in it" in empty.err
+    assert f"{cli.workspace / 'seeds.txt'}: contains no URL" in empty.err
     with serve(SITE) as server:
         (cli.workspace / "seeds.txt").write_text(f"# where to begin\n\n  {server.url}  # the start\n")
         (cli.workspace / "orbweb.yaml").write_text("limits: {max_depth: 0}\n")

@@ -53,9 +53,9 @@ from orbweb.fetching.transfer import Egress, HttpSettings
 from orbweb.frontier import Frontier, politeness
 from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.heaps import HeapFrontier
-from orbweb.frontier.recrawl_schedule import Bounds, RecrawlSchedule
-from orbweb.frontier.spool.files import SpoolWriter
+from orbweb.frontier.recrawl import Bounds, RecrawlSchedule
 from orbweb.frontier.spool.source import SpoolSource
+from orbweb.frontier.spool.writer import SpoolWriter
 from orbweb.model import Item, Resources
 from orbweb.policy.rules import Policy
 from orbweb.policy.traps import Traps

@@ -135,7 +135,7 @@ class Workspace(Reports):
             if mend:
                 done = repair.repair(path, _read_again, journals(path), now_us())
             else:
-                done = repair.looked_at(doctor.examine(path))
+                done = repair.unrepaired(doctor.examine(path))
             done = beyond(done)
         return _report(path, replace(done, damages=(*strange, *done.damages), quarantine=done.quarantine or aside))
 
@@ -195,12 +195,12 @@ def opened(path: Path, *, create: bool = False) -> Iterator[Workspace]:
 
 def _damage(path: Path) -> StoreError | None:
     """The first thing that is wrong with the database, if anything is."""
-    from orbweb.store.maintenance import doctor
-    from orbweb.store.sqlite import salvage
+    from orbweb.store.maintenance.row_checks import misfit
+    from orbweb.store.sqlite import layout, salvage
     from orbweb.store.sqlite.db import damaged, explained
     from orbweb.store.workspace_files import DATABASE
 
-    flaws = salvage.flaws(path / DATABASE, salvage.main_layout(), doctor.misfit)
+    flaws = salvage.flaws(path / DATABASE, layout.main_layout(), misfit)
     return explained(path / DATABASE, damaged(f"{flaws[0].where}: {flaws[0].problem}")) if flaws else None
 
 

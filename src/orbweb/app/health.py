@@ -64,7 +64,7 @@ def _derived(path: Path, done: RepairReport, *, mend: bool) -> RepairReport:
             for table in _tables(workspace):
                 _make_again(workspace, table, ward)
             for counters in spoiled:
-                ward.keep(counters.file)
+                ward.copy(counters.file)
                 metrics.purge(path / counters.file)
             left = _damages(workspace)
             done = replace(done, quarantine=ward.path)
@@ -114,7 +114,7 @@ def _make_again(workspace: Workspace, table: _AlteredFile, ward: Quarantine) -> 
         return
     link = workspace.path / METADATA_LINK
     target = link.readlink().name if link.is_symlink() else None
-    ward.keep(str(table.file.path))
+    ward.copy(str(table.file.path))
     wanted = OutputSettings(**{table.file.name: True}, raw=config.outputs.raw)
     rebuild(subject(workspace, table.project, table.run, config), wanted, workspace.path, lambda _done, _all: None)
     if target is not None:
