@@ -1,4 +1,4 @@
-"""What a crawl, or an extraction, tells those who watch it."""
+"""Progress of a crawl or an extraction, as it is passed to callbacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Where a crawl stands. Counts are of the run; `settled` and `seconds` are of this crawl."""
+    """The progress of a crawl. Counts are of the run; `settled` (committed URLs) and `seconds` are of this
+    crawl."""
 
     visited: int
     failed: int
@@ -25,19 +26,19 @@ class Snapshot:
 
     @property
     def rate(self) -> float:
-        """URLs settled per second."""
+        """Committed URLs per second."""
         return self.settled / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds to the end of what is known, or of the budget; unknown while nothing is settled."""
+        """Estimated seconds until the queue is empty or the budget used; None before the first commit."""
         left = self.queued if self.budget is None else min(self.queued, self.budget - self.settled)
         return left / self.rate if self.rate else None
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Where an extraction stands: pages read again, pages that could not be, and all that are to be."""
+    """The progress of an extraction: pages done, pages that could not be read, and their total."""
 
     done: int
     failed: int
@@ -46,5 +47,5 @@ class Reading:
 
     @property
     def rate(self) -> float:
-        """Pages read per second."""
+        """Pages per second."""
         return self.done / self.seconds if self.seconds > 0 else 0.0
