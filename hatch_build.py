@@ -1,8 +1,7 @@
-"""Builds the wheel: what reads pages is written in Cython and compiled here.
+"""Compiles the Cython modules (the HTML parser and the extraction) for the wheel or an editable install.
 
-Owns how it is compiled. Always: every .pyx under src becomes a module, beside its source (an editable install) or
-in the wheel; a machine without a C compiler is told so; a module names no directory of this machine. Never:
-leaves anything else in the source tree.
+Every .pyx under src becomes a module, beside its source (editable install) or in the wheel. Fails with a clear
+message if no C compiler is found. Writes only the compiled modules, which contain no path of this machine.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ class NativeModules(BuildHookInterface[Any]):
 
 
 def _portable(build_ext: type[Any]) -> type[Any]:
-    """A build whose modules search no directory for libraries.
+    """A build_ext whose modules have no run path.
 
-    An interpreter that was itself linked so hands its `-rpath` on to all that it links: whoever can write to that
-    directory on the machine of a user could put a library there.
+    An interpreter that was linked with `-rpath` passes it on to everything it links: anyone who can write to that
+    directory on a user's machine could place a library there.
     """
 
     class Portable(build_ext):  # type: ignore[misc]
@@ -52,8 +51,8 @@ def _portable(build_ext: type[Any]) -> type[Any]:
 
 
 def without_rpath(words: list[str]) -> list[str]:
-    """The words of a linker's command but for those that name run paths: `-R`, `-Wl,-R`, and `-Wl,-rpath` with its
-    directory behind a comma, an equals sign or in the next word."""
+    """A linker command without the arguments of run paths: `-R`, `-Wl,-R`, and `-Wl,-rpath` with its directory
+    after a comma, an equals sign or in the next argument."""
     kept: list[str] = []
     names_path = False
     for word in words:
@@ -96,7 +95,7 @@ def compile_modules(sources: Path, made: Path, scratch: Path) -> None:
         command.run()
     except (CCompilerError, PlatformError) as error:
         raise SystemExit(
-            "orbweb needs a C compiler and the headers of Python to be installed from its sources "
+            "installing orbweb from source needs a C compiler and the Python headers "
             f"(Debian, Ubuntu: apt-get install gcc python3-dev): {error}"
         ) from error
     finally:

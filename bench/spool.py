@@ -15,7 +15,8 @@ from contextlib import closing
 from pathlib import Path
 
 import machine
-from orbweb.frontier.spool.files import SpoolLine, SpoolSettings, SpoolWriter
+from orbweb.frontier.spool.files import SpoolLine
+from orbweb.frontier.spool.writer import SpoolSettings, SpoolWriter
 from orbweb.store.sqlite.db import Database
 
 GROUP = 512

@@ -1,8 +1,7 @@
-"""Hrefs that mean what they say: their targets, without a parser.
+"""Fast path of URL resolution: the targets of hrefs that are already in canonical form, without the URL parser.
 
-Owns which hrefs these are, and the memo of what hrefs mean in a directory. Always: what is told here is what the
-parser of URLs and the rules of keys would have told; the parser is asked about everything else. Never: keeps more
-answers than it may.
+Its results are always those that the parser and the rules of keys would give; every other href goes to the parser.
+Targets are cached per directory, up to a limit.
 """
 
 from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_1BYTE_KIND, PyUnicode_KIND
@@ -10,11 +9,11 @@ from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_1BYTE_KIND, PyUnico
 from orbweb.model import Link
 
 MAX_LENGTH = 256
-"""Characters of an href that is remembered, and of a directory that is."""
+"""The longest href and the longest directory that are cached, in characters."""
 
 cdef enum:
     LENGTH = 256
-    # Where a character may stand as it is.
+    # Where a character is allowed without an escape.
     IN_PATH = 1
     FIRST = 2
     IN_HOST = 4
@@ -42,10 +41,10 @@ cdef object _new = tuple.__new__
 
 
 cdef class Memo:
-    """What hrefs mean, by directory. Emptied when it holds `entries` answers.
+    """The targets of hrefs, by directory. Emptied when it has `entries` targets.
 
-    `made` makes the target of a key and a URL, `judged` that of a URL as the parser writes it, without a fragment
-    and without a user name.
+    `made` builds a target from a key and a URL, `judged` from a URL as the parser writes it, without fragment and
+    user name.
     """
 
     cdef readonly dict directories
@@ -57,7 +56,7 @@ cdef class Memo:
         self.made, self.judged, self.entries = made, judged, entries
 
     cdef bint is_full(self):
-        """Count one more entry; if that is one too many, forget all others first."""
+        """Count one more entry; if the cache is full, empty it first."""
         self.used += 1
         if self.used <= self.entries:
             return False
@@ -66,7 +65,7 @@ cdef class Memo:
         return True
 
     def enter(self, own, str prefix not None):
-        """A directory that was not known, by its own target and the key of its entries up to their name."""
+        """Add a directory, with its own target and the key prefix of its entries."""
         cdef HrefDirectory found = HrefDirectory(self, own, prefix)
         if len(found.url) <= LENGTH:
             self.is_full()
@@ -75,7 +74,7 @@ cdef class Memo:
 
 
 cdef class HrefDirectory:
-    """A directory's own target, the key of its entries up to their name, and the hrefs seen there."""
+    """A directory's own target, the key prefix of its entries, and the hrefs seen there."""
 
     cdef readonly object own
     cdef readonly str prefix
@@ -94,18 +93,18 @@ cdef class HrefDirectory:
         self.has_settled_root = prefix.startswith(self.url[: self.root])
 
     def is_plain(self, str href not None):
-        """Whether an href means what it says; if so, its target is among the known ones from now on."""
+        """Whether an href is in canonical form; if so, its target is cached from now on."""
         return self.told(href) is not _ASK
 
     cdef object told(self, str href):
-        """The target of an href that means what it says, which is remembered."""
+        """The target of an href in canonical form; it is cached."""
         found = _plain(self, href) if len(href) <= LENGTH else _ASK
         if found is not _ASK:
             self.learn(href, found)
         return found
 
     cpdef object learn(self, str href, found):
-        """Remember what an href means here, and give it back."""
+        """Cache the target of an href, and return it."""
         if self.memo.is_full():
             self.known.clear()
         self.known[href] = found
@@ -113,8 +112,8 @@ cdef class HrefDirectory:
 
 
 def links(dict kinds not None, set refused not None, HrefDirectory here not None, resolve, str own, Py_ssize_t room):
-    """The targets of hrefs of these kinds in a directory, each key once, but not the page itself; and whether all
-    of them had room. `resolve` tells what an href means that is not known there."""
+    """The targets of hrefs of these kinds in a directory, each key once, without the page itself; and whether all
+    were within the limit. `resolve` returns the target of an href that is not cached."""
     cdef dict found = {}, known = here.known
     cdef str href, key, url
     cdef bint nofollow
@@ -141,7 +140,7 @@ def links(dict kinds not None, set refused not None, HrefDirectory here not None
 
 
 cdef object _plain(HrefDirectory here, str href):
-    """What an href means, as far as that can be told without parsing it."""
+    """The target of an href, if that can be determined without parsing it."""
     cdef const unsigned char* text
     cdef Py_ssize_t size = len(href), at = 0, up
     if not size or PyUnicode_KIND(href) != PyUnicode_1BYTE_KIND:
@@ -173,7 +172,7 @@ cdef object _plain(HrefDirectory here, str href):
 
 
 cdef Py_ssize_t _scheme(const unsigned char* text, Py_ssize_t size) noexcept:
-    """How long the scheme is that a text begins with; 0 if it has none."""
+    """The length of the scheme at the start of a text; 0 if there is none."""
     cdef Py_ssize_t at = 0
     if b"a" <= text[0] <= b"z" or b"A" <= text[0] <= b"Z":
         while at < size and _may_be[text[at]] & IN_SCHEME:
@@ -186,7 +185,7 @@ cdef Py_ssize_t _scheme(const unsigned char* text, Py_ssize_t size) noexcept:
 cdef object _in_directory(
     HrefDirectory here, Py_ssize_t up, const unsigned char* text, Py_ssize_t at, Py_ssize_t size, str href
 ):
-    """What the rest of an href means in the directory itself, or in one above whose URL ends at `up`."""
+    """The target of the rest of an href in the directory itself, or in a parent whose URL ends at `up`."""
     cdef str rest, url, key
     cdef int shape = _shape(text, at, size, up == 0)
     if shape == NO:
@@ -202,7 +201,7 @@ cdef object _in_directory(
 
 
 cdef object _with_host(Memo memo, str href):
-    """What an href means that begins with a scheme and a host."""
+    """The target of an href that begins with a scheme and a host."""
     cdef const unsigned char* text = <const unsigned char*> PyUnicode_1BYTE_DATA(href)
     cdef Py_ssize_t size = len(href), at
     cdef int shape
@@ -223,7 +222,7 @@ cdef object _with_host(Memo memo, str href):
 
 
 cdef Py_ssize_t _host_end(const unsigned char* text, Py_ssize_t size) noexcept:
-    """Where a plain host name ends after `http://` or `https://`; 0 if there is none."""
+    """The end of a plain host name after `http://` or `https://`; 0 if there is none."""
     cdef Py_ssize_t at = 4, label
     if size < 8 or text[0] != b"h" or text[1] != b"t" or text[2] != b"t" or text[3] != b"p":
         return 0
@@ -254,8 +253,8 @@ cdef enum:
 
 
 cdef int _shape(const unsigned char* text, Py_ssize_t at, Py_ssize_t size, bint is_first) noexcept:
-    """Whether the rest of an href, a path and perhaps a query, is written as the parser writes it, and its path as
-    a key has it. With `is_first` it is a whole href."""
+    """Whether the rest of an href, a path and an optional query, is spelled as by the parser, and its path as in a
+    key. With `is_first` it is a whole href."""
     cdef int shape = PLAIN
     cdef bint begins = True
     cdef unsigned char sign

@@ -1,8 +1,7 @@
-"""The error tree, drawn once.
+"""All exceptions of orbweb, each with its exit code.
 
-A site's fault is a value (`model.FailKind`), never an exception. What is raised here is our own fault or
-the user's: each message names the file, key, URL or option, what was wrong and what to do, and each class
-knows the exit code that tells the truth about it.
+A fault of a site is a value (`model.FailKind`), never an exception. An exception is an internal error or a usage
+error; its message names the file, key, URL or option, what is wrong and what to do.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ if TYPE_CHECKING:
 
 
 class OrbwebError(Exception):
-    """Anything orbweb can explain. Exit code 1: our fault."""
+    """Base class of all exceptions of orbweb. Exit code 1: internal error."""
 
     exit_code = 1
 
 
 class UsageError(OrbwebError):
-    """The request makes no sense as it was put."""
+    """Invalid use of a command or function."""
 
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    """A setting is wrong; the message names the file, variable or option and the key."""
+    """Invalid setting; the message names the file, variable or option and the key."""
 
 
 class UnknownProject(UsageError):
@@ -38,7 +37,7 @@ class UnknownProject(UsageError):
 
 
 class NothingToDo(UsageError):
-    """There is no paused run to resume, no running crawl to stop, no queue to clear."""
+    """No paused run to resume, no running crawl to stop, no queue to clear."""
 
 
 class ScraperIdle(NothingToDo):
@@ -50,15 +49,15 @@ class ScraperIdle(NothingToDo):
 
 
 class NewerWorkspace(UsageError):
-    """The workspace was written by a newer version; it is left untouched."""
+    """The workspace was written by a newer version; it was not changed."""
 
 
 class OlderWorkspace(OrbwebError):
-    """The database has the tables of an earlier version; a workspace is upgraded when it is opened."""
+    """The database has an earlier version; a workspace is upgraded when it is opened."""
 
 
 class NotTrusted(UsageError):
-    """A workspace names what was not allowed for it on this machine; `words` are what `--trust` takes."""
+    """A workspace refers to something that needs consent on this machine; `words` are the values for `--trust`."""
 
     def __init__(self, message: str, words: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -72,7 +71,7 @@ class Busy(OrbwebError):
 
 
 class TooComplex(OrbwebError):
-    """A page has too many elements, or too much would come of it, to be read. In a crawl such a page fails."""
+    """A page has too many elements, or its document would be too large. In a crawl such a page fails."""
 
 
 class StoreError(OrbwebError):
@@ -80,7 +79,7 @@ class StoreError(OrbwebError):
 
 
 class ForeignFile(StoreError):
-    """In a workspace there is a link or something else where a file or directory of its own should be."""
+    """A symbolic link or special file in place of a file or directory of the workspace."""
 
 
 class CorruptBody(StoreError):
@@ -88,11 +87,11 @@ class CorruptBody(StoreError):
 
 
 class DiskFull(StoreError):
-    """No space is left; everything committed so far is safe."""
+    """The disk is full; everything committed so far is safe."""
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether the error, or what caused it, is a lack of space."""
+    """Whether the error, or its cause, is a full disk."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return True

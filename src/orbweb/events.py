@@ -25,12 +25,12 @@ class Snapshot:
 
     @property
     def rate(self) -> float:
-        """URLs settled per second."""
+        """Committed URLs per second."""
         return self.settled / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def eta_s(self) -> float | None:
-        """Seconds to the end of what is known, or of the budget; unknown while nothing is settled."""
+        """Estimated seconds until the queue is empty or the budget used; None before the first commit."""
         left = self.queued if self.budget is None else min(self.queued, self.budget - self.settled)
         return left / self.rate if self.rate else None
 

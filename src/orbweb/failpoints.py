@@ -1,7 +1,7 @@
-"""Named points where a test may kill the process, to prove that nothing is lost there.
+"""Named points at which a test can kill the process, to prove that nothing is lost there.
 
-`ORBWEB_FAULT=name:3` kills this process with SIGKILL the third time it passes the point. Without the
-variable a point costs one comparison. Points lie only where durability changes, never per link.
+`ORBWEB_FAULT=name:3` kills this process with SIGKILL the third time it passes the point. Without the variable a
+point costs one comparison. Points are only where durability changes, never per link.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _passed = 0
 
 
 def failpoint(name: str) -> None:
-    """Die here if this is the armed point and its turn has come."""
+    """Kill this process if this is the armed point and its hit number is reached."""
     if _fault is None or _fault[0] != name:
         return
     global _passed

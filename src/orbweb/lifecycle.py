@@ -1,7 +1,7 @@
-"""The life of a run, a crawl and a URL: each one enum and one table of allowed moves.
+"""The states of runs, crawls and URLs: one enum and one table of transitions each.
 
-Always holds: a state changes only through a guarded UPDATE whose move stands in these tables. The
-reference page docs/reference/states.md and the CHECK constraints of the schema are made from them.
+A state changes only by a guarded UPDATE whose transition is in these tables. The reference page
+docs/reference/states.md and the CHECK constraints of the schema are derived from them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CrawlState(StrEnum):
 
 
 class EndedBy(StrEnum):
-    """What ended a crawl."""
+    """Why a crawl ended."""
 
     EXHAUSTED = "exhausted"
     BUDGET = "budget"
@@ -40,8 +40,8 @@ class EndedBy(StrEnum):
 
 
 class ItemState(StrEnum):
-    """A URL of a run. A lease lives in the memory of the process that owns the project: in the database
-    a leased URL is still queued, so a crash has nothing to give back."""
+    """A URL of a run. A lease exists only in the memory of the process that owns the project: in the database a
+    leased URL is still queued, so there is nothing to undo after a crash."""
 
     QUEUED = "queued"
     LEASED = "leased"
@@ -53,39 +53,39 @@ class ItemState(StrEnum):
 State = TypeVar("State", bound=StrEnum)
 
 RUN_MOVES: Mapping[tuple[RunState, RunState], str] = {
-    (RunState.IN_PROGRESS, RunState.PAUSED): "a crawl ended and URLs are left",
+    (RunState.IN_PROGRESS, RunState.PAUSED): "a crawl ended with URLs left",
     (RunState.IN_PROGRESS, RunState.COMPLETED): "the frontier is empty, or every page limit is reached",
     (RunState.PAUSED, RunState.IN_PROGRESS): "a new crawl continues it",
-    (RunState.PAUSED, RunState.COMPLETED): "finished by hand, or new rules leave nothing to visit",
+    (RunState.PAUSED, RunState.COMPLETED): "finished by the user, or new rules leave nothing to visit",
     (
         RunState.COMPLETED,
         RunState.PAUSED,
-    ): "reopened: failed URLs are to be retried, parked ones released, damaged ones fetched again, new rules "
-    "bring some back, or more is spooled",
+    ): "reopened: failed URLs are retried, parked ones released, damaged ones fetched again, skipped ones "
+    "readmitted by new rules, or more are spooled",
 }
 
 CRAWL_MOVES: Mapping[tuple[CrawlState, CrawlState], str] = {
     (CrawlState.IN_PROGRESS, CrawlState.COMPLETED): "exhausted, budget, page_limit or drained",
-    (CrawlState.IN_PROGRESS, CrawlState.FAILED): "cancelled, error, or crashed (settled at the next start)",
+    (CrawlState.IN_PROGRESS, CrawlState.FAILED): "cancelled, error, or crashed (recorded at the next start)",
 }
 
 ITEM_MOVES: Mapping[tuple[ItemState, ItemState], str] = {
-    (ItemState.QUEUED, ItemState.LEASED): "its place came up",
+    (ItemState.QUEUED, ItemState.LEASED): "its turn in the order",
     (
         ItemState.LEASED,
         ItemState.QUEUED,
-    ): "the crawl stopped before it was committed, or its host kept everyone waiting: then it has a new rank",
+    ): "the crawl stopped before it was committed, or its host blocked the order: then it gets a new rank",
     (ItemState.LEASED, ItemState.VISITED): "2xx or 3xx",
-    (ItemState.LEASED, ItemState.FAILED): "4xx, 5xx after retries, or no usable answer",
-    (ItemState.LEASED, ItemState.SKIPPED): "robots.txt refuses it, or its page asks not to be kept",
+    (ItemState.LEASED, ItemState.FAILED): "4xx, 5xx after retries, or no usable response",
+    (ItemState.LEASED, ItemState.SKIPPED): "refused by robots.txt, or a noindex page",
     (
         ItemState.QUEUED,
         ItemState.SKIPPED,
-    ): "page limit reached, the scope moved, the rules were changed, or the run was finished by hand",
+    ): "page limit reached, the scope moved, the rules were changed, or the run was finished by the user",
     (
         ItemState.VISITED,
         ItemState.QUEUED,
-    ): "its body or its links were damaged, and `doctor --repair` wants them again",
+    ): "its body or links were damaged, and `doctor --repair` queued it again",
     (ItemState.FAILED, ItemState.QUEUED): "retried; it gets a new rank",
     (
         ItemState.SKIPPED,
@@ -106,14 +106,14 @@ ENDING_STATE: Mapping[EndedBy, CrawlState] = {
 
 
 def run_after(ended_by: EndedBy) -> RunState:
-    """The state a run is left in when its crawl ended like this."""
+    """The state of a run after its crawl ended for this reason."""
     if ended_by in (EndedBy.EXHAUSTED, EndedBy.PAGE_LIMIT):
         return RunState.COMPLETED
     return RunState.PAUSED
 
 
 def shown(state: CrawlState, ended_by: EndedBy | None, *, failed: int) -> str:
-    """The word a person reads for a crawl."""
+    """The reported outcome of a crawl."""
     if state is CrawlState.IN_PROGRESS:
         return state.value
     if ended_by in (EndedBy.CANCELLED, EndedBy.CRASHED):

@@ -1,9 +1,8 @@
-"""URLs: resolving as browsers do, the canonical key, and the parts of a key.
+"""URLs: resolution as in browsers, the canonical key, and the parts of a key. Pure.
 
-Owns the only definition of a URL's identity. Always: parsing is the WHATWG one (ada); `canonicalize` is
-idempotent; a key or a target has no fragment and no userinfo and is http or https; a URL longer than
-`MAX_URL` is none. Never: looks at the network, keeps state that changes an answer (the memo of `Resolver`
-only makes it faster), or raises for a bad URL: that is `None`.
+The only definition of a URL's identity. Parsing follows WHATWG (ada). `canonicalize` is idempotent. A key or
+target is http or https and has no fragment and no userinfo. An invalid URL, or one longer than `MAX_URL`, is
+`None`, never an exception.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import ada_url
 
 from orbweb._hrefs import MAX_LENGTH, HrefDirectory, Memo
 
-# Names that mark a click, a campaign or a visitor, never content. A trailing * matches a prefix.
+# Parameters that identify a click, a campaign or a visitor, never content. A trailing * matches a prefix.
 # fmt: off
 TRACKING_PARAMS = frozenset({
     "utm_*", "mtm_*", "pk_*", "piwik_*", "hsa_*", "matomo_*",
@@ -31,16 +30,16 @@ TRACKING_PARAMS = frozenset({
 # fmt: on
 
 MAX_URL = 8_192
-"""Characters of the longest URL that is one. Servers refuse longer ones; hostile pages fill memory with them."""
+"""Longest accepted URL in characters. Servers refuse longer ones; hostile pages fill memory with them."""
 
 _HTTP = ("http://", "https://")
 _AUTHORITY = 8
-"""A slash from here on ends the host of a key."""
+"""The first slash at or after this position ends the host of a key."""
 _PORTS = {"http": 80, "https": 443}
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-# What a path or a query may hold as it is (RFC 3986: pchar, slash, question mark, and escapes in capitals of what
-# is reserved); the rest is escaped or written plain.
+# What a path or query may contain unchanged (RFC 3986: pchar, slash, question mark, and upper-case escapes of
+# reserved characters); the rest is escaped or unescaped.
 _CHARACTERS = r"A-Za-z0-9\-._~!$&'()*+,;=:@/?"
 _ESCAPE = r"%(?!2[DE]|3\d|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])[0-9A-F]{2}"
 _SETTLED = re.compile(rf"(?:[{_CHARACTERS}]++|{_ESCAPE})*+", re.ASCII).fullmatch
@@ -58,7 +57,7 @@ _PAGE_FILE = re.compile(
 
 _PLAIN_FILE = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*").fullmatch
 
-# A reference whose meaning depends on the base's directory only, not on its last segment or its query.
+# A reference whose target depends only on the base's directory, not on its last segment or its query.
 _BY_DIRECTORY = re.compile(r"(?!https?:(?!//))[A-Za-z0-9_~./%-][^\t\r\n]*", re.IGNORECASE).fullmatch
 _MEMO_ENTRIES = 32_768
 
@@ -67,8 +66,8 @@ _MEMO_ENTRIES = 32_768
 class UrlRules:
     """Which query parameters are part of a key. Names are compared without case; `utm_*` is a prefix.
 
-    `keep_params` replaces `drop_params`: only the named parameters stay, none if it is empty. `secret_params`, in
-    lower case, are no part of a request's URL either.
+    `keep_params` replaces `drop_params`: only the named parameters are kept, none if it is empty. `secret_params`,
+    in lower case, are removed from the URL of a request too.
     """
 
     drop_params: frozenset[str] = TRACKING_PARAMS
@@ -108,7 +107,7 @@ DEFAULT_RULES = UrlRules()
 
 
 class Target(NamedTuple):
-    """Where a link leads: `key` is the identity, `url` what a request uses."""
+    """The target of a link: `key` is its identity, `url` is what a request uses."""
 
     key: str
     url: str
@@ -125,7 +124,7 @@ class Parts(NamedTuple):
 
 
 def resolve(url: str, base: str | None = None) -> str | None:
-    """The href a browser makes of `url` (on `base`), of any scheme; None if it is invalid."""
+    """The href of `url` (resolved against `base`) as in a browser, of any scheme; None if it is invalid."""
     try:
         return ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
     except ValueError:
@@ -139,7 +138,7 @@ def canonicalize(url: str, rules: UrlRules = DEFAULT_RULES) -> str | None:
 
 
 def target(url: str, base: str | None = None, *, rules: UrlRules = DEFAULT_RULES) -> Target | None:
-    """Where `url` (on `base`) leads, None if that is not a valid http(s) URL."""
+    """The target of `url` (resolved against `base`); None if that is not a valid http(s) URL."""
     href = resolve(url, base) if len(url) <= MAX_URL else None
     if href is None or len(href) > MAX_URL or not href.startswith(_HTTP):
         return None
@@ -163,12 +162,12 @@ def split(key: str) -> Parts:
 
 
 def path(key: str) -> str:
-    """The path of a key, as in its parts; the only one that is needed for every link."""
+    """The path of a key, as in its parts; separate because it is needed for every link."""
     return key[key.index("/", _AUTHORITY) :].partition("?")[0]
 
 
 def site(key: str) -> str:
-    """The `host:port` whose server answers for this key or target's URL: the unit of politeness."""
+    """The `host:port` of a key or target's URL: the unit of politeness."""
     return _site(key[: key.index("/", _AUTHORITY)])
 
 
@@ -180,7 +179,7 @@ def _site(origin: str) -> str:
 
 
 def scope(key: str) -> str:
-    """The key whose path a base URL covers: its directory if it names a file."""
+    """The key of the scope of a base URL: its directory if it names a file."""
     directory, _, name = key.partition("?")[0].rpartition("/")
     if not _PAGE_FILE.search(name) or directory.endswith("/"):
         return key
@@ -188,7 +187,8 @@ def scope(key: str) -> str:
 
 
 def scope_site(key: str) -> str:
-    """The site a scope compares: as `site`, but the default ports of http and https are one and not shown."""
+    """The site for comparisons of scope: as `site`, but the default ports of http and https are equal and
+    omitted."""
     return _scope_site(key[: key.index("/", _AUTHORITY)])
 
 
@@ -199,15 +199,15 @@ def _scope_site(origin: str) -> str:
 
 
 def same_site(left: str, right: str) -> bool:
-    """Whether two keys have the same host name and the same port, http and https by default being one."""
+    """Whether two keys have the same host name and port; the default ports of http and https are equal."""
     return scope_site(left) == scope_site(right)
 
 
 class Resolver:
-    """Makes targets of the hrefs of many pages. One per worker, with the rules of one project.
+    """Resolves the hrefs of many pages to targets. One per worker, with the rules of one project.
 
-    What an href means is remembered for each directory, because the pages of a directory repeat each other's
-    links. The memo is emptied when it holds `entries` answers; a directory with a long name is not in it.
+    Targets are cached per directory, because the pages of a directory repeat each other's links. The cache is
+    emptied when it has `entries` targets; a directory with a long name is not cached.
     """
 
     __slots__ = ("_directories", "_memo", "rules")
@@ -235,7 +235,7 @@ class Resolver:
 
 
 class PageUrls:
-    """One page's view of the links on it: the page's own target, and the targets of its hrefs."""
+    """Resolves the links of one page: its own target, and the targets of its hrefs."""
 
     __slots__ = ("_known", "_rules", "directory", "own")
 
@@ -246,11 +246,11 @@ class PageUrls:
         self.own = own
 
     def target(self, href: str) -> Target | None:
-        """Where `href` leads from this page, None if that is not a valid http(s) URL."""
+        """The target of an href of this page; None if that is not a valid http(s) URL."""
         cut = href.find("#")
         if cut == 0:
             return self.own
-        # A blank at the end means nothing, a blank before a fragment is part of the path.
+        # A trailing blank is ignored, but a blank before a fragment is part of the path.
         if cut > 0 and href[cut - 1] > " ":
             href = href[:cut]
         try:
@@ -259,7 +259,7 @@ class PageUrls:
             return self.resolve(href)
 
     def resolve(self, href: str) -> Target | None:
-        """Where an href leads that was not seen in this directory; it has no fragment that means nothing."""
+        """The target of an href that is not cached in this directory; its fragment is removed already."""
         if not href:
             return self.own
         if self.directory.is_plain(href):
@@ -276,8 +276,8 @@ def _directory_of(url: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Text with URLs in it, valid or not, as it may be told: no user names and passwords, and no value of a query
-    parameter whose name says that it is a secret."""
+    """Text with URLs, valid or not, as it may be shown: without user names, passwords, and values of query
+    parameters whose names indicate a secret."""
     return _SECRET_VALUE.sub(r"\1***", _USERINFO.sub("", text))
 
 
@@ -308,7 +308,7 @@ def _key(url: str, rules: UrlRules) -> str:
 
 
 def _undotted(authority: str) -> str:
-    """Without the dot that only says a host name is complete. Two dots stay: that is no name at all."""
+    """Remove the trailing dot of a fully qualified host name. Two dots stay: that is not a valid name."""
     host, port = _host_port(authority)
     if host == "." or not host.endswith(".") or host.endswith(".."):
         return authority
@@ -330,7 +330,7 @@ def _query(query: str, rules: UrlRules) -> str:
 
 
 def _settled(text: str) -> str:
-    """The one spelling of a path or query: unreserved characters plain, all others that need it escaped."""
+    """The canonical spelling of a path or query: unreserved characters unescaped, others escaped if needed."""
     return text if _SETTLED(text) else _UNSETTLED.sub(_settle, text)
 
 

@@ -141,11 +141,11 @@ def _streamed(body: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (lambda blob: (blob.frame, blob.size - 1, blob.sha256), "does not hold"),
+        (lambda blob: (blob.frame, blob.size - 1, blob.sha256), "does not contain"),
         (lambda blob: (blob.frame, blob.size, bytes(32)), "does not match its SHA-256"),
         (lambda blob: (blob.frame[:-1], blob.size, blob.sha256), "full frame"),
         (lambda blob: (blob.frame + b"x", blob.size, blob.sha256), "unused data"),
-        (lambda blob: (_streamed(b"a" * 500), blob.size, blob.sha256), "does not hold"),
+        (lambda blob: (_streamed(b"a" * 500), blob.size, blob.sha256), "does not contain"),
         (lambda blob: (b"", blob.size, blob.sha256), "frame parameters"),
         (lambda blob: (b"not a frame at all", blob.size, blob.sha256), "frame parameters"),
     ],
@@ -342,7 +342,7 @@ def test_segment_numbers_must_grow(tmp_path: Path) -> None:
     with closing(SegmentStore(tmp_path, allocate=lambda: 1, segment_bytes=1)) as store:
         store.put(pack(b"a", COMPRESSOR))
         store.sync()
-        with pytest.raises(StoreError, match="segment number 1 was handed out after 1"):
+        with pytest.raises(StoreError, match="segment number 1 was allocated after 1"):
             store.put(pack(b"b", COMPRESSOR))
 
 
@@ -360,7 +360,7 @@ def test_opening_sweeps_the_temporary_files_of_the_same_writer_only(files: Works
 
 def test_a_writer_name_is_a_plain_name(tmp_path: Path) -> None:
     for name in ("", "../x", "a/b", "."):
-        with pytest.raises(StoreError, match="cannot name a writer"):
+        with pytest.raises(StoreError, match="is not a valid writer name"):
             FileStore(tmp_path, writer=name)
 
 
@@ -592,7 +592,7 @@ def test_a_location_of_another_body(workspace: Workspace) -> None:
         first, second = workspace.commit(store, [b"a" * 100, b"b" * 100])
         at = workspace.committed[first.sha256]
         if at.segment is not None:
-            with pytest.raises(CorruptBody, match="of another body"):
+            with pytest.raises(CorruptBody, match="belongs to another body"):
                 store.read(second.sha256, at)
         with pytest.raises(CorruptBody):
             store.read(first.sha256, at._replace(size=99))
@@ -600,7 +600,7 @@ def test_a_location_of_another_body(workspace: Workspace) -> None:
 
 def test_a_location_of_the_other_layout(workspace: Workspace) -> None:
     other = Location(None, None, 10, 10) if workspace.layout == "segments" else Location(1, 64, 10, 10)
-    with closing(workspace.reader()) as store, pytest.raises(StoreError, match="is kept"):
+    with closing(workspace.reader()) as store, pytest.raises(StoreError, match="is stored"):
         store.read(bytes(32), other)
 
 
@@ -614,7 +614,7 @@ def test_a_bomb_is_never_unpacked(workspace: Workspace) -> None:
 
     tracemalloc.start()
     try:
-        with closing(workspace.writer()) as store, pytest.raises(CorruptBody, match="not hold the 10 bytes"):
+        with closing(workspace.writer()) as store, pytest.raises(CorruptBody, match="not contain the 10 bytes"):
             keep_and_read(store)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
@@ -671,7 +671,7 @@ def test_scan_tells_where_the_damage_is_and_goes_on(segments: Workspace) -> None
     for number in (1, 3, 5):
         assert found[number].offset == places[number].offset - RECORD_HEADER_BYTES
     assert found[1].offset + found[1].length == places[2].offset - RECORD_HEADER_BYTES
-    assert found[1].reason == "no whole record header"
+    assert found[1].reason == "not a valid record header"
     assert found[5].reason == "the record is cut short"
 
 

@@ -12,7 +12,9 @@ import pytest
 
 from orbweb.errors import StoreError
 from orbweb.frontier.spool import files as spool_files
-from orbweb.frontier.spool.files import Bookmark, SpoolLine, SpoolReader, SpoolSettings, SpoolWriter
+from orbweb.frontier.spool.files import Bookmark, SpoolLine
+from orbweb.frontier.spool.reader import SpoolReader
+from orbweb.frontier.spool.writer import SpoolSettings, SpoolWriter
 from orbweb.store import spool_rows
 from orbweb.store.spool_rows import SpoolFile
 from orbweb.store.sqlite.db import Database
@@ -216,7 +218,7 @@ def test_bookmarks(tmp_path: Path) -> None:
 def test_a_broken_bookmark_says_so(tmp_path: Path, text: str) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "spool_bookmark.json").write_text(text)
-    with pytest.raises(StoreError, match="is no bookmark"):
+    with pytest.raises(StoreError, match="not a valid bookmark"):
         spool_files.read_bookmark(tmp_path)
 
 
@@ -224,7 +226,7 @@ def test_a_broken_bookmark_says_so(tmp_path: Path, text: str) -> None:
 def test_what_is_read_is_put_away(tmp_path: Path, keep: str, kept: int, archived: int) -> None:
     for number in (1, 2, 3):
         fill(tmp_path, f"discoveries-{number}.jsonl", line(number))
-    spool_files.put_away(tmp_path, Bookmark("discoveries-3.jsonl", 0), keep)
+    spool_files.remove_consumed(tmp_path, Bookmark("discoveries-3.jsonl", 0), keep)
     assert len(spool_files.names(tmp_path / spool_files.DISCOVERIES)) == kept
     assert len(spool_files.names(tmp_path / spool_files.ARCHIVE)) == archived
 

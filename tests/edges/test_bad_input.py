@@ -36,7 +36,7 @@ def refused(result: Result, code: int, *words: str) -> None:
         ("http://", "not a URL"),
         ("http://exa mple.org/", "not a URL"),
         ("http://user:secret@127.0.0.1/", "user name"),
-        ("http://127.0.0.1:99999/", "look at its host and port"),
+        ("http://127.0.0.1:99999/", "check its host and port"),
         ("http://127.0.0.1/" + "x" * 9_000, "more than 8192 characters"),
         ("mailto:someone@127.0.0.1", "only http and https"),
         ("file:///etc/passwd", "http"),
@@ -167,7 +167,7 @@ def test_a_host_without_a_scheme_is_crawled_and_found_again(cli: Cli) -> None:
 
 def test_a_file_in_the_place_of_a_url(cli: Cli) -> None:
     (cli.workspace.parent / "README.md").write_text("a file")
-    for word, what in (("index.html", "the name of a file"), ("README.md", "a file")):
+    for word, what in (("index.html", "a file name"), ("README.md", "a file")):
         for command in ("crawl", "fetch", "discover"):
             refused(cli(command, word), 2, f"{word!r} is {what}, not a URL", "http:// or https://")
         refused(cli("crawl", word, "--project", "site"), 2, f"{word!r} is {what}, not a URL")

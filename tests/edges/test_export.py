@@ -278,7 +278,7 @@ def test_a_full_disk_leaves_the_former_file(space: orbweb.Workspace, tmp_path: P
 
 def test_after_a_full_disk_a_folder_is_finished_by_repeating(space: orbweb.Workspace, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with small_files(100_000), pytest.raises(orbweb.DiskFull, match=r"two.test/other.md.*goes on"):
+    with small_files(100_000), pytest.raises(orbweb.DiskFull, match=r"two.test/other.md.*it continues"):
         space.export("pair", to="markdown", out=out)
     assert 0 < len(list(out.rglob("*.md"))) < 9
     assert not list(out.rglob("*.part"))
@@ -320,12 +320,12 @@ def test_two_reports_on_one_output_are_refused(command: Cli) -> None:
     [
         ("nobody", {"to": "jsonl", "out": "out"}, "nobody"),
         ("pair", {"to": "jsonl", "out": "out", "run": 7}, "no run 7"),
-        ("pair", {"to": "zip", "out": io.BytesIO()}, "cannot go to a stream"),
-        ("pair", {"to": "jsonl", "out": "missing/out"}, "no directory .*missing"),
-        ("pair", {"to": "jsonl", "out": "."}, "is not a file"),
+        ("pair", {"to": "zip", "out": io.BytesIO()}, "cannot write to a stream"),
+        ("pair", {"to": "jsonl", "out": "missing/out"}, "the directory .*missing does not exist"),
+        ("pair", {"to": "jsonl", "out": "."}, "is not a regular file"),
         ("pair", {"to": "markdown", "out": "."}, "is not empty"),
         ("pair", {"to": "markdown", "out": "mine.txt"}, "is a file"),
-        ("pair", {"to": "zip", "out": "out", "raw": True}, "--raw is for --to csv"),
+        ("pair", {"to": "zip", "out": "out", "raw": True}, "--raw applies to --to csv"),
         ("pair", {"to": "pdf", "out": "out"}, "to: unknown format 'pdf'; choose one of markdown, jsonl"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_crawl_without_a_url_uses_what_is_in_the_workspace(cli: Cli) -> None:
     orb("configure", "--dir", cli.workspace).ok()
     empty = cli.crawl(*FAST)
     assert empty.code == 2
-    assert f"{cli.workspace / 'seeds.txt'}: no URL in it" in empty.err
+    assert f"{cli.workspace / 'seeds.txt'}: contains no URL" in empty.err
     with serve(SITE) as server:
         (cli.workspace / "seeds.txt").write_text(f"# where to begin\n\n  {server.url}  # the start\n")
         (cli.workspace / "orbweb.yaml").write_text("limits: {max_depth: 0}\n")
@@ -216,7 +216,10 @@ def test_bad_rules_and_bad_urls_are_named(tmp_path: Path) -> None:
         ("policy: {deny: [a, b, c, '(']}", "bad.yaml: policy.deny[3]: '(' is not an RE2 pattern"),
         ("policy: {groups: [{name: g, pattern: a, caps: {issue: 1}}]}", "policy.groups[0].caps.issue: no rule"),
         ("policy: {hosts: ['a b']}", "policy.hosts[0]: "),
-        ("policy: {page_types: [{type: pages, pattern: a}]}", "policy.page_types[0].type: pages is the cap"),
+        (
+            "policy: {page_types: [{type: pages, pattern: a}]}",
+            "policy.page_types[0].type: pages is the name of the cap",
+        ),
         ("policy: {scores: [{pattern: a, score: 5000}]}", "policy.scores[0].score: "),
         ("profile: none-such", "profile: "),
     ):

@@ -209,7 +209,7 @@ def test_a_database_of_which_nothing_is_left_is_told_by_journals_and_bodies(soun
     overwrite(path / "orbweb.db", 1, 1 << 20)
     sound.server.reset()
     done = Cli(path)("doctor", "--repair").ok(3)
-    assert "lost: run 1 of project site: its links, and the URLs that were not visited" in done.out
+    assert "lost: run 1 of project site: its links and its unvisited URLs" in done.out
     assert "lost: project site: its settings" in done.out
     assert "nothing has to be fetched" not in done.out
     names = ("url", "title", "body_sha256", "content_sha256", "alternates")

@@ -67,7 +67,7 @@ def resolve(
         waiting = []
         for host in hosts:
             future: asyncio.Future[Resolved | Failed] = loop.create_future()
-            asked.ask(host, future.set_result)
+            asked.resolve(host, future.set_result)
             waiting.append(future)
         found = list(await asyncio.gather(*waiting))
         gaps.stop()
@@ -143,7 +143,7 @@ def test_a_question_under_way_is_shared_and_answers_hold_for_a_bounded_time() ->
 
         async def ask(host: str) -> Resolved | Failed:
             future: asyncio.Future[Resolved | Failed] = asyncio.get_running_loop().create_future()
-            asked.ask(host, future.set_result)
+            asked.resolve(host, future.set_result)
             return await future
 
         first = await asyncio.gather(*(ask("long.test") for _ in range(20)))

@@ -60,7 +60,7 @@ def test_a_flip_far_from_the_end_is_named_and_the_file_is_made_again(workspace: 
     before = flip(path, 500)
     (damage,) = doctor(workspace)["damages"]
     assert (damage["file"], damage["where"]) == (FILES[1], "the file")
-    assert damage["problem"] == f"its {len(before)} bytes are not those that were written"
+    assert damage["problem"] == f"its {len(before)} bytes differ from those that were written"
     done = doctor(workspace, repair=True)
     assert (done["healthy"], done["requeued"]) == (True, 0)
     assert path.read_bytes() == before

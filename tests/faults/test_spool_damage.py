@@ -243,9 +243,9 @@ def test_lines_that_nobody_owes_are_no_damage(spooled: Spooled, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b"", "is no bookmark"),
-        (b'{"file": "discoveries-1.jsonl", "offset": -3}', "is no bookmark of the spool"),
-        (b'{"file": "discoveries-1.jsonl", "offset": 0}', "its file is not there"),
+        (b"", "not a valid bookmark"),
+        (b'{"file": "discoveries-1.jsonl", "offset": -3}', "not a valid bookmark of the spool"),
+        (b'{"file": "discoveries-1.jsonl", "offset": 0}', "its file is missing"),
         (b'{"file": "%s", "offset": 3}', "it points into a line"),
         (b'{"file": "%s", "offset": 3000000}', "beyond the end of its file"),
     ],

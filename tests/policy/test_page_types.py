@@ -86,7 +86,7 @@ def test_every_group_of_a_url_must_have_room() -> None:
     [
         (
             group({"issues": 1}),
-            r"^policy\.groups\[0\]\.caps\.issues: no rule .* there are file, issue, late, page, p",
+            r"^policy\.groups\[0\]\.caps\.issues: no rule .* choose from file, issue, late, page, p",
         ),
         (group({"pages": 1}, types=("x",)), r"^policy\.groups\[0\]\.types\[0\]: x: no rule"),
         (GroupRule("g", "(", (("pages", 1),)), r"^policy\.groups\[0\]\.pattern: '\(' is not an RE2 pattern"),

@@ -29,14 +29,14 @@ def entry(name: str, text: str) -> str:
 
 def test_a_folder_of_others_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(UsageError, match="not empty, and no export of orbweb"):
+    with pytest.raises(UsageError, match="is not empty and was not created by orbweb export"):
         ExportFolder(tmp_path, HEADER)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 def test_the_folder_of_another_export_is_refused(tmp_path: Path) -> None:
     written(tmp_path, a="a")
-    with pytest.raises(UsageError, match="holds project 'site' as markdown"):
+    with pytest.raises(UsageError, match="contains project 'site' as markdown"):
         ExportFolder(tmp_path, {"project": "site", "to": "llms"})
     assert (tmp_path / "a.md").read_text() == "a"
 
@@ -68,7 +68,10 @@ def test_a_file_that_somebody_changed_is_not_overwritten(tmp_path: Path) -> None
     "name", ["../out.md", "/etc/x.md", "a/../../x.md", "a\x00.md", "con.md", "a//b.md", MANIFEST]
 )
 def test_no_name_leads_out(tmp_path: Path, name: str) -> None:
-    with ExportFolder(tmp_path / "out", HEADER) as folder, pytest.raises(StoreError, match="no name for a file"):
+    with (
+        ExportFolder(tmp_path / "out", HEADER) as folder,
+        pytest.raises(StoreError, match="not a valid file name"),
+    ):
         folder.put(name, b"x")
     assert {path.name for path in tmp_path.rglob("*")} == {"out", MANIFEST}
 
@@ -122,7 +125,7 @@ def test_a_forged_manifest_removes_nothing(tmp_path: Path, line: str) -> None:
     written(out, a="a")
     with (out / MANIFEST).open("a") as stream:
         stream.write(line)
-    with pytest.raises(StoreError, match="Nothing was changed"):
+    with pytest.raises(StoreError, match="nothing was changed"):
         ExportFolder(out, HEADER)
     assert victim.read_text() == "v"
 

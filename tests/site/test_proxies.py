@@ -216,7 +216,7 @@ def test_a_proxy_whose_name_is_unknown(cli: Cli) -> None:
         assert not server.whole_log
     (failure,) = cli.ask("failed", "site", "--json").ok().json
     assert failure["kind"] == "proxy"
-    assert "there is no such name" in failure["reason"]
+    assert "no such host name" in failure["reason"]
 
 
 def test_the_setting_sticks_and_the_secret_does_not(cli: Cli) -> None:

@@ -69,5 +69,5 @@ def test_what_can_be_reloaded_and_what_waits() -> None:
     found = reload.changes(old.items(), new.items())
     assert [change.key for change in found] == ["limits.rate", "scope.include"]
     told = reload.describe(found, "site.yaml")
-    assert told == "site.yaml reloaded; in force: limits.rate 2.0 -> 5.0; after a restart: scope.include"
-    assert reload.describe([], "site.yaml") == "site.yaml reloaded; nothing has changed"
+    assert told == "site.yaml reloaded; in effect: limits.rate 2.0 -> 5.0; after a restart: scope.include"
+    assert reload.describe([], "site.yaml") == "site.yaml reloaded; no changes"

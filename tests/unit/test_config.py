@@ -127,7 +127,7 @@ def test_permissions_are_octal_however_they_are_written(text: object, mode: int)
 @pytest.mark.parametrize("text", ["0999", "rw", "", 600, -1, "01777"])
 def test_permissions_that_are_none(text: object) -> None:
     message = problem({"store": {"file_mode": text}})
-    assert message == f"store.file_mode: permissions are octal, 0 to 0777, such as 0640, got {text!r}"
+    assert message == f"store.file_mode: must be octal permissions from 0 to 0777, such as 0640, got {text!r}"
 
 
 @pytest.mark.parametrize("hops", range(6))
@@ -246,8 +246,8 @@ def test_what_a_file_gives_can_be_stored_as_json(tmp_path: Path) -> None:
         (b"limits: {rate: 1}}\n", ("not valid YAML", "line 1")),
         (b"a: \x00\n", ("not valid YAML",)),
         (b"[" * 5_000, ("nested too deeply",)),
-        (b"limits: {rate: 1}\nscope: {}\nlimits: {workers: 2}\n", ("line 3: the key limits is there twice",)),
-        (b"policy:\n  scores:\n  - {pattern: a, score: 1, score: 2}\n", ("line 3: the key score is there twice",)),
+        (b"limits: {rate: 1}\nscope: {}\nlimits: {workers: 2}\n", ("line 3: duplicate key 'limits'",)),
+        (b"policy:\n  scores:\n  - {pattern: a, score: 1, score: 2}\n", ("line 3: duplicate key 'score'",)),
         (b"!!python/object/apply:os.system [id]\n", ("not valid YAML",)),
         (b"- limits\n", ("expected keys", "list")),
         (b"just words\n", ("expected keys", "str")),

@@ -15,7 +15,7 @@ SAFE = "https://example.org"
 
 def jar(*lines: str, origin: str = HERE, path: str = "/docs/page") -> CookieJar:
     made = CookieJar()
-    made.keep(origin, path, lines, NOW)
+    made.store(origin, path, lines, NOW)
     return made
 
 
@@ -97,7 +97,7 @@ def test_longer_paths_first_then_the_order_of_setting() -> None:
 def test_a_namesake_replaces_and_deletes() -> None:
     kept = jar("a=1; Path=/", "a=2; Path=/")
     assert kept.header(HERE, "/", NOW) == "a=2"
-    kept.keep(HERE, "/", ["a=; Path=/; Max-Age=0"], NOW)
+    kept.store(HERE, "/", ["a=; Path=/; Max-Age=0"], NOW)
     assert kept.header(HERE, "/", NOW) is None
 
 
@@ -117,7 +117,7 @@ def test_no_more_than_fifty_an_origin() -> None:
 def test_no_more_than_a_thousand_origins() -> None:
     kept = CookieJar()
     for number in range(MOST_ORIGINS + 1):
-        kept.keep(f"http://h{number}", "/", ["a=b"], NOW)
+        kept.store(f"http://h{number}", "/", ["a=b"], NOW)
     assert kept.header("http://h0", "/", NOW) is None
     assert kept.header(f"http://h{MOST_ORIGINS}", "/", NOW) == "a=b"
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from orbweb.frontier.recrawl_schedule import Bounds, PageLook, changed_at, is_due, wait
+from orbweb.frontier.recrawl import Bounds, PageLook, changed_at, is_due, wait
 
 HOUR = 3_600_000_000
 DAY = 24 * HOUR

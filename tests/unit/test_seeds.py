@@ -46,9 +46,7 @@ def test_a_base_url(text: str, key: str, url: str) -> None:
     "text", ["index.html", "Guide.HTM", "notes.v2.txt", "paper.pdf#page=3", "index.html?a=b/c"]
 )
 def test_the_name_of_a_file_is_no_host(text: str) -> None:
-    with pytest.raises(
-        UsageError, match=f"^{re.escape(repr(text))} is the name of a file, not a URL; .* https://"
-    ):
+    with pytest.raises(UsageError, match=f"^{re.escape(repr(text))} is a file name, not a URL; .* https://"):
         one(text)
 
 
@@ -135,7 +133,7 @@ def test_what_is_no_url_is_refused_rather_than_guessed(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["https://", "https://exa mple.org/", "https://[::1/", "http://127.0.0.1:99999/"])
 def test_what_has_a_scheme_is_told_to_look_further(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a URL: look at its host and port"):
+    with pytest.raises(UsageError, match="is not a URL: check its host and port"):
         one(text)
 
 

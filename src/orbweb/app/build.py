@@ -53,9 +53,9 @@ from orbweb.fetching.transfer import Egress, HttpSettings
 from orbweb.frontier import Frontier, politeness
 from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.heaps import HeapFrontier
-from orbweb.frontier.recrawl_schedule import Bounds, RecrawlSchedule
-from orbweb.frontier.spool.files import SpoolWriter
+from orbweb.frontier.recrawl import Bounds, RecrawlSchedule
 from orbweb.frontier.spool.source import SpoolSource
+from orbweb.frontier.spool.writer import SpoolWriter
 from orbweb.model import Item, Resources
 from orbweb.policy.rules import Policy
 from orbweb.policy.traps import Traps
@@ -83,7 +83,7 @@ def fetcher(session: Session, revalidator: Revalidator, listener: Listener) -> F
     clock = asyncio.get_running_loop().time
     names = DnsResolver(config.fetch.dns_servers, config.fetch.connect_timeout_s, clock=clock)
     permit = session.permit
-    guard = Guard(names, permit.consent(config), routes(config), clock=clock, opened=permit.opened)
+    guard = Guard(names, permit.consent(config), routes(config), clock=clock, on_private=permit.opened)
     room = _connections(config, session.note)
     return HttpFetcher(_http_settings(config, room), guard, _egress(session, names), listener, session.note)
 

@@ -54,7 +54,7 @@ class Permit:
     """Called if consent cannot be stored; None if it must not be."""
 
     def consent(self, config: Config) -> PrivateConsent:
-        return PrivateConsent(self.sites | set(routes(config)), everything=self.everything, asked=self.asked)
+        return PrivateConsent(self.sites | set(routes(config)), everything=self.everything, requested=self.asked)
 
     def opened(self, site: str) -> None:
         """A site that the user named is at a private address: remember that it may be."""

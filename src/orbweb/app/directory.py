@@ -276,9 +276,9 @@ def _is_empty(path: Path) -> bool:
 
 def _damage(path: Path) -> StoreError | None:
     """The first damage of the database, if any."""
-    from orbweb.store.maintenance import doctor
-    from orbweb.store.sqlite import salvage
+    from orbweb.store.maintenance.row_checks import misfit
+    from orbweb.store.sqlite import layout, salvage
     from orbweb.store.sqlite.db import damaged, explained
 
-    flaws = salvage.flaws(path / DATABASE, salvage.main_layout(), doctor.misfit)
+    flaws = salvage.flaws(path / DATABASE, layout.main_layout(), misfit)
     return explained(path / DATABASE, damaged(f"{flaws[0].where}: {flaws[0].problem}")) if flaws else None

@@ -77,7 +77,7 @@ def check_store(
         if repair:
             done = store_repair.repair(path, _extracted, journals(path), now_us())
         else:
-            done = store_repair.looked_at(store_doctor.examine(path))
+            done = store_repair.unrepaired(store_doctor.examine(path))
         done = then(done)
     return _report(path, replace(done, damages=(*strange, *done.damages), quarantine=done.quarantine or aside))
 
@@ -116,7 +116,7 @@ def _derived(path: Path, done: RepairReport, *, repair: bool) -> RepairReport:
             for table in _tables(workspace):
                 _rebuild(workspace, table, ward)
             for counters in spoiled:
-                ward.keep(counters.file)
+                ward.copy(counters.file)
                 metrics.purge(path / counters.file)
             left = _damages(workspace)
             done = replace(done, quarantine=ward.path)
@@ -165,7 +165,7 @@ def _rebuild(workspace: OpenWorkspace, table: _AlteredFile, ward: Quarantine) ->
         return
     link = workspace.path / METADATA_LINK
     target = link.readlink().name if link.is_symlink() else None
-    ward.keep(str(table.file.path))
+    ward.copy(str(table.file.path))
     wanted = OutputSettings(**{table.file.name: True}, raw=config.outputs.raw)
     rebuild(subject(workspace, table.project, table.run, config), wanted, workspace.path, lambda _done, _all: None)
     if target is not None:

@@ -20,8 +20,10 @@ from orbweb.engine.control import Command, ControlFiles, signals
 from orbweb.errors import Busy, NothingToDo, StoreError, UsageError, call, option
 from orbweb.frontier import seeds
 from orbweb.frontier.spool import files as spool_files
-from orbweb.frontier.spool.files import Bookmark, SpoolLine, SpoolReader, SpoolSettings, SpoolWriter
+from orbweb.frontier.spool.files import Bookmark, SpoolLine
+from orbweb.frontier.spool.reader import SpoolReader
 from orbweb.frontier.spool.source import Ahead, SpoolSource
+from orbweb.frontier.spool.writer import SpoolSettings, SpoolWriter
 from orbweb.lifecycle import RunState
 from orbweb.store import runs, spool_rows, workspace_files
 from orbweb.store.runs import DISCOVERY, Project, Run

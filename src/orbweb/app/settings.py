@@ -19,7 +19,7 @@ from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import DispatchSettings
 from orbweb.frontier.reevaluate import JudgingTerms
 from orbweb.frontier.spool import files as spool_files
-from orbweb.frontier.spool.files import SpoolSettings
+from orbweb.frontier.spool.writer import SpoolSettings
 from orbweb.model import Resources
 from orbweb.policy.page_types import GroupRule, ScoreRule, TypeRule, Types
 from orbweb.policy.robots import product_token

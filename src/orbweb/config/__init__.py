@@ -1,9 +1,9 @@
-"""Typed settings: defaults, then a profile, the project's own, a YAML file, the environment, the flags.
+"""Typed settings, in layers: defaults, profile, project, YAML file, environment, options.
 
-Owns every setting and its limits. Always holds: an unknown or wrong key is refused with the file,
-variable or option, the key and the reason; nothing is guessed. Settings are stored, secrets are not: a setting
-that needs one names an environment variable (`$NAME`), which is read at the start of a crawl, and no error
-quotes what stands where a secret may stand. Imports pydantic, so it is imported late.
+An unknown key or invalid value is refused with its file, variable or option, the key and the reason. Settings are
+stored, secrets are not: a setting that needs a secret names an environment variable (`$NAME`), which is read at
+the start of a crawl, and no error quotes a value that may be a secret. This package imports pydantic, so import it
+late.
 """
 
 from __future__ import annotations

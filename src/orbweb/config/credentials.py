@@ -1,7 +1,7 @@
-"""What is sent that only the environment knows: headers, query parameters, basic authentication, proxies.
+"""Secrets from the environment: headers, query parameters, basic authentication, proxies.
 
-Always holds: settings name a secret by its environment variable (`$NAME`), which is read here, at the start of a
-crawl; no error quotes what it holds.
+A setting names its environment variable (`$NAME`), which is read here, at the start of a crawl. No error quotes
+the value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orbweb.errors import ConfigError
 
 
 def has_secrets(fetch: FetchSection) -> bool:
-    """Whether something is sent that only the environment knows."""
+    """Whether requests carry headers or authentication from the environment."""
     values = [value for value in fetch.headers.values() if value is not None]
     return fetch.auth is not None or any(is_variable(value) for value in values)
 
@@ -45,13 +45,13 @@ def sent_params(fetch: FetchSection, environ: Mapping[str, str]) -> dict[str, st
 
 
 def secret_names(fetch: FetchSection) -> frozenset[str]:
-    """The headers and parameters whose values only the environment knows."""
+    """The headers and parameters whose values come from the environment."""
     given = (*fetch.headers.items(), *fetch.params.items())
     return frozenset(name for name, value in given if value is not None and is_variable(value))
 
 
 def proxies(proxy: ProxyList, environ: Mapping[str, str]) -> list[ProxyUrl]:
-    """The proxies in their order, those from the environment included."""
+    """The proxies in order, with those from the environment resolved."""
     found = []
     for number, text in enumerate(proxy.urls, 1):
         try:
@@ -63,7 +63,7 @@ def proxies(proxy: ProxyList, environ: Mapping[str, str]) -> list[ProxyUrl]:
 
 
 def _value(key: str, text: str, environ: Mapping[str, str]) -> str:
-    """The text, or what the environment variable it names holds."""
+    """The text, or the value of the environment variable that it names."""
     if not is_variable(text):
         return text
     value = environ.get(text[1:], "")

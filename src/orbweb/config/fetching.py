@@ -1,6 +1,6 @@
-"""Settings of how servers are asked: requests, proxies, how much and how fast, what robots may do.
+"""Settings of requests, proxies, limits and robots.
 
-Owns their limits and their meaning: the text under each is what the reference says of it.
+The string under each field is its description in the reference.
 """
 
 from __future__ import annotations
@@ -25,45 +25,45 @@ _PARAM = re.compile(r"[A-Za-z0-9._~-]+")
 
 
 class FetchSection(Section):
-    """How one URL is asked for."""
+    """How a URL is requested."""
 
     timeout_s: float = Field(30.0, gt=0, le=3600)
-    """Longest time for one try, from connect to the last byte."""
+    """Timeout of one request, from connect to the last byte."""
     connect_timeout_s: float = Field(10.0, gt=0, le=600)
-    """Longest time to reach the server."""
+    """Timeout of the DNS lookup, and of connecting to the server."""
     retries: int = Field(2, ge=0, le=20)
-    """Further tries after the first, for timeouts, broken connections, 408, 425 and 5xx."""
+    """Retries after the first request, for timeouts, broken connections, 408, 425 and 5xx."""
     backoff_s: float = Field(0.5, ge=0, le=60)
-    """Wait before the first further try; doubled each time, with jitter."""
+    """Delay before the first retry; doubled for each further one, with jitter."""
     backoff_cap_s: float = Field(8.0, ge=0, le=3600)
-    """Longest wait between two tries."""
+    """Longest delay between two retries."""
     busy_retries: int = Field(12, ge=0, le=1000)
-    """Further tries for a host that answers 429, or 503 with Retry-After; they do not count as retries."""
+    """Retries after 429, or 503 with Retry-After; they do not count towards `retries`."""
     max_retry_after_s: float = Field(3600.0, ge=0, le=3600)
-    """A host that asks for a longer pause (Retry-After) is left alone for this long."""
+    """A longer Retry-After is cut to this."""
     max_bytes: int = Field(20_000_000, ge=1, le=2_000_000_000)
-    """Largest decoded body. A larger one fails as `too_large`; it is never cut."""
+    """Largest decoded body. A larger one fails as `too_large`; it is never truncated."""
     max_ratio: int = Field(200, ge=1, le=1_000_000)
-    """A compressed body above 1 MB that is more than so many times its size on the wire fails as
+    """A compressed body above 1 MB that decodes to more than N times its size on the wire fails as
     `decompression_bomb`."""
     allow_private: bool = False
-    """Let links and redirects lead to addresses that are not public. Without it only the host and port of a base
-    URL or of `resolve` may be there."""
+    """Allow links and redirects to private addresses. Without it, only the host and port of a base URL or of
+    `resolve` may be at one."""
     dns_servers: tuple[str, ...] = ()
-    """ADDR or ADDR:PORT of the name servers to ask; none: those of the system."""
+    """ADDR or ADDR:PORT of the name servers. Empty: those of the system."""
     headers: dict[str, str | None] = Field({})
-    """Headers sent to the origins (scheme, host and port) of the base URLs and to no other. A secret is the name
-    of an environment variable, such as `$SITE_TOKEN`; null takes a stored header back."""
+    """Headers sent only to the origins (scheme, host and port) of the base URLs. Give a secret as the name of an
+    environment variable, such as `$SITE_TOKEN`; null removes a stored header."""
     params: dict[str, str | None] = Field({})
     """Query parameters added to each request to these origins, such as `{token: $SITE_TOKEN}`: the value is the
-    name of an environment variable. No URL that is kept or shown has one of them, wherever it was found; null
-    takes a stored one back."""
+    name of an environment variable. They are removed from every URL that is stored or shown, wherever it was
+    found; null removes a stored parameter."""
     auth: str | None = None
-    """`$NAME` of an environment variable that holds `user:password`: basic authentication, sent where `headers`
-    are."""
+    """`$NAME` of an environment variable with `user:password`: basic authentication, sent to the same origins as
+    `headers`."""
     cookies: Annotated[Literal["off", "keep"], YamlOff] = "off"
-    """`keep`: send cookies back to the very origin that set them, for one crawl. What pages say may then depend
-    on the order in which they are asked for."""
+    """`keep`: send cookies back to the origin that set them, for the duration of one crawl. Pages may then depend
+    on the order of requests."""
 
     @field_validator("headers")
     @classmethod
@@ -77,7 +77,7 @@ class FetchSection(Section):
     def _params(cls, params: dict[str, str | None]) -> dict[str, str | None]:
         for name, value in params.items():
             if not _PARAM.fullmatch(name):
-                raise ValueError("a name is not that of a query parameter")
+                raise ValueError("a name is not a valid query parameter")
             if value is not None and not is_variable(value):
                 raise ValueError(f"{name}: {NAME_A_VARIABLE}, such as $SITE_TOKEN")
         return params
@@ -86,7 +86,7 @@ class FetchSection(Section):
     @classmethod
     def _auth(cls, auth: str | None) -> str | None:
         if auth is not None and not is_variable(auth):
-            raise ValueError(f"{NAME_A_VARIABLE}, such as $SITE_AUTH, that holds user:password")
+            raise ValueError(f"{NAME_A_VARIABLE}, such as $SITE_AUTH, with user:password")
         return auth
 
     @field_validator("dns_servers")
@@ -98,13 +98,13 @@ class FetchSection(Section):
 
 
 class ProxyList(Section):
-    """By which proxies servers are asked, in turn."""
+    """The proxies of requests, used in turn."""
 
     urls: tuple[str, ...] = ()
-    """SCHEME://HOST:PORT of each proxy, or `$NAME` of an environment variable that holds it, as it must where
-    there is a password. Schemes: http, https, socks4, socks5. None: servers are asked directly."""
+    """SCHEME://HOST:PORT of each proxy, or `$NAME` of an environment variable that contains it (required if there
+    is a password). Schemes: http, https, socks4, socks5. Empty: no proxy."""
     allow_private: bool = False
-    """Proxies may be at addresses that are not public. `fetch.allow_private` allows it too."""
+    """Allow proxies at private addresses. `fetch.allow_private` allows it too."""
 
     @field_validator("urls")
     @classmethod
@@ -121,14 +121,14 @@ class LimitsSection(Section):
     rate: float | Literal["max"] = 2.0
     """Requests per second to one host:port, evenly spaced. `max` is for servers you own."""
     workers: int = Field(5, ge=1, le=MAX_WORKERS)
-    """Requests under way at once."""
+    """Requests in flight at once."""
     per_host: int | None = Field(None, ge=1, le=MAX_WORKERS)
-    """Requests under way at one host:port, and so connections to it. Unset: 8, and no cap with rate `max`.
-    `discover` and `scrape` take half of it each, and one at least."""
+    """Requests in flight to one host:port, and so connections to it. Unset: 8, and no cap with rate `max`.
+    `discover` and `scrape` use half of it each, at least one."""
     slowest_s: float = Field(10.0, ge=0, le=3600)
-    """Each 429 or 503 halves the rate of a host, down to one request in so many seconds."""
+    """Each 429 or 503 halves the request rate of a host, down to one request per N seconds."""
     budget: int | None = Field(None, ge=1, le=LARGEST)
-    """URLs one crawl may visit. The rest stays queued for the next crawl."""
+    """URLs that one crawl visits at most. The rest stays queued for the next crawl."""
     page_limit: int | None = Field(None, ge=1, le=LARGEST)
     """Unique pages per base URL."""
     max_depth: int | None = Field(None, ge=0, le=LARGEST)
@@ -143,17 +143,18 @@ class LimitsSection(Section):
 
 
 class RobotsSection(Section):
-    """How robots.txt (RFC 9309) and what pages say to robots are obeyed."""
+    """How robots.txt (RFC 9309) and the robots directives of pages are obeyed."""
 
     obey: bool = True
-    """robots.txt. False only for servers you own."""
+    """Obey robots.txt. False only for servers you own."""
     obey_directives: bool = True
-    """meta robots and X-Robots-Tag: a `noindex` page is not kept, links of a `nofollow` page are not followed."""
+    """Obey meta robots and X-Robots-Tag: a `noindex` page is not stored, links of a `nofollow` page are not
+    followed."""
     follow_nofollow_links: bool = True
-    """False: a URL that is linked with rel=nofollow only is not visited."""
+    """False: a URL whose only links have rel=nofollow is not visited."""
     retry_for_s: float = Field(300.0, ge=0, le=86_400)
-    """A robots.txt that answers 5xx, 429 or not at all is asked for again so long; then its URLs are skipped."""
+    """How long a robots.txt that returns 5xx, 429 or nothing is requested again before its URLs are skipped."""
     max_crawl_delay_s: float = Field(60.0, ge=0, le=3600)
     """A longer Crawl-delay is cut to this."""
     cache_s: float = Field(86_400.0, ge=0, le=86_400)
-    """How long the rules of an origin are kept."""
+    """How long the robots.txt of an origin is cached."""

@@ -1,6 +1,6 @@
-"""What is wrong with settings, in words.
+"""Error messages of settings.
 
-Always holds: a problem names the key and the reason; what stands where a secret may stand is never quoted.
+A message names the key and the reason, and never quotes a value that may be a secret.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 
-# What stands at these keys may be a secret, rightly or by mistake: no error quotes it.
+# Values of these keys may be secrets, intended or by mistake: no error quotes them.
 _UNQUOTED = ("fetch.headers", "fetch.params", "fetch.auth", "proxy.urls")
-# An unknown alias, anchor or tag is quoted by the YAML reader; it may be a password that begins with * & or !.
 _TRIED = ("float", "literal['max']")
+# The YAML parser quotes an unknown alias, anchor or tag; it may be a password that begins with * & or !.
 _QUOTED = re.compile(r"(?<=[\s(])(?!'<[a-z ]+>'|'.'|\".\")(['\"]).+\1")
 
 
 def explain(problem: Any, known: Iterable[str]) -> str:
-    """A problem that pydantic found; `known` are the keys that there are."""
+    """The message of a pydantic error; `known` are all valid keys."""
     key = _key(problem["loc"])
     if problem["type"] == "extra_forbidden":
         close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
@@ -39,19 +39,19 @@ def explain(problem: Any, known: Iterable[str]) -> str:
 
 
 def _key(places: Iterable[str | int]) -> str:
-    """Keys with dots, places in lists in brackets, without the types that were tried in turn."""
+    """The dotted key, with list indexes in brackets, without the types of a union that pydantic tried."""
     parts = (f"[{place}]" if isinstance(place, int) else f".{place}" for place in places if place not in _TRIED)
     return "".join(parts).removeprefix(".")
 
 
 def _in_yaml(message: str) -> str:
-    """What pydantic says of Python's types, said of YAML's."""
+    """A message of pydantic with Python's type names replaced by those of YAML."""
     message = re.sub(" or instance of [A-Za-z]+$", "", message)
     return message.replace("a valid tuple", "a list").replace("a valid dictionary", "keys with values")
 
 
 def yaml_reason(error: yaml.YAMLError) -> str:
-    """The line and the problem, without what the reader quotes."""
+    """The line and the problem, without what the parser quotes."""
     mark = getattr(error, "problem_mark", None)
     problem = _QUOTED.sub("...", getattr(error, "problem", None) or "unreadable")
     return f"line {mark.line + 1}: {problem}" if mark else str(problem)
@@ -59,4 +59,4 @@ def yaml_reason(error: yaml.YAMLError) -> str:
 
 def reason(error: Exception) -> str:
     """Why a file could not be read as text."""
-    return error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
+    return error.strerror or str(error) if isinstance(error, OSError) else "not UTF-8 text"

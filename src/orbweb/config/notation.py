@@ -1,7 +1,6 @@
-"""How a setting that is a text is written: pins, proxies, name servers, headers, variables, user agents.
+"""The syntax of text settings: pins, proxies, name servers, headers, environment variables, user agents.
 
-Owns the grammar of each. Always holds: what is not in it is refused with a ValueError, and none quotes what may
-be a secret. Never reads the environment: `credentials` does.
+Invalid text raises a ValueError that does not quote possible secrets.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ _VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]{1,100}")
 _SECRET = re.compile(r"auth|cookie|token|secret|passw|credential|session|signature|api[-_]?key|access[-_]?key")
 _OURS = {
-    "host": "the URL says it",
+    "host": "it is taken from the URL",
     "user-agent": "use user_agent",
-    "accept-encoding": "orbweb says what it can decode",
-    "proxy-authorization": "it belongs into the URL of the proxy (proxy.urls)",
+    "accept-encoding": "orbweb lists the encodings it can decode",
+    "proxy-authorization": "put it into the URL of the proxy (proxy.urls)",
 }
 _FRAMING = re.compile(
     r"connection|content-(length|encoding)|expect|http2-settings|keep-alive|proxy-connection|range|te|trailer"
@@ -31,7 +30,7 @@ _CONTACT = re.compile(r"\+(https://|mailto:)[^\s()<>;,]+\.[^\s()<>;,]+")
 
 
 class ResolvePin(NamedTuple):
-    """A host and port, and the address and port that are asked in their stead. Brackets are kept."""
+    """A host and port, and the address and port to connect to instead. IPv6 addresses have their brackets."""
 
     host: str
     port: str
@@ -51,7 +50,7 @@ def read_pin(text: str) -> ResolvePin:
 
 
 class ProxyUrl(NamedTuple):
-    """A proxy as a user names it. `host` keeps its brackets."""
+    """A configured proxy. An IPv6 `host` has its brackets."""
 
     scheme: str
     host: str
@@ -61,7 +60,7 @@ class ProxyUrl(NamedTuple):
 
 
 def read_proxy(text: str, number: int) -> ProxyUrl:
-    """SCHEME://[USER:PASSWORD@]HOST:PORT, or a ValueError that says which of the list it is; it quotes nothing."""
+    """SCHEME://[USER:PASSWORD@]HOST:PORT, or a ValueError with its number in the list; it quotes nothing."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -69,7 +68,7 @@ def read_proxy(text: str, number: int) -> ProxyUrl:
         raise ValueError(f"number {number} is not a URL such as http://proxy.example:3128") from None
     if parts.scheme not in PROXY_SCHEMES:
         raise ValueError(
-            f"number {number}: a proxy starts with one of {', '.join(f'{s}://' for s in PROXY_SCHEMES)}"
+            f"number {number}: a proxy must start with one of {', '.join(f'{s}://' for s in PROXY_SCHEMES)}"
         )
     if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment or not text.isprintable():
         raise ValueError(f"number {number} is not SCHEME://HOST:PORT")
@@ -86,26 +85,26 @@ def is_variable(text: str) -> bool:
 def check_header(name: str, value: str | None) -> None:
     """A header that a user may set, its name in lower case; ValueError otherwise."""
     if not _TOKEN.fullmatch(name):
-        raise ValueError("a name is not that of a header")
+        raise ValueError("a name is not a valid header name")
     if name in _OURS:
         raise ValueError(f"{name} cannot be set: {_OURS[name]}")
     if _FRAMING.fullmatch(name):
-        raise ValueError(f"{name} cannot be set: orbweb sends it where it is needed")
+        raise ValueError(f"{name} cannot be set: orbweb sends it when needed")
     if value is None or is_variable(value):
         return
     if _SECRET.search(name):
         raise ValueError(f"{name} looks like a secret; {NAME_A_VARIABLE}, such as $SITE_TOKEN")
     if not is_header_value(value):
-        raise ValueError(f"{name}: a value is one line of printable characters")
+        raise ValueError(f"{name}: a value must be one line of printable characters")
 
 
 def is_header_value(value: str) -> bool:
-    """Whether it is one line of printable characters."""
+    """Whether it is one non-empty line of printable characters."""
     return bool(value.strip()) and all(character.isprintable() or character == "\t" for character in value)
 
 
 def has_contact(user_agent: str) -> bool:
-    """Whether the agent says how to reach who runs it: +https://... or +mailto:..."""
+    """Whether the user agent has a contact: +https://... or +mailto:..."""
     return _CONTACT.search(user_agent) is not None
 
 
@@ -125,7 +124,7 @@ def _is_port(text: str) -> bool:
 
 
 def _take_host(text: str) -> tuple[str, str]:
-    """The host before the next colon, brackets kept, and what follows; an unclosed bracket is no host."""
+    """The host before the next colon, with its brackets, and the rest; empty for an unclosed bracket."""
     if text.startswith("["):
         host, closed, rest = text.partition("]")
         joined = closed and (not rest or rest.startswith(":"))

@@ -1,6 +1,6 @@
-"""Settings of how the work is done and what is kept of it: reuse, order, documents, bodies, spool, outputs.
+"""Settings of processing and storage: reuse, order, documents, bodies, spool, outputs.
 
-Owns their limits and their meaning: the text under each is what the reference says of it.
+The string under each field is its description in the reference.
 """
 
 from __future__ import annotations
@@ -14,108 +14,112 @@ from orbweb.config.section import LARGEST, Section
 
 
 class CacheSection(Section):
-    """What earlier runs of the workspace captured, and a run may take over."""
+    """Reuse of pages that earlier runs of the workspace captured."""
 
     max_age_s: float = Field(0.0, ge=0, le=3_153_600_000)
-    """A page captured at most so long before the run began is taken as it is, and nothing is sent. 0: every page
-    is asked for, and taken over if the server says that it is unchanged (304)."""
+    """A page captured at most this long before the start of the run is reused without a request. 0: every page is
+    requested, and reused if the server returns 304 (not modified)."""
 
 
 class RecrawlSection(Section):
-    """When `recrawl --due` asks for a page again: how often it changes is estimated from the runs there are."""
+    """When `recrawl --due` fetches a page again; how often it changes is estimated from earlier runs."""
 
     min_interval_s: float = Field(3_600.0, ge=0, le=3_153_600_000)
-    """A page that was asked for less than this long before the run began is not due, however often it changes."""
+    """A page that was requested less than this long before the start of the run is not due, however often it
+    changes."""
 
     max_interval_s: float = Field(2_592_000.0, ge=0, le=3_153_600_000)
-    """A page that was asked for longer ago than this is due, however seldom it changes [30 days]."""
+    """A page that was last requested longer ago than this is due, however seldom it changes [30 days]."""
 
 
 class ContentSection(Section):
-    """What is made of pages."""
+    """How pages are extracted."""
 
     tokens: str = Field("estimate", min_length=1, max_length=100)
-    """What counts tokens: `estimate`, which needs nothing, or an encoding of tiktoken such as `o200k_base`, which
+    """How tokens are counted: `estimate`, which needs nothing, or a tiktoken encoding such as `o200k_base`, which
     needs `orbweb[tokens]` and its data on this machine. Nothing is downloaded."""
 
 
 class EngineSection(Section):
-    """How the work is ordered and shared."""
+    """Order of results, worker processes, and commits."""
 
     order: Literal["strict", "relaxed"] = "strict"
-    """`strict`: one order for the whole run. `relaxed`: one order per host, results as they come."""
+    """`strict`: one order for the whole run. `relaxed`: one order per host, results committed as they arrive."""
     processes: int | None = Field(None, ge=0, le=64)
-    """Worker processes that parse, read, hash and compress pages; a crash of the parser costs one page there.
-    Unset: one, and when thirty pages come in 1.2 seconds one per core, at most 4; two where a page may take
-    long, so that no other waits behind it. 0: the main process parses, except very large pages; only
-    for sites you trust, because a crash of the parser ends the crawl."""
+    """Worker processes that parse, extract, hash and compress pages; a crash of the parser costs one page.
+    Unset: one, and one per core (at most 4) once thirty pages arrive within 1.2 seconds; two if a page may take
+    long, so that no other waits behind it. 0: the main process parses, except very large pages; only for sites you
+    trust, because a crash of the parser ends the crawl."""
     defer_s: float = Field(120.0, gt=0, le=86_400)
-    """In strict order: a host that keeps everyone waiting so long (Retry-After, no robots.txt) has its URLs
-    put back, and the order moves on."""
+    """In strict order: if a host blocks the order for this long (Retry-After, robots.txt unavailable), its URLs
+    are deferred to the end of the queue."""
     window: int | None = Field(None, ge=8, le=65536)
-    """Places that may be leased and not yet committed; a crash costs at most so many refetches. Unset: 1024, or
+    """URLs that may be leased and not yet committed; a crash costs at most this many refetches. Unset: 1024, or
     twice `limits.workers` if that is more, so that slow requests cannot fill it."""
     window_bytes: int = Field(64_000_000, ge=1_000_000, le=LARGEST)
-    """Bytes of finished results that may wait for their turn."""
+    """Bytes of finished results that may wait for their turn to be committed."""
     group_pages: int = Field(512, ge=1, le=8192)
-    """Commits per database transaction at most."""
+    """Most commits per database transaction."""
     group_ms: int = Field(500, ge=1, le=10_000)
     """Longest time a commit waits for its transaction."""
 
 
 def _octal(mode: Any) -> Any:
-    """YAML reads 0600 as octal, and '0600' and 0o600 as texts, which are no decimal numbers either."""
+    """YAML reads 0600 as an octal number, but '0600' and 0o600 as text, which is octal too."""
     if isinstance(mode, str) and re.fullmatch("(0o)?[0-7]+", mode):
         mode = int(mode.removeprefix("0o"), 8)
     if isinstance(mode, str) or (isinstance(mode, int) and not 0 <= mode <= 0o777):
-        raise ValueError("permissions are octal, 0 to 0777, such as 0640")
+        raise ValueError("must be octal permissions from 0 to 0777, such as 0640")
     return mode
 
 
 class StoreSection(Section):
-    """Where bodies go."""
+    """How bodies are stored."""
 
     layout: Literal["segments", "files"] = "segments"
-    """`segments`: few append-only files. `files`: one file a body under store/html/aa/bb."""
+    """`segments`: a few append-only files. `files`: one file per body under store/html/aa/bb."""
     compress: bool = True
     """With `files`: write .html.zst rather than .html."""
     file_mode: Annotated[int, BeforeValidator(_octal)] = Field(0o600, ge=0, le=0o777)
     """Permissions of the files of the `files` layout."""
     reserve_mb: int = Field(64, ge=0, le=LARGEST)
-    """While less disk space is free nothing is asked for; a crawl goes on when there is a quarter more."""
+    """While less disk space than this is free, no request is sent; the crawl resumes when a quarter more is
+    free."""
 
 
 class SpoolSection(Section):
-    """What discovery hands to scraping."""
+    """The files by which discovery passes URLs to scraping."""
 
     rotate_mb: float = Field(64.0, gt=0, le=100_000)
-    """A file that has grown to this is followed by another."""
+    """A new file is started when the current one reaches this size."""
     rotate_s: float = Field(3_600.0, gt=0, le=31_536_000)
-    """So is one that is as old as this."""
+    """A new file is started when the current one reaches this age."""
     max_backlog_gb: float = Field(1.0, gt=0, le=100_000)
-    """When more than this is not yet scraped, discovery waits until it is less than 80 % of it."""
+    """Discovery waits while more than this is unscraped, until it is below 80 % of it."""
     keep: Literal["all", "archive", "none"] = "all"
-    """What becomes of a file when scraping has gone on to the next: it stays, goes to spool/archive, or is
+    """What happens to a file after scraping has moved on to the next: it stays, is moved to spool/archive, or is
     deleted."""
 
 
 class OutputsSection(Section):
-    """Files that follow a crawl in the workspace; each is made again if it is lost."""
+    """Files that are written during a crawl; each is rebuilt if it is lost."""
 
     pages: bool = True
-    """`logs/pages-<run>.csv`: a row a visit, with seventeen columns."""
+    """`logs/pages-<run>.csv`: one row per visit, with seventeen columns."""
     edges: bool = True
-    """`logs/edges-<run>.csv`: a row a link."""
+    """`logs/edges-<run>.csv`: one row per link."""
     metadata: bool = True
-    """`metadata/crawl_metadata-<run>.jsonl`: an object a visit; `metadata/crawl_metadata.jsonl` leads to it."""
+    """`metadata/crawl_metadata-<run>.jsonl`: one object per visit; `metadata/crawl_metadata.jsonl` is a link to
+    the latest."""
     raw: bool = False
-    """Cells as they are, also those that a spreadsheet would compute."""
+    """Write cells unescaped, also those that a spreadsheet would evaluate as a formula."""
 
 
 class MetricsSection(Section):
     """Counters of a crawl."""
 
     flush_interval_sec: float = Field(10.0, ge=0, le=86_400)
-    """`logs/crawler_metrics-<run>.csv` gets a row a counter so often, and at the end. 0: it is not written."""
+    """How often a row per counter is appended to `logs/crawler_metrics-<run>.csv`, besides at the end. 0: the file
+    is not written."""
     host: str = Field("127.0.0.1", min_length=1, max_length=255)
-    """The address at which `--metrics-port` listens. Whoever can reach it can read the counters."""
+    """The address on which `--metrics-port` listens. Anyone who can reach it can read the counters."""

@@ -1,7 +1,6 @@
-"""Settings that change while a crawl is at work: which ones can, and what is told about those that cannot.
+"""Reloading of settings during a crawl: which changes take effect at once. Pure.
 
-Pure: two sets of settings become what differs. Always holds: a setting that is not named here waits for the next
-start, and that is said.
+A change of any other setting takes effect at the next start, and `describe` says so.
 """
 
 from __future__ import annotations
@@ -23,12 +22,10 @@ LIVE = frozenset(
         "metrics.flush_interval_sec",
     }
 )
-"""How fast, how much, how often: nothing that decides what a run is."""
+"""Settings of speed and amount; none that decides which URLs a run visits or what it stores."""
 
 
 class SettingChange(NamedTuple):
-    """A setting that differs."""
-
     key: str
     old: Any
     new: Any
@@ -39,7 +36,7 @@ class SettingChange(NamedTuple):
 
 
 def changes(old: Iterable[tuple[str, Any]], new: Iterable[tuple[str, Any]]) -> list[SettingChange]:
-    """What differs between two lists of settings with the same keys."""
+    """The differences between two lists of settings with the same keys."""
     now = dict(new)
     return [SettingChange(key, value, now[key]) for key, value in old if now[key] != value]
 
@@ -48,5 +45,5 @@ def describe(found: list[SettingChange], source: str) -> str:
     """One line for the operator."""
     live = [f"{change.key} {change.old} -> {change.new}" for change in found if change.is_live]
     later = [change.key for change in found if not change.is_live]
-    words = [f"in force: {', '.join(live)}"] * bool(live) + [f"after a restart: {', '.join(later)}"] * bool(later)
-    return f"{source} reloaded; " + ("; ".join(words) or "nothing has changed")
+    parts = [f"in effect: {', '.join(live)}"] * bool(live) + [f"after a restart: {', '.join(later)}"] * bool(later)
+    return f"{source} reloaded; " + ("; ".join(parts) or "no changes")

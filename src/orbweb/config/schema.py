@@ -1,7 +1,6 @@
-"""All settings of a project: the parts together, checked, merged and listed.
+"""All settings of a project: validated, merged and listed.
 
-Owns which parts there are. Always holds: settings are plain enough to be stored as JSON, later layers win key by
-key, and what is wrong is refused with where it came from, the key and the reason.
+Settings can be stored as JSON, and later layers override earlier ones key by key.
 """
 
 from __future__ import annotations
@@ -37,12 +36,10 @@ Settings = dict[str, Any]
 
 
 class Config(Section):
-    """All settings of a project."""
-
     user_agent: str = Field(f"orbweb/{__version__}", min_length=1, max_length=500)
-    """Sent with every request. Name a contact, e.g. `mybot/1.0 (+https://example.org/bot)`."""
+    """User-Agent header of every request. Include a contact, e.g. `mybot/1.0 (+https://example.org/bot)`."""
     profile: Literal["docs", "site", "github"] | None = None
-    """Settings that come with orbweb, below all others: the project keeps the name, not what it stands for."""
+    """Built-in settings profile, overridden by everything else. The project stores its name, not its settings."""
     incremental: bool = True
     """`crawl` resumes a paused run; false finishes it and starts a new one."""
     resolve: tuple[str, ...] = ()
@@ -81,12 +78,12 @@ class Config(Section):
 
 
 def given(settings: Mapping[str, Any], *, source: str) -> Settings:
-    """The settings that were given, checked, as JSON can hold them."""
+    """The given settings, validated, as JSON values."""
     return build(settings, source=source).model_dump(mode="json", exclude_unset=True)
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
-    """Later layers win, key by key."""
+    """Merge layers; later ones override earlier ones, key by key."""
     merged: Settings = {}
     for layer in layers:
         for key, value in layer.items():
@@ -97,7 +94,7 @@ def merge(*layers: Mapping[str, Any]) -> Settings:
 
 
 def build(settings: Mapping[str, Any], *, source: str) -> Config:
-    """Check the settings; `source` is named in the error."""
+    """Validate the settings; `source` is named in the error."""
     try:
         return Config.model_validate(dict(settings))
     except ValidationError as error:
@@ -106,19 +103,19 @@ def build(settings: Mapping[str, Any], *, source: str) -> Config:
 
 
 def keys(section: type[Section] = Config, prefix: str = "") -> Iterator[tuple[str, str, Any]]:
-    """Every setting as (dotted key, meaning, default), for the reference."""
-    meanings = _meanings(section)
+    """Every setting as (dotted key, description, default), for the reference."""
+    descriptions = _descriptions(section)
     for name, field in section.model_fields.items():
         default = field.get_default()
         if isinstance(default, Section):
             yield from keys(type(default), f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", meanings.get(name, ""), default
+            yield f"{prefix}{name}", descriptions.get(name, ""), default
 
 
 @cache
-def _meanings(section: type[Section]) -> dict[str, str]:
-    """The text under each field. Read from the source, because only the reference needs it."""
+def _descriptions(section: type[Section]) -> dict[str, str]:
+    """The string under each field, read from the source because only the reference needs it."""
     body = cast("ast.ClassDef", ast.parse(inspect.getsource(section)).body[0]).body
     return {
         field.target.id: inspect.cleandoc(text.value.value)

@@ -1,7 +1,7 @@
-"""Settings of which URLs are visited: scope, policy, what makes two URLs one, sitemaps, resources.
+"""Settings of which URLs are visited: scope, policy, URL identity, sitemaps, resources.
 
-Owns their limits and their meaning: the text under each is what the reference says of it. A pattern that cannot be
-searched for is refused here, where it is known in which file it stands.
+The string under each field is its description in the reference. An invalid pattern is refused here, where the file
+that contains it is known.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _HOST = re.compile(r"(\*\.)?[^*/?#@\s]+")
 
 def _host_name(text: str) -> str:
     if not _HOST.fullmatch(text):
-        raise ValueError("a host is its name alone, such as example.org, or *.example.org for all below it")
+        raise ValueError("must be a host name such as example.org, or *.example.org for its subdomains")
     return text
 
 
 def _searchable(pattern: str) -> str:
-    """RE2 is imported when there is a pattern: most projects have none."""
+    """Imports RE2 only if there is a pattern, because most projects have none."""
     from orbweb.policy import patterns
 
     return patterns.checked(pattern)
@@ -42,17 +42,17 @@ class ScopeSection(Section):
     strict_path: bool = True
     """`/api` covers `/api` and `/api/...` but not `/api-blog`. False: any path that starts with it."""
     external_hops: int = Field(0, ge=0, le=5)
-    """Steps outside the base URLs that are followed."""
+    """How many links outside the base URLs are followed in a row."""
     include: tuple[Pattern, ...] = ()
-    """RE2 patterns searched in the whole canonical URL; when given, a URL must match one."""
+    """RE2 patterns searched in the whole canonical URL; if given, a URL must match one."""
     exclude: tuple[Pattern, ...] = ()
     """RE2 patterns; a URL that matches one is skipped."""
     park_traps: bool = True
-    """URLs that a site makes up for ever (calendars, session ids, repeated paths) are skipped until released."""
+    """Skip URLs of crawler traps (calendars, session ids, repeated paths) until they are released."""
 
 
 class PageType(Section):
-    """URLs of one type."""
+    """A page type and its pattern."""
 
     type: str = Field(pattern=_NAME)
     pattern: Pattern
@@ -62,19 +62,19 @@ class PageType(Section):
     @classmethod
     def _not_all(cls, name: str) -> str:
         if name == "pages":
-            raise ValueError("pages is the cap on all types, so no type can have this name")
+            raise ValueError("pages is the name of the cap on all types, so it cannot be a type")
         return name
 
 
 class Score(Section):
-    """URLs that have their turn sooner or later than others of their depth."""
+    """The score of matching URLs: their order within a depth."""
 
     pattern: Pattern
     score: int = Field(ge=-1000, le=1000)
 
 
 class GroupSection(Section):
-    """URLs of which only so many are visited."""
+    """A group of URLs and its caps."""
 
     name: str = Field(pattern=_NAME)
     pattern: Pattern
@@ -84,33 +84,33 @@ class GroupSection(Section):
 
 
 class PolicySection(Section):
-    """The rules of a host: which URLs may be asked for, how many of a kind, and in which order."""
+    """The rules of a host: which URLs may be requested, how many of a kind, and in which order."""
 
     hosts: tuple[HostName, ...] = ()
-    """Hosts that are the scope: with them a URL is internal if it is on one of them, whatever the paths of the
-    base URLs. `example.org` is that host alone, `*.example.org` each host below it."""
+    """The hosts in scope. If given, every URL on one of them is internal, whatever the paths of the base URLs.
+    `example.org` is that host alone, `*.example.org` all of its subdomains."""
     deny_subdomains: tuple[HostName, ...] = ()
-    """Hosts that are refused with all hosts below them, even if `hosts` or external hops would let them in."""
+    """Hosts that are refused with all their subdomains, even if `hosts` or external hops would allow them."""
     allow: tuple[Pattern, ...] = ()
-    """RE2 patterns searched in the whole canonical URL; when given, a URL must match one, and one of
-    `scope.include` if that is given too."""
+    """RE2 patterns searched in the whole canonical URL; if given, a URL must match one, and one of `scope.include`
+    if that is given too."""
     deny: tuple[Pattern, ...] = ()
     """RE2 patterns; a URL that matches one of them, or one of `scope.exclude`, is skipped."""
     page_types: tuple[PageType, ...] = ()
-    """Each with `type`, `pattern` and perhaps `score`: the first pattern that matches gives a URL its type. Others
-    are of type `page`."""
+    """Each with `type`, `pattern` and optionally `score`: the first pattern that matches decides the type of a
+    URL. Other URLs have type `page`."""
     scores: tuple[Score, ...] = ()
-    """Each with `pattern` and `score`, -1000 to 1000: the first that matches goes before the score of the page
-    type. Of URLs of one depth those with a higher score have their turn first; without a rule it is 0."""
+    """Each with `pattern` and `score`, -1000 to 1000: the first that matches overrides the score of the page type.
+    Within a depth, URLs with a higher score are visited first; without a rule the score is 0."""
     groups: tuple[GroupSection, ...] = ()
-    """Each with `name`, `pattern` and `caps`, perhaps `types` and `fold_case: true`. URLs (of these page types) in
-    which the named parts of the pattern, such as `(?P<owner>[^/]+)`, are the same are one group, of which at most
-    so many are admitted: `pages` in all, other caps by page type."""
+    """Each with `name`, `pattern` and `caps`, optionally `types` and `fold_case: true`. URLs (of these page types)
+    with the same text in the named parts of the pattern, such as `(?P<owner>[^/]+)`, are one group. The caps limit
+    how many of a group are visited: `pages` in total, other caps per page type."""
     contact_required: bool = False
-    """A crawl does not begin without a contact in `user_agent`: `+https://...` or `+mailto:...`. Otherwise it
-    warns, unless all base URLs are on this machine or at private addresses."""
+    """Refuse to start a crawl without a contact in `user_agent`: `+https://...` or `+mailto:...`. If false, a
+    missing contact is only a warning, unless all base URLs are on this machine or at private addresses."""
     terms: tuple[str, ...] = ()
-    """Links to the terms under which the hosts let themselves be crawled, shown when a crawl begins."""
+    """Links to the terms of service of the hosts, shown at the start of a crawl."""
 
 
 class UrlsSection(Section):
@@ -119,23 +119,24 @@ class UrlsSection(Section):
     drop_params: tuple[str, ...] = ()
     """Query parameters dropped besides the built-in tracking parameters."""
     keep_params: tuple[str, ...] | None = None
-    """When given, only these query parameters are kept; an empty list drops the query, from requests too."""
+    """If given, only these query parameters are kept; an empty list drops the query, also from requests."""
 
 
 class SitemapSection(Section):
     """Which sitemaps are read."""
 
     mode: Annotated[Literal["auto", "only", "off"], YamlOff] = "auto"
-    """`auto`: those that robots.txt lists and /sitemap.xml. `only`: no links are followed besides. `off`: none."""
+    """`auto`: the sitemaps that robots.txt lists, and /sitemap.xml. `only`: the same, but links are not followed.
+    `off`: no sitemaps."""
     max_files: int = Field(1000, ge=1, le=100_000)
-    """Files that are read in a run, those of an index included."""
+    """Most files that a run reads, including those of an index."""
     max_urls: int = Field(500_000, ge=1, le=LARGEST)
-    """URLs that are taken from sitemaps in a run."""
+    """Most URLs that a run takes from sitemaps."""
 
 
 class ResourcesSection(Section):
-    """What pages load: scripts, styles, images, fonts."""
+    """Resources of pages: scripts, styles, images, fonts."""
 
     mode: Annotated[Literal["off", "check", "store"], YamlOff] = "off"
-    """`check`: visit them too, in the same queue and budget. `store`: keep their bodies, and those of every other
-    answer that is no page."""
+    """`check`: visit them too, in the same queue and budget. `store`: also store their bodies, and those of all
+    other responses that are not pages."""

@@ -1,7 +1,4 @@
-"""A part of the configuration: what every one of them has in common.
-
-Always holds: a part cannot be changed, and a key it does not know is an error. Has no setting of its own.
-"""
+"""The base class of configuration sections: frozen, and strict about unknown keys."""
 
 from __future__ import annotations
 
@@ -10,17 +7,17 @@ from typing import Any, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
 LARGEST = 10**15
-"""More than anything that is counted, and still a number to the database and to readers of JSON."""
+"""More than any count, and still exact in SQLite and JSON."""
 
 YamlOff = BeforeValidator(lambda value: "off" if value is False else value)
 """YAML reads a bare `off` as false."""
 
 
 class Section(BaseModel):
-    """A part of the configuration. Unknown keys are errors.
+    """A section of the configuration.
 
-    The checks of all parts are built once, with those of the whole, when settings are first checked: built part by
-    part, they would take a good share of the time a command needs to start.
+    The validators of all sections are built together at the first validation: built separately, they would take a
+    considerable part of the start-up time of a command.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -28,7 +25,7 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_switch(cls, value: Any, info: ValidationInfo) -> Any:
-        """A switch is no number, though Python counts with it."""
+        """A boolean is not a number, although Python treats it as one."""
         if isinstance(value, bool) and info.field_name is not None:
             kind = cls.model_fields[info.field_name].annotation
             if {int, float} & {kind, *get_args(kind)}:

@@ -1,7 +1,6 @@
-"""Where settings come from: a YAML file, a profile, the environment.
+"""Sources of settings: a YAML file, a profile, the environment.
 
-Always holds: what is read is checked as it stands, and an error names the file, the profile or the variable.
-YAML is imported when there is something to read.
+Each source is validated by itself, so that an error names the file, profile or variable.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from orbweb.config.schema import Settings, given, merge
 from orbweb.errors import ConfigError
 
 PROFILES = ("docs", "site", "github")
-_NO_SETTINGS = ("ORBWEB_WORKSPACE", "ORBWEB_FAULT", "ORBWEB_LIFELINE")
+_NOT_SETTINGS = ("ORBWEB_WORKSPACE", "ORBWEB_FAULT", "ORBWEB_LIFELINE")
 
 
 def read_file(path: Path) -> Settings:
-    """The settings of a YAML file, checked as they stand and plain enough to be stored."""
+    """The settings of a YAML file, validated."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -33,14 +32,14 @@ def read_file(path: Path) -> Settings:
 
 
 def profile_text(name: str) -> str:
-    """A profile as it is shipped: YAML with comments."""
+    """The YAML text of a built-in profile, with comments."""
     if name not in PROFILES:
-        raise ConfigError(f"profile: {name!r} is none; there are {', '.join(PROFILES)}")
+        raise ConfigError(f"unknown profile {name!r}; choose {', '.join(PROFILES[:-1])} or {PROFILES[-1]}")
     return (Path(__file__).with_name("profiles") / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def read_profile(name: str | None) -> Settings:
-    """The settings that the profile stands for."""
+    """The settings of a profile."""
     if name is None:
         return {}
     source = f"profile {name}"
@@ -51,7 +50,7 @@ def read_environment(environ: Mapping[str, str]) -> Settings:
     """Settings from variables such as ORBWEB_LIMITS__RATE=5 or ORBWEB_USER_AGENT=probe/1."""
     settings: Settings = {}
     for name, text in sorted(environ.items()):
-        if not name.startswith("ORBWEB_") or name in _NO_SETTINGS:
+        if not name.startswith("ORBWEB_") or name in _NOT_SETTINGS:
             continue
         section, nested, key = name.removeprefix("ORBWEB_").lower().partition("__")
         source = f"environment variable {name}"
@@ -61,7 +60,7 @@ def read_environment(environ: Mapping[str, str]) -> Settings:
 
 
 def _read_yaml(text: str, *, source: str) -> Any:
-    """Imported when there is something to read: most crawls have neither file nor variables."""
+    """Imports YAML only if there is something to read: most crawls have neither file nor variables."""
     import yaml
 
     try:
@@ -74,19 +73,19 @@ def _read_yaml(text: str, *, source: str) -> Any:
 
 
 def _refuse_repeated(root: Any, source: str) -> None:
-    """A mapping has each key once; the reader would take the last one and say nothing of the others."""
+    """Refuse duplicate keys, because the YAML parser silently takes the last one."""
     left: list[Any] = [root]
-    met: set[int] = set()
+    seen: set[int] = set()
     while left:
         node = left.pop()
-        if node is None or node.id == "scalar" or id(node) in met:
+        if node is None or node.id == "scalar" or id(node) in seen:
             continue
-        met.add(id(node))
+        seen.add(id(node))
         if node.id == "sequence":
             left += node.value
             continue
         keys = [key for key, _ in node.value if key.id == "scalar"]
         for number, key in enumerate(keys):
             if key.value in [other.value for other in keys[:number]]:
-                raise ConfigError(f"{source}: line {key.start_mark.line + 1}: the key {key.value} is there twice")
+                raise ConfigError(f"{source}: line {key.start_mark.line + 1}: duplicate key {key.value!r}")
         left += [value for _, value in node.value]

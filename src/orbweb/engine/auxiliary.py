@@ -79,7 +79,7 @@ class AuxiliaryRequests:
         if found is None or not self._resends[ticket]:
             return found
         url, want = found
-        return url, want._replace(anew=True)
+        return url, want._replace(new_connection=True)
 
     def _wanted(self, ticket: int) -> tuple[str, Want] | None:
         ask = self._robots_requests.get(ticket)

@@ -322,4 +322,4 @@ def _wanted(slot: Slot, resources: Resources) -> Want:
     want = WANTED[resources]
     unless = slot.offer.validators if slot.offer is not None and _asked_about(slot) is not None else None
     anew = slot.tries > 0 or slot.resends > 0
-    return want if unless is None and not anew else Want(want.any_type, want.styles, unless=unless, anew=anew)
+    return want if unless is None and not anew else want._replace(unless=unless, new_connection=anew)

@@ -1,31 +1,49 @@
-"""A run becomes files that other tools read: one module a format, and what they share.
+"""A run becomes files for other tools: the `Exporter` protocol, and one exporter per format module.
 
-Owns the choice of the format. Always: the pages of a run come from the store alone, in one order, one at a time;
-no file is ever half written, and an export that was interrupted is finished by repeating it. Never: asks a server,
-or changes anything in the workspace.
+Exports read the pages of a run from the store, in one order, one at a time, and change nothing in the workspace.
+No file is ever partly written under its name; an interrupted export is completed by repeating it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import IO
+from typing import Protocol
 
 from orbweb.errors import UsageError
-from orbweb.export import atomic_file, bodies, jsonl, llms, markdown
-from orbweb.export import csv as csv_export
-from orbweb.export import zip as zip_export
+from orbweb.export.atomic_file import Out
+from orbweb.export.bodies import FilesExporter
+from orbweb.export.csv import CsvExporter
 from orbweb.export.folder import FileTally
+from orbweb.export.jsonl import JsonlExporter
+from orbweb.export.llms import LlmsExporter
+from orbweb.export.markdown import MarkdownExporter
 from orbweb.export.source import ExportSource, Watch
-from orbweb.export.state import dump as state_dump
+from orbweb.export.state.dump import StateExporter
+from orbweb.export.zip import ZipExporter
 
-__all__ = ["ExportSource", "Exported", "Format", "Watch", "export"]
+__all__ = ["EXPORTERS", "ExportSource", "Exported", "Exporter", "Format", "Watch", "export"]
+
+
+class Exporter(Protocol):
+    """One export format."""
+
+    @property
+    def name(self) -> str:
+        """The value of `--to`."""
+
+    @property
+    def extension(self) -> str | None:
+        """The extension of the file; None if the format is a folder of files."""
+
+    def write(self, source: ExportSource, out: Out) -> FileTally:
+        """Write the run to `out`; a format that needs a path refuses a stream."""
 
 
 class Format(StrEnum):
-    """What a run can be exported to."""
+    """The names of the exporters."""
 
     MARKDOWN = "markdown"
     JSONL = "jsonl"
@@ -36,9 +54,21 @@ class Format(StrEnum):
     STATE = "state"
 
 
+_ALL: tuple[Exporter, ...] = (
+    MarkdownExporter(),
+    JsonlExporter(),
+    CsvExporter(),
+    ZipExporter(),
+    LlmsExporter(),
+    FilesExporter(),
+    StateExporter(),
+)
+EXPORTERS: Mapping[Format, Exporter] = {Format(exporter.name): exporter for exporter in _ALL}
+
+
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export did: the fields of `orbweb export --json`. `out` is None where it went to a stream."""
+    """The result of an export: the fields of `orbweb export --json`. `out` is None for a stream."""
 
     project: str
     run: int
@@ -53,27 +83,15 @@ class Exported:
     bytes: int
 
 
-_FOLDERS: dict[Format, Callable[[ExportSource, Path], FileTally]] = {
-    Format.MARKDOWN: markdown.write,
-    Format.LLMS: llms.write,
-    Format.FILES: bodies.write,
-    Format.STATE: state_dump.write,
-}
+def export(source: ExportSource, to: Format, out: Out, *, raw: bool = False) -> Exported:
+    """Write the run to `out`: a folder or a file, depending on the format; JSON lines and CSV may go to a stream.
 
-
-def export(source: ExportSource, to: Format, out: Path | IO[bytes], *, raw: bool = False) -> Exported:
-    """Write the run to `out`: a folder or a file, by the format; JSON lines and CSV may go to a stream.
-
-    `raw`: cells of a CSV as they are, also those that a spreadsheet would compute.
+    `raw`: write CSV cells unescaped, also those that a spreadsheet would evaluate as a formula.
     """
     if raw and to is not Format.CSV:
-        raise UsageError(f"--raw is for --to csv, not for {to}")
-    if to in _FOLDERS:
-        tally = _FOLDERS[to](source, _place(to, out))
-    elif to is Format.ZIP:
-        tally = FileTally(written=1, bytes=zip_export.write(source, _place(to, out)))
-    else:
-        tally = FileTally(written=1, bytes=_streamed(source, to, out, raw=raw))
+        raise UsageError(f"--raw applies to --to csv, not to {to}")
+    exporter = CsvExporter(raw=True) if raw else EXPORTERS[to]
+    tally = exporter.write(source, out)
     return Exported(
         project=source.project,
         run=source.run_number,
@@ -87,23 +105,3 @@ def export(source: ExportSource, to: Format, out: Path | IO[bytes], *, raw: bool
         kept=tally.kept,
         bytes=tally.bytes,
     )
-
-
-def _place(to: Format, out: Path | IO[bytes]) -> Path:
-    if not isinstance(out, Path):
-        raise UsageError(f"--to {to} cannot go to a stream: name a place with --out")
-    return out
-
-
-def _streamed(source: ExportSource, to: Format, out: Path | IO[bytes], *, raw: bool) -> int:
-    if isinstance(out, Path):
-        with atomic_file.replacing(out) as stream:
-            return _records(source, to, stream, raw=raw)
-    with atomic_file.named(Path("standard output")):
-        size = _records(source, to, out, raw=raw)
-        out.flush()
-        return size
-
-
-def _records(source: ExportSource, to: Format, stream: IO[bytes], *, raw: bool) -> int:
-    return jsonl.write(source, stream) if to is Format.JSONL else csv_export.write(source, stream, raw=raw)

@@ -1,7 +1,7 @@
-"""One file, written beside its place and put there when it is whole.
+"""Atomic replacement of one file: written under a temporary name, and renamed when it is complete.
 
-Always: under the given name there is the former file or the new one, never a part; a failure leaves no part
-behind, a kill leaves one that the next export takes over. Never: two exports write the same file at once.
+The given name is always the previous file or the new one. A failure removes the temporary file; after a kill the
+next export reuses it. A lock keeps two exports from writing the same file.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from typing import IO
 from orbweb.errors import Busy, DiskFull, StoreError, UsageError, is_disk_full
 from orbweb.failpoints import failpoint
 
-AGAIN = "Free some space, then repeat the export."
+REMEDY = "Free some space, then repeat the export."
+Out = Path | IO[bytes]
 
 
 @contextlib.contextmanager
-def named(path: Path, *, again: str = AGAIN) -> Iterator[None]:
-    """What goes wrong on a disk is told with the path and what to do."""
+def named(path: Path, *, remedy: str = REMEDY) -> Iterator[None]:
+    """Turn an OSError into an error that names the path and what to do."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
         if is_disk_full(error):
-            raise DiskFull(f"disk full: {path} cannot be written. {again}") from error
+            raise DiskFull(f"disk full: {path} cannot be written. {remedy}") from error
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def lock(fd: int, path: Path) -> None:
-    """Be the only one who writes there, or Busy."""
+    """Take the exclusive lock of an export, or raise Busy."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -44,7 +45,7 @@ def lock(fd: int, path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to; it gets its name when the block ends without an error."""
+    """A stream to a temporary file, which is renamed to `path` if the block ends without an error."""
     _check(path)
     part = path.with_name(f".orbweb-export-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}.part")
     with named(path):
@@ -66,9 +67,27 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             raise
 
 
+@contextlib.contextmanager
+def writing(out: Out) -> Iterator[IO[bytes]]:
+    """A stream to `out`: a file that is replaced atomically, or the given stream."""
+    if isinstance(out, Path):
+        with replacing(out) as stream:
+            yield stream
+    else:
+        with named(Path("standard output")):
+            yield out
+            out.flush()
+
+
+def require_path(out: Out, exporter: str) -> Path:
+    if not isinstance(out, Path):
+        raise UsageError(f"--to {exporter} cannot write to a stream; give a path with --out")
+    return out
+
+
 def _check(path: Path) -> None:
     if not path.parent.is_dir():
-        raise UsageError(f"--out {path}: there is no directory {path.parent}; make it, or choose another place")
+        raise UsageError(f"--out {path}: the directory {path.parent} does not exist; create it or choose another")
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -76,4 +95,4 @@ def _check(path: Path) -> None:
     except OSError as error:
         raise UsageError(f"--out {path}: {error.strerror}") from error
     if not stat.S_ISREG(mode):
-        raise UsageError(f"--out {path} is not a file; this format writes one file")
+        raise UsageError(f"--out {path} is not a regular file; this format writes one file")

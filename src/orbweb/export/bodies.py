@@ -1,9 +1,8 @@
-"""The stored bodies of a run as plain files, `html/aa/bb/<sha256>.html`, and `index.jsonl` that lists them."""
+"""The stored bodies of a run as plain files, `html/aa/bb/<sha256>.html`, with `index.jsonl`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from orbweb.export.atomic_file import Out, require_path
 from orbweb.export.fields import json_line
 from orbweb.export.folder import ExportFolder, FileTally
 from orbweb.export.source import ExportSource
@@ -28,21 +27,25 @@ FIELDS = (
 )
 
 
-def write(source: ExportSource, out: Path) -> FileTally:
-    """Write the bodies that are not there yet, then the index."""
-    done: set[bytes] = set()
-    total = outline.count_bodies(source.db, source.run_id)
-    with ExportFolder(out, {"project": source.project, "to": "files"}) as folder:
-        for number, body in enumerate(outline.bodies(source.db, source.run_id), 1):
-            if body.sha256 not in done and not folder.has(_file(body), body.sha256):
-                folder.put(_file(body), source.body(body.sha256.hex()))
-            done.add(body.sha256)
-            source.watch(number, total)
-        with folder.stream(INDEX) as index:
-            for body in outline.bodies(source.db, source.run_id):
-                if body.sha256 in done:
-                    index.write(json_line(_record(body)))
-        return folder.finish()
+class FilesExporter:
+    name = "files"
+    extension = None
+
+    def write(self, source: ExportSource, out: Out) -> FileTally:
+        """Write the bodies that are missing, then the index."""
+        done: set[bytes] = set()
+        total = outline.count_bodies(source.db, source.run_id)
+        with ExportFolder(require_path(out, self.name), source.header(self.name)) as folder:
+            for number, body in enumerate(outline.bodies(source.db, source.run_id), 1):
+                if body.sha256 not in done and not folder.has(_file(body), body.sha256):
+                    folder.put(_file(body), source.body(body.sha256.hex()))
+                done.add(body.sha256)
+                source.watch(number, total)
+            with folder.stream(INDEX) as index:
+                for body in outline.bodies(source.db, source.run_id):
+                    if body.sha256 in done:
+                        index.write(json_line(_record(body)))
+            return folder.finish()
 
 
 def _file(body: StoredBody) -> str:

@@ -1,7 +1,7 @@
-"""One row a page, without its text, for spreadsheets and data frames.
+"""One row per page, without its text, for spreadsheets and data frames.
 
-Always: every cell is quoted. Unless raw cells are asked for, a text that a spreadsheet would compute gets an
-apostrophe in front, so that it stays a text.
+Every cell is quoted. Unless raw cells are wanted, text that a spreadsheet would evaluate as a formula gets a
+leading apostrophe.
 """
 
 from __future__ import annotations
@@ -10,20 +10,32 @@ import csv
 import io
 from typing import IO
 
+from orbweb.export.atomic_file import Out, writing
 from orbweb.export.escaping import guarded
 from orbweb.export.fields import METADATA, metadata, utf8
+from orbweb.export.folder import FileTally
 from orbweb.export.source import ExportSource
 
 
-def write(source: ExportSource, stream: IO[bytes], *, raw: bool) -> int:
-    """Write the table; how many bytes."""
-    size = stream.write(row(METADATA))
-    for page in source.pages():
-        known = metadata(page)
-        known["alternates"] = " ".join(known["alternates"])
-        cells = [_text(known[column]) for column in METADATA]
-        size += stream.write(row(cells if raw else [guarded(cell) for cell in cells]))
-    return size
+class CsvExporter:
+    name = "csv"
+    extension = ".csv"
+
+    def __init__(self, *, raw: bool = False) -> None:
+        self._raw = raw
+
+    def write(self, source: ExportSource, out: Out) -> FileTally:
+        with writing(out) as stream:
+            return FileTally(written=1, bytes=self._table(source, stream))
+
+    def _table(self, source: ExportSource, stream: IO[bytes]) -> int:
+        size = stream.write(row(METADATA))
+        for page in source.pages():
+            known = metadata(page)
+            known["alternates"] = " ".join(known["alternates"])
+            cells = [_text(known[column]) for column in METADATA]
+            size += stream.write(row(cells if self._raw else [guarded(cell) for cell in cells]))
+        return size
 
 
 def _text(value: object) -> str:

@@ -1,8 +1,4 @@
-"""What an export tells of a page, and how text becomes bytes.
-
-Owns the names of the fields in every format. Always: a record is a function of the captured page alone; bytes are
-UTF-8, whatever a page put into its text.
-"""
+"""The exported fields of a page, in every format. A record is a function of the captured page alone."""
 
 from __future__ import annotations
 
@@ -16,7 +12,8 @@ from orbweb.store.rows import moment
 
 __all__ = ["FRONT_MATTER", "METADATA", "front_matter", "json_line", "metadata", "utf8"]
 
-# What YAML wants escaped inside double quotes, besides what JSON escapes: controls, breaks, marks, halves.
+# Characters to escape inside YAML double quotes besides those that JSON escapes: controls, line breaks, byte order
+# marks and lone surrogates.
 _UNQUOTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
@@ -45,7 +42,7 @@ METADATA = (
 
 
 def metadata(page: Captured) -> dict[str, Any]:
-    """Everything but the text itself, in the order in which it is shown."""
+    """All fields except the text itself, in the order of METADATA."""
     document = page.document
     return {
         "url": page.url,
@@ -89,8 +86,7 @@ FRONT_MATTER = (
 
 
 def front_matter(page: Captured) -> str:
-    """YAML between two lines of hyphens. Statements that the page does not make are left out, and
-    `truncated` where it is not."""
+    """YAML between two lines of hyphens. Empty fields are omitted, and `truncated` if it is false."""
     known = metadata(page)
     lines = [f"{name}:{_yaml(known[name])}" for name in FRONT_MATTER if _is_stated(known[name])]
     return "\n".join(["---", *lines, "---", "", ""])
@@ -101,7 +97,7 @@ def _is_stated(value: object) -> bool:
 
 
 def _yaml(value: object) -> str:
-    """A number, a text or a list of texts as YAML, with what parts it from its name. JSON strings are YAML."""
+    """A number, string or list of strings as YAML, with the separator after its key. JSON strings are YAML."""
     if isinstance(value, list):
         return "".join(f"\n  -{_yaml(each)}" for each in value)
     text = json.dumps(value, ensure_ascii=False)

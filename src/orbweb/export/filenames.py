@@ -1,11 +1,9 @@
-"""File names for URLs: readable, safe on every file system, each used once.
+"""File names for URLs: readable, safe on every file system, unique within an export. Pure.
 
-Owns which file a page is written to. Always: a name is relative, its parts hold letters, digits, marks of
-letters and `-_.+=,@` only, begin with no dot or hyphen, end with no dot, are no device of Windows, and a name is
-at most `MAX_NAME` bytes long; a file ends in `.md` and a directory never does; no two names differ only in case
-or in how letters are composed. The name follows from the URL alone, unless an earlier page took it.
-
-Never: touches a disk, or trusts a character because it came from a URL.
+A name is relative and at most `MAX_NAME` bytes long. Its parts contain only letters, digits, combining marks and
+`-_.+=,@`, do not begin with a dot or hyphen, do not end with a dot, and are not Windows device names. A file ends
+in `.md`, a directory never does. No two names differ only in case or Unicode composition. The name is a function
+of the URL, unless an earlier page has the same one.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _TAGS = (8, 16, 64)
 _EXACT = re.compile(r"[A-Za-z0-9_+=,@](?:[A-Za-z0-9_+=,@.-]*[A-Za-z0-9_+=,@-])?").fullmatch
 _ASCII_KEPT = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+=,@")
 _CATEGORIES = frozenset(("Ll", "Lu", "Lt", "Lm", "Lo", "Nd", "Mn", "Mc"))
-# Letters and marks that nobody sees: Hangul fillers, joiners, vowels and selectors without a shape of their own.
+# Invisible letters and marks: Hangul fillers, joiners, inherent vowels and variation selectors.
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]").match
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", "clock", "conin", "conout"]
@@ -37,14 +35,14 @@ _SUFFIX = ".md"
 
 
 class FileNames:
-    """Gives out the names of one export. With `hosts` the first directory is the host."""
+    """Assigns the names of one export. With `hosts` the first directory is the host."""
 
     def __init__(self, *, hosts: bool) -> None:
         self._hosts = hosts
         self._taken: set[str] = set()
 
     def take(self, key: str, *, directory: bool = False) -> str:
-        """The name of the page with this key; `directory` says that it was answered at a URL ending in a slash."""
+        """The name of the page with this key; `directory`: its URL ends in a slash."""
         folders, stem, exact = _parts(key, directory=directory, hosts=self._hosts)
         for tag in (0, *_TAGS) if exact else _TAGS:
             name = _joined(folders, stem, _tag(key, tag))
@@ -52,23 +50,23 @@ class FileNames:
             if folded not in self._taken:
                 self._taken.add(folded)
                 return name
-        raise ValueError(f"{key} was given a name before")
+        raise ValueError(f"{key} has a name already")
 
 
 def fold(name: str) -> str:
-    """What two names have in common that some file system takes for one."""
+    """A form that is equal for two names that some file system treats as the same."""
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def is_safe(name: str) -> bool:
-    """Whether a name that was read somewhere keeps to what this module promises of each part."""
+    """Whether a name from elsewhere follows the rules of this module."""
     return _length(name) <= MAX_NAME and all(_clean(part) == part for part in name.split("/"))
 
 
 def _parts(key: str, *, directory: bool, hosts: bool) -> tuple[list[str], str, bool]:
-    """Directories, stem of the file, and whether both say all that the key says."""
+    """Directories, stem of the file, and whether both together represent the key without loss."""
     split = urls.split(key)
     segments = split.path.strip("/").split("/") if split.path.strip("/") else []
     if directory or not segments:
@@ -77,8 +75,8 @@ def _parts(key: str, *, directory: bool, hosts: bool) -> tuple[list[str], str, b
     folders = [_folder(segment) for segment in segments]
     stem, exact = _safe_part(last)
     if split.query:
-        said, whole = _safe_part("_" + split.query.replace("&", ","))
-        stem, exact = stem + said, exact and whole
+        query, whole = _safe_part("_" + split.query.replace("&", ","))
+        stem, exact = stem + query, exact and whole
     names = [name for name, _ in folders]
     exact = exact and all(whole for _, whole in folders)
     if hosts:
@@ -97,7 +95,7 @@ def _folder(segment: str) -> tuple[str, bool]:
 
 
 def _safe_part(segment: str) -> tuple[str, bool]:
-    """A part of a name, and whether nothing was lost on the way."""
+    """A part of a name, and whether it is lossless."""
     text = _clean(segment)
     if _length(text) > MAX_PART:
         text = _cut(text, _CUT_PART)
@@ -158,6 +156,6 @@ def _length(text: str) -> int:
 
 
 def _cut(text: str, size: int) -> str:
-    """At most `size` bytes of a text; never a dot at the end, never nothing."""
+    """At most `size` bytes of a text; never empty, never with a dot at the end."""
     short = text.encode("utf-8", "replace")[: max(size, 1)].decode("utf-8", "ignore")
     return (short[:-1] + "_" if short.endswith(".") else short) or "_"

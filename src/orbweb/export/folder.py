@@ -1,11 +1,12 @@
-"""A folder of exported files, and the manifest that says which of them are ours.
+"""A folder of exported files, and the manifest of the files that orbweb wrote.
 
-Owns `.orbweb-export.jsonl` in the folder: a first line that names project and format, then a line a file with the
-SHA-256 of its bytes. A line is written before the file gets its name: after a kill every file of ours is listed.
+The manifest `.orbweb-export.jsonl` has a first line with project and format, then one line per file with the
+SHA-256 of its bytes. A line is written before the file is renamed, so that after a kill every file of ours is
+listed.
 
-Always: a file is whole under its name, because it is written aside and renamed; everything lies below the folder,
-and no symbolic link inside it is followed; an export that is repeated writes only what differs. Never: changes or
-removes a file that is not listed, or that is no longer what was written.
+A file is complete under its name, because it is written under a temporary name and renamed. Everything is below
+the folder, and no symbolic link inside it is followed. A repeated export writes only what differs. A file that is
+not listed, or that was changed since, is never changed or removed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from orbweb.store.bodies import write_all
 MANIFEST = ".orbweb-export.jsonl"
 PART = ".orbweb-export.part"
 VERSION = 1
-AGAIN = "Free some space, then repeat the export: it goes on where it was."
+REMEDY = "Free some space, then repeat the export: it continues where it stopped."
 
 _OPEN_DIRECTORIES = 64
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -39,7 +40,8 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(slots=True)
 class FileTally:
-    """What became of the files of a folder. `kept`: former ones that somebody has changed, and that stay."""
+    """What happened to the files of an export. `kept`: files of an earlier export that were changed since, and
+    stay."""
 
     written: int = 0
     unchanged: int = 0
@@ -53,17 +55,18 @@ class FileTally:
 
 
 class ExportFolder:
-    """A folder that one export writes to. Files of an earlier export that are not written again go at `finish`."""
+    """A folder that one export writes to. `finish` removes files of an earlier export that were not written
+    again."""
 
     def __init__(self, path: Path, header: Mapping[str, object]) -> None:
-        """`header` says whose folder it is; one with another header, or with files and none, is refused."""
+        """A folder whose manifest has another `header`, or that has files and no manifest, is refused."""
         self.path = path
         self.tally = FileTally()
         self._header = {"orbweb_export": VERSION, **header}
         self._current: dict[str, bytes] = {}
         self._directories: dict[str, int] = {}
         if path.exists() and not path.is_dir():
-            raise UsageError(f"--out {path} is a file, and this export writes a folder. Choose another path.")
+            raise UsageError(f"--out {path} is a file, but this format writes a directory; choose another path")
         with contextlib.ExitStack() as opened:
             with self._named(path):
                 path.mkdir(parents=True, exist_ok=True)
@@ -84,22 +87,22 @@ class ExportFolder:
         self.close()
 
     def close(self) -> None:
-        """Give up what is open. The folder stays as it is."""
+        """Close what is open; the folder stays as it is."""
         self._close_directories()
         self._opened.close()
 
     def put(self, name: str, data: bytes) -> None:
-        """A file with these bytes; it is left alone if it has them already."""
+        """Write a file, unless it has these bytes already."""
         digest = hashlib.sha256(data).digest()
         if self.has(name, digest):
             return
         with self._part(name) as stream:
             stream.write(data)
-        self._place(name, digest, len(data))
+        self._rename(name, digest, len(data))
 
     def has(self, name: str, digest: bytes) -> bool:
-        """Whether the file is there with bytes of this SHA-256, and so needs not be written."""
-        found = self._look(name)
+        """Whether the file exists with this SHA-256, and so need not be written."""
+        found = self._inspect(name)
         if found is None or found[0] != digest:
             return False
         self._list(name, digest)
@@ -110,7 +113,7 @@ class ExportFolder:
 
     @contextlib.contextmanager
     def stream(self, name: str) -> Iterator[BufferedRandom]:
-        """A file that is too long to be held. It gets its name when the block ends without an error."""
+        """A stream for a file too large for memory; it is renamed if the block ends without an error."""
         with self._part(name) as part:
             yield part
             part.flush()
@@ -120,10 +123,10 @@ class ExportFolder:
         if self.has(name, digest):
             os.unlink(PART, dir_fd=self._root)
         else:
-            self._place(name, digest, size)
+            self._rename(name, digest, size)
 
     def finish(self) -> FileTally:
-        """Remove the files of an earlier export that this one did not write, and settle the manifest."""
+        """Remove the files of an earlier export that this one did not write, and compact the manifest."""
         for name in self._stale():
             self._remove(name)
         with self._part(MANIFEST) as stream:
@@ -141,15 +144,15 @@ class ExportFolder:
             names = {entry.name for entry in self.path.iterdir()}
         if MANIFEST not in names and names - {PART}:
             raise UsageError(
-                f"--out {self.path} is not empty, and no export of orbweb. Choose a new folder: nothing that "
-                "orbweb did not write is changed."
+                f"--out {self.path} is not empty and was not created by orbweb export; choose another directory "
+                "(orbweb never overwrites foreign files)"
             )
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._named(self.path / MANIFEST):
             return os.open(MANIFEST, flags, 0o666, dir_fd=self._root)
 
     def _read(self) -> dict[str, set[bytes]]:
-        """What the manifest lists: for each file the hashes it may have. A line cut off by a crash is dropped."""
+        """The hashes that each listed file may have. A line cut off by a crash is dropped."""
         known: dict[str, set[bytes]] = {}
         whole = 0
         with os.fdopen(self._journal, "rb", closefd=False) as lines:
@@ -166,7 +169,7 @@ class ExportFolder:
             os.ftruncate(self._journal, whole)
         self._end = whole
         if not whole:
-            self._note(_line(self._header))
+            self._append(_line(self._header))
         return known
 
     def _check_header(self, line: bytes) -> None:
@@ -177,29 +180,29 @@ class ExportFolder:
         if header == self._header:
             return
         if not isinstance(header, dict) or header.get("orbweb_export") != VERSION:
-            self._damaged("its first line is none of ours")
+            self._damaged("its first line is not that of an orbweb export")
         project, form = header.get("project"), header.get("to")
-        raise UsageError(f"--out {self.path} holds project {project!r} as {form}. Choose another folder.")
+        raise UsageError(f"--out {self.path} contains project {project!r} as {form}; choose another directory")
 
     def _parsed(self, line: bytes) -> tuple[str, bytes]:
         try:
             entry = json.loads(line)
             name, digest = entry["file"], bytes.fromhex(entry["sha256"])
         except (ValueError, KeyError, TypeError):
-            self._damaged("a line of it cannot be read")
+            self._damaged("it has a malformed line")
         if not isinstance(name, str) or not is_safe(name):
-            self._damaged(f"it lists {name!r}, which is no name of ours")
+            self._damaged(f"it lists {name!r}, which is not a file name of an export")
         return name, digest
 
     def _damaged(self, problem: str) -> NoReturn:
-        raise StoreError(f"{self.path / MANIFEST}: {problem}. Nothing was changed; export to a new folder.")
+        raise StoreError(f"{self.path / MANIFEST}: {problem}; nothing was changed. Export to a new directory.")
 
     def _list(self, name: str, digest: bytes) -> None:
-        """Note in the manifest that a file of this name and hash is ours."""
+        """Add the file to the manifest, if it is not listed with this hash."""
         if digest not in self._known.get(name, ()):
-            self._note(_entry(name, digest))
+            self._append(_entry(name, digest))
 
-    def _note(self, line: bytes) -> None:
+    def _append(self, line: bytes) -> None:
         with self._named(self.path / MANIFEST):
             write_all(self._journal, line, self._end)
         self._end += len(line)
@@ -207,11 +210,11 @@ class ExportFolder:
     # Files.
 
     def _named(self, path: Path) -> contextlib.AbstractContextManager[None]:
-        return atomic_file.named(path, again=AGAIN)
+        return atomic_file.named(path, remedy=REMEDY)
 
     @contextlib.contextmanager
     def _part(self, name: str) -> Iterator[BufferedRandom]:
-        """The file aside, empty. An error removes it."""
+        """The temporary file, empty. An error removes it."""
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._named(self.path / name):
             fd = os.open(PART, flags, 0o666, dir_fd=self._root)
@@ -222,13 +225,13 @@ class ExportFolder:
                 os.unlink(PART, dir_fd=self._root)
                 raise
 
-    def _place(self, name: str, digest: bytes, size: int) -> None:
-        """Give the part its name, unless a file that is not ours has it."""
-        found = self._look(name)
+    def _rename(self, name: str, digest: bytes, size: int) -> None:
+        """Rename the temporary file, unless the name belongs to a file that is not ours."""
+        found = self._inspect(name)
         if found is not None and found[0] not in self._known.get(name, ()):
             os.unlink(PART, dir_fd=self._root)
             raise UsageError(
-                f"{self.path / name} is not what orbweb wrote there. Move it away, or export to a new folder."
+                f"{self.path / name} is not what orbweb wrote there; move it or choose another output directory"
             )
         self._list(name, digest)
         failpoint("export_written")
@@ -240,8 +243,8 @@ class ExportFolder:
         self.tally.written += 1
         self.tally.bytes += size
 
-    def _look(self, name: str) -> tuple[bytes, int] | None:
-        """Hash and length of the file of that name, None if there is none."""
+    def _inspect(self, name: str) -> tuple[bytes, int] | None:
+        """Hash and length of a file; None if it does not exist."""
         with self._named(self.path / name):
             try:
                 directory, last = self._home(name, make=False)
@@ -250,13 +253,15 @@ class ExportFolder:
                 return None
             with os.fdopen(fd, "rb") as stream:
                 if not stat.S_ISREG(os.fstat(fd).st_mode):
-                    raise UsageError(f"{self.path / name} is no plain file. Move it away, or export elsewhere.")
+                    raise UsageError(
+                        f"{self.path / name} is not a regular file; move it or choose another output directory"
+                    )
                 return hashlib.file_digest(stream, "sha256").digest(), stream.tell()
 
     def _home(self, name: str, *, make: bool = True) -> tuple[int, str]:
         """The open directory of a file, and its name there."""
         if not is_safe(name):
-            raise StoreError(f"{name!r} is no name for a file of an export")
+            raise StoreError(f"{name!r} is not a valid file name of an export")
         directory, _, last = name.rpartition("/")
         return (self._directory(directory, make=make) if directory else self._root), last
 
@@ -280,10 +285,10 @@ class ExportFolder:
             os.close(directory)
         self._directories.clear()
 
-    # What an earlier export left.
+    # Files of an earlier export.
 
     def _stale(self) -> list[str]:
-        """Listed files that were not written now. One that a file system takes for a new one is not stale."""
+        """Listed files that were not written now, except those that the file system treats as a new one."""
         stale = [name for name in self._known if name not in self._current]
         folded = {fold(name): name for name in stale}
         for name in self._current if stale else ():
@@ -304,7 +309,7 @@ class ExportFolder:
 
     def _remove(self, name: str) -> None:
         try:
-            found = self._look(name)
+            found = self._inspect(name)
         except OrbwebError:
             found = b"", 0
         if found is None:
@@ -319,7 +324,7 @@ class ExportFolder:
         self._remove_empty(name.rpartition("/")[0])
 
     def _remove_empty(self, directory: str) -> None:
-        """Directories that held nothing but removed files go too."""
+        """Remove directories that are empty now."""
         self._close_directories()
         while directory:
             parent, _, last = directory.rpartition("/")

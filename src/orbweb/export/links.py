@@ -1,9 +1,8 @@
-"""Links of a Markdown text that lead to pages of the same export become relative.
+"""Rewrites Markdown links between pages of the same export as relative links.
 
-Owns how link destinations are found. Always: nothing but a destination is changed, and only if it leads to a file
-of the export; `<https://...>`, which has no other text, becomes a link with that text; a fragment stays; code,
-fenced or inline, is left alone; the work is linear in the length of the text. The text is what our own extractor
-writes: code blocks are fenced, never indented.
+Only destinations are changed, and only those that lead to a file of the export; `<https://...>` becomes a link
+with that text. Fragments are kept, and code, fenced or inline, is not touched. The time is linear in the length of
+the text. The input is the output of our own extractor: code blocks are fenced, never indented.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Destination = Callable[[str], str | None]
 
 
 class LinkRewriter:
-    """Turns links into links between files: `files` has the file of each key."""
+    """Rewrites links by `files`, the file of each key."""
 
     def __init__(self, files: Mapping[str, str], rules: UrlRules) -> None:
         self._files = files
@@ -45,7 +44,7 @@ class LinkRewriter:
         self._known: dict[str, str | None] = {}
 
     def rewrite(self, markdown: str, file: str) -> str:
-        """Markdown whose links are absolute, to be written to `file`."""
+        """Rewrite the absolute links of the Markdown of `file`."""
         files, known = self._files, self._known
         directory = file.rpartition("/")[0]
 
@@ -53,7 +52,7 @@ class LinkRewriter:
             address, sign, fragment = written.partition("#")
             leads_to = files.get(address)
             if leads_to is None:
-                leads_to = known[address] if address in known else self._learn(address)
+                leads_to = known[address] if address in known else self._find(address)
             if leads_to is None:
                 return None
             if leads_to == file and fragment:
@@ -62,18 +61,18 @@ class LinkRewriter:
 
         return rewrite(markdown, destination)
 
-    def _learn(self, address: str) -> str | None:
-        """The file that an address leads to, remembered because the pages of a site repeat each other's links."""
+    def _find(self, address: str) -> str | None:
+        """The file that an address leads to, cached because the pages of a site repeat each other's links."""
         if len(self._known) >= _MEMO_ENTRIES:
             self._known.clear()
-        key = canonicalize(_meant(address), self._rules)
+        key = canonicalize(_unescaped(address), self._rules)
         found = None if key is None else self._files.get(key)
         self._known[address] = found
         return found
 
 
 def relative(directory: str, file: str) -> str:
-    """The way from a directory to a file, as a destination is written."""
+    """The relative link from a directory to a file."""
     here = directory.split("/") if directory else []
     there = file.split("/")
     common = 0
@@ -84,7 +83,7 @@ def relative(directory: str, file: str) -> str:
 
 
 def rewrite(markdown: str, destination: Destination) -> str:
-    """The text with each link destination replaced for which `destination` has another."""
+    """Replace each link destination for which `destination` returns another."""
     pieces: list[str] = []
     at = 0
     while at < len(markdown):
@@ -110,7 +109,7 @@ def _code_end(markdown: str, opening: re.Match[str]) -> int:
 
 
 def _prose(text: str, destination: Destination) -> list[str]:
-    """Block by block: code inside a line never reaches into the next item, heading, row or paragraph."""
+    """Rewrite block by block: inline code never extends into the next item, heading, row or paragraph."""
     if not _has_links(text):
         return [text]
     pieces = []
@@ -150,12 +149,12 @@ def _inline(text: str, destination: Destination) -> str:
 
 
 def _literal(url: str) -> str:
-    """A URL as the text of a link."""
+    """A URL escaped as the text of a link."""
     return _SPECIAL.sub(r"\\\g<0>", url)
 
 
 def _backtick_runs(text: str) -> dict[int, list[int]]:
-    """Where the runs of backticks begin, by their length."""
+    """The starts of the runs of backticks, by their length."""
     runs: dict[int, list[int]] = {}
     for run in _RUN.finditer(text):
         runs.setdefault(len(run[0]), []).append(run.start())
@@ -163,13 +162,13 @@ def _backtick_runs(text: str) -> dict[int, list[int]]:
 
 
 def _span_end(starts: list[int], opening: re.Match[str]) -> int | None:
-    """Where the code ends that these backticks open: after the next run of the same length."""
+    """The end of the code that these backticks open: after the next run of the same length."""
     closing = bisect_left(starts, opening.end())
     return starts[closing] + len(opening[0]) if closing < len(starts) else None
 
 
-def _meant(written: str) -> str:
-    """The URL that a destination means, without escapes."""
+def _unescaped(written: str) -> str:
+    """The URL of a destination, without Markdown escapes and entities."""
     if "\\" in written:
         written = _ESCAPE.sub(r"\1", written)
     if "&" in written and ";" in written:

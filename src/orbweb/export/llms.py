@@ -1,18 +1,18 @@
-"""`llms.txt`, the table of contents for language models, and `llms-full.txt`, all pages in one file.
+"""`llms.txt`, a table of contents for language models, and `llms-full.txt`, all pages in one file.
 
-The first follows the convention of llmstxt.org: a title, a summary, then sections with a list of links. A section
-is a directory below the one that all pages have in common. Links lead to the site. For the second there is no
-convention: pages in the order of the crawl, each under its URL, with a line between them.
+The first follows llmstxt.org: a title, a summary, then sections with lists of links to the site. A section is a
+directory below the common directory of all pages. The second has no convention: pages in crawl order, each under
+its URL, separated by a rule.
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import IO
 from urllib.parse import unquote
 
 from orbweb import urls
+from orbweb.export.atomic_file import Out, require_path
 from orbweb.export.fields import utf8
 from orbweb.export.folder import ExportFolder, FileTally
 from orbweb.export.source import ExportSource
@@ -28,16 +28,19 @@ _IN_NAME = str.maketrans({"[": "(", "]": ")", "<": "(", ">": ")", "`": "'", "\\"
 _TOP = "Pages"
 
 
-def write(source: ExportSource, out: Path) -> FileTally:
-    """Write both files."""
-    with ExportFolder(out, {"project": source.project, "to": "llms"}) as folder:
-        first = next(documents.captured(source.db, source.run_id), None)
-        head = _head(source.project, first)
-        with folder.stream(FULL) as stream:
-            tokens = _full(source, stream, head)
-        with folder.stream(CONTENTS) as stream:
-            _contents(source, stream, head, tokens)
-        return folder.finish()
+class LlmsExporter:
+    name = "llms"
+    extension = None
+
+    def write(self, source: ExportSource, out: Out) -> FileTally:
+        with ExportFolder(require_path(out, self.name), source.header(self.name)) as folder:
+            first = next(documents.captured(source.db, source.run_id), None)
+            head = _head(source.project, first)
+            with folder.stream(FULL) as stream:
+                tokens = _full(source, stream, head)
+            with folder.stream(CONTENTS) as stream:
+                _contents(source, stream, head, tokens)
+            return folder.finish()
 
 
 def _head(project: str, first: Captured | None) -> str:
@@ -47,7 +50,7 @@ def _head(project: str, first: Captured | None) -> str:
 
 
 def _full(source: ExportSource, stream: IO[bytes], head: str) -> int:
-    """All pages; how many tokens they have."""
+    """Write all pages; return their number of tokens."""
     stream.write(utf8(head))
     tokens = 0
     for page in source.pages():
@@ -78,7 +81,7 @@ def _line(text: str) -> str:
 
 
 def _sections(source: ExportSource) -> dict[str, list[int]]:
-    """The ids of the pages of each section, both in the order of the crawl."""
+    """The ids of the pages of each section, both in crawl order."""
     common = _common([_directories(page, hosts=source.several_sites) for page in source.outline])
     found: dict[str, list[int]] = {}
     for page in source.outline:
@@ -89,14 +92,14 @@ def _sections(source: ExportSource) -> dict[str, list[int]]:
 
 
 def _directories(page: Outlined, *, hosts: bool) -> list[str]:
-    """The directories of a page; a URL that ends in a slash is in its own."""
+    """The directories of a page; a URL that ends in a slash is a directory itself."""
     path = page.url.partition("?")[0].split("/", 3)[3:]
     inside = path[0].split("/")[:-1] if path else []
     return [urls.scope_site(page.key), *inside] if hosts else inside
 
 
 def _common(found: list[list[str]]) -> int:
-    """How many directories all of them begin with."""
+    """The number of leading directories that all have in common."""
     if not found:
         return 0
     least, most = min(found), max(found)

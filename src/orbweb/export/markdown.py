@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
+from orbweb.export.atomic_file import Out, require_path
 from orbweb.export.fields import front_matter, utf8
 from orbweb.export.folder import ExportFolder, FileTally
 from orbweb.export.links import LinkRewriter
@@ -15,7 +15,7 @@ from orbweb.store.documents import Captured
 def rendered(
     source: ExportSource, files: Files, order: Iterable[int] | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """Each page as its file and the bytes of it."""
+    """The file name and bytes of each page."""
     links = LinkRewriter(files.by_key, source.rules)
     for page in source.pages(order):
         file = files.by_key[page.key]
@@ -28,9 +28,13 @@ def _file(page: Captured, links: LinkRewriter, file: str) -> bytes:
     return utf8(f"{front_matter(page)}{text}{end}")
 
 
-def write(source: ExportSource, out: Path) -> FileTally:
-    """Write what differs from what is there."""
-    with ExportFolder(out, {"project": source.project, "to": "markdown"}) as folder:
-        for file, data in rendered(source, source.files()):
-            folder.put(file, data)
-        return folder.finish()
+class MarkdownExporter:
+    name = "markdown"
+    extension = None
+
+    def write(self, source: ExportSource, out: Out) -> FileTally:
+        """Write the files that differ from those in the folder."""
+        with ExportFolder(require_path(out, self.name), source.header(self.name)) as folder:
+            for file, data in rendered(source, source.files()):
+                folder.put(file, data)
+            return folder.finish()

@@ -1,7 +1,6 @@
-"""What is exported: the pages of a run, the file that each would have, and who is told how far it is.
+"""The input of an export: the pages of a run and the file name of each.
 
-Always: the pages are those that were committed when the export began; one that comes later is left for the next.
-Pages are read one at a time. Never: reads settings or asks a server.
+The pages are those committed when the export began, read one at a time; later ones are left for the next export.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _REDIRECTS = 10
 
 
 class Files(NamedTuple):
-    """Where pages go: the file of each key that leads to a page, and the pages, by id, in order."""
+    """The file of each key that leads to a page, and the pages with their files, by id, in order."""
 
     by_key: dict[str, str]
     pages: list[tuple[int, str]]
@@ -32,9 +31,8 @@ class Files(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportSource:
-    """A run, to be exported. `body` reads a stored body by its hash; `watch` is told how many pages are done.
-
-    `page_type` names the type of a page by its key.
+    """A run to export. `body` reads a stored body by its hash; `watch` is called with the number of pages
+    done and their total; `page_type` returns the type of a page by its key.
     """
 
     db: Queries
@@ -46,6 +44,10 @@ class ExportSource:
     watch: Watch
     page_type: Callable[[str], str] = lambda _key: "page"
 
+    def header(self, exporter: str) -> dict[str, object]:
+        """The identity of a folder that this project is exported to."""
+        return {"project": self.project, "to": exporter}
+
     @cached_property
     def outline(self) -> list[outline.Outlined]:
         """The pages in order."""
@@ -56,7 +58,7 @@ class ExportSource:
         return len({urls.scope_site(page.key) for page in self.outline}) > 1
 
     def files(self) -> Files:
-        """Names for all pages. Alternates and redirects lead to the page that they show."""
+        """The files of all pages. Alternates and redirects have the file of their page."""
         names = FileNames(hosts=self.several_sites)
         of_id: dict[int, str] = {}
         by_key: dict[str, str] = {}
@@ -71,7 +73,7 @@ class ExportSource:
         return Files(by_key, [(page.id, of_id[page.id]) for page in self.outline])
 
     def pages(self, order: Iterable[int] | None = None) -> Iterator[Captured]:
-        """The pages one by one, in order or in the given order of ids."""
+        """The pages one by one, in crawl order or in the given order of ids."""
         known = {page.key for page in self.outline}
         total = len(known)
         done = 0

@@ -1,7 +1,7 @@
-"""Asking servers. A fetcher is given tickets and reports what became of each.
+"""A URL becomes a response: the `Fetcher` protocol and the requests it takes.
 
-Always holds: a ticket started is reported exactly once as done, unless it is cancelled; what a server does
-wrong comes back as a value (`Failed`), never as an exception.
+Every started ticket is reported exactly once, unless it is cancelled. A site's fault is a value (`Failed`), never
+an exception.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from orbweb.model import Failed, Fetched
 
 
 class Validators(NamedTuple):
-    """What tells a body that we have from a newer one: an entity tag, a date, or both."""
+    """The validators of a stored response: an entity tag, a date, or both."""
 
     etag: str | None
     last_modified: str | None
 
 
 class Want(NamedTuple):
-    """What of a body is read: only what may be a page, styles too, or any; how much of it; and whether more is cut
-    or fails. Without `most`, the fetcher's own limit counts. With `unless`, nothing if it is still that one. With
-    `anew`, it is asked for by a new connection: one that was kept open may have been closed by the server.
+    """Which part of a body is read: only possible pages, also style sheets, or any type; at most how many bytes;
+    and whether a longer body is cut or fails.
+
+    Without `most`, the fetcher's own limit applies. `unless` makes the request conditional. `new_connection`
+    avoids a reused connection, which the server may have closed.
     """
 
     any_type: bool = False
@@ -29,7 +31,7 @@ class Want(NamedTuple):
     most: int | None = None
     cut: bool = False
     unless: Validators | None = None
-    anew: bool = False
+    new_connection: bool = False
 
 
 PAGE = Want()
@@ -40,7 +42,7 @@ SITEMAP = Want(any_type=True, most=50_000_000)
 
 
 class Listener(Protocol):
-    """Who is told. Both are called in the thread of the event loop."""
+    """Receives the events of a fetcher, in the thread of the event loop."""
 
     def sent(self, ticket: int) -> None:
         """The request is about to leave on an open connection."""
@@ -50,13 +52,13 @@ class Listener(Protocol):
 
 
 class Fetcher(Protocol):
-    """One implementation a transport."""
+    """One implementation per transport."""
 
     def start(self, ticket: int, url: str, want: Want = PAGE) -> None:
-        """Ask for the URL now."""
+        """Request the URL now."""
 
     def cancel_all(self) -> None:
-        """Drop everything under way; nothing more is reported."""
+        """Drop every request in flight; nothing more is reported."""
 
     def close(self) -> None:
-        """Close every connection."""
+        """Cancel everything and close every connection."""

@@ -1,8 +1,8 @@
-"""Whether an IP address is public, and what it is if not.
+"""Whether an IP address is public, and what kind of address it is if not.
 
-Owns the tables of addresses that no public page may lead to: the special-purpose registries of IANA, the
-transition mechanisms that carry an IPv4 address inside an IPv6 one, and the metadata services of clouds. Always
-holds: what is not known to be public is not; the answer is the same with every version of Python. Pure.
+The tables cover the special-purpose registries of IANA, the transition mechanisms that embed an IPv4 address in an
+IPv6 one, and cloud metadata services. An address not known to be public counts as private. `ipaddress.is_global`
+is not used because its result depends on the version of Python. Pure.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
 
-# The first network that has the address decides. Cloud metadata services elsewhere lie in one of the other
-# networks: link-local, private, carrier-grade NAT or reserved.
+# The first network that contains the address decides. Other cloud metadata services are inside one of the
+# networks below: link-local, private, carrier-grade NAT or reserved.
 _V4 = {
     "0.0.0.0/8": "unspecified",
     "10.0.0.0/8": "private",
@@ -78,7 +78,8 @@ _V6_RULES = _rules(_V6)
 
 @lru_cache(maxsize=8192)
 def not_public(address: str) -> str | None:
-    """What kind of address it is, if it is not public; None if it is. Text that is no address is not public."""
+    """The kind of an address that is not public; None if it is public. Text that is not an address is not
+    public."""
     try:
         if ":" in address:
             return _v6(int(IPv6Address(address)))
@@ -88,7 +89,7 @@ def not_public(address: str) -> str | None:
 
 
 def normal(host: str) -> str | None:
-    """The one spelling of an IP address, without brackets and zone; None if the host is none."""
+    """The canonical spelling of an IP address, without brackets and zone; None if the host is not an address."""
     try:
         return str(IPv6Address(int(IPv6Address(host))) if ":" in host else IPv4Address(host))
     except AddressValueError:
@@ -110,7 +111,7 @@ def _v6(value: int) -> str | None:
 
 
 def _inside(value: int) -> Iterator[int]:
-    """Every IPv4 address that an IPv6 address may stand for."""
+    """Every IPv4 address that is embedded in an IPv6 address."""
     last = value & _MASK_32
     if any(value >> 128 - length == prefix >> 128 - length for length, prefix in _LAST_32):
         yield last

@@ -1,8 +1,8 @@
-"""Content codings: which are offered to servers, and how a body is decoded while it arrives.
+"""Content codings: which ones requests accept, and incremental decoding of a body.
 
-libcurl decodes by itself, but does not report a compressed body that ends before its end mark. Always holds: a
-decoder makes at most a little more than what it is allowed to, whatever the body claims; `ended` is true only when
-the end mark was read, with its checksum where the coding has one. Pure.
+Decoding is done here because libcurl does not report a compressed body that ends before its end mark. A decoder
+returns at most slightly more than it is allowed to, whatever the body claims; `ended` is true only after the end
+mark was read, with its checksum if the coding has one. Pure.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ NO_CODING = ("", "identity", "none")
 _AUTOMATIC = 32 + zlib.MAX_WBITS
 _RAW = -zlib.MAX_WBITS
 _TRAILER = 4
-"""Bytes of the checksum that some servers put after a deflate stream which has no zlib header."""
+"""Bytes of the checksum that some servers send after a deflate stream without a zlib header."""
 
-MORE = "more follows the end of what was compressed"
+MORE = "data after the end of the compressed body"
 CUT = "the compressed body ends too early"
 
 
 class BadCoding(ValueError):
-    """The bytes are not what their coding says."""
+    """The bytes are not valid in their content coding."""
 
 
 class Decoder(Protocol):
@@ -37,11 +37,11 @@ class Decoder(Protocol):
         """Whether the end mark was read."""
 
     def decode(self, chunk: bytes, most: int) -> bytes:
-        """The next bytes. With `most` bytes or more there may be further ones, and nothing may follow."""
+        """The next decoded bytes. A result of `most` bytes or more may be incomplete, and ends the decoding."""
 
 
 class _Gzip:
-    """gzip, or zlib where a server confuses them."""
+    """gzip, or zlib from a server that confuses them."""
 
     __slots__ = ("_inflating",)
 
@@ -92,7 +92,7 @@ class _Deflate:
         return found
 
     def _inflate(self, chunk: bytes, most: int) -> bytes:
-        """Until something is decoded it may turn out that there is no header."""
+        """Before the first decoded byte, an error may mean that the zlib header is missing."""
         if self._has_begun:
             return self._inflating.decompress(chunk, most)
         self._unread += chunk
@@ -157,5 +157,5 @@ def decoder(coding: str) -> Decoder:
 
 
 def _reason(error: zlib.error) -> str:
-    """What zlib found, without the words around it."""
+    """zlib's message without its prefix."""
     return f"damaged compressed data: {str(error).rpartition(': ')[2]}"

@@ -1,8 +1,7 @@
-"""Cookies, kept in memory and sent back to the very origin that set them.
+"""The cookie jar of one crawl, in memory only.
 
-Owns the jar of one crawl. Always holds: a cookie goes to the scheme, host and port that set it and nowhere else (a
-Domain attribute is ignored, which is narrower than a browser); at most 50 an origin, 4 KB each, 1,000 origins.
-Never writes anything down, never reads a clock: the time is an argument.
+A cookie is sent only to the scheme, host and port that set it (a Domain attribute is ignored, which is stricter
+than a browser). Limits: 50 cookies per origin, 4 KB each, 1,000 origins.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _SECONDS = re.compile(r"-?\d+")
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """What is kept of a Set-Cookie header."""
+    """A parsed Set-Cookie header."""
 
     name: str
     value: str
@@ -40,61 +39,61 @@ class CookieJar:
     def __init__(self) -> None:
         self._origins: dict[str, dict[tuple[str, str], Cookie]] = {}
 
-    def keep(self, origin: str, path: str, lines: Iterable[str], now: float) -> None:
-        """Take the Set-Cookie headers of an answer; one that has expired deletes its namesake."""
+    def store(self, origin: str, path: str, lines: Iterable[str], now: float) -> None:
+        """Store the Set-Cookie headers of a response; an expired cookie deletes the stored one of its name."""
         for line in lines:
             cookie = read(line, origin=origin, path=path, now=now)
             if cookie is not None:
                 self._put(origin, cookie, now)
 
     def header(self, origin: str, path: str, now: float) -> str | None:
-        """The Cookie header of a request; longer paths first, then in the order of their setting."""
-        kept = self._origins.get(origin)
-        if not kept:
+        """The Cookie header of a request; longer paths first, then the order in which they were set."""
+        stored = self._origins.get(origin)
+        if not stored:
             return None
-        fit = [cookie for cookie in kept.values() if cookie.expires > now and _covers(cookie.path, path)]
+        fit = [cookie for cookie in stored.values() if cookie.expires > now and _covers(cookie.path, path)]
         fit.sort(key=lambda cookie: -len(cookie.path))
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in fit) or None
 
     def _put(self, origin: str, cookie: Cookie, now: float) -> None:
-        kept = self._origins.setdefault(origin, {})
+        stored = self._origins.setdefault(origin, {})
         key = (cookie.name, cookie.path)
         if cookie.expires <= now:
-            kept.pop(key, None)
+            stored.pop(key, None)
             return
-        kept[key] = cookie
-        if len(kept) > MOST_PER_ORIGIN:
-            expired = (each for each, old in kept.items() if old.expires <= now)
-            del kept[next(expired, next(iter(kept)))]
+        stored[key] = cookie
+        if len(stored) > MOST_PER_ORIGIN:
+            expired = (each for each, old in stored.items() if old.expires <= now)
+            del stored[next(expired, next(iter(stored)))]
         if len(self._origins) > MOST_ORIGINS:
             del self._origins[next(iter(self._origins))]
 
 
 def read(line: str, *, origin: str, path: str, now: float) -> Cookie | None:
-    """A Set-Cookie header by section 5.2 of RFC 6265; None if it is to be ignored.
+    """Parse a Set-Cookie header by section 5.2 of RFC 6265; None if it must be ignored.
 
-    A Secure cookie counts only if a secure origin set it, and then goes back to that origin only.
+    A Secure cookie is accepted only from an https origin.
     """
     pair, *attributes = line.split(";")
     name, equals, value = (part.strip() for part in pair.partition("="))
     if not (equals and name) or len(name) + len(value) > MOST_BYTES or not f"{name}{value}".isprintable():
         return None
-    said = {}
+    given = {}
     for attribute in attributes:
         key, _, content = attribute.partition("=")
-        said[key.strip().lower()] = content.strip()
-    if "secure" in said and not origin.startswith("https://"):
+        given[key.strip().lower()] = content.strip()
+    if "secure" in given and not origin.startswith("https://"):
         return None
-    place = said.get("path", "")
-    return Cookie(name, value, place if place.startswith("/") else _directory(path), _expiry(said, now))
+    prefix = given.get("path", "")
+    return Cookie(name, value, prefix if prefix.startswith("/") else _directory(path), _expiry(given, now))
 
 
-def _expiry(said: dict[str, str], now: float) -> float:
-    """Max-Age wins over Expires; what cannot be read is as if it were not there."""
-    age = said.get("max-age", "")
+def _expiry(attributes: dict[str, str], now: float) -> float:
+    """Max-Age wins over Expires; an invalid value is ignored."""
+    age = attributes.get("max-age", "")
     if _SECONDS.fullmatch(age):
         return now + int(age[:12]) if not age.startswith("-") else 0.0
-    moment = read_date(said["expires"]) if "expires" in said else None
+    moment = read_date(attributes["expires"]) if "expires" in attributes else None
     return SESSION if moment is None else moment
 
 
@@ -118,7 +117,7 @@ def read_date(text: str) -> float | None:
 
 
 def _readings(token: str) -> Iterable[tuple[str, tuple[int, ...]]]:
-    """What a word of a date may be, in the order in which it is to be taken."""
+    """The parts of a date that a token may be, in order of precedence."""
     if clock := _TIME.match(token):
         yield "time", tuple(map(int, clock.groups()))
     number = _NUMBER.match(token)
@@ -131,9 +130,9 @@ def _readings(token: str) -> Iterable[tuple[str, tuple[int, ...]]]:
 
 
 def _directory(path: str) -> str:
-    """The default path of a cookie: that of the request without its last segment."""
+    """The default path of a cookie: the path of the request without its last segment."""
     return path.rpartition("/")[0] or "/"
 
 
-def _covers(place: str, path: str) -> bool:
-    return path == place or (path.startswith(place) and (place.endswith("/") or path[len(place)] == "/"))
+def _covers(prefix: str, path: str) -> bool:
+    return path == prefix or (path.startswith(prefix) and (prefix.endswith("/") or path[len(prefix)] == "/"))

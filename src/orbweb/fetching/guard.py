@@ -1,9 +1,9 @@
-"""Which address a site is asked at, and whether it may be.
+"""Protection against requests to private addresses (SSRF): the checked addresses of each site, called pins.
 
-Owns consent and the pins: the checked addresses of each `host:port`. Always holds: a site without consent has a
-pin only if every address of its name is public, so one private address refuses all of them; what was checked is
-what is dialled, and it is judged again for each new connection (`refusal`). Consent is for a `host:port` as a
-user named it, never for where its pages or redirects lead. Never connects.
+A site without consent gets a pin only if every address of its name is public: one private address blocks all of
+them. Connections go only to the pinned addresses, and each new connection checks its address again (`refusal`),
+which defeats DNS rebinding. Consent is for a `host:port` that the user named, never for the targets of its links
+and redirects.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from orbweb.fetching.addresses import normal, not_public
 from orbweb.fetching.dns import DnsResolver, Resolved
 from orbweb.model import Failed, FailKind
 
-KEPT_ADDRESSES = 16
-KEPT_PINS = 10_000
+MOST_ADDRESSES = 16
+MOST_PINS = 10_000
 FOREVER = float("inf")
 
 Judge = Callable[[str], str | None]
@@ -25,11 +25,14 @@ Judge = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class PrivateConsent:
-    """What a user opened: sites by `host:port`, or everything. `asked`: what a workspace alone names."""
+    """The private sites that the user allowed, by `host:port`, or all of them.
+
+    `requested` are sites that only the workspace names, which is not consent.
+    """
 
     sites: frozenset[str] = frozenset()
     everything: bool = False
-    asked: frozenset[str] = frozenset()
+    requested: frozenset[str] = frozenset()
 
     def covers(self, site: str) -> bool:
         return self.everything or site in self.sites
@@ -37,7 +40,7 @@ class PrivateConsent:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The addresses of a site that may be dialled, the first being the one in use, and until when they hold."""
+    """The checked addresses of a site, the first being the one in use, and when they expire."""
 
     site: str
     port: str
@@ -47,16 +50,19 @@ class Pin:
     connect_to: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """The address in use as curl's CONNECT_TO, for any host: a handle is set for one request at a time."""
+        """The address in use as curl's CONNECT_TO, for any host: a handle carries one request at a time."""
         address = self.addresses[0]
         object.__setattr__(self, "connect_to", f"::{f'[{address}]' if ':' in address else address}:{self.port}")
 
 
-class Guard:
-    """Finds the pin of a site, or why it has none.
+OnPin = Callable[[str, Pin | Failed], None]
 
-    `routes` are the user's own: site -> the host and port to ask in its stead, by `--resolve`. `opened` is told of
-    a site that is at a private address by consent.
+
+class Guard:
+    """Resolves a site to its pin, or to the reason why it has none.
+
+    `routes` are the user's `--resolve` options: site -> the host and port to connect to instead. `on_private` is
+    called with each site at a private address that consent allows.
     """
 
     def __init__(
@@ -67,39 +73,39 @@ class Guard:
         *,
         clock: Callable[[], float],
         judge: Judge = not_public,
-        opened: Callable[[str], None] = lambda _site: None,
+        on_private: Callable[[str], None] = lambda _site: None,
     ) -> None:
         self._names = names
         self._consent = consent
         self._routes = routes
         self._clock = clock
         self._judge = judge
-        self._opened = opened
+        self._on_private = on_private
         self._pins: dict[str, Pin] = {}
 
     def pin(self, site: str) -> Pin | None:
-        """The pin of a site, while it holds."""
+        """The unexpired pin of a site."""
         pin = self._pins.get(site)
         return pin if pin is not None and pin.until > self._clock() else None
 
-    def find(self, site: str, told: Callable[[str, Pin | Failed], None]) -> None:
-        """Look the site up; `told` is called later with it and its pin, or with why it has none."""
+    def find(self, site: str, on_done: OnPin) -> None:
+        """Look the site up; `on_done` is called later with the site and its pin or failure."""
         host, _, port = site.rpartition(":")
         host = host.removesuffix(".")
         host, port = self._routes.get(f"{host}:{port}", (host, port))
         address = normal(host.strip("[]"))
         if address is not None:
-            self._names.later(partial(self._found, site, port, told), Resolved((address,), FOREVER))
+            self._names.later(partial(self._found, site, port, on_done), Resolved((address,), FOREVER))
         else:
-            self._names.ask(host.removesuffix("."), partial(self._found, site, port, told))
+            self._names.resolve(host.removesuffix("."), partial(self._found, site, port, on_done))
 
     def rotate(self, pin: Pin) -> None:
-        """The address in use could not be reached: the next is."""
+        """Use the next address, because the one in use could not be reached."""
         if self._pins.get(pin.site) is pin and len(pin.addresses) > 1:
             self._pins[pin.site] = replace(pin, addresses=(*pin.addresses[1:], pin.addresses[0]))
 
     def refusal(self, pin: Pin, address: str) -> Failed | None:
-        """Why a connection to `address` may not be opened for the pin; None if it may."""
+        """The failure if a connection to `address` is not allowed for the pin; None if it is."""
         if normal(address) not in pin.addresses:
             return _blocked(pin.site, address, "not the address that was checked")
         why = None if pin.consented else self._judge(address)
@@ -108,37 +114,35 @@ class Guard:
     def close(self) -> None:
         self._names.close()
 
-    def _found(
-        self, site: str, port: str, told: Callable[[str, Pin | Failed], None], answer: Resolved | Failed
-    ) -> None:
-        pin = answer if isinstance(answer, Failed) else self._checked(site, port, answer)
+    def _found(self, site: str, port: str, on_done: OnPin, found: Resolved | Failed) -> None:
+        pin = found if isinstance(found, Failed) else self._checked(site, port, found)
         if isinstance(pin, Pin):
-            if len(self._pins) >= KEPT_PINS:
+            if len(self._pins) >= MOST_PINS:
                 self._pins.clear()
             self._pins[site] = pin
-        told(site, pin)
+        on_done(site, pin)
 
     def _checked(self, site: str, port: str, found: Resolved) -> Pin | Failed:
-        """Every address is judged, however many; then the one in use stays the first if it is still there."""
+        """Judge every address; the one in use stays first if the name still has it."""
         consented = self._consent.covers(site)
         for address in found.addresses:
             why = self._judge(address)
             if why is not None and not consented:
-                return _blocked(site, address, why, asked=site in self._consent.asked)
+                return _blocked(site, address, why, is_requested=site in self._consent.requested)
             if why is not None:
-                self._opened(site)
+                self._on_private(site)
                 break
-        addresses = [address for address in map(normal, found.addresses[:KEPT_ADDRESSES]) if address is not None]
+        addresses = [address for address in map(normal, found.addresses[:MOST_ADDRESSES]) if address is not None]
         before = self._pins.get(site)
         if before is not None and before.addresses[0] in addresses:
             addresses.insert(0, before.addresses[0])
         return Pin(site, port, tuple(dict.fromkeys(addresses)), consented, found.until)
 
 
-def _blocked(site: str, address: str, why: str, *, asked: bool = False) -> Failed:
+def _blocked(site: str, address: str, why: str, *, is_requested: bool = False) -> Failed:
     is_named = site.rpartition(":")[0].strip("[]") != address
     what = f"{site} is at {address}, which is" if is_named else f"{address} is"
-    opens = f"only a base URL or --resolve that names {site}, or --allow-private, opens it"
-    if asked:
-        opens = f"the base URL came with the workspace; --trust private={site} opens it"
-    return Failed(FailKind.BLOCKED_ADDRESS, f"{what} not public ({why}); {opens}")
+    remedy = f"allow it with a base URL or --resolve that names {site}, or with --allow-private"
+    if is_requested:
+        remedy = f"the base URL came with the workspace; allow it with --trust private={site}"
+    return Failed(FailKind.BLOCKED_ADDRESS, f"{what} not public ({why}); {remedy}")

@@ -1,9 +1,8 @@
-"""What a request says of who asks: the user's headers and parameters, basic authentication, cookies.
+"""The user's headers and query parameters, basic authentication and cookies.
 
-Owns the secrets of a crawl while it runs. Always holds: the user's headers and parameters go to the origins
-(scheme, host and port) that the user named, a cookie to the origin that set it, and none of them anywhere else;
-what a redirect or a link leads to is another request and judged by its own origin. Never shows a value: no error,
-log or `repr` has one.
+Headers and parameters are sent only to the origins (scheme, host and port) that the user named, and a cookie only
+to the origin that set it. The target of a redirect or link is a separate request, judged by its own origin. No
+error, log or `repr` contains a value.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ Lines = tuple[str | bytes, ...]
 REDACTED = b"[redacted]"
 _CREDENTIALS = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 _LEAST_SECRET = 4
-"""Characters of a secret that is looked for in what servers send: a shorter one is in everything."""
+"""Shorter secrets are not searched for in responses: they would match everywhere."""
 _USERINFO = re.compile(rb"([/\\]{2})[^/\\?#\r\n]*@")
 _COOKIE = re.compile(rb"(?i)(set-cookie2?:[^=;\r\n]*=)[^;\r\n]*")
 
 
 class Identity:
-    """The header lines of each request. Without anything to say they are the same for all."""
+    """The header lines of each request. Without credentials, headers or cookies they are the same for all."""
 
     def __init__(
         self,
@@ -40,58 +39,58 @@ class Identity:
         secret: Collection[str] = (),
         clock: Callable[[], float],
     ) -> None:
-        """`secret` names the headers and parameters whose values only the environment knows."""
+        """`secret` names the headers and parameters whose values came from the environment."""
         given = dict(headers or {})
         self._redacts = _CREDENTIALS | {name.lower().encode() for name in secret}
         self._secrets = tuple(_spellings([*given.items(), *(params or {}).items()], self._redacts))
         shown = {name: "REDACTED" if name.lower().encode() in self._redacts else value
                  for name, value in (params or {}).items()}  # fmt: skip
         self._shown_query = urlencode(shown)
-        self.is_discreet = jar is not None or bool(given) or bool(params)
+        self.has_secrets = jar is not None or bool(given) or bool(params)
         self._query = urlencode(params or {})
-        self._asked_with = origins if self._query else frozenset()
+        self._query_origins = origins if self._query else frozenset()
         self._origins = origins if given else frozenset()
         self._cookie = given.pop("cookie", None)
         accept = () if "accept" in given else (ACCEPT,)
         self._own: Lines = (*accept, *(_line(name, value) for name, value in given.items()))
         self._jar = jar
         self._clock = clock
-        self.hears = jar is not None
+        self.wants_cookies = jar is not None
 
-    def asked(self, url: str) -> str:
-        """The URL as it is asked for: with the user's parameters where they belong."""
-        if not self._asked_with or _split(url)[0] not in self._asked_with:
+    def requested_url(self, url: str) -> str:
+        """The URL as it is sent: with the user's parameters if its origin was named."""
+        if not self._query_origins or _split(url)[0] not in self._query_origins:
             return url
         return f"{url}{'&' if '?' in url else '?'}{self._query}"
 
     def lines(self, url: str) -> Lines:
-        """What is sent with a request for the URL."""
+        """The header lines that are sent with a request for the URL."""
         if not self._origins and self._jar is None:
             return (ACCEPT,)
         origin, path = _split(url)
         named = origin in self._origins
-        kept = self._jar.header(origin, path, self._clock()) if self._jar is not None else None
-        cookies = "; ".join(filter(None, (self._cookie if named else None, kept)))
+        stored = self._jar.header(origin, path, self._clock()) if self._jar is not None else None
+        cookies = "; ".join(filter(None, (self._cookie if named else None, stored)))
         own = self._own if named else (ACCEPT,)
         return (*own, _line("Cookie", cookies)) if cookies else own
 
     def shown_query(self, url: str) -> bytes:
-        """What `asked` adds to a URL, without secrets."""
-        if not self._asked_with or _split(url)[0] not in self._asked_with:
+        """The query that `requested_url` adds to a URL, without secrets."""
+        if not self._query_origins or _split(url)[0] not in self._query_origins:
             return b""
         return f"{'&' if '?' in url else '?'}{self._shown_query}".encode()
 
     def shown(self, lines: Lines) -> Lines:
-        """The lines of a request as they may be written down."""
-        return tuple(map(self._shown_line, lines)) if self.is_discreet else lines
+        """The header lines of a request with secrets redacted."""
+        return tuple(map(self._shown_line, lines)) if self.has_secrets else lines
 
     def _shown_line(self, line: str | bytes) -> bytes:
         given = line if isinstance(line, bytes) else line.encode()
         name, colon, _ = given.partition(b":")
         return name + colon + b" " + REDACTED if name.lower() in self._redacts else given
 
-    def shown_answer(self, lines: Sequence[bytes]) -> list[bytes]:
-        """The head of an answer as it may be written down: who is known to a server is given secrets in turn."""
+    def shown_response(self, lines: Sequence[bytes]) -> list[bytes]:
+        """The head of a response with secrets redacted: those of the user that it repeats, and those it sets."""
         return [self._without_secrets(_COOKIE.sub(rb"\1" + REDACTED, line)) for line in lines]
 
     def _without_secrets(self, line: bytes) -> bytes:
@@ -99,19 +98,19 @@ class Identity:
             line = line.replace(secret, REDACTED)
         return line
 
-    def heard(self, url: str, set_cookies: Sequence[str]) -> None:
-        """The Set-Cookie headers of an answer."""
+    def store_cookies(self, url: str, set_cookies: Sequence[str]) -> None:
         if self._jar is not None and set_cookies:
-            self._jar.keep(*_split(url), set_cookies, self._clock())
+            self._jar.store(*_split(url), set_cookies, self._clock())
 
 
 def without_passwords(lines: Sequence[bytes]) -> list[bytes]:
-    """Lines without the user and the password of a URL."""
+    """Lines with the user name and password of URLs redacted."""
     return [_USERINFO.sub(rb"\1" + REDACTED + b"@", line) for line in lines]
 
 
 def _spellings(given: Sequence[tuple[str, str]], redacts: Collection[bytes]) -> Iterator[bytes]:
-    """The secrets among what is sent, as a server may repeat them; a part of one after the whole."""
+    """The secrets that are sent, in the spellings in which a server may repeat them; the whole before its
+    parts."""
     for name, value in given:
         if name.lower().encode() in redacts:
             parts = [value, *_parts(value)]
@@ -122,7 +121,7 @@ def _spellings(given: Sequence[tuple[str, str]], redacts: Collection[bytes]) -> 
 
 
 def _parts(value: str) -> Iterator[str]:
-    """What of a credential is secret by itself: the token of a scheme, a password, the value of a cookie."""
+    """The parts of a credential that are secret by themselves: a token, a password, the value of a cookie."""
     scheme, _, token = value.partition(" ")
     if token:
         yield token
@@ -135,7 +134,7 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """The origin and the path of a URL."""
+    """Origin and path."""
     at = url.index("/", url.index("//") + 2)
     return url[:at], url[at:].partition("?")[0]
 

@@ -1,9 +1,8 @@
-"""HTTP by libcurl: many transfers on one event loop, HTTP/2 where the server speaks it.
+"""HTTP with libcurl: many transfers on one event loop, HTTP/2 if the server supports it.
 
-Owns connections, timeouts, decoding and the caps on what a server may send. Always holds: a connection is opened
-only to an address that the guard has checked, and has checked again for this very connection; by a proxy, that is
-the address of the proxy, which is told to connect to the checked address of the site and no name. Never follows a
-redirect, retries or decides what an answer means: that is the engine's.
+A connection is opened only to an address that the guard has checked, and checked again for this connection. With a
+proxy, that is the address of the proxy, which is given the checked address of the site and never its name.
+Redirects and retries are left to the engine.
 """
 
 from __future__ import annotations
@@ -21,17 +20,19 @@ from orbweb import urls
 from orbweb.fetching import PAGE, Listener, Want, content_coding
 from orbweb.fetching.guard import Guard, Pin
 from orbweb.fetching.proxies import Proxy, no_proxy, proxy_failed
+from orbweb.fetching.response_head import ROBOTS_TAG
 from orbweb.fetching.sockets import Sockets
 from orbweb.fetching.suspension import Moment, SuspensionClock
-from orbweb.fetching.transfer import ROBOTS_TAG, Egress, HttpSettings, Route, Transfer
+from orbweb.fetching.transfer import Egress, HttpSettings, Route, Transfer
 from orbweb.model import Failed, FailKind, Fetched
 
 READ_BUFFER = 128 * 1024
 BOMB_BYTES = 1_000_000
 RECOVERY_S = 1.0
-"""After a socket could not be made, twice as many connections are tried this much later."""
+"""After a socket could not be created, the number of connections doubles at this interval."""
 
-# CURLOPT_SUPPRESS_CONNECT_HEADERS of curl.h, which pycurl does not name: what a proxy says is not the site's head.
+# CURLOPT_SUPPRESS_CONNECT_HEADERS of curl.h, which pycurl does not define: the headers of a proxy are not the
+# site's.
 _SUPPRESS_CONNECT_HEADERS = 265
 
 _E_HTTP2_STREAM = 92
@@ -57,9 +58,9 @@ _RETRIABLE = (FailKind.CONNECT, FailKind.TIMEOUT, FailKind.INTERRUPTED)
 
 
 def trusted_certificates() -> str:
-    """The file of the system's certificate authorities, or the one that comes with certifi.
+    """The certificate authorities of the system (`SSL_CERT_FILE` included), or else those of certifi.
 
-    The system's own choice (`SSL_CERT_FILE` included) comes first; libcurl does not know where it lies.
+    libcurl does not find the system's file by itself.
     """
     found = ssl.get_default_verify_paths().cafile
     if found is None:
@@ -72,8 +73,9 @@ def trusted_certificates() -> str:
 class HttpFetcher:
     """Transfers on the running asyncio loop.
 
-    At most `settings.connections` of them are at work, and as many connections are open; others are held back. If
-    no file is left for a socket all the same, fewer are: that is never reported as the site's failure.
+    At most `settings.connections` transfers run at a time, on as many connections; others wait. If a socket still
+    cannot be created for lack of file descriptors, the limit is lowered; this is never reported as a failure of
+    the site.
     """
 
     def __init__(
@@ -82,22 +84,22 @@ class HttpFetcher:
         guard: Guard,
         egress: Egress,
         listener: Listener,
-        note: Callable[[str], None],
+        on_note: Callable[[str], None],
     ) -> None:
         self._settings = settings
         self._guard = guard
         self._egress = egress
         self._listener = listener
-        self._note = note
+        self._on_note = on_note
         self._loop = asyncio.get_running_loop()
-        self._standstill = SuspensionClock(self._loop)
-        self._held_back: deque[tuple[int, str, Want, Route]] = deque()
+        self._suspension = SuspensionClock(self._loop)
+        self._backlog: deque[tuple[int, str, Want, Route]] = deque()
         self._recovery: asyncio.TimerHandle | None = None
         self._has_noted = False
         self._idle: list[Transfer] = []
         self._active: dict[pycurl.Curl, Transfer] = {}
         self._unresolved: dict[str, list[tuple[int, str, Want]]] = {}
-        self._asked: dict[str, Moment] = {}
+        self._lookup_started: dict[str, Moment] = {}
         self._waiting: set[int] = set()
         self._multi = pycurl.CurlMulti()
         self._sockets = Sockets(self._multi.socket_action, self._collect)
@@ -115,14 +117,14 @@ class HttpFetcher:
             self._unresolved[site].append((ticket, url, want))
         else:
             self._unresolved[site] = [(ticket, url, want)]
-            self._asked[site] = self._standstill.now()
+            self._lookup_started[site] = self._suspension.now()
             self._guard.find(site, self._found)
 
     def _found(self, site: str, found: Pin | Failed) -> None:
         if site not in self._unresolved:
             return
-        asked = self._asked.pop(site)
-        if isinstance(found, Failed) and found.kind is FailKind.DNS_TIMEOUT and self._standstill.took(asked):
+        started = self._lookup_started.pop(site)
+        if isinstance(found, Failed) and found.kind is FailKind.DNS_TIMEOUT and self._suspension.took(started):
             found = replace(found, counts=False)
         for ticket, url, want in self._unresolved.pop(site):
             if isinstance(found, Pin):
@@ -131,7 +133,8 @@ class HttpFetcher:
                 self._listener.answered(ticket, found)
 
     def _route(self, ticket: int, url: str, want: Want, pin: Pin) -> None:
-        """The site may be asked: now by which way. A proxy's own name is looked up and judged as any other."""
+        """Choose the proxy for an allowed site. The name of a proxy is looked up and checked like that of a
+        site."""
         proxy = self._egress.proxies.pick(pin.site, ticket)
         if proxy is None:
             self._send(ticket, url, want, Route(pin))
@@ -156,36 +159,35 @@ class HttpFetcher:
             self._listener.answered(ticket, no_proxy(proxy, found))
 
     def _send(self, ticket: int, url: str, want: Want, route: Route) -> None:
-        if self._held_back or len(self._active) >= self._most:
-            self._held_back.append((ticket, url, want, route))
+        if self._backlog or len(self._active) >= self._most:
+            self._backlog.append((ticket, url, want, route))
         else:
             self._begin(ticket, url, want, route)
 
     def _begin(self, ticket: int, url: str, want: Want, route: Route) -> None:
         transfer = self._idle.pop() if self._idle else self._transfer()
-        transfer.begin(ticket, url, want, route, self._standstill.now())
+        transfer.begin(ticket, url, want, route, self._suspension.now())
         self._active[transfer.curl] = transfer
         self._multi.add_handle(transfer.curl)
 
-    # Files for connections.
+    # File descriptors for connections.
 
     def _allow(self, most: int) -> None:
-        """curl closes connections that it only keeps where a new one would be more than so many."""
+        """curl closes idle connections if a new one would exceed the limit."""
         self._most = most
         self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
 
-    def _send_held_back(self) -> None:
-        while self._held_back and len(self._active) < self._most:
-            self._begin(*self._held_back.popleft())
+    def _send_backlog(self) -> None:
+        while self._backlog and len(self._active) < self._most:
+            self._begin(*self._backlog.popleft())
 
-    def _hold_back(self, transfer: Transfer) -> None:
-        """No file was left for its socket, so nothing was sent: it has its turn when others are done."""
+    def _put_back(self, transfer: Transfer) -> None:
+        """No file descriptor was left for the socket, so nothing was sent: send it when other transfers are
+        done."""
         if not self._has_noted:
             self._has_noted = True
-            self._note(
-                "no more files can be opened (ulimit -n): closing idle connections, and waiting for others to end"
-            )
-        self._held_back.appendleft((transfer.ticket, transfer.url, transfer.want, transfer.route))
+            self._on_note("too many open files (ulimit -n): closing idle connections and sending fewer requests")
+        self._backlog.appendleft((transfer.ticket, transfer.url, transfer.want, transfer.route))
         self._allow(max(1, len(self._active)))
         if self._recovery is None:
             self._recovery = self._loop.call_later(RECOVERY_S, self._recover)
@@ -195,13 +197,13 @@ class HttpFetcher:
         self._allow(min(self._most * 2, self._settings.connections))
         if self._most < self._settings.connections:
             self._recovery = self._loop.call_later(RECOVERY_S, self._recover)
-        self._send_held_back()
+        self._send_backlog()
 
     def cancel_all(self) -> None:
         self._unresolved.clear()
-        self._asked.clear()
+        self._lookup_started.clear()
         self._waiting.clear()
-        self._held_back.clear()
+        self._backlog.clear()
         for curl in list(self._active):
             self._multi.remove_handle(curl)
             curl.close()
@@ -215,7 +217,7 @@ class HttpFetcher:
         self._idle.clear()
         self._multi.close()
         self._sockets.close()
-        self._standstill.close()
+        self._suspension.close()
         if self._recovery is not None:
             self._recovery.cancel()
 
@@ -257,38 +259,39 @@ class HttpFetcher:
         if code and transfer.lacks_file:
             self._multi.remove_handle(curl)
             self._idle.append(transfer)
-            self._hold_back(transfer)
+            self._put_back(transfer)
             return
-        answer = self._answer(transfer, code, message)
-        if isinstance(answer, Failed):
-            answer = replace(answer, head=transfer.own_head())
+        response = self._response(transfer, code, message)
+        if isinstance(response, Failed):
+            response = replace(response, head=transfer.own_head())
         if transfer.route.proxy is not None:
-            self._tell_proxies(transfer, transfer.route.proxy, answer)
+            self._report_proxy(transfer, transfer.route.proxy, response)
         if transfer.set_cookies:
-            self._egress.identity.heard(transfer.url, transfer.set_cookies)
+            self._egress.identity.store_cookies(transfer.url, transfer.set_cookies)
         self._multi.remove_handle(curl)
-        transfer.forget()
+        transfer.clear()
         self._idle.append(transfer)
-        self._listener.answered(transfer.ticket, answer)
-        self._send_held_back()
+        self._listener.answered(transfer.ticket, response)
+        self._send_backlog()
 
-    def _tell_proxies(self, transfer: Transfer, proxy: Proxy, answer: Fetched | Failed) -> None:
-        """A proxy that says it cannot reach the site (5xx) works; failures before the request are its own."""
-        failed = isinstance(answer, Failed) and answer.kind is FailKind.PROXY
-        says = transfer.curl.getinfo(pycurl.HTTP_CONNECTCODE) if failed else 0
-        self._egress.proxies.report(proxy, ok=not failed or says >= 500)
+    def _report_proxy(self, transfer: Transfer, proxy: Proxy, response: Fetched | Failed) -> None:
+        """A proxy that returns 5xx (it cannot reach the site) works; other failures before the request are its
+        own."""
+        failed = isinstance(response, Failed) and response.kind is FailKind.PROXY
+        status = transfer.curl.getinfo(pycurl.HTTP_CONNECTCODE) if failed else 0
+        self._egress.proxies.report(proxy, ok=not failed or status >= 500)
 
-    def _answer(self, transfer: Transfer, code: int, message: str) -> Fetched | Failed:
+    def _response(self, transfer: Transfer, code: int, message: str) -> Fetched | Failed:
         proxy = transfer.route.proxy
         if transfer.failed is not None:
             return replace(transfer.failed, proxy=proxy.id if proxy is not None else None)
         unread = code == pycurl.E_WRITE_ERROR and (transfer.is_cut or not transfer.wanted)
         if code and not unread:
-            failed = self._not_answered(transfer, code, message)
+            failed = self._failure(transfer, code, message)
             return failed if self._counts(transfer, code) else replace(failed, counts=False)
         if transfer.status < 200:
             return Failed(
-                FailKind.PROTOCOL, "no answer but an interim one (1xx)", proxy=proxy.id if proxy else None
+                FailKind.PROTOCOL, "only interim responses (1xx) were received", proxy=proxy.id if proxy else None
             )
         wire_bytes = transfer.curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
         if transfer.coded and transfer.size > max(BOMB_BYTES, self._settings.max_ratio * wire_bytes):
@@ -297,14 +300,15 @@ class HttpFetcher:
         return self._fetched(transfer, wire_bytes)
 
     def _counts(self, transfer: Transfer, code: int) -> bool:
-        """Whether a failure says something about the site. It does not if the server had closed a connection that
-        was kept open, nor if we stood still for most of the time that the server had."""
+        """Whether a failure counts against the site. It does not if the server had closed an idle connection, or
+        if this process was suspended for most of the time before the timeout."""
         if code == pycurl.E_ABORTED_BY_CALLBACK:
             return transfer.is_new
-        return code != pycurl.E_OPERATION_TIMEDOUT or not self._standstill.took(transfer.started)
+        return code != pycurl.E_OPERATION_TIMEDOUT or not self._suspension.took(transfer.started)
 
-    def _not_answered(self, transfer: Transfer, code: int, message: str) -> Failed:
-        """By a proxy, what happens before the request leaves is its failure, but for the site's certificate."""
+    def _failure(self, transfer: Transfer, code: int, message: str) -> Failed:
+        """With a proxy, failures before the request is sent are its own, except for the certificate of the
+        site."""
         proxy, proxy_pin = transfer.route.proxy, transfer.route.proxy_pin
         if proxy is None or proxy_pin is None:
             if not transfer.is_sent:
@@ -341,7 +345,7 @@ class HttpFetcher:
 def _bomb(size: int, wire_bytes: int, max_ratio: int) -> Failed:
     return Failed(
         FailKind.BOMB,
-        f"{wire_bytes} bytes became {size}, more than {max_ratio} times as many (fetch.max_ratio)",
+        f"{wire_bytes} bytes decompressed to {size}, more than {max_ratio} times the size (fetch.max_ratio)",
     )
 
 
@@ -350,5 +354,5 @@ def _failed(transfer: Transfer, code: int, message: str) -> Failed:
     if code == pycurl.E_RECV_ERROR and transfer.head_is_too_large():
         kind = FailKind.PROTOCOL
     if code == pycurl.E_ABORTED_BY_CALLBACK:
-        message = "the connection broke before an answer came"
+        message = "the connection was closed before a response arrived"
     return Failed(kind, message or f"curl error {code}", retriable=kind in _RETRIABLE)

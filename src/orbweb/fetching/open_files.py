@@ -1,7 +1,7 @@
-"""How many files this process may have open, and how many of them may be connections.
+"""The limit of open files of this process, and how many connections fit into it.
 
-The soft limit is raised as far as a crawl has use for, never beyond the hard one. That is safe here: nothing waits
-for files by select(), which cannot count beyond 1,024, and worker processes close what they inherit.
+The soft limit is raised to what a crawl can use, never beyond the hard limit. That is safe because nothing calls
+select(), which fails above 1,024, and worker processes close the files they inherit.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path
 
 USEFUL = 4096
 SPARE = 40
-"""Files that are opened later: databases, bodies, outputs, name servers, and a socket while it is made."""
-SPARE_A_PROCESS = 4
+"""Files that are opened later: databases, bodies, outputs, name servers, and a socket while it is created."""
+SPARE_PER_PROCESS = 4
 LEAST = 8
 _OPEN = Path("/proc/self/fd")
 
 
 def raise_limit() -> int:
-    """Raise the soft limit to what is useful, as far as the hard one allows. The limit that now counts."""
+    """Raise the soft limit to what is useful and the hard limit allows; return the limit in effect."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = USEFUL if hard == resource.RLIM_INFINITY else min(USEFUL, hard)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
@@ -32,5 +32,5 @@ def open_now() -> int:
 
 
 def connections(limit: int, used: int, processes: int) -> int:
-    """How many connections fit, if so many files may be open, are open, and so many worker processes may come."""
-    return max(LEAST, limit - used - SPARE - SPARE_A_PROCESS * processes)
+    """How many connections fit, given the limit, the number of open files and the number of worker processes."""
+    return max(LEAST, limit - used - SPARE - SPARE_PER_PROCESS * processes)

@@ -1,8 +1,8 @@
-"""By which proxy a request goes.
+"""Which proxy a request uses.
 
-Owns the order of the proxies and which of them rest. Always holds: with proxies there is no direct request; one
-that failed rests, longer each time, and when all rest the one due first is used. Never connects, and never shows a
-password: a proxy is known by its number in the list, its host and its port.
+With proxies configured there is no direct request. A proxy that failed rests, longer each time; when all rest, the
+one due first is used. Records and messages name a proxy by its number in the list, host and port, never with its
+password.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_REST_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy of the list. `host` keeps its brackets."""
+    """A proxy of the list. An IPv6 `host` has its brackets."""
 
     number: int
     scheme: str
@@ -30,7 +30,7 @@ class Proxy:
 
     @property
     def id(self) -> str:
-        """What is recorded of it."""
+        """The name of the proxy in records and messages."""
         return f"{self.number} {self.site}"
 
     @property
@@ -39,18 +39,18 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """For curl; the user and password are told apart from it."""
+        """For curl, without user name and password."""
         return f"{'socks5' if self.scheme == 'socks5h' else self.scheme}://{self.site}"
 
 
 class Proxies(Protocol):
-    """Chooses a proxy for each request and is told how it did."""
+    """Chooses a proxy for each request, and learns whether it worked."""
 
     def pick(self, site: str, ticket: int) -> Proxy | None:
-        """The proxy for a request to the site; None: ask it directly."""
+        """The proxy for a request to the site; None for a direct request."""
 
     def report(self, proxy: Proxy, *, ok: bool) -> None:
-        """Whether the proxy carried a request; what the server answered is not its fault."""
+        """Whether the proxy delivered a request, whatever the server returned."""
 
 
 class Direct:
@@ -60,11 +60,11 @@ class Direct:
         return None
 
     def report(self, _proxy: Proxy, *, ok: bool) -> None:
-        """There is none to report."""
+        """Nothing to do."""
 
 
 class RoundRobin:
-    """Each in turn, but for those that rest."""
+    """Each in turn, except those that rest."""
 
     def __init__(self, proxies: Sequence[Proxy], *, clock: Callable[[], float]) -> None:
         self._ring = list(proxies)
@@ -93,7 +93,7 @@ class RoundRobin:
 
 
 def no_proxy(proxy: Proxy, failed: Failed) -> Failed:
-    """The proxy has no address, or none that it may have."""
+    """The failure of a proxy whose name did not resolve or whose address is not allowed."""
     why = failed.error
     if failed.kind is FailKind.BLOCKED_ADDRESS:
         why = f"{why.partition(';')[0]}; proxy.allow_private allows it"

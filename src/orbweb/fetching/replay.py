@@ -1,7 +1,6 @@
-"""Asking a recording instead of servers.
+"""A fetcher that returns recorded responses instead of sending requests.
 
-Always holds: nothing is sent; each ticket is answered in a later turn of the event loop, as a server would. Never
-decides what is answered: that is the recording's.
+Each ticket is reported in a later turn of the event loop, as with a server.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from orbweb.store.queries.recorded import Recording
 
 
 class ReplayFetcher:
-    """A fetcher that a recording answers."""
-
     def __init__(self, recording: Recording, listener: Listener) -> None:
         self._recording = recording
         self._listener = listener
@@ -23,9 +20,9 @@ class ReplayFetcher:
         self._waiting: dict[int, asyncio.Handle] = {}
 
     def start(self, ticket: int, url: str, want: Want = PAGE) -> None:
-        self._waiting[ticket] = self._loop.call_soon(self._answer, ticket, url, want)
+        self._waiting[ticket] = self._loop.call_soon(self._respond, ticket, url, want)
 
-    def _answer(self, ticket: int, url: str, want: Want) -> None:
+    def _respond(self, ticket: int, url: str, want: Want) -> None:
         del self._waiting[ticket]
         self._listener.sent(ticket)
         self._listener.answered(ticket, self._found(url, want))

@@ -1,7 +1,7 @@
-"""The head of a request as libcurl sends it, made again from what libcurl was told, without secrets.
+"""The head of a request as libcurl sends it, rebuilt from its options, without secrets.
 
-libcurl shows what it sends only to its debug callback, which costs more than the request. So the lines are put
-together here, in its order; tests compare them with what a server receives. Pure.
+libcurl reports the sent head only to its debug callback, which costs more than the request. So the lines are
+assembled here in the same order; tests compare them with what a server receives. Pure.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _TAG = http_heads.field(http_heads.ETAG, b"If-None-Match: ")
 _DATE = http_heads.field(http_heads.MODIFIED, b"If-Modified-Since: ")
 
 
-def template(user_agent: str, said: Lines, version: bytes, query: bytes, unless: Validators | None) -> bytes:
-    """The part of a template (see heads) that is the request; `query` is what is added to the URL."""
+def template(user_agent: str, lines: Lines, version: bytes, query: bytes, unless: Validators | None) -> bytes:
+    """The request part of a template (see `parsing.http_heads`); `query` is what is added to the URL."""
     if unless is None:
-        return _template(user_agent, said, version, query, b"")
+        return _template(user_agent, lines, version, query, b"")
     conditions = (_TAG if unless[0] else b"") + (_DATE if unless[1] else b"")
-    return _template(user_agent, said, version, query, conditions)
+    return _template(user_agent, lines, version, query, conditions)
 
 
 @lru_cache(maxsize=256)
-def _template(user_agent: str, said: Lines, version: bytes, query: bytes, conditions: bytes) -> bytes:
-    lines = [f"User-Agent: {user_agent}", f"Accept-Encoding: {content_coding.OFFERED}", *said]
-    sent = b"".join((line if isinstance(line, bytes) else line.encode()) + b"\r\n" for line in lines)
+def _template(user_agent: str, lines: Lines, version: bytes, query: bytes, conditions: bytes) -> bytes:
+    all_lines = [f"User-Agent: {user_agent}", f"Accept-Encoding: {content_coding.OFFERED}", *lines]
+    sent = b"".join((line if isinstance(line, bytes) else line.encode()) + b"\r\n" for line in all_lines)
     return b"".join(
         (
             http_heads.field(http_heads.TARGET, b"GET "),
@@ -43,7 +43,7 @@ def _template(user_agent: str, said: Lines, version: bytes, query: bytes, condit
 
 
 def values(unless: Validators, found: Mapping[bytes, str], status: int) -> bytes:
-    """The values of the conditions. What a 304 leaves out is in the row of the visit as it was sent."""
+    """The values of the conditions. For a header that a 304 omits, the row of the visit has the value sent."""
     etag, date = unless
     if status == 304:
         known = found.get(b"etag") or etag, found.get(b"last-modified") or date

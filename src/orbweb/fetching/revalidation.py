@@ -1,9 +1,8 @@
-"""Whether what an earlier run captured may stand for a visit now: unasked, or if the server says it is unchanged.
+"""HTTP revalidation: whether a visit may reuse the capture of an earlier run, without a request or after a 304.
 
-Pure decisions about one capture, and the `Revalidator` that makes an offer for a key. Always holds: an offer is a
-function of the key, the captures before the run's horizon and the settings alone, so that it is the same after a
-crash; what goes into a header is what HTTP allows there; a 304 is believed only for what was asked. Never fetches
-or commits.
+An offer is a function of the key, the captures before the run's horizon and the settings alone, so that it is the
+same after a crash. Only valid header values are sent, and a 304 is accepted only for the validators that were
+sent.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from orbweb.store import Captures
 NOT_MODIFIED = 304
 ETAG_LENGTH = 500
 
-# A tag that is not quoted, or is `*`, would ask another question than whether this page is unchanged.
+# A tag that is not quoted, or is `*`, would be a different condition than "this page is unchanged".
 _is_tag = re.compile(r'(?:W/)?"[\x21\x23-\x7e]*"').fullmatch
 _is_date = re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT").fullmatch
 
 
 class Offer(NamedTuple):
-    """A capture that may be taken as it is (`is_fresh`), or if the server confirms it (`validators`)."""
+    """A capture that may be reused without a request (`is_fresh`), or if the server confirms it (`validators`)."""
 
     capture: Capture
     validators: Validators | None
@@ -33,8 +32,8 @@ class Offer(NamedTuple):
 
 
 class Revalidator:
-    """The captures that a run may reuse. Fresh are those made at `fresh_since` or later, and what is not due,
-    unless the server has answered otherwise since."""
+    """The captures that a run may reuse. A capture is fresh if it was made at `fresh_since` or later, or is not
+    due, and no later response of the server differs from it."""
 
     def __init__(
         self, captures: Captures, *, fresh_since: int | None, is_due: Callable[[str], bool] | None = None
@@ -44,13 +43,13 @@ class Revalidator:
         self.captures = captures
 
     def lookup(self, key: str) -> Offer | None:
-        """What may be reused for a key. Half of a body is fetched again in full, whatever a server says of it."""
+        """The capture that may be reused for a key. A truncated body is always fetched again."""
         capture = self.captures.find(key)
         if capture is None or capture.truncated:
             return None
         is_fresh = self._is_fresh(key, capture) and self.captures.is_latest(key, capture)
-        asked = validators(capture)
-        return Offer(capture, asked, is_fresh) if is_fresh or asked is not None else None
+        found = validators(capture)
+        return Offer(capture, found, is_fresh) if is_fresh or found is not None else None
 
     def _is_fresh(self, key: str, capture: Capture) -> bool:
         if self._fresh_since is not None and capture.fetched_at >= self._fresh_since:
@@ -59,32 +58,32 @@ class Revalidator:
 
 
 def validators(capture: Capture) -> Validators | None:
-    """What a server can tell by whether the captured body is still what it has; None if it gave nothing of use."""
+    """The valid validators of a capture; None if it has none."""
     etag, date = capture.etag or "", capture.last_modified or ""
-    kept_tag = etag if len(etag) <= ETAG_LENGTH and _is_tag(etag) else None
-    kept_date = date if _is_date(date) else None
-    return Validators(kept_tag, kept_date) if kept_tag or kept_date else None
+    valid_tag = etag if len(etag) <= ETAG_LENGTH and _is_tag(etag) else None
+    valid_date = date if _is_date(date) else None
+    return Validators(valid_tag, valid_date) if valid_tag or valid_date else None
 
 
-def is_confirmed(answer: Fetched, capture: Capture) -> bool:
-    """Whether the answer says that the captured body is current. A 304 that names another tag does not."""
-    if answer.status != NOT_MODIFIED:
+def is_confirmed(response: Fetched, capture: Capture) -> bool:
+    """Whether the response confirms the captured body. A 304 with a different tag does not."""
+    if response.status != NOT_MODIFIED:
         return False
-    return answer.etag is None or capture.etag is None or _opaque(answer.etag) == _opaque(capture.etag)
+    return response.etag is None or capture.etag is None or _opaque(response.etag) == _opaque(capture.etag)
 
 
-def confirmed(answer: Fetched, capture: Capture) -> Fetched:
-    """A 304 as the answer it stands for. It may bring newer headers; what it leaves out is as it was."""
-    return answer._replace(
+def confirmed(response: Fetched, capture: Capture) -> Fetched:
+    """The full response that a 304 stands for: its own headers, and those of the capture for what it omits."""
+    return response._replace(
         content_type=capture.content_type,
-        etag=answer.etag or capture.etag,
-        last_modified=answer.last_modified or capture.last_modified,
-        robots_tags=answer.robots_tags or capture.robots_tags,
+        etag=response.etag or capture.etag,
+        last_modified=response.last_modified or capture.last_modified,
+        robots_tags=response.robots_tags or capture.robots_tags,
     )
 
 
 def taken(capture: Capture) -> Fetched:
-    """The captured answer again, for which nothing was sent."""
+    """The captured response, reused without a request."""
     return Fetched(
         capture.url,
         capture.status,
@@ -100,5 +99,5 @@ def taken(capture: Capture) -> Fetched:
 
 
 def _opaque(etag: str) -> str:
-    """Tags are compared weakly, as If-None-Match has it."""
+    """If-None-Match uses the weak comparison."""
     return etag.removeprefix("W/")

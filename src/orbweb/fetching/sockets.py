@@ -1,9 +1,9 @@
-"""curl's sockets and its timer, on the event loop.
+"""curl's sockets and its timer on the event loop.
 
-Always holds: the epoll has exactly the sockets that curl waits for. curl reports that it gives a socket up while
-the number is still that socket's, so a number is registered and unregistered only while it is the same file. An
-event that was read before curl gave its socket up is dropped: the number may belong to another socket by then.
-What is still true of the new one is reported again by the next read.
+The epoll contains exactly the sockets that curl waits for. curl reports the removal of a socket before it closes
+the descriptor, so a number is registered and unregistered while it still means the same socket. An event that was
+read before curl removed its socket is dropped, because the number may belong to another socket by then; if the
+event also applies to that one, the next poll reports it again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Act = Callable[[int, int], object]
 
 
 class Sockets:
-    """What one `CurlMulti` waits for.
+    """The sockets of one `CurlMulti`.
 
-    The sockets are in an epoll of their own, which the loop watches as one file: a transfer then costs the loop
-    nothing but the wake-up. `act` is called with a socket and what happened to it, or with `SOCKET_TIMEOUT` when
-    the timer is due; `acted` is called after each turn.
+    They are in an epoll of their own, which the loop watches as one file, so that a transfer costs the loop only
+    the wake-up. `act` is called with a socket and its events, or with `SOCKET_TIMEOUT` when the timer is due;
+    `acted` is called after each turn.
     """
 
     def __init__(self, act: Act, acted: Callable[[], None]) -> None:
@@ -37,9 +37,9 @@ class Sockets:
         self._loop = asyncio.get_running_loop()
         self._epoll = select.epoll()
         self._watched: set[int] = set()
-        self._given_up: set[int] = set()
+        self._removed: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = 0.0
+        self._fires_at = 0.0
         self._due: float | None = None
         self._loop.add_reader(self._epoll.fileno(), self._on_sockets)
 
@@ -47,7 +47,7 @@ class Sockets:
         """curl's M_SOCKETFUNCTION."""
         if event == pycurl.POLL_REMOVE:
             self._watched.remove(fd)
-            self._given_up.add(fd)
+            self._removed.add(fd)
             self._epoll.unregister(fd)
         elif fd in self._watched:
             self._epoll.modify(fd, _EVENTS[event])
@@ -56,17 +56,17 @@ class Sockets:
             self._epoll.register(fd, _EVENTS[event])
 
     def set_timer(self, timeout_ms: int) -> None:
-        """curl's M_TIMERFUNCTION. curl moves its timer several times a transfer; the loop's is set only when it
-        must ring earlier."""
+        """curl's M_TIMERFUNCTION. curl moves its timer several times per transfer; the loop's is set only when it
+        must fire earlier."""
         if timeout_ms < 0:
             self._due = None
             return
         self._due = self._loop.time() + timeout_ms / 1000
         if self._timer is not None:
-            if self._rings_at <= self._due:
+            if self._fires_at <= self._due:
                 return
             self._timer.cancel()
-        self._ring(self._due)
+        self._start_timer(self._due)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -75,14 +75,14 @@ class Sockets:
         self._epoll.close()
 
     def _on_sockets(self) -> None:
-        self._given_up.clear()
+        self._removed.clear()
         for fd, events in self._epoll.poll(0):
-            if fd not in self._given_up:
+            if fd not in self._removed:
                 self._act(fd, _action(events))
         self._acted()
 
-    def _ring(self, due: float) -> None:
-        self._rings_at = due
+    def _start_timer(self, due: float) -> None:
+        self._fires_at = due
         self._timer = self._loop.call_at(due, self._on_timer)
 
     def _on_timer(self) -> None:
@@ -90,14 +90,14 @@ class Sockets:
         if self._due is None:
             return
         if self._due > self._loop.time():
-            self._ring(self._due)
+            self._start_timer(self._due)
             return
         self._act(pycurl.SOCKET_TIMEOUT, 0)
         self._acted()
 
 
 def _action(events: int) -> int:
-    """What epoll reported, as curl's bits."""
+    """The events of epoll as curl's bits."""
     if events == select.EPOLLIN:
         return pycurl.CSELECT_IN
     action = 0

@@ -1,7 +1,7 @@
-"""How long the event loop has stood still: the process was stopped, suspended or starved of processor time.
+"""How long the event loop was suspended: the process was stopped, the machine slept, or there was no CPU time.
 
-A timeout says something about a server only if we were there to listen. Time that the loop spends waiting for
-sockets is no standstill; a beat that comes late is.
+A timeout counts against a server only if this process was running to receive its response. A timer that fires late
+measures suspension; waiting for sockets does not count.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 BEAT_S = 0.25
 LEAST_S = 0.5
-"""A beat that comes less late than this is not counted: pages are read in the same loop."""
+"""A timer that is less late than this is not counted, because pages may be processed in the same loop."""
 
 
 class Moment(NamedTuple):
-    """An instant of the loop's clock, and how long the loop had stood still by then."""
+    """An instant of the loop's clock, and how long the loop had been suspended by then."""
 
     at: float
     total_s: float
 
 
 class SuspensionClock:
-    """Counts while it beats."""
+    """Measures suspension with a repeating timer."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -38,7 +38,7 @@ class SuspensionClock:
         self._handle = self._next()
 
     def total_s(self) -> float:
-        """Seconds so far. After a standstill it may be called before the beat that is due."""
+        """Seconds so far. After a suspension this may be called before the overdue timer fires."""
         now = self._loop.time()
         late = now - self._due
         if late >= LEAST_S:
@@ -47,9 +47,9 @@ class SuspensionClock:
         return self._total_s
 
     def took(self, since: Moment) -> bool:
-        """Whether at least half of the time since then was standstill."""
-        stood_s = self.total_s() - since.total_s
-        return stood_s > 0 and 2 * stood_s >= self._loop.time() - since.at
+        """Whether the loop was suspended for at least half of the time since then."""
+        suspended_s = self.total_s() - since.total_s
+        return suspended_s > 0 and 2 * suspended_s >= self._loop.time() - since.at
 
     def now(self) -> Moment:
         return Moment(self._loop.time(), self.total_s())

@@ -1,8 +1,7 @@
-"""One request on one curl handle: what is set before it, what its callbacks keep, and the caps on both.
+"""One request on one curl handle: its options, its callbacks, and how much of the response is read.
 
-Owns the decision how much of an answer is read. Always holds: a socket is made only for an address that the guard
-accepts for this very connection; nothing of a redirect is decoded, and no answer is decoded twice; a compressed
-body that ends too early is known as such. Never knows of other requests or of the event loop: that is `http`'s.
+A socket is created only for an address that the guard accepts for this connection. The body of a redirect is not
+decoded, and no body is decoded twice. A compressed body that ends too early is marked as truncated.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 import pycurl
 
-from orbweb.fetching import Listener, Validators, Want, content_coding, request_head
+from orbweb.fetching import Listener, Validators, Want, content_coding, request_head, response_head
 from orbweb.fetching.guard import Guard, Pin
 from orbweb.fetching.headers import Identity, Lines, without_passwords
 from orbweb.fetching.proxies import Proxies, Proxy, no_proxy
@@ -30,35 +28,26 @@ DISCARD_BYTES = 64 * 1024
 HEAD_BYTES = 256 * 1024
 MOST_INTERIM = 100
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-"""Why no socket can be made, though not because of where it leads."""
+"""Errors of socket() that have nothing to do with the address."""
 
-# Types whose body is read: what may be a page, or may turn out to be one when the header lies.
+# Types whose body is read: those of pages, and those that pages are sent with by mistake.
 READ_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "text/xml", "application/xml")
 
-_CODING = b"content-encoding"
-_SET_COOKIE = b"set-cookie"
-ROBOTS_TAG = b"x-robots-tag"
-_HEADERS = frozenset(
-    (
-        *(b"content-type", b"content-length", b"location", b"etag", b"last-modified"),
-        *(b"retry-after", b"date", ROBOTS_TAG),
-    )
-)
 _NOTHING: Mapping[bytes, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """Who asks, by which proxy, and which addresses a proxy may be at; and how heads are kept."""
+    """The identity of requests, the proxies and the guard of their addresses, and the encoder of stored heads."""
 
     identity: Identity
     proxies: Proxies
     proxy_guard: Guard
-    coder: http_heads.HeadEncoder = field(default_factory=http_heads.HeadEncoder)
+    head_encoder: http_heads.HeadEncoder = field(default_factory=http_heads.HeadEncoder)
 
 
 class Route(NamedTuple):
-    """The checked addresses of a site, and of the proxy it is asked by."""
+    """The checked addresses of a site and of the proxy in front of it."""
 
     pin: Pin
     proxy: Proxy | None = None
@@ -67,7 +56,7 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """What every request has in common."""
+    """Settings of all requests."""
 
     user_agent: str
     timeout_s: float
@@ -84,7 +73,7 @@ def worth_reading(content_type: str, want: Want) -> bool:
 
 
 class _Socket(socket.socket):
-    """pycurl duplicates the file and drops the object, which therefore closes itself."""
+    """Closes itself, because pycurl duplicates the descriptor and drops the object."""
 
     def __del__(self) -> None:
         if self.fileno() >= 0:
@@ -92,7 +81,7 @@ class _Socket(socket.socket):
 
 
 class Transfer:
-    """A curl handle and the request it carries; used again for the next. Its methods are curl's callbacks."""
+    """A curl handle and its current request; reused for the next one. The public methods are curl's callbacks."""
 
     __slots__ = (
         "_connect_to",
@@ -102,14 +91,14 @@ class Transfer:
         "_has_coded",
         "_has_head",
         "_head_lines",
+        "_header_lines",
         "_interim",
-        "_is_anew",
         "_is_secure",
         "_lines",
         "_listener",
         "_max_bytes",
+        "_new_connection",
         "_own",
-        "_said",
         "_user_agent",
         "_via",
         "chunks",
@@ -140,9 +129,9 @@ class Transfer:
         self._egress = egress
         self._listener = listener
         self._connect_to = ""
-        self._is_anew = False
+        self._new_connection = False
         self._is_secure = False
-        self._said: Lines = ()
+        self._header_lines: Lines = ()
         self._user_agent = settings.user_agent
         self._via: tuple[Proxy, str] | None = None
         curl.setopt(pycurl.HEADERFUNCTION, self.header)
@@ -152,7 +141,7 @@ class Transfer:
         curl.setopt(pycurl.SOCKOPTFUNCTION, self.socket_opened)
 
     def begin(self, ticket: int, url: str, want: Want, route: Route, started: Moment) -> None:
-        """Set the handle up for one request; what is as it was is not set again."""
+        """Set the handle up for one request; options that did not change are not set again."""
         self.ticket = ticket
         self.url = url
         self.want = want
@@ -182,23 +171,23 @@ class Transfer:
         if is_secure is not self._is_secure:
             self.curl.setopt(pycurl.PIPEWAIT, is_secure)
             self._is_secure = is_secure
-        if want.anew is not self._is_anew:
-            self.curl.setopt(pycurl.FRESH_CONNECT, want.anew)
-            self._is_anew = want.anew
-        self._own = said = self._egress.identity.lines(url)
+        if want.new_connection is not self._new_connection:
+            self.curl.setopt(pycurl.FRESH_CONNECT, want.new_connection)
+            self._new_connection = want.new_connection
+        self._own = lines = self._egress.identity.lines(url)
         if want.unless is not None:
-            said = (*said, *_conditions(want.unless))
-        if said != self._said:
-            self.curl.setopt(pycurl.HTTPHEADER, list(said))
-            self._said = said
+            lines = (*lines, *_conditions(want.unless))
+        if lines != self._header_lines:
+            self.curl.setopt(pycurl.HTTPHEADER, list(lines))
+            self._header_lines = lines
         if route.proxy is not None or self._via is not None:
-            self._go_by(route)
-        asked = self._egress.identity.asked(url)
-        self.curl.setopt(pycurl.URL, asked)
-        self.curl.setopt(pycurl.REQUEST_TARGET, asked[asked.index("/", 8) :])
+            self._set_proxy(route)
+        requested = self._egress.identity.requested_url(url)
+        self.curl.setopt(pycurl.URL, requested)
+        self.curl.setopt(pycurl.REQUEST_TARGET, requested[requested.index("/", 8) :])
 
-    def _go_by(self, route: Route) -> None:
-        """Set the proxy up. Its name is told to curl with its checked address; curl itself asks for no name."""
+    def _set_proxy(self, route: Route) -> None:
+        """curl gets the name of the proxy with its checked address, so it never resolves a name itself."""
         proxy, pin = route.proxy, route.proxy_pin
         via = (proxy, pin.addresses[0]) if proxy is not None and pin is not None else None
         if via == self._via:
@@ -219,7 +208,7 @@ class Transfer:
             self.curl.setopt(pycurl.PROXYPASSWORD, proxy.password.encode())
 
     def open_socket(self, _purpose: int, address: pycurl.CurlSockAddr) -> socket.socket | int:
-        """The last check, on the address itself."""
+        """The last check, on the address that curl connects to."""
         route, found = self.route, str(address.addr[0])
         if route.proxy is None or route.proxy_pin is None:
             self.failed = self._guard.refusal(route.pin, found)
@@ -230,20 +219,21 @@ class Transfer:
             return pycurl.SOCKET_BAD
         self.is_new = self.is_new or not self.is_sent
         try:
-            made = _Socket(address.family, address.socktype, address.protocol)
+            created = _Socket(address.family, address.socktype, address.protocol)
         except OSError as error:
             self.lacks_file = error.errno in NO_ROOM
             return pycurl.SOCKET_BAD
         self.lacks_file = True
-        return made
+        return created
 
     def socket_opened(self, _fd: int, _purpose: int) -> int:
-        """pycurl has duplicated the socket, which needs a file too; where there was none this is not called."""
+        """pycurl has duplicated the socket, which needs a descriptor too; without one this is not called."""
         self.lacks_file = False
         return pycurl.SOCKOPT_OK
 
     def about_to_send(self, *_addresses: object) -> int:
-        """curl would repeat a request whose connection broke by itself; that is for us to count and to space."""
+        """Stops curl from repeating a request after a broken connection: retries are counted and rate-limited by
+        us."""
         if self.is_sent:
             return pycurl.PREREQFUNC_ABORT
         self.is_sent = True
@@ -255,18 +245,19 @@ class Transfer:
         return self._head_read() if len(line) <= 2 and not self._has_head else None
 
     def _head_read(self) -> int | None:
-        """An empty line: the head is whole, and nothing of the body has been decoded yet."""
-        self.status = status = _status(self._lines[0])
+        """Called at the empty line: the head is complete and nothing of the body has been decoded."""
+        self.status = status = response_head.status(self._lines[0])
         if status < 200:
             return self._another_interim()
         self._has_head = True
         self._head_lines = len(self._lines)
-        self.found = _read_headers(self._lines)
-        if self._egress.identity.hears:
-            self.set_cookies = _read_cookies(self._lines)
+        self.found = response_head.headers(self._lines)
+        if self._egress.identity.wants_cookies:
+            self.set_cookies = response_head.cookies(self._lines)
         redirects = 300 <= status < 400
         self.wanted = not redirects and worth_reading(self.found.get(b"content-type", ""), self.want)
-        return self._prepare_decoding(self.found[_CODING]) if _CODING in self.found else None
+        coding = self.found.get(response_head.CODING)
+        return self._prepare_decoding(coding) if coding is not None else None
 
     def _prepare_decoding(self, named: str) -> int | None:
         found = [name for name in named.split(",") if name not in content_coding.NO_CODING]
@@ -284,7 +275,7 @@ class Transfer:
 
     @property
     def truncated(self) -> bool:
-        """Whether the body that was read is compressed and has not come to its end."""
+        """Whether the compressed body that was read ended before its end mark."""
         return self._has_coded and self._decoder is not None and not self._decoder.ended and not self.is_cut
 
     def _another_interim(self) -> int | None:
@@ -292,31 +283,31 @@ class Transfer:
         self._lines.clear()
         if self._interim <= MOST_INTERIM:
             return None
-        self.failed = Failed(FailKind.PROTOCOL, f"more than {MOST_INTERIM} interim answers (1xx)")
+        self.failed = Failed(FailKind.PROTOCOL, f"more than {MOST_INTERIM} interim responses (1xx)")
         return -1
 
     def head_is_too_large(self) -> bool:
-        """libcurl gives up at 300 KiB of headers and says only that it could not receive."""
+        """libcurl fails at 300 KiB of headers, with only a general receive error."""
         return sum(map(len, self._lines)) > HEAD_BYTES
 
     def head(self) -> Head | None:
-        """The heads of the request and of what was answered, as they are kept; None if no head came to its end."""
+        """The heads of request and response as they are stored; None if no complete head arrived."""
         if not self._has_head:
             return None
         raw: Sequence[bytes] = self._lines[: self._head_lines]
-        said, query, identity = self._own, b"", self._egress.identity
-        if identity.is_discreet:
-            said, query = identity.shown(said), identity.shown_query(self.url)
-            raw = identity.shown_answer(raw)
+        lines, query, identity = self._own, b"", self._egress.identity
+        if identity.has_secrets:
+            lines, query = identity.shown(lines), identity.shown_query(self.url)
+            raw = identity.shown_response(raw)
         if b"@" in b"".join(raw):
             raw = without_passwords(raw)
         unless = self.want.unless
-        request = request_head.template(self._user_agent, said, self._version(raw[0]), query, unless)
+        request = request_head.template(self._user_agent, lines, self._version(raw[0]), query, unless)
         given = b"" if unless is None else request_head.values(unless, self.found, self.status)
-        return self._egress.coder.head(request, given, raw, self.found)
+        return self._egress.head_encoder.head(request, given, raw, self.found)
 
     def own_head(self) -> Head | None:
-        """The heads in a form that does not need the row of an answer."""
+        """The heads in a form that can be decoded without the row of a visit."""
         head, found = self.head(), self.found
         if head is None:
             return None
@@ -326,7 +317,7 @@ class Transfer:
         return http_heads.whole(http_heads.decode(head, self.url, etag, modified))
 
     def _version(self, line: bytes) -> bytes:
-        """The version of the request: libcurl falls back to 1.0 on a connection that has answered so."""
+        """The version of the request: libcurl falls back to 1.0 on a connection whose responses are 1.0."""
         version = line[:8]
         if version == b"HTTP/1.0" and self.curl.getinfo(pycurl.NUM_CONNECTS):
             return b"HTTP/1.1"
@@ -351,15 +342,15 @@ class Transfer:
         return None
 
     def _overflow(self, rest: bytes, most: int) -> None:
-        """More than is wanted: the rest is cut off, or the whole is refused."""
+        """The body is longer than wanted: cut it off, or fail."""
         if self.want.cut:
             self.chunks.append(rest)
             self.is_cut = True
         else:
             self.failed = Failed(FailKind.TOO_LARGE, f"more than {most} bytes decoded (fetch.max_bytes)")
 
-    def forget(self) -> None:
-        """An idle handle keeps no body."""
+    def clear(self) -> None:
+        """Free the body of an idle handle."""
         self.chunks = []
         self._lines = []
         self._decoder = None
@@ -371,43 +362,3 @@ class Transfer:
 def _conditions(unless: Validators) -> Lines:
     tag = (f"If-None-Match: {unless.etag}",) if unless.etag else ()
     return (*tag, f"If-Modified-Since: {unless.last_modified}") if unless.last_modified else tag
-
-
-@lru_cache(maxsize=64)
-def _status(line: bytes) -> int:
-    words = line.split(None, 2)
-    return int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
-
-
-def _read_headers(lines: list[bytes]) -> dict[bytes, str]:
-    """The headers that matter here. Content codings may be spread over lines; of the others the last counts."""
-    found: dict[bytes, str] = {}
-    for name, value, between in filter(None, map(_header, lines)):
-        found[name] = f"{found[name]}{between}{value}" if between and name in found else value
-    return found
-
-
-@lru_cache(maxsize=1024)
-def _header(line: bytes) -> tuple[bytes, str, str] | None:
-    """The name of a header that matters, its value, and what comes between several; empty if the last counts.
-
-    Servers say mostly what they said before.
-    """
-    name, _, value = line.partition(b":")
-    name = name.lower()
-    if name == _CODING:
-        return name, "".join(value.decode("ascii", "replace").lower().split()), ","
-    if name in _HEADERS:
-        return name, _printable(value.strip().decode("utf-8", "replace")), "\n" if name == ROBOTS_TAG else ""
-    return None
-
-
-def _read_cookies(lines: list[bytes]) -> list[str]:
-    pairs = (line.partition(b":") for line in lines)
-    return [value.strip().decode("utf-8", "replace") for name, _, value in pairs if name.lower() == _SET_COOKIE]
-
-
-def _printable(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)

@@ -1,4 +1,4 @@
-"""When a host may be asked again, and when a failed try is repeated.
+"""The time between requests to a host, and the backoff after a failed request.
 
 Pure: instants and randomness are arguments. Instants are microseconds of the machine's monotonic clock.
 """
@@ -20,7 +20,7 @@ FASTER = 1.1
 def interval(rate: float | str) -> int:
     """Microseconds between two requests to one host; 0 for `max`.
 
-    A little more than 1/rate, because the network may bring two requests closer together than they were sent.
+    A little more than 1/rate, because two requests may arrive closer together than they were sent.
     """
     if isinstance(rate, str):
         return 0
@@ -29,19 +29,20 @@ def interval(rate: float | str) -> int:
 
 
 def backoff(tries: int, *, base_s: float, cap_s: float, jitter: float) -> float:
-    """Seconds before the next try, after `tries` of them failed; `jitter` is in [0, 1)."""
+    """Seconds before the next attempt after `tries` failed ones; `jitter` is in [0, 1)."""
     longest = min(cap_s, base_s * 2.0 ** (tries - 1))
     return longest * (0.5 + jitter / 2)
 
 
 def slower(pace: int, interval: int, slowest: int) -> int:
-    """The time between requests after the host said that it is busy: twice as long, but never beyond `slowest`."""
+    """The time between requests after a busy response of the host: twice as long, but at most `slowest`."""
     doubled = 2 * max(pace, interval) or FIRST_PACE
     return max(interval, min(doubled, slowest))
 
 
 def faster(pace: int, interval: int) -> int:
-    """The time between requests after ten good answers: a tenth more of them; 0 when that is the usual rate."""
+    """The time between requests after ten good responses: a tenth more of them; 0 once the usual rate is
+    reached."""
     shorter = round(pace / FASTER)
     return 0 if shorter <= max(interval, FREE_PACE) else shorter
 
@@ -49,16 +50,16 @@ def faster(pace: int, interval: int) -> int:
 def retry_after(value: str | None, *, date: str | None, now: float) -> float | None:
     """Retry-After in seconds, from a number or an HTTP date; None if absent or invalid.
 
-    A date is a moment of the server's clock: it is counted from the Date header of the same response. Without one
-    it is counted from `now`, which is our own clock, in UTC.
+    A date is an instant of the server's clock, so it is compared with the Date header of the same response, or
+    with `now`, our own clock in UTC, if there is none.
     """
     if value is None:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
         return float(text) if len(text) < 300 else math.inf
-    until, said_at = _instant(text), _instant(date or "")
-    return None if until is None else max(0.0, until - (now if said_at is None else said_at))
+    until, sent_at = _instant(text), _instant(date or "")
+    return None if until is None else max(0.0, until - (now if sent_at is None else sent_at))
 
 
 def _instant(text: str) -> float | None:

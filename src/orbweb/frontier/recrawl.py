@@ -1,31 +1,45 @@
-"""What a recrawl visits first: the URLs that the run before asked for, in the order in which it did.
+"""Recrawls: the URLs that a new run starts with (`RecrawlQueue`), and which pages are due (`RecrawlSchedule`).
 
-Pure: rows of the earlier run and the rules of now become rows of the new run. Always holds: a URL keeps the depth,
-the source and, if that is still known, the referrer it had, and is judged as if it were found there now; ranks
-rise in the old order; a key has one row, also where today's URL rules make one key of two. Never asks the network,
-and never looks at links.
+A recrawl visits the URLs of the run before first, in their old order. A URL keeps its depth, its source and, if it
+is still known, its referrer, and is judged again by the current rules. A key has one row, even if the current URL
+rules map two old keys to it.
+
+Whether a page is due depends on how often it has changed and on the dates of sitemaps. Changes are modelled as a
+Poisson process, whose rate is estimated from the times of visits and how often the content differed from the visit
+before. The decision is a function of earlier runs, of the sitemaps of this run and of the time at which it
+started, so that it is the same after a crash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 from orbweb.lifecycle import ItemState
 from orbweb.model import Carried, Source
 from orbweb.policy.rules import Candidate, Policy
-from orbweb.store import Row
+from orbweb.store import Queries, Row
 from orbweb.store.rows import UrlRow
+from orbweb.store.runs import Run
 from orbweb.urls import Resolver, UrlRules
 
+WATCHED = 50
+"""How many of the latest visits of a page its rate of change is estimated from."""
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}").fullmatch
+_SECOND = 1_000_000
 _SOURCES = {source.value: source for source in Source}
 _STEPS = {Source.SPIDER: 1, Source.REDIRECT: 0}
-"""How much deeper a URL is than what led to it."""
+"""How much deeper a URL is than its referrer."""
 _QUEUED, _SKIPPED, _KNOWN = ItemState.QUEUED.value, ItemState.SKIPPED.value, Carried.KNOWN.value
 
 
 class KnownUrl(NamedTuple):
-    """A URL of the earlier run; a row of `recalled_urls`."""
+    """A URL of the earlier run: a row of `recalled_urls`."""
 
     id: int
     url: str
@@ -39,7 +53,7 @@ class KnownUrl(NamedTuple):
 
 
 class RecrawlQueue:
-    """Makes rows that follow those of the base URLs. `moved`: the number now of a base URL of the earlier run."""
+    """Builds the rows after those of the base URLs. `moved`: old number of a base URL -> its current number."""
 
     def __init__(
         self,
@@ -61,7 +75,7 @@ class RecrawlQueue:
         self._next_rank = len(self._ids)
 
     def rows(self, earlier: Iterable[Row]) -> list[UrlRow]:
-        """The rows of what was known, in the order of their places; run ids are 0."""
+        """The rows of the known URLs, in order; run ids are 0."""
         found = []
         for known in map(KnownUrl._make, earlier):
             page = self._resolver.page(known.url)
@@ -106,11 +120,87 @@ class RecrawlQueue:
         )
 
     def _referrer(self, known: KnownUrl, source: Source, base: int) -> int | None:
-        """The URL that led to it; None if that has vanished or was not kept, and so is not among what is known."""
+        """The id of its referrer; None if that is not among the known URLs any more."""
         found = self._now.get(known.referrer or 0, base)
         steps = _STEPS.get(source)
         return found if steps is None or known.depth == self._depths[found] + steps else None
 
     def _base(self, known: KnownUrl) -> int:
-        """The base URL of the page that led to it; the first one where that is no base URL any more."""
+        """The base URL of its referrer; the first one if that is not a base URL any more."""
         return self._moved.get(known.found_base, 0)
+
+
+# Which pages are due.
+
+
+class PageLook(NamedTuple):
+    """The time of a visit, in microseconds, and the hash of the content."""
+
+    at: int
+    content: bytes
+
+
+class Bounds(NamedTuple):
+    """The shortest and the longest time between two visits of a page, in microseconds."""
+
+    shortest: int
+    longest: int
+
+
+def wait(looks: Sequence[PageLook], bounds: Bounds) -> int:
+    """How long to wait after the last visit of a page; `looks` are in order of time.
+
+    The estimate of Cho and Garcia-Molina, -ln((n - x + 0.5) / (n + 0.5)) changes per interval if x of n intervals
+    had a change, allows for several changes between two visits that are seen as one. The result is within `bounds`
+    and, above the shortest, at most twice the time over which the page was observed.
+    """
+    intervals = len(looks) - 1
+    if intervals < 1:
+        return bounds.shortest
+    observed = looks[-1].at - looks[0].at
+    changes = sum(before.content != after.content for before, after in pairwise(looks))
+    most = min(bounds.longest, 2 * observed)
+    if changes:
+        rate = -math.log((intervals - changes + 0.5) / (intervals + 0.5)) * intervals
+        most = min(most, round(observed / rate))
+    return max(bounds.shortest, most)
+
+
+def changed_at(lastmod: str | None) -> int | None:
+    """The latest instant that a date of a sitemap can mean, for a day its end; None if it is not a date."""
+    if lastmod is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(lastmod.strip())
+        if _DAY(lastmod.strip()):
+            instant += timedelta(days=1)
+        instant = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+        return round(instant.timestamp() * _SECOND)
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_due(looks: Sequence[PageLook], lastmod: str | None, now: int, bounds: Bounds) -> bool:
+    """Whether to visit a page: its wait is over, or by its sitemap it has changed since the last visit."""
+    if not looks:
+        return True
+    changed = changed_at(lastmod)
+    if changed is not None and changed > looks[-1].at:
+        return True
+    return now >= looks[-1].at + wait(looks, bounds)
+
+
+class RecrawlSchedule:
+    """Which pages of a run are due, by the earlier runs of its project."""
+
+    def __init__(self, db: Queries, run: Run, bounds: Bounds) -> None:
+        self._db = db
+        self._run = run
+        self._bounds = bounds
+
+    def is_due(self, key: str) -> bool:
+        """Whether the page is due."""
+        run = self._run
+        rows = self._db.all("looks_at", project_id=run.project_id, number=run.number, key=key, most=WATCHED)
+        lastmod = self._db.value("lastmod_of", run_id=run.id, key=key)
+        return is_due([PageLook(*row) for row in reversed(rows)], lastmod, run.started_at, self._bounds)

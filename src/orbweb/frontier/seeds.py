@@ -1,4 +1,4 @@
-"""Where a run starts: the base URLs a user gives, by hand or in a file."""
+"""Base URLs given on the command line or in a seeds file, and project names derived from them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ COMMENT = re.compile(r"(^|\s)#.*")
 BARE_HOST = re.compile(
     r"(localhost|\[[0-9a-f:.]+\]|\d+(\.\d+){3}|[^\s:]+\.([^\W\d_]{2,}|xn--[a-z0-9-]+)\.?)(:\d+)?", re.IGNORECASE
 )
-"""What may stand without a scheme: localhost, an IP address, a name that ends as a top-level domain could."""
+"""A host without a scheme: localhost, an IP address, or a name whose last label could be a top-level domain."""
 NO_PAGE = re.compile(r"(mailto|javascript|tel):", re.IGNORECASE)
 FILE_NAME = re.compile(r".+\.(html?|txt|pdf)(:\d+)?", re.IGNORECASE)
-"""What ends as files do and no host does: these are no top-level domains. `.md` is one."""
+"""A file extension that is not a top-level domain (`.md` is one)."""
 INDEX_FILE = re.compile(r"/(index|default)\.[a-z0-9]+$", re.IGNORECASE)
-URL_OR_SEEDS = "a URL starts with http:// or https://, and --seeds FILE reads a file of them"
+URL_OR_SEEDS = "a URL starts with http:// or https://; use --seeds FILE for a file of URLs"
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
-    """The base URLs in the order given, each key once. Without a scheme a host means https, a file nothing."""
+    """The base URLs in the given order, without duplicate keys. A host without a scheme means https; a file is
+    refused."""
     targets: dict[str, Target] = {}
     for text in given:
         if HAS_SCHEME.match(text.strip()) is None and _is_file(text):
@@ -36,7 +37,7 @@ def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
 
 
 def read_seeds(path: Path, rules: UrlRules) -> list[str]:
-    """The URLs of a file, one a line; blank lines, and what follows a # that begins a word, are comments."""
+    """The URLs of a file, one per line; a # at the start of a word begins a comment."""
     found = []
     for number, text in lines(path):
         try:
@@ -45,21 +46,21 @@ def read_seeds(path: Path, rules: UrlRules) -> list[str]:
             raise UsageError(f"{path}, line {number}: {error}") from None
         found.append(text if HAS_SCHEME.match(text) else f"https://{text}")
     if not found:
-        raise UsageError(f"{path}: no URL in it; write one a line, such as https://example.org/docs/")
+        raise UsageError(f"{path}: contains no URL; write one per line, such as https://example.org/docs/")
     return found
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file that say something, with their numbers."""
+    """The lines of a file without comments and blank lines, with their numbers."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UsageError(f"{path}: cannot be read: {reason}") from error
     for number, line in enumerate(text.splitlines(), 1):
-        said = COMMENT.sub("", line).strip()
-        if said:
-            yield number, said
+        content = COMMENT.sub("", line).strip()
+        if content:
+            yield number, content
 
 
 def _base_url(text: str, rules: UrlRules) -> Target:
@@ -70,9 +71,9 @@ def _base_url(text: str, rules: UrlRules) -> Target:
     if scheme is None:
         url = f"https://{url}"
     if "@" in _authority(url):
-        raise UsageError("a base URL must not carry a user name or password; remove the part before the @")
+        raise UsageError("a base URL must not contain a user name or password; remove the part before the @")
     if scheme is None and FILE_NAME.fullmatch(_authority(url)):
-        raise UsageError(f"{text!r} is the name of a file, not a URL; {URL_OR_SEEDS}")
+        raise UsageError(f"{text!r} is a file name, not a URL; {URL_OR_SEEDS}")
     if scheme is None and not names_host(text):
         raise not_a_url(text)
     if scheme is not None and scheme[1].lower() not in ("http", "https"):
@@ -97,7 +98,7 @@ def _is_file(text: str) -> bool:
 
 
 def names_host(text: str) -> bool:
-    """Whether a word without a scheme begins with a host, as far as that can be told from its form."""
+    """Whether a word without a scheme begins with a host, judging by its form."""
     return BARE_HOST.fullmatch(re.split(r"[/\\?#]", text.strip(), maxsplit=1)[0]) is not None
 
 
@@ -106,24 +107,24 @@ def not_a_url(text: str) -> UsageError:
         return UsageError(f"{text[:60]!r}... is not a URL: it has more than {urls.MAX_URL} characters")
     if HAS_SCHEME.match(text.strip()):
         return UsageError(
-            f"{text!r} is not a URL: look at its host and port; https://example.org:8443/docs/ is one"
+            f"{text!r} is not a URL: check its host and port; a valid one is https://example.org:8443/docs/"
         )
     return UsageError(f"{text!r} is not a URL; write it with http:// or https://, like https://example.org/docs/")
 
 
 def could_name_project(text: str) -> bool:
-    """Whether a word has the form of a project's name, which no URL with a scheme has."""
+    """Whether a word has the form of a project name, which no URL with a scheme has."""
     return PROJECT_NAME.fullmatch(text) is not None
 
 
 def project_name(base: str) -> str:
-    """The name of a project that was given none: host and path of its first base URL, without an index file."""
+    """The default name of a project: host and path of its first base URL, without an index file."""
     parts = urls.split(base)
     return _name(parts._replace(path=INDEX_FILE.sub("/", parts.path)))
 
 
 def former_name(base: str) -> str:
-    """The name that was made before index files were left out of it; projects of that time still have it."""
+    """The default name of earlier versions, with the index file, for projects that still have it."""
     return _name(urls.split(base))
 
 
@@ -134,7 +135,7 @@ def _name(parts: Parts) -> str:
 
 
 def check_project_name(name: str) -> str:
-    """The name as given, if it can also be a file name."""
+    """The given name, if it is also a safe file name."""
     if not could_name_project(name):
         raise UsageError(
             f"--project {name!r}: use up to 100 letters, digits, dots, dashes and underscores, starting with a "

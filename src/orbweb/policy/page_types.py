@@ -1,8 +1,8 @@
-"""What kind of page a URL leads to, how soon it has its turn, and how many of its group may be visited.
+"""The page type of a URL, its score, and the caps on groups of URLs.
 
-Pure: page type and score are functions of the URL; the room in a group is a function of the URLs that were
-admitted before. Always holds: no more URLs of a group are admitted than its caps say, in all and of each type.
-Never asks the network, the database or the clock: who knows which URLs were admitted counts them anew.
+Page type and score are functions of the URL; the room left in a group is a function of the URLs admitted before,
+so the caller restores the counts of a run with `recount`. A group never admits more URLs than its caps, in total
+and per type. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from orbweb.errors import ConfigError
 from orbweb.policy.patterns import Pattern, PatternList, compiled
 
 PAGE = "page"
-"""The type where no rule matches."""
+"""The type of a URL that no rule matches."""
 PAGES = "pages"
 """The cap on all URLs of a group, whatever their type."""
 BEST_SCORE = 1_000
@@ -25,7 +25,7 @@ _LEVELS = 40
 
 @dataclass(frozen=True, slots=True)
 class TypeRule:
-    """URLs that match are of this type, and have this score if no pattern gives them another."""
+    """The type of matching URLs, and their score unless a `ScoreRule` matches."""
 
     type: str
     pattern: str
@@ -34,7 +34,7 @@ class TypeRule:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRule:
-    """URLs that match have this score."""
+    """The score of matching URLs."""
 
     pattern: str
     score: int
@@ -42,9 +42,9 @@ class ScoreRule:
 
 @dataclass(frozen=True, slots=True)
 class GroupRule:
-    """URLs that match are of one group if the named parts of the pattern are the same in them.
+    """Matching URLs are in one group if the named parts of the pattern have the same text in them.
 
-    With `types`, only URLs of these page types are.
+    With `types`, the rule applies only to URLs of these page types.
     """
 
     name: str
@@ -55,7 +55,7 @@ class GroupRule:
 
 
 class Room(NamedTuple):
-    """What a group of a URL still lets in, by each cap that concerns the URL."""
+    """How many more URLs a group admits, for each cap that applies to the URL."""
 
     group: str
     member: str
@@ -94,17 +94,17 @@ def _patterns(setting: str, rules: Sequence[TypeRule | ScoreRule]) -> PatternLis
 
 
 def scored(sequence: int, score: int) -> int:
-    """The rank of a URL that is admitted to a later level: before all plain ranks there, the best score first."""
+    """The rank of a URL admitted to a later level: before all ranks without a score, best score first."""
     return sequence - ((BEST_SCORE + 1 + score) << _LEVELS)
 
 
 def sequence(rank: int) -> int:
-    """The sequence that a rank was made of, whatever the score."""
+    """The sequence that a rank was derived from, whatever the score."""
     return rank & ((1 << _LEVELS) - 1)
 
 
 class _Group:
-    """One rule, and what was admitted by the names of its groups."""
+    """One rule, and how many URLs each of its groups has admitted."""
 
     def __init__(self, number: int, rule: GroupRule, known_types: frozenset[str]) -> None:
         self.name = rule.name
@@ -123,12 +123,12 @@ class _Group:
     def _check(self, key: str, name: str, known: frozenset[str]) -> None:
         if name not in known:
             raise ConfigError(
-                f"{self._setting}.{key}: no rule of policy.page_types gives this type; "
-                f"there are {', '.join(sorted(known))}"
+                f"{self._setting}.{key}: no rule of policy.page_types defines this type; "
+                f"choose from {', '.join(sorted(known))}"
             )
 
     def member(self, key: str, page_type: str) -> str | None:
-        """The group of the URL: the named parts of the pattern; None if it has none by this rule."""
+        """The group of the URL: the named parts of the pattern; None if the rule does not apply."""
         if self._types and page_type not in self._types:
             return None
         found = self._pattern.search(key.encode())
@@ -138,7 +138,7 @@ class _Group:
         return text.lower() if self._fold_case else text
 
     def left(self, member: str, page_type: str) -> dict[str, int]:
-        """The room by each cap that concerns this type. A lowered cap may be below what there is: no room."""
+        """The room left for each cap that applies to this type; 0 if a cap was lowered below the count."""
         found = ((cap, self.caps.get(cap)) for cap in (PAGES, page_type))
         return {cap: max(0, limit - self._admitted[member, cap]) for cap, limit in found if limit is not None}
 
@@ -149,7 +149,7 @@ class _Group:
         for cap in self.left(member, page_type):
             self._admitted[member, cap] += 1
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._admitted.clear()
 
 
@@ -162,7 +162,7 @@ class Caps:
         self._groups = [_Group(number, rule, known) for number, rule in enumerate(rules)]
 
     def refusal(self, key: str) -> str | None:
-        """The rule by which there is no room for the URL; None if there is."""
+        """The cap that leaves no room for the URL; None if there is room."""
         page_type = self._types.page_type(key)
         for group, member in self._members(key, page_type):
             for cap, left in group.left(member, page_type).items():
@@ -171,15 +171,15 @@ class Caps:
         return None
 
     def admit(self, key: str) -> None:
-        """The URL is admitted, and counts whatever becomes of it."""
+        """Count an admitted URL, whatever its outcome."""
         page_type = self._types.page_type(key)
         for group, member in self._members(key, page_type):
             group.admit(member, page_type)
 
     def recount(self, keys: Iterable[str]) -> None:
-        """Forget what was admitted: it is these."""
+        """Replace the counts by those of these URLs."""
         for group in self._groups:
-            group.forget()
+            group.clear()
         for key in keys:
             self.admit(key)
 

@@ -1,8 +1,7 @@
-"""RE2 patterns that users write.
+"""RE2 patterns written by users.
 
-Owns how they are compiled. Always holds: a search takes time in proportion to its text; a pattern that is none,
-or is too complex, is refused when it is read, with the setting or option it stands in. Never looks at what is
-searched.
+A search takes time in proportion to its text. An invalid or too complex pattern is refused when it is compiled,
+with the name of its setting or option.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _CAPTURE = _options(captures=True)
 
 
 class Pattern(Protocol):
-    """What can be searched for; `groupindex` has the named groups of a pattern that captures."""
+    """A compiled pattern; `groupindex` has the named groups if it was compiled with captures."""
 
     @property
     def groupindex(self) -> Mapping[str, int]: ...
@@ -49,38 +48,38 @@ def _hint(pattern: str) -> str:
 
 
 def compiled(name: str, pattern: str, *, captures: bool = False) -> Pattern:
-    """The pattern, ready to be searched for; `name` says where it stands."""
+    """Compile a pattern; `name` is its setting or option, for the error message."""
     try:
-        return _made(pattern, _CAPTURE if captures else _SEARCH)
+        return _compile(pattern, _CAPTURE if captures else _SEARCH)
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from None
 
 
 def checked(pattern: str) -> str:
-    """The pattern itself; ValueError says what is wrong with one that cannot be searched for."""
-    _made(pattern, _SEARCH)
+    """The pattern itself; raises ValueError if it is invalid."""
+    _compile(pattern, _SEARCH)
     return pattern
 
 
-def _made(pattern: str, options: re2.Options) -> Pattern:
+def _compile(pattern: str, options: re2.Options) -> Pattern:
     try:
-        made: Any = re2.compile(pattern, options)
+        result: Any = re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
         raise ValueError(f"{pattern!r} is not an RE2 pattern: {reason}. {_hint(pattern)}") from None
-    if made.programsize > PATTERN_STEPS:
+    if result.programsize > PATTERN_STEPS:
         raise ValueError(
-            f"{pattern!r} is too complex: {made.programsize} steps, at most {PATTERN_STEPS}. "
+            f"{pattern!r} is too complex: {result.programsize} steps, at most {PATTERN_STEPS}. "
             "Use smaller counts in its repetitions."
         )
-    found: Pattern = made
+    found: Pattern = result
     return found
 
 
 class PatternList:
-    """The patterns of a list, in its order. All are searched for at once, in the time that one takes.
+    """A list of patterns that are searched together, in the time of one.
 
-    A list that is too long for that is searched one by one: the set would need more memory than it may have.
+    A list whose set would need too much memory is searched one by one.
     """
 
     def __init__(self, names: Sequence[str], patterns: Sequence[str]) -> None:
@@ -90,7 +89,7 @@ class PatternList:
             self._set = _set_of(patterns) if patterns else _NOTHING
 
     def first(self, text: str) -> int | None:
-        """The place in the list of the first pattern that is found."""
+        """The index of the first pattern that matches."""
         if self._set is not None:
             found = self._set.Match(text)
             return min(found) if found else None
@@ -99,7 +98,7 @@ class PatternList:
 
 class _Nothing:
     def Match(self, _text: str) -> None:  # noqa: N802
-        """As a set without patterns."""
+        """The result of a set without patterns."""
 
 
 _NOTHING = _Nothing()
@@ -108,19 +107,19 @@ _NOTHING = _Nothing()
 def _set_of(patterns: Sequence[str]) -> Any:
     options = _options(captures=False)
     options.max_mem = SET_BYTES
-    made = re2.Set.SearchSet(options)
+    result = re2.Set.SearchSet(options)
     for pattern in patterns:
-        made.Add(pattern)
-    made.Compile()
-    return made
+        result.Add(pattern)
+    result.Compile()
+    return result
 
 
 def listed(setting: str, patterns: Sequence[str]) -> PatternList:
-    """The patterns of a setting, each named by its place in it."""
+    """The patterns of a list setting, named by their index for error messages."""
     return PatternList([f"{setting}[{number}]" for number in range(len(patterns))], patterns)
 
 
 def finder(option: str, pattern: str) -> Callable[[str], bool]:
-    """Whether the pattern is found in a text."""
-    made = compiled(option, pattern)
-    return lambda text: made.search(text) is not None
+    """A function that tests whether the pattern matches in a text."""
+    found = compiled(option, pattern)
+    return lambda text: found.search(text) is not None

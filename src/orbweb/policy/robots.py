@@ -1,9 +1,8 @@
-"""robots.txt: what a file says to one crawler, and the line that decided (RFC 9309).
+"""robots.txt by RFC 9309: the rules for one crawler, and the line that decided.
 
-Owns reading the file, choosing the groups and matching. Always: any bytes are a robots.txt; the longest
-matching pattern decides and Allow wins a tie; an answer takes a few milliseconds at most: where so many rules with
-stars stand against so long a URL that it would take longer, the URL is refused. Never: fetches, keeps time,
-raises, or knows what became of the request for the file.
+Any bytes parse, without an exception. The longest matching pattern decides, and Allow wins a tie. A verdict takes
+a few milliseconds at most: if many rules with wildcards meet a URL so long that it would take longer, the URL is
+refused. Pure.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from typing import NamedTuple, Self
 PARSE_CAP = 512_000
 FALLBACK = "orbweb"
 MAX_WORK = 8_000_000
-"""What comparing a URL with rules that have stars may cost: its length times the weight of each, and something for
-each star. Of 11,000 verdicts on real sites none costs more than 38,000."""
-TOO_MUCH = "robots.txt: too many rules with stars for a URL of this length"
+"""The most that matching a URL against rules with wildcards may cost: its length times the weight of each rule,
+plus a constant per wildcard. Of 11,000 verdicts on real sites none costs more than 38,000."""
+TOO_MUCH = "robots.txt: too many rules with wildcards for a URL of this length"
 
-_STAR = 50
-_LONG_PIECE = 100  # From here on Python searches in linear time, below in that of the product of both lengths.
+_WILDCARD = 50
+_LONG_PIECE = 100  # From this length on Python's find is linear; below it takes the product of both lengths.
 _LONG_WEIGHT = 4
 
 _LINE_CAP = 16_663  # where Google's parser cuts a line
@@ -52,48 +51,52 @@ _ORIGIN = re.compile(r"\A(?:[^/?;]*?://|//)?[^/?;]*")
 _AMBIGUOUS = re.compile(r"%|\$.").search
 _TRIPLET = re.compile("%[0-9A-Fa-f]{2}")
 _UNSPELLED = re.compile("%[0-9A-Fa-f]{2}|[\x80-\xff]")
-_UNSETTLED = re.compile("%[0-9A-Fa-f]{2}|[\x80-\xff*$]")
+_ESCAPABLE = re.compile("%[0-9A-Fa-f]{2}|[\x80-\xff*$]")
 
 
 def product_token(user_agent: str) -> str:
-    """The name by which robots.txt files know the sender of this User-Agent header."""
+    """The product token of a User-Agent header, which robots.txt groups are matched with."""
     found = _PRODUCT(user_agent)
     return found[1] if found else FALLBACK
 
 
 def without_userinfo(body: bytes) -> bytes:
-    """The file as it may be kept: the URLs of its sitemaps have no user and password."""
+    """The file as it is stored: without user name and password in the URLs of its sitemaps."""
     return _USERINFO(rb"\1", body)
 
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """What one robots.txt says to one crawler. `sitemaps` are as written, each once, in the file's order."""
+    """A robots.txt as it applies to one crawler. `sitemaps` are as written, without repeats, in file order.
+
+    The rules are matched in two spellings of a URL: `_spelled` with its escapes as they are, and `_unescaped` with
+    escapes of unreserved characters decoded.
+    """
 
     crawl_delay: float | None
     sitemaps: tuple[str, ...]
     _spelled: _RuleTable
-    _settled: _RuleTable
+    _unescaped: _RuleTable
 
     @classmethod
     def parse(cls, body: bytes, agent: str) -> Self:
-        """What the file says to the crawler with this product token; a version after a slash is not looked at."""
+        """Parse a file for the crawler with this product token; a version after a slash is ignored."""
         fields = list(_fields(body))
-        said = _addressed(fields, agent.partition("/")[0].lower())
-        rules = [rule for field in said for rule in _rules(field)]
-        delays = [seconds for field in said for seconds in _delays(field)]
+        chosen = _applicable(fields, agent.partition("/")[0].lower())
+        rules = [rule for field in chosen for rule in _rules(field)]
+        delays = [seconds for field in chosen for seconds in _delays(field)]
         sitemaps = dict.fromkeys(_text(field.value) for field in fields if field.name == "sitemap" and field.value)
         spelled = _table(rules, _spell)
-        settled = _table(rules, _settle) if any(_AMBIGUOUS(rule.pattern) for rule in rules) else spelled
-        return cls(max(delays, default=None), tuple(sitemaps), spelled, settled)
+        unescaped = _table(rules, _unescape) if any(_AMBIGUOUS(rule.pattern) for rule in rules) else spelled
+        return cls(max(delays, default=None), tuple(sitemaps), spelled, unescaped)
 
     @classmethod
     def allow_all(cls) -> Self:
-        """What a site without a robots.txt says."""
+        """The rules of a site without a robots.txt."""
         return cls.parse(b"", "")
 
     def refusal(self, url: str) -> str | None:
-        """The line that forbids this URL, None if it is allowed: by its letters and by their meaning."""
+        """The line that forbids this URL in either spelling; None if it is allowed."""
         if self._spelled.is_empty:
             return None
         path = _path(url)
@@ -101,16 +104,16 @@ class Robots:
             return None
         if not path.isascii():
             path = path.encode("utf-8", "replace").decode("latin-1")
-        spelled = _TRIPLET.sub(_letter, path) if "%" in path else path
-        settled = _settle(path)
+        spelled = _TRIPLET.sub(_spelled_match, path) if "%" in path else path
+        unescaped = _unescape(path)
         found = self._spelled.refusal(spelled)
-        if found is None and (settled != spelled or self._settled is not self._spelled):
-            found = self._settled.refusal(settled)
+        if found is None and (unescaped != spelled or self._unescaped is not self._spelled):
+            found = self._unescaped.refusal(unescaped)
         return found
 
 
 class _Field(NamedTuple):
-    """A line that means something: its number from 1, what it is, its value, and the line as written."""
+    """A recognized line: its number from 1, its field name, its value, and the line as written."""
 
     line: int
     name: str
@@ -128,10 +131,10 @@ class _Rule(NamedTuple):
 
 
 class _Pattern(NamedTuple):
-    """A rule's pattern cut at its stars; `tail` is what the URL must end with, None if it may go on.
+    """A rule's pattern split at its wildcards; `tail` is the required end of the URL, None if any end matches.
 
-    The rank is the pattern's length, and among equals Allow before Disallow. The weight is what matching takes for
-    each character of a URL at most, the least how many characters a URL needs.
+    The rank is the pattern's length, and among equals Allow before Disallow. `weight` is the cost of matching per
+    character of a URL, `least` the length of the shortest URL that can match.
     """
 
     rank: int
@@ -156,7 +159,7 @@ class _Pattern(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _RuleTable:
-    """Rules made ready for one spelling of URLs: whole paths, prefixes, and patterns with stars by rank."""
+    """The rules in one spelling: whole paths, prefixes, and patterns with wildcards by rank."""
 
     exact: dict[str, _Pattern]
     prefixes: dict[str, _Pattern]
@@ -174,7 +177,7 @@ class _RuleTable:
             if found is not None and pattern.rank <= found.rank:
                 break
             if len(path) >= pattern.least and path.startswith(pattern.head):
-                work_left -= len(path) * pattern.weight + _STAR * len(pattern.pieces)
+                work_left -= len(path) * pattern.weight + _WILDCARD * len(pattern.pieces)
                 if work_left < 0:
                     return TOO_MUCH
                 if pattern.matches(path):
@@ -198,9 +201,9 @@ def _table(rules: Iterable[_Rule], spell: Callable[[str], str]) -> _RuleTable:
     starred: dict[str, _Pattern] = {}
     for rule in rules:
         key, pattern = _cut(rule, spell)
-        kept = starred if "*" in rule.pattern else prefixes if pattern.tail is None else exact
-        if key not in kept or kept[key].rank < pattern.rank:
-            kept[key] = pattern
+        table = starred if "*" in rule.pattern else prefixes if pattern.tail is None else exact
+        if key not in table or table[key].rank < pattern.rank:
+            table[key] = pattern
     lengths = sorted({len(prefix) for prefix in prefixes}, reverse=True)
     by_rank = sorted(starred.values(), key=lambda pattern: -pattern.rank)
     return _RuleTable(exact, prefixes, tuple(lengths), tuple(by_rank))
@@ -222,7 +225,7 @@ def _cut(rule: _Rule, spell: Callable[[str], str]) -> tuple[str, _Pattern]:
 
 
 def _fields(body: bytes) -> Iterator[_Field]:
-    """The lines that mean something, of at most the first PARSE_CAP bytes and never a part of a line."""
+    """The recognized lines within the first PARSE_CAP bytes; a line cut there is dropped."""
     body = body.removeprefix(_BOM)
     if len(body) > PARSE_CAP:
         start = body[: PARSE_CAP + 1]
@@ -235,12 +238,12 @@ def _fields(body: bytes) -> Iterator[_Field]:
             yield _Field(number, name.lastgroup, (found[2] or found[4] or "").strip(_BLANK), text)
 
 
-def _addressed(fields: Iterable[_Field], agent: str) -> list[_Field]:
-    """The rules and delays of the groups that name the agent; of those for everyone if none does.
+def _applicable(fields: Iterable[_Field], agent: str) -> list[_Field]:
+    """The rules and delays of the groups that name the agent, or of the `*` groups if none does.
 
-    A rule ends a group's list of names. A delay does not: records outside RFC 9309 must not change its groups.
+    A rule ends a group's list of agents. A delay does not: records outside RFC 9309 must not change its groups.
     """
-    said: dict[str, list[_Field]] = {"*": [], agent: []}
+    by_agent: dict[str, list[_Field]] = {"*": [], agent: []}
     named: set[str] = set()
     group: set[str] = set()
     listing = True
@@ -248,17 +251,17 @@ def _addressed(fields: Iterable[_Field], agent: str) -> list[_Field]:
         if field.name == "agent":
             group = group if listing else set()
             listing = True
-            group |= said.keys() & {_addressee(field.value)}
+            group |= by_agent.keys() & {_agent(field.value)}
             named |= group
         elif field.name != "sitemap":
             listing = listing and field.name == "delay"
             for name in group:
-                said[name].append(field)
-    return said[agent if agent in named else "*"]
+                by_agent[name].append(field)
+    return by_agent[agent if agent in named else "*"]
 
 
-def _addressee(value: str) -> str | None:
-    """Whom a User-agent line names: `*`, a product token in lower case, or nobody."""
+def _agent(value: str) -> str | None:
+    """The agent of a User-agent line: `*`, a product token in lower case, or None if it is invalid."""
     if _EVERYONE(value):
         return "*"
     token = _TOKEN(value)
@@ -282,35 +285,35 @@ def _delays(field: _Field) -> Iterator[float]:
 
 
 def _path(url: str) -> str:
-    """The part of a URL that rules are about: path and query, from the slash on."""
+    """The part of a URL that rules match: path and query, with the leading slash."""
     path = _ORIGIN.sub("", url.partition("#")[0], count=1)
     return path if path.startswith("/") else "/" + path
 
 
 def _spell(text: str) -> str:
-    """A pattern's letters as a URL has them: bytes beyond ASCII escaped, escapes in upper case.
+    """A pattern in the spelling of URLs: bytes beyond ASCII escaped, escapes in upper case.
 
-    The tilde alone is plain: old software escapes it, so that both spellings are common for one page.
+    Only the tilde is decoded: old software escapes it, so that both spellings are common for one page.
     """
-    return _UNSPELLED.sub(_letter, text)
+    return _UNSPELLED.sub(_spelled_match, text)
 
 
-def _settle(text: str) -> str:
-    """The one spelling of what the letters mean: unreserved characters plain, a star or dollar escaped."""
-    return _UNSETTLED.sub(_meaning, text)
+def _unescape(text: str) -> str:
+    """The canonical spelling: unreserved characters decoded, a star or dollar escaped."""
+    return _ESCAPABLE.sub(_unescaped_match, text)
 
 
-def _letter(match: re.Match[str]) -> str:
+def _spelled_match(match: re.Match[str]) -> str:
     return _respelled(match[0], "~")
 
 
-def _meaning(match: re.Match[str]) -> str:
+def _unescaped_match(match: re.Match[str]) -> str:
     return _respelled(match[0], _UNRESERVED)
 
 
 @cache
 def _respelled(text: str, plain: str) -> str:
-    """An escape, or a character to be escaped, in its one spelling; those in `plain` are not escaped."""
+    """An escape, or a character to be escaped, in upper case; a character in `plain` is not escaped."""
     escaped = f"%{ord(text):02X}" if len(text) == 1 else text.upper()
     character = chr(int(escaped[1:], 16))
     return character if character in plain else escaped
@@ -321,7 +324,7 @@ def _text(latin: str) -> str:
 
 
 def _shown(line: str) -> str:
-    """A line fit to be printed: nothing that could steer a terminal, and not without end."""
+    """A line that is safe to print: without control characters, and of limited length."""
     text = "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in _text(line)
     )

@@ -1,8 +1,7 @@
-"""Which URLs are visited: scope, hosts, hops, patterns, depth, page limits, caps, and what pages ask of robots.
+"""Which URLs are visited: scope, hosts, hops, patterns, depth, page limits, caps and robots directives of pages.
 
-Pure: a verdict is a function of the candidate and of the bases and groups as they stand at its commit. Always
-holds: a refusal names the very rule that decided; only `admit` counts. Never asks the network, the database or
-the clock.
+A verdict is a function of the candidate and of the state of bases and groups at its commit; only `admit` changes
+the counts. A refusal names the rule that decided. Pure.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from orbweb.policy import page_types, patterns
 from orbweb.policy.page_types import Caps, GroupRule, Room, ScoreRule, TypeRule, Types
 
 ANY_HOST = "*"
-"""As the only one of `Rules.hosts`: every host is in the scope."""
+"""As the only entry of `Rules.hosts`: every host is in scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The settings that decide."""
+    """The settings that verdicts depend on."""
 
     strict_path: bool = True
     external_hops: int = 0
@@ -45,15 +44,15 @@ class Rules:
 
 
 def fed(rules: Rules) -> Rules:
-    """The rules for what is fed: discovery has judged it, by links that a scraper does not follow, and in families
-    and groups that it does not see. It is visited in the order of the feed."""
+    """The rules for URLs from the spool. Discovery has judged them already, by links, families and groups that a
+    scraper does not see; they are visited in the order of the spool."""
     return replace(
         rules, sitemap_only=False, park_traps=False, page_limit=None, page_types=(), scores=(), groups=()
     )
 
 
 class Candidate(NamedTuple):
-    """A URL and the path on which it was found; `base` and `hops` are those of the page that led to it."""
+    """A URL and how it was found; `base` and `hops` are those of the page that links to it."""
 
     key: str
     depth: int
@@ -68,7 +67,7 @@ class _Area(NamedTuple):
 
 
 class _Hosts:
-    """Hosts as a user lists them: `example.org` is that host alone, `*.example.org` each host below it."""
+    """The listed hosts: `example.org` is that host alone, `*.example.org` all of its subdomains."""
 
     def __init__(self, listed: Sequence[str]) -> None:
         self.rule = "policy.hosts: " + ", ".join(listed)
@@ -101,7 +100,7 @@ def _site(setting: str, number: int, text: str) -> str:
 
 
 class _Denials:
-    """What refuses a URL by its text: the patterns of `policy.deny`, then of `scope.exclude`, as one list."""
+    """The patterns that refuse a URL: those of `policy.deny`, then those of `scope.exclude`, as one list."""
 
     def __init__(self, rules: Rules) -> None:
         denied = [f"policy.deny[{number}]" for number in range(len(rules.deny))]
@@ -113,35 +112,35 @@ class _Denials:
         self._of_host = len(rules.deny)
 
     def rule(self, key: str, *, of_host: bool = False) -> str | None:
-        """The first rule that refuses; `of_host`: of those of `policy.deny`."""
+        """The first rule that refuses; with `of_host`, only of `policy.deny`."""
         found = self._patterns.first(key)
         return None if found is None or (of_host and found >= self._of_host) else self._rules[found]
 
 
-class _Sieve(NamedTuple):
-    """Patterns of which a URL must match one."""
+class _AllowList(NamedTuple):
+    """A URL must match one of the patterns."""
 
     rule: str
     patterns: patterns.PatternList
 
 
-def _sieves(rules: Rules) -> list[_Sieve]:
-    """What a URL must pass: each list that has patterns."""
+def _allow_lists(rules: Rules) -> list[_AllowList]:
+    """The lists that have patterns."""
     lists = (("policy.allow", rules.allow), ("scope.include", rules.include))
     return [
-        _Sieve(f"{setting}: " + " | ".join(texts), patterns.listed(setting, texts))
+        _AllowList(f"{setting}: " + " | ".join(texts), patterns.listed(setting, texts))
         for setting, texts in lists
         if texts
     ]
 
 
 class Policy:
-    """Judges candidates. The scope may move while base URLs redirect; see `move_scope`."""
+    """Judges candidates. A base URL that redirects moves its scope; see `move_scope`."""
 
     def __init__(self, rules: Rules, scope_keys: Sequence[str]) -> None:
         self.rules = rules
         self._denials = _Denials(rules) if rules.deny or rules.exclude else None
-        self._sieves = _sieves(rules)
+        self._allow_lists = _allow_lists(rules)
         self._hosts = _hosts(rules.hosts)
         self._denied_hosts = [
             ("." + _site("policy.deny_subdomains", number, text), f"policy.deny_subdomains[{number}]: {text}")
@@ -163,12 +162,12 @@ class Policy:
             areas.sort(key=lambda area: (-len(area.path), area.number))
 
     def move_scope(self, base: int, key: str) -> None:
-        """The base URL redirected: its scope is where it led."""
+        """Move the scope of a base URL to the target of its redirect."""
         self._scope_keys[base] = key
         self._map_areas()
 
     def fill(self, base: int) -> None:
-        """The page limit of this base URL is reached."""
+        """Mark the page limit of this base URL as reached."""
         self._full.add(base)
 
     def is_full(self, base: int) -> bool:
@@ -179,7 +178,7 @@ class Policy:
         return len(self._full) == len(self._scope_keys)
 
     def page_type(self, key: str) -> str:
-        """The type of the first rule that matches; `page` where none does."""
+        """The type of the first rule that matches; `page` if none does."""
         return self._types.page_type(key)
 
     def score(self, key: str) -> int:
@@ -187,11 +186,11 @@ class Policy:
 
     @property
     def has_scores(self) -> bool:
-        """Whether a level has an order of its own, so that it may begin only when it is complete."""
+        """Whether levels are ordered by score, so that one may start only after the level before is committed."""
         return self._types.has_scores
 
     def rank(self, key: str, sequence: int, *, later: bool) -> int:
-        """The rank of a URL: by its score if it is admitted to a `later` level, else at the end."""
+        """The rank of a URL: by its score if it is admitted to a `later` level, otherwise last."""
         if not (later and self.has_scores):
             return sequence
         return page_types.scored(sequence, self._types.score(key))
@@ -201,36 +200,36 @@ class Policy:
         return self._caps is not None
 
     def admit(self, key: str) -> None:
-        """The URL has been given a place: from now on its groups count it."""
+        """Count an admitted URL in its groups."""
         if self._caps is not None:
             self._caps.admit(key)
 
     def recount(self, keys: Iterable[str]) -> None:
-        """These are the URLs that have been given a place so far."""
+        """Replace the counts of the groups by those of these URLs, all that have been admitted so far."""
         if self._caps is not None:
             self._caps.recount(keys)
 
     def rooms(self, key: str) -> list[Room]:
-        """What is left of the caps that concern the URL."""
+        """The room left in the groups of the URL."""
         return self._caps.rooms(key) if self._caps is not None else []
 
     def page_limit_rule(self) -> str:
         return f"limits.page_limit: {self.rules.page_limit}"
 
-    def noindex_rule(self, said: Directives) -> str | None:
-        """Why a page that says this is not kept; None if it is."""
-        if said.noindex is None or not self.rules.obey_directives:
+    def noindex_rule(self, directives: Directives) -> str | None:
+        """The rule by which a page with these directives is not stored; None if it is stored."""
+        if directives.noindex is None or not self.rules.obey_directives:
             return None
-        return f"{said.noindex} (robots.obey_directives)"
+        return f"{directives.noindex} (robots.obey_directives)"
 
-    def nofollow_rule(self, said: Directives, url: str) -> str | None:
-        """Why the links of a page that says this are not followed; None if they are."""
-        if said.nofollow is None or not self.rules.obey_directives:
+    def nofollow_rule(self, directives: Directives, url: str) -> str | None:
+        """The rule by which the links of a page with these directives are not followed; None if they are."""
+        if directives.nofollow is None or not self.rules.obey_directives:
             return None
-        return f"{said.nofollow} on {url} (robots.obey_directives)"
+        return f"{directives.nofollow} on {url} (robots.obey_directives)"
 
     def rel_nofollow_rule(self, url: str) -> str | None:
-        """Why links of this page with rel=nofollow are not followed; None if they are."""
+        """The rule by which links of this page with rel=nofollow are not followed; None if they are."""
         return (
             None if self.rules.follow_nofollow_links else f"rel=nofollow on {url} (robots.follow_nofollow_links)"
         )
@@ -252,7 +251,7 @@ class Policy:
         return not self.rules.strict_path or scope == "/" or len(path) == len(scope) or path[len(scope)] == "/"
 
     def judge(self, found: Candidate) -> Verdict:
-        """Allowed, or the reason and the rule. Patterns first: they are what a user wrote by hand."""
+        """Allowed, or the reason and the rule. Patterns are checked first, because users write them by hand."""
         if self._hosts is not None:
             owner = self._owner(found, self._hosts)
         else:
@@ -264,23 +263,23 @@ class Policy:
         return Verdict(reason, rule, base, hops)
 
     def _owner(self, found: Candidate, hosts: _Hosts) -> int | None:
-        """Whose a URL on one of the hosts is, whatever the paths of base URLs; None on others."""
+        """The base URL of a URL on one of the listed hosts, in or out of its path; None on other hosts."""
         if not hosts.has(found.key):
             return None
         owner = self.owner(found.key)
         return found.base if owner is None else owner
 
     def _is_loaded(self, found: Candidate) -> bool:
-        """What a page of the scope loads from its own site belongs to it, whatever its path."""
+        """Whether it is a resource that an in-scope page loads from its own site: in scope, whatever its path."""
         return found.source is Source.RESOURCE and not found.hops and urls.scope_site(found.key) in self._areas
 
     def _refusal(self, found: Candidate, base: int, hops: int) -> tuple[SkipReason | None, str | None]:
         rules = self.rules
         if self._denies and (rule := self.denial(found.key)) is not None:
             return SkipReason.EXCLUDED, rule
-        for sieve in self._sieves:
-            if sieve.patterns.first(found.key) is None:
-                return SkipReason.NOT_INCLUDED, sieve.rule
+        for allowed in self._allow_lists:
+            if allowed.patterns.first(found.key) is None:
+                return SkipReason.NOT_INCLUDED, allowed.rule
         if hops > rules.external_hops:
             return self._outside(base)
         depth = found.depth - (found.source is Source.RESOURCE)
@@ -295,7 +294,7 @@ class Policy:
         return None, None
 
     def denial(self, key: str, *, of_host: bool = False) -> str | None:
-        """The rule that refuses the URL by what it is, wherever it was found."""
+        """The rule that refuses the URL by its text, wherever it was found."""
         if self._denied_hosts:
             name = f".{urls.split(key).host}"
             for ending, rule in self._denied_hosts:
@@ -304,7 +303,8 @@ class Policy:
         return self._denials.rule(key, of_host=of_host) if self._denials is not None else None
 
     def bars_base(self, key: str) -> str | None:
-        """The rule of the host by which a base URL may not lead here; other rules let base URLs be."""
+        """The host rule that a base URL, or the target of its redirect, violates; other rules do not apply to
+        it."""
         if self._hosts is not None and not self._hosts.has(key):
             return self._hosts.rule
         return self.denial(key, of_host=True)

@@ -1,19 +1,19 @@
-"""URLs without end: calendars, session ids, paths and parameters that a site makes up for ever.
+"""Crawler traps: calendars, session ids, and paths and parameters that a site generates without end.
 
-Owns which family a URL belongs to and when a family has shown that nothing new comes of it. A URL of such a family
-is parked: it is skipped with the family's pattern as the rule, and can be released. Always: a judgement depends on
-the URL, on the page that links to it and on what was settled before it in the order of places, so the same site
-gives the same answer with any number of workers. Never: judges a base URL, what a sitemap lists or what a person
-released, and never stops at one sign alone where real pages look alike.
+URLs that differ only in generated parts are a family. When the pages of a family bring nothing new, its URLs are
+parked: skipped with the family's pattern as the rule, until they are released. A verdict depends on the URL, on
+the page that links to it and on the pages committed before it in order, so the same site gives the same result
+with any number of workers. Base URLs, sitemap entries and released families are never parked, and one sign alone
+is not enough where real pages look similar.
 
 Signs, by the kind of family:
 - repeated: the same part of a path three times in a row needs no other sign, unless it is numbered.
-- variant: a value that looks made up (a session, a time). When such URLs showed again what others with the same
-  stem have shown, one URL for each stem is enough.
-- calendar: nothing but a date after the stem. One page that was found on another page of the family, says the same
-  in other numbers and leads nowhere else is a sign.
-- growth: the URL of the page it is on, and one part or one parameter more. One such page is a sign. Of those with
-  one parameter more, as filters have, two are followed first; the rest waits for what they show, or for the end.
+- variant: a generated value (a session, a time). When such URLs return the same content as others with the same
+  stem, one URL per stem is enough.
+- calendar: only a date after the stem. A page that was found on another page of the family, has the same text
+  except for numbers and links to no new URL of another family is a sign.
+- growth: the URL of the linking page plus one path segment or one parameter. One such page is a sign. Of URLs with
+  one more parameter, as filters have, two are followed first; the rest waits for their result, or for the end.
 - query: the same parameters with other values. Two such pages in a row are a sign.
 """
 
@@ -33,9 +33,9 @@ LONGEST_REPEAT = 4
 MAX_SEGMENTS = 40
 MAX_PARAMETERS = 20
 GROWN_FROM = 4
-"""Segments of a path from which on a link that adds one is growth. Real trees of thin pages are seldom deeper."""
+"""From this many path segments on, a link that adds one is growth. Real trees of thin pages are seldom deeper."""
 GROWN_STEM = 2
-"""Segments by which such paths are one family."""
+"""The leading segments that identify the family of such paths."""
 SKETCH_CHARACTERS = 2_000
 SKETCH_SIZE = 32
 ALIKE_WORDS = 2
@@ -55,7 +55,7 @@ _DATE_NAMES = frozenset(
 )
 _DATE_VALUE = re.compile(rf"{_YEAR}(?:[-/.]?{_MONTH}(?:[-/.]?{_DAY})?)?|[01]?\d|[123]\d|5[0-3]|4\d").fullmatch
 _SESSION = re.compile(r";[A-Za-z_]+=[A-Za-z0-9.!_-]{8,}|\([A-Z]\([A-Za-z0-9]{8,}\)\)").search
-_MADE_UP = re.compile(
+_GENERATED = re.compile(
     r"(?=[A-Za-z]*\d)(?:[0-9a-f]{16,}|(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}|\d{10,}"
     r"|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})"
 ).fullmatch
@@ -67,11 +67,11 @@ _words = re.compile(r"(?<!\w)[^\W\d_]{2,}(?!\w)").findall
 
 
 JUDGED = (Source.SPIDER, Source.REDIRECT)
-"""How a URL must have been found to be parked."""
+"""Only URLs from these sources are parked."""
 
 
 class TrapKind(StrEnum):
-    """By which signs a family is known to be endless."""
+    """The kind of sign that identifies a trap."""
 
     REPEATED = "repeated"
     VARIANT = "variant"
@@ -81,15 +81,15 @@ class TrapKind(StrEnum):
 
 
 NEEDED = {TrapKind.VARIANT: 2, TrapKind.CALENDAR: 1, TrapKind.QUERY: 2, TrapKind.GROWTH: 1}
-"""Pages in a row that brought nothing new, after which the rest of a family is parked."""
+"""After this many pages in a row without new content, the rest of a family is parked."""
 TRIED_FIRST = 2
-"""URLs with one parameter more that are followed before the first of them has shown what it is worth."""
+"""How many URLs with one more parameter are followed before the first of them is committed."""
 DECIDED = -1
-"""Instead of how many were tried: the family has brought something new, so none of it waits."""
+"""A value of `tried`: the family has brought new content, so none of its URLs wait."""
 
 
 class Family(NamedTuple):
-    """URLs that differ in made-up parts only. `stem` is the URL without them, for the kind `variant`."""
+    """URLs that differ only in generated parts. `stem` is the URL without them, for the kind `variant`."""
 
     kind: TrapKind
     pattern: str
@@ -97,19 +97,19 @@ class Family(NamedTuple):
 
 
 def needs_sketch(url: str) -> bool:
-    """Whether what a page says may ever be asked for: its URL has a family, or may have grown."""
+    """Whether the sketch of a page may be needed: its URL has a family, or may be one of growth."""
     return family(url) is not None or _split(url)[1].count("/") > GROWN_FROM
 
 
 def sketch(text: str) -> bytes:
-    """A small summary of the words of a text without its numbers, to tell texts that say the same."""
+    """A small fingerprint of the words of a text without its numbers, to recognize texts that are nearly equal."""
     words = set(_words(text[:SKETCH_CHARACTERS].lower()))
     hashes = sorted({zlib.crc32(word.encode("utf-8", "replace")) for word in words})
     return b"".join(value.to_bytes(4) for value in hashes[:SKETCH_SIZE])
 
 
 def alike(one: bytes, other: bytes) -> bool:
-    """Whether two sketches are of texts that say the same: they share nearly all their words."""
+    """Whether two sketches are of nearly equal texts: they share nearly all their words."""
     left, right = _hashes(one), _hashes(other)
     shared = len(left & right)
     most = max(len(left), len(right))
@@ -122,7 +122,7 @@ def _hashes(packed: bytes) -> set[bytes]:
 
 @lru_cache(maxsize=4096)
 def family(key: str) -> Family | None:
-    """The family of a key by its own looks; None for nearly all."""
+    """The family of a key by its own form; None for nearly all."""
     site, path, query = _split(key)
     if _repeats(path) or query.count("&") >= MAX_PARAMETERS:
         return _repeated(site, path)
@@ -138,7 +138,7 @@ def _split(key: str) -> tuple[str, str, str]:
 
 
 def _repeats(path: str) -> bool:
-    """Whether the parts of a path are too many, or some come again so often that they may be without end."""
+    """Whether a path has too many segments, or repeats some so often that it may be endless."""
     if path.count("/") < REPEATS:
         return False
     parts = path.split("/")
@@ -147,7 +147,7 @@ def _repeats(path: str) -> bool:
 
 
 def _repetition(path: str) -> re.Match[str] | None:
-    """Where parts of a path come again and again. Numbered ones may: /1/1/1 and /s1/s1/s1 are pages of a tree."""
+    """Where path segments repeat. Numbered segments may: /1/1/1 and /s1/s1/s1 are pages of a tree."""
     return next((match for match in _REPEATED(path) if not _NUMBERED(match[1])), None)
 
 
@@ -161,15 +161,15 @@ def _repeated(site: str, path: str) -> Family:
 
 
 def _variant(site: str, path: str, query: str) -> Family | None:
-    """A value that looks made up: where it stands is the family, what is left of the URL the stem."""
+    """A generated value: its position is the family, the rest of the URL the stem."""
     match = _SESSION(path)
     if match:
         name, given, _ = match[0].partition("=")
         stem = path[: match.start()] + path[match.end() :]
-        made_up = f"{name}=*" if given else f"{name[:3]}*))"
-        return Family(TrapKind.VARIANT, f"{site}/...{made_up}", _joined(site, stem.replace("//", "/"), query))
+        generated = f"{name}=*" if given else f"{name[:3]}*))"
+        return Family(TrapKind.VARIANT, f"{site}/...{generated}", _joined(site, stem.replace("//", "/"), query))
     pairs = [pair.partition("=") for pair in query.split("&")] if query else []
-    names = [name for name, _, value in pairs if _is_made_up(name, value)]
+    names = [name for name, _, value in pairs if _is_generated(name, value)]
     if names:
         rest = "&".join("".join(pair) for pair in pairs if pair[0] not in names)
         return Family(
@@ -177,7 +177,7 @@ def _variant(site: str, path: str, query: str) -> Family | None:
         )
     segments = path.split("/")
     for at, segment in enumerate(segments):
-        if len(segment) >= 10 and _MADE_UP(segment):
+        if len(segment) >= 10 and _GENERATED(segment):
             rest = "/".join(segments[:at] + segments[at + 1 :])
             return Family(
                 TrapKind.VARIANT, f"{site}{'/'.join(segments[:at])}/*", _joined(site, rest or "/", query)
@@ -189,8 +189,8 @@ def _joined(site: str, path: str, query: str) -> str:
     return f"{site}{path}?{query}" if query else f"{site}{path}"
 
 
-def _is_made_up(name: str, value: str) -> bool:
-    if len(value) >= 10 and _MADE_UP(value):
+def _is_generated(name: str, value: str) -> bool:
+    if len(value) >= 10 and _GENERATED(value):
         return True
     return bool(_SESSION_NAMES(name.lower()) and _SESSION_VALUE(value) and re.search(r"\d", value))
 
@@ -220,7 +220,7 @@ def _names(query: str) -> list[str]:
 
 
 def grown(key: str, parent: str) -> Family | None:
-    """The family of a URL that is its parent's and more: one part of the path, or one parameter."""
+    """The family of a URL that extends its parent's by one path segment or one parameter."""
     site, path, query = _split(key)
     parent_site, parent_path, parent_query = _split(parent)
     if site != parent_site:
@@ -245,32 +245,32 @@ def _wider(site: str, path: str) -> Family:
 
 
 def family_of(key: str, parent: str) -> Family | None:
-    """The family of a link: by its looks, or by what it adds to the page it is on."""
-    looks = family(key)
-    if looks is None or looks.kind is TrapKind.QUERY:
-        return grown(key, parent) or looks
-    return looks
+    """The family of a link: by its own form, or by what it adds to the URL of the linking page."""
+    own = family(key)
+    if own is None or own.kind is TrapKind.QUERY:
+        return grown(key, parent) or own
+    return own
 
 
 def rule(pattern: str) -> str:
-    """By which a URL of that family is parked."""
+    """The rule that is stored with a parked URL of the family."""
     return f"scope.park_traps: {pattern}"
 
 
 class Traps:
-    """What the families of one run have shown so far."""
+    """The state of the families of one run."""
 
     def __init__(
         self, run_id: int, rows: Iterable[tuple[str, str, int, int, bool, bytes]], known: Callable[[str], bool]
     ) -> None:
-        """`known` tells whether the run has seen a key; `rows` are the stored families."""
+        """`known` returns whether the run has seen a key; `rows` are the stored families."""
         self._run_id = run_id
         self._known = known
         self._families = {row[0]: FamilyRow(run_id, *row) for row in rows}
         self._dirty: dict[str, FamilyRow] = {}
 
     def judge(self, key: str, parent: str) -> tuple[str | None, bool]:
-        """The pattern by which a link is parked, if it is; and whether it is of the family of its page."""
+        """The pattern by which a link is parked, if it is; and whether it is of the family of the linking page."""
         found = family_of(key, parent)
         if found is None:
             return None, False
@@ -278,12 +278,12 @@ class Traps:
         return (found.pattern if self._is_trap(found, family_member=family_member) else None), family_member
 
     def is_released(self, pattern: str) -> bool:
-        """Whether a person wants the family followed."""
+        """Whether the user released the family."""
         row = self._families.get(pattern)
         return row is not None and row.released
 
     def is_family_member(self, key: str, parent: str) -> bool:
-        """Whether a link leads to a page of the same family as the page it is on."""
+        """Whether a link leads to a page of the same family as the linking page."""
         found = family_of(key, parent)
         return found is not None and self._is_kin(found, parent)
 
@@ -310,7 +310,7 @@ class Traps:
         return family_member
 
     def admitted(self, key: str, parent: str) -> None:
-        """A link is followed. What looks made up needs one URL for each stem; filters are counted."""
+        """Record an admitted link: one URL per stem for variants, a count for filters."""
         found = family_of(key, parent)
         if found is None:
             return
@@ -321,7 +321,7 @@ class Traps:
             self._save(row._replace(tried=row.tried + (row.tried >= 0)))
 
     def take_waiting(self) -> list[str]:
-        """The patterns of families of which URLs may wait for no reason. From now on none of theirs waits."""
+        """The patterns of the families whose URLs wait without a verdict. From now on none of theirs waits."""
         waiting = [
             row
             for row in self._families.values()
@@ -332,10 +332,10 @@ class Traps:
         return [row.pattern for row in waiting]
 
     def settled(self, key: str, *, family_member: bool, repeats: bool, elsewhere: bool, summary: bytes) -> None:
-        """A page was captured, and its links are about to be judged.
+        """Record a captured page, before its links are judged.
 
-        `family_member`: it was found on a page of its family; `repeats`: its content was there before;
-        `elsewhere`: it leads to a new URL of another family.
+        `family_member`: it was found on a page of its family; `repeats`: its content was seen before;
+        `elsewhere`: it links to a new URL of another family.
         """
         for found in _families_of(key, family_member=family_member):
             row = self._row(found.pattern, found.kind)
@@ -362,18 +362,18 @@ class Traps:
             self._families[row.pattern] = self._dirty[row.pattern] = row
 
     def take_changes(self) -> list[FamilyRow]:
-        """What the next group has to store."""
+        """The rows changed since the last call, for the next commit."""
         changes = list(self._dirty.values())
         self._dirty.clear()
         return changes
 
 
 def _families_of(key: str, *, family_member: bool) -> list[Family]:
-    """The families that a captured page tells something about."""
+    """The families whose state a captured page changes."""
     site, path, _ = _split(key)
-    looks = family(key)
-    if looks is None:
+    own = family(key)
+    if own is None:
         return [_deeper(site, path)] if family_member else []
-    if looks.kind is TrapKind.QUERY:
-        return [looks, _wider(site, path)]
-    return [] if looks.kind is TrapKind.REPEATED else [looks]
+    if own.kind is TrapKind.QUERY:
+        return [own, _wider(site, path)]
+    return [] if own.kind is TrapKind.REPEATED else [own]

@@ -1,6 +1,6 @@
-"""Files that are derived from the database: tables and lines for other tools, never a second truth.
+"""Output files that follow a crawl: CSV and JSON lines derived from the database.
 
-Always: a file is made of the visits of its run in the order of commits; deleted or damaged, it is made again.
-Never: asks a server, or holds a fact that the database has not. `forms` says which files there are, `tail` and
-`follow` how they grow with a crawl, `chronicle` puts them together with the counters, `replay` makes them again.
+A file contains the visits of its run in commit order, and nothing that is not in the database; if it is deleted or
+damaged, it is rebuilt. `catalog` lists the files, `file` and `follower` append to them during a crawl,
+`run_outputs` combines them with the counters, `rebuild` writes them again.
 """

@@ -1,4 +1,4 @@
-"""Which files a run has: their names, where they lie in a workspace, and what their lines are made of."""
+"""The output files of a run: their names, their paths in a workspace, and how their lines are derived."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orbweb.store import Queries, journal, workspace_files
 from orbweb.store.journal import VisitPortions
 
 METADATA_LINK = Path("metadata", "crawl_metadata.jsonl")
-"""Leads to the lines of the run that was begun or resumed last."""
+"""A link to the file of the run that was started or resumed last."""
 
 
 def label_of(project: str, run_number: int) -> str:
@@ -22,7 +22,7 @@ def label_of(project: str, run_number: int) -> str:
 
 
 def paths(label: str) -> dict[str, Path]:
-    """Where the files of a run lie in a workspace, by their names."""
+    """The paths of the files of a run within a workspace, by name."""
     return {
         "pages": Path("logs", f"pages-{label}.csv"),
         "edges": Path("logs", f"edges-{label}.csv"),
@@ -32,7 +32,7 @@ def paths(label: str) -> dict[str, Path]:
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
-    """Which files are written, and whether cells are left as they are."""
+    """Which files are written, and whether cells are written unescaped."""
 
     pages: bool = False
     edges: bool = False
@@ -42,7 +42,7 @@ class OutputSettings:
 
 @dataclass(frozen=True, slots=True)
 class OutputSubject:
-    """The run that files tell of. `label` is the part of their names that says which it is."""
+    """The run whose outputs are written. `label` identifies it in file names."""
 
     db: Queries
     workspace: Path
@@ -57,7 +57,7 @@ class OutputSubject:
 
 
 class OutputFile(NamedTuple):
-    """A kind of file: its name, where it lies, its first line, and how its other lines are made."""
+    """A kind of file: its name, path and header, and the function that derives its lines."""
 
     name: str
     path: Path
@@ -65,8 +65,8 @@ class OutputFile(NamedTuple):
     derive: Derive
 
 
-def forms(subject: OutputSubject, wanted: OutputSettings, visits: VisitPortions) -> list[OutputFile]:
-    """The files that are wanted of a run, none of them opened yet; their lines are made of these visits."""
+def output_files(subject: OutputSubject, wanted: OutputSettings, visits: VisitPortions) -> list[OutputFile]:
+    """The wanted files of a run, not opened yet; their lines are derived from these visits."""
     records = VisitRecords(visits, subject.page_type, subject.workspace / "store")
     links = journal.LinkPortions(subject.db, subject.run_id, line_format.cell)
 
@@ -88,30 +88,30 @@ def forms(subject: OutputSubject, wanted: OutputSettings, visits: VisitPortions)
         (wanted.edges, OutputFile("edges", path["edges"], line_format.header(line_format.EDGES), edges)),
         (wanted.metadata, OutputFile("metadata", path["metadata"], b"", metadata)),
     ]
-    return [form for is_wanted, form in known if is_wanted]
+    return [file for is_wanted, file in known if is_wanted]
 
 
 def are_behind(subject: OutputSubject) -> bool:
-    """Whether a file that was begun lacks visits that are committed."""
+    """Whether a file that was started lacks committed visits."""
     reached = journal.least_visit(subject.db, subject.run_id)
     return reached is not None and reached < journal.latest(subject.db, subject.run_id)
 
 
-def opened(subject: OutputSubject, form: OutputFile) -> Followed:
-    """The file, repaired and ready to grow."""
-    cursor = journal.cursor(subject.db, subject.run_id, form.name)
-    tail = AppendFile(subject.workspace / form.path, form.header, cursor)
-    if form.name == "metadata":
-        lead(subject.workspace / METADATA_LINK, form.path.name)
-    return Followed(form.name, tail, form.derive)
+def open_output(subject: OutputSubject, output: OutputFile) -> Followed:
+    """The file, repaired and open for appending."""
+    cursor = journal.cursor(subject.db, subject.run_id, output.name)
+    file = AppendFile(subject.workspace / output.path, output.header, cursor)
+    if output.name == "metadata":
+        lead(subject.workspace / METADATA_LINK, output.path.name)
+    return Followed(output.name, file, output.derive)
 
 
 def lead(link: Path, target: str) -> None:
-    """Let the link lead to the file beside it, at once and for everyone."""
+    """Point the symbolic link to a file in the same folder, atomically."""
     root, folder = link.parent.parent, link.parent.name
-    aside = Path(folder, f".{link.name}.new")
+    temporary = Path(folder, f".{link.name}.new")
     with writing(link):
         workspace_files.make_directory(root, folder)
-        workspace_files.unlink(root, aside)
-        workspace_files.link(root, aside, target)
-        workspace_files.replace(root, aside, Path(folder, link.name))
+        workspace_files.unlink(root, temporary)
+        workspace_files.link(root, temporary, target)
+        workspace_files.replace(root, temporary, Path(folder, link.name))

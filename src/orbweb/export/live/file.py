@@ -1,9 +1,9 @@
-"""A file that grows with a run, and the cursor that says how much of it counts.
+"""An output file that grows with a run, and the cursor of its valid part.
 
-Owns the bytes of one file. Always: what lies before the cursor is durable, whole and made of the visits up to the
-cursor's; at the start the file is cut to it. A file that is missing, shorter, or damaged where it was written last
-is begun anew, from the first visit. So each visit is in it once, whoever was killed when. Never is the cursor
-moved before the bytes are on the disk.
+The bytes before the cursor are durable and complete, and contain the visits up to that of the cursor; at the start
+the file is truncated to it. A file that is missing, shorter, or damaged near its end is written again from the
+first visit. The cursor moves only after the bytes are on the disk. So each visit is in the file once, whenever a
+process was killed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from orbweb.store.bodies import write_all
 from orbweb.store.journal import Cursor
 
 CHECKED = 1 << 16
-"""Bytes at the end of a file that are held against their checksum."""
+"""Bytes at the end of a file that are compared with their checksum."""
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What goes wrong on a disk is told with the path and what to do."""
+    """Turn an OSError into an error that names the path and what to do."""
     try:
         yield
     except OSError as error:
@@ -35,8 +35,8 @@ def writing(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: cannot be written: {error.strerror}. Check the path and its owner.") from error
 
 
-def opened(path: Path) -> int:
-    """A file in a folder of a workspace, which is made if need be, to read and write."""
+def open_file(path: Path) -> int:
+    """Open a file in a folder of a workspace for reading and writing; both are created if missing."""
     root, folder = path.parent.parent, path.parent.name
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     workspace_files.make_directory(root, folder)
@@ -44,13 +44,13 @@ def opened(path: Path) -> int:
 
 
 class AppendFile:
-    """The file, open for appending. `visit` is the last one in it."""
+    """The file, open for appending. `visit` is the number of the last visit in it."""
 
     def __init__(self, path: Path, header: bytes, cursor: Cursor | None) -> None:
         self.path = path
-        self._settled = cursor
+        self._stored = cursor
         with writing(path):
-            self._fd = opened(path)
+            self._fd = open_file(path)
             try:
                 self._begin(header, cursor)
             except BaseException:
@@ -58,10 +58,10 @@ class AppendFile:
                 raise
 
     def _begin(self, header: bytes, cursor: Cursor | None) -> None:
-        """Cut the file to the cursor, or begin it anew."""
+        """Truncate the file to the cursor, or to nothing if it is damaged."""
         if cursor is None or not self._is_whole(cursor):
             cursor = Cursor(0, 0, 0, 0, whole=0)
-            self._settled = None
+            self._stored = None
         os.ftruncate(self._fd, cursor.offset)
         self.visit, self._end, self._checksum = cursor.visit, cursor.offset, cursor.whole
         if not self._end:
@@ -72,7 +72,7 @@ class AppendFile:
         return last.endswith(b"\n") and zlib.crc32(last) == cursor.checksum
 
     def append(self, data: bytes, visit: int) -> None:
-        """The records of the visits up to that one."""
+        """Append the records of the visits up to that one."""
         if data:
             with writing(self.path):
                 write_all(self._fd, data, self._end)
@@ -83,16 +83,16 @@ class AppendFile:
         failpoint("output_appended")
 
     def sync(self) -> Cursor | None:
-        """Make everything durable; the cursor that may be stored now, None if it is the stored one."""
-        if self._settled is not None and (self.visit, self._end) == self._settled[:2]:
+        """Make everything durable; return the cursor that may be stored now, None if it did not move."""
+        if self._stored is not None and (self.visit, self._end) == self._stored[:2]:
             return None
         since = max(0, self._end - CHECKED)
         with writing(self.path):
             os.fdatasync(self._fd)
             last = os.pread(self._fd, self._end - since, since)
         failpoint("output_synced")
-        self._settled = Cursor(self.visit, self._end, since, zlib.crc32(last), self._checksum)
-        return self._settled
+        self._stored = Cursor(self.visit, self._end, since, zlib.crc32(last), self._checksum)
+        return self._stored
 
     def close(self) -> None:
         os.close(self._fd)

@@ -1,9 +1,8 @@
-"""Files that follow a run: each commit, in its order, becomes lines.
+"""Appends committed visits to the output files of a run, in commit order.
 
-Owns when they are written and how far each has come. Always: a file holds each visit up to its cursor once, in the
-order of commits; the database is the truth, and a file that is lost is made again from it. Never holds up a crawl:
-a call works for a moment and leaves the rest to the next one, and nothing is synced more often than every few
-seconds; the crash that this risks costs nothing but making the lines again.
+A file contains each visit up to its cursor once. The crawl is not delayed: a call works for a moment and leaves
+the rest to the next one, and files are synced only every few seconds; a crash in between costs only writing the
+lines again.
 """
 
 from __future__ import annotations
@@ -16,31 +15,32 @@ from orbweb.store import Queries, journal
 from orbweb.store.journal import Cursor
 
 PORTION = 256
-"""Visits that become lines at once."""
+"""Visits that are read and written at once."""
 TURN_S = 0.02
 SYNC_S = 5.0
 
 Derive = Callable[[int, int], tuple[bytes, int]]
-"""The lines of so many visits after one, and the last of these visits, which is the same if there are none."""
+"""(after, count) -> the lines of the next `count` visits after `after`, and the last of them, or `after` if
+none."""
 
 
 class Sink(Protocol):
-    """What grows with a run, such as a file (see tail). `visit` is the last one in it."""
+    """Something that grows with a run, such as an `AppendFile`. `visit` is the last one in it."""
 
     visit: int
 
     def append(self, data: bytes, visit: int) -> None:
-        """Take the lines of the visits up to that one."""
+        """Append the lines of the visits up to that one."""
 
     def sync(self) -> Cursor | None:
-        """Make everything durable; the cursor that may be stored now, None if nothing has changed."""
+        """Make everything durable; return the cursor that may be stored now, None if nothing has changed."""
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close what is open."""
 
 
 class Followed(NamedTuple):
-    """A file, the name of its cursor, and how its lines are made."""
+    """A sink, the name of its cursor, and the function that derives its lines."""
 
     name: str
     sink: Sink
@@ -48,7 +48,7 @@ class Followed(NamedTuple):
 
 
 class Follower:
-    """The files of one run while a crawl works on it."""
+    """The files of one run during a crawl."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class Follower:
         renew: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`renew` is called before the database is looked at again."""
+        """`renew` is called before the database is read again."""
         self._db, self._run_id, self._files, self._renew, self._clock = db, run_id, files, renew, clock
         self._synced_at = clock()
 
     def follow(self) -> None:
-        """Write what was committed since, as far as a moment allows. Nothing while a commit is under way."""
+        """Write newly committed visits for a moment; do nothing during a commit."""
         if self._db.is_writing:
             return
         until = self._clock() + TURN_S
@@ -74,13 +74,13 @@ class Follower:
             self.sync()
 
     def catch_up(self) -> None:
-        """Write everything that is committed, and make it durable."""
+        """Write all committed visits, and make them durable."""
         for _ in self._steps():
             pass
         self.sync()
 
     def _steps(self) -> Iterator[None]:
-        """A portion of each file that is behind, until none is."""
+        """Write a portion to each file that is behind, until none is."""
         latest = journal.latest(self._db, self._run_id)
         behind = [file for file in self._files if file.sink.visit < latest]
         while behind:
@@ -91,7 +91,7 @@ class Follower:
             behind = [file for file in behind if file.sink.visit < latest]
 
     def sync(self) -> None:
-        """Make the files durable, then say so in the database."""
+        """Make the files durable, then store their cursors."""
         moved = [(file.name, cursor) for file in self._files if (cursor := file.sink.sync()) is not None]
         if moved:
             journal.move(self._db, self._run_id, moved)

@@ -1,7 +1,7 @@
-"""Records and links as lines: the pages table, the link table, the metadata as JSON. Pure.
+"""Lines of the output files: pages CSV, edges CSV, metadata as JSON. Pure.
 
-Always: one record is one line, whatever a server put into a header or a title; numbers stay numbers and texts are
-quoted. Unless raw cells are asked for, a text that a spreadsheet would compute gets an apostrophe in front.
+One record is one line, whatever a server sends in a header or title. Numbers are not quoted, text is. Unless raw
+cells are wanted, text that a spreadsheet would evaluate as a formula gets a leading apostrophe.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from orbweb.export.live.rows import COLUMNS, VisitSheet
 EDGES = ("source", "target", "position")
 METRICS = ("timestamp", "metric", "value")
 SPOOLED = ("status_code", "content_length", "latency_ms")
-"""What the metadata of a line of JSON says besides, as the lines of a discovery do."""
+"""Further members of the metadata of a JSON line, as in the lines of a discovery."""
 
-# Columns that hold what a server said; the others are made here or are URLs.
+# Columns with text from the server; the others are generated here or are URLs.
 _FOREIGN = tuple(map(COLUMNS.index, ("content_type", "encoding", "etag", "last_modified", "proxy_id")))
 _STATUS, _LATENCY = COLUMNS.index("http_status"), COLUMNS.index("fetch_latency_ms")
 
@@ -37,7 +37,7 @@ def header(columns: Sequence[str]) -> bytes:
 
 
 def table(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Rows of texts and numbers; None is an empty cell."""
+    """Rows of strings and numbers; None is an empty cell."""
     return utf8("".join([",".join(map(_csv, row)) + "\n" for row in rows]))
 
 
@@ -49,23 +49,23 @@ def _csv(value: str | int | None) -> str:
 
 def pages(sheet: VisitSheet, *, raw: bool) -> bytes:
     """Rows of the pages table."""
-    said = _said_raw if raw else _said
-    columns = [each(said if at in _FOREIGN else _csv, column) for at, column in enumerate(sheet.cells)]
+    foreign = _foreign_raw if raw else _foreign
+    columns = [each(foreign if at in _FOREIGN else _csv, column) for at, column in enumerate(sheet.cells)]
     rows = map(",".join, zip(*columns, map(_csv, sheet.metadata), strict=True))
     return utf8("\n".join([*rows, ""]))
 
 
-def _said(text: str | None) -> str:
-    """The cell of what a server said."""
+def _foreign(text: str | None) -> str:
+    """The cell of a text from the server."""
     return _csv(text and guarded(one_line(text)))
 
 
-def _said_raw(text: str | None) -> str:
+def _foreign_raw(text: str | None) -> str:
     return _csv(text and one_line(text))
 
 
 def metadata(sheet: VisitSheet) -> bytes:
-    """Lines of JSON: the columns by their names, and in the last of them what a discovery says too."""
+    """Lines of JSON: the columns by name, and in the last one also the members of a discovery line."""
     columns = [list(each(json_value, column)) for column in sheet.cells]
     spooled = columns[_STATUS], each(json_value, sheet.lengths), columns[_LATENCY]
     rest = [members[1:] for members in sheet.metadata]
@@ -73,14 +73,14 @@ def metadata(sheet: VisitSheet) -> bytes:
 
 
 def cell(url: str) -> str:
-    """A URL as a quoted cell, with the comma after it."""
+    """A URL as a quoted cell, with its trailing comma."""
     return '"' + one_line(url).replace('"', '""') + '",'
 
 
 def edges(sources: Sequence[str], counts: Sequence[int], targets: Sequence[str]) -> bytes:
-    """Rows of the link table, from pages, how many links each has, and what they link to, all as cells.
+    """Rows of the edges CSV from the cells of pages, their numbers of links, and the cells of the targets.
 
-    There may be hundreds of links a page, so that rows are not made one by one: cells are laid side by side.
+    A page may have hundreds of links, so rows are not built one by one: cells are joined in one list.
     """
     cells = [""] * (3 * len(targets))
     cells[0::3] = chain.from_iterable(map(repeat, sources, counts))

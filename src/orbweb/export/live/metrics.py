@@ -1,7 +1,7 @@
-"""Counters of a run: what each is called and means, how it is counted, and the table that they are written to.
+"""Counters and gauges of a run: their names and meanings, how they are counted, and their CSV file.
 
-Always: counters are sums over the visits of the run, so that they go on where they were after a restart; gauges
-say how things stand. Several threads may read `Board.values`; one changes it.
+Counters are sums over the visits of the run, so they continue after a restart. Several threads may read
+`MetricsBoard.values`; one changes it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from orbweb.export.live import line_format
-from orbweb.export.live.file import opened, writing
+from orbweb.export.live.file import open_file, writing
 from orbweb.model import FailKind, Reuse, Role
 from orbweb.store import Queries, journal
 from orbweb.store.bodies import write_all
@@ -23,35 +23,35 @@ from orbweb.store.journal import Count, VisitPortions
 from orbweb.store.rows import moment
 
 COUNTERS: Mapping[str, str] = {
-    "visits": "URLs that were asked for, or taken from an earlier run, and settled",
-    "pages_fetched": "visits that a server answered, whatever the status",
-    "pages_saved": "visits whose body was kept and not taken from an earlier run",
+    "visits": "committed visits, including those reused from an earlier run",
+    "pages_fetched": "visits with a response, whatever the status",
+    "pages_saved": "visits whose body was stored and not reused from an earlier run",
     "bytes_saved": "decoded bytes of these bodies",
-    "alternates": "visits that showed the content of an earlier page again",
-    "status_2xx": "answers with a status from 200 to 299",
-    "status_3xx": "answers with a status from 300 to 399",
-    "status_4xx": "answers with a status from 400 to 499",
-    "status_5xx": "answers with a status of 500 or more",
+    "alternates": "visits with the content of an earlier page",
+    "status_2xx": "responses with a status from 200 to 299",
+    "status_3xx": "responses with a status from 300 to 399",
+    "status_4xx": "responses with a status from 400 to 499",
+    "status_5xx": "responses with a status of 500 or more",
     "not_modified_304": "visits of a page that is unchanged since an earlier run",
-    "cached": "visits that were not sent, because an earlier run had captured the page lately",
-    "not_html": "answers from 200 to 299 that are no page",
-    "retries_total": "tries after the first, waits for a busy host included",
+    "cached": "visits without a request, because an earlier run captured the page recently",
+    "not_html": "responses from 200 to 299 that are not pages",
+    "retries_total": "retries, including those for a busy host",
     "failed": "visits that failed",
     **{f"failed_{kind}": f"visits that failed as {kind}" for kind in FailKind},
 }
-"""Numbers that only grow."""
+"""Values that only grow."""
 
 GAUGES: Mapping[str, str] = {
     "queued": "URLs that are queued or leased",
-    "in_flight": "requests under way",
-    "skipped": "URLs that a rule refuses",
+    "in_flight": "requests in flight",
+    "skipped": "URLs that a rule refused",
     "backlog_bytes": "bytes of the spool that are not consumed yet; 0 without a spool",
 }
-"""Numbers that rise and fall."""
+"""Values that rise and fall."""
 
 
 def named(counts: Iterable[Count]) -> dict[str, int]:
-    """The counters of so many visits."""
+    """The counters of these visits."""
     values = dict.fromkeys(COUNTERS, 0)
     for count in counts:
         for name in _names(count):
@@ -63,7 +63,7 @@ def named(counts: Iterable[Count]) -> dict[str, int]:
 
 
 def _names(count: Count) -> set[str]:
-    """The counters that a visit of this kind moves by one."""
+    """The counters that a visit of this kind increments."""
     names = {"visits"}
     if count.kind is not None:
         names |= {"failed", f"failed_{count.kind}"}
@@ -92,11 +92,11 @@ class _Sum:
 
 
 _Kind = tuple[int | None, str | None, str, str | None, bool]
-"""What decides which counters a visit moves: status, kind, role, reuse, and whether it has a body."""
+"""What decides which counters a visit increments: status, kind, role, reuse, and whether it has a body."""
 
 
 class MetricsBoard:
-    """The counters and gauges of a run. A file of no bytes that follows it (see follow)."""
+    """The counters and gauges of a run. A sink of the `Follower` that writes no bytes."""
 
     def __init__(self, db: Queries, run_id: int, visits: VisitPortions) -> None:
         self._visits = visits
@@ -129,13 +129,13 @@ class MetricsBoard:
         self.visit = visit
 
     def sync(self) -> None:
-        """There is nothing to make durable."""
+        """Nothing to do."""
 
     def close(self) -> None:
-        """There is nothing open."""
+        """Nothing to do."""
 
     def show(self, **gauges: int) -> None:
-        """Make the sums known, with these gauges moved."""
+        """Publish the sums, with these gauges changed."""
         self._gauges.update(gauges)
         counts = [Count(*kind, of.visits, of.bytes, of.retries) for kind, of in self._sums.items()]
         self.values = MappingProxyType({**named(counts), **self._gauges})
@@ -145,12 +145,13 @@ _is_count = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00","[a-z0-
 
 
 class MetricsFile:
-    """The table of counters over time. A line that a crash cut off is dropped; what was told stays told."""
+    """The CSV file of counters over time. A line that a crash cut off is dropped; counters already written are
+    kept."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with writing(path):
-            self._fd = opened(path)
+            self._fd = open_file(path)
         with writing(path), os.fdopen(os.dup(self._fd), "rb") as stream:
             self._end = _whole(stream.read())
             os.ftruncate(self._fd, self._end)
@@ -158,7 +159,7 @@ class MetricsFile:
             self._append(line_format.header(line_format.METRICS))
 
     def write(self, at: int, values: Mapping[str, int]) -> None:
-        """A row a counter."""
+        """Append one row per counter."""
         stamp = moment(at)
         self._append(line_format.table((stamp, name, value) for name, value in values.items()))
 
@@ -179,15 +180,15 @@ def _whole(data: bytes) -> int:
 
 
 def tables(workspace: Path) -> list[Path]:
-    """The tables of counters of all runs, below the workspace."""
+    """The counter files of all runs, relative to the workspace."""
     found = (workspace / "logs").glob("*_metrics-*.csv")
     return sorted(path.relative_to(workspace) for path in found if path.is_file() and not path.is_symlink())
 
 
 def malformed(path: Path) -> list[int]:
-    """The lines that cannot have been written so. A last one that was cut off is what a crash leaves.
+    """The numbers of malformed lines. A cut-off last line is what a crash leaves, and not counted.
 
-    Numbers are kept nowhere else: one that was changed into another number is not noticed.
+    The values are stored nowhere else, so a number that was changed into another number is not noticed.
     """
     return [number for number, line in enumerate(_lines(path), 1) if not _is_row(number, line)]
 
@@ -202,7 +203,7 @@ def _is_row(number: int, line: bytes) -> bool:
 
 
 def purge(path: Path) -> None:
-    """Leave the malformed lines out; a header that was damaged is written again."""
+    """Remove malformed lines; a damaged header is written again."""
     sound = [line for number, line in enumerate(_lines(path), 1) if number > 1 and _is_row(number, line)]
     part = path.with_name(f".{path.name}.part")
     with writing(path):

@@ -1,6 +1,6 @@
-"""The counters as Prometheus text over HTTP. The only place that knows prometheus_client; imported when asked for.
+"""The counters in Prometheus format over HTTP, in a thread of its own that ends with the crawl.
 
-Always: a thread of its own, closed with the crawl; what it serves are numbers, never a URL or a header.
+Imported only if the endpoint is enabled. It serves numbers only, never a URL or a header.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class _Counters(Collector):
         self._labels, self._values = labels, values
 
     def collect(self) -> Iterator[Metric]:
-        names, said, values = list(self._labels), list(self._labels.values()), self._values()
+        names, labels, values = list(self._labels), list(self._labels.values()), self._values()
         for name, meaning in COUNTERS.items():
             counter = CounterMetricFamily(f"orbweb_{name}", meaning, labels=names)
-            counter.add_metric(said, values[name])
+            counter.add_metric(labels, values[name])
             yield counter
         for name, meaning in GAUGES.items():
             gauge = GaugeMetricFamily(f"orbweb_{name}", meaning, labels=names)
-            gauge.add_metric(said, values[name])
+            gauge.add_metric(labels, values[name])
             yield gauge
 
 
@@ -43,7 +43,7 @@ class MetricsEndpoint:
             self._server, self._thread = start_http_server(port, host, registry)
         except OSError as error:
             raise UsageError(
-                f"--metrics-port {port}: cannot listen at {host}: {error.strerror}. Choose a free port (0 takes "
+                f"--metrics-port {port}: cannot listen on {host}: {error.strerror}. Choose a free port (0 for "
                 "any), or set metrics.host."
             ) from error
         self.port: int = self._server.server_port

@@ -1,7 +1,7 @@
-"""The lines of a run's metadata file read back, for a database that has lost what they tell.
+"""Parses the metadata file of a run, to restore a database that lost these visits.
 
-Always: a line that is not whole, or whose values have another type than was written, is left out; damage of the
-file is found by its checksum where the database has one (see witness).
+An incomplete line, or one with values of other types than were written, is skipped; other damage of the file is
+found by its checksum if the database has one (see `verify`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _is_journal = re.compile(r"crawl_metadata-(.+)-(\d{1,9})\.jsonl").fullmatch
 
 
 def journals(root: Path) -> list[Journal]:
-    """The journals of a workspace, by project and run."""
+    """The metadata files of a workspace, by project and run."""
     folder = root / "metadata"
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     found = [(path, match) for path in files if not path.is_symlink() and (match := _is_journal(path.name))]

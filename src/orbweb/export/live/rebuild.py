@@ -1,7 +1,7 @@
-"""The files of a run, made again from the database.
+"""Rebuilds the output files of a run from the database.
 
-Always: a file gets its name when it is whole and durable; until then the former one stays. What a crawl wrote and
-what is made again are the same bytes, unless URLs were retried or the rules for page types were changed.
+A file is replaced when the new one is complete and durable. It has the same bytes that the crawl wrote, unless
+URLs were retried or the rules for page types were changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from orbweb.export.live.catalog import METADATA_LINK, OutputFile, OutputSettings, OutputSubject, forms, lead
+from orbweb.export.live.catalog import METADATA_LINK, OutputFile, OutputSettings, OutputSubject, lead, output_files
 from orbweb.export.live.file import AppendFile, writing
 from orbweb.export.live.follower import PORTION
 from orbweb.store import journal, workspace_files
@@ -22,7 +22,7 @@ Watch = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A file that was made again: how many lines it has besides its header, and how many bytes."""
+    """A rebuilt file, with its number of lines, without the header, and of bytes."""
 
     name: str
     path: str
@@ -31,52 +31,52 @@ class Rebuilt:
 
 
 def rebuild(subject: OutputSubject, wanted: OutputSettings, out: Path, watch: Watch) -> list[Rebuilt]:
-    """Make the files below `out`, as they lie in a workspace; in that of the run, it goes on from there.
+    """Write the files below `out`, as in a workspace; in that of the run, a crawl continues them.
 
-    `watch` is told how many visits of how many have become lines, over all files.
+    `watch` is called with the number of visits written and their total, over all files.
     """
     visits = VisitPortions(subject.db, subject.run_id)
-    found = forms(subject, wanted, visits)
+    found = output_files(subject, wanted, visits)
     latest = journal.latest(subject.db, subject.run_id)
     done = []
-    for number, form in enumerate(found):
-        counted = partial(_told, watch, number * latest, len(found) * latest)
-        file, cursor = _made(form, out, visits, counted)
+    for number, output in enumerate(found):
+        progress = partial(_progress, watch, number * latest, len(found) * latest)
+        file, cursor = _write(output, out, visits, progress)
         if out == subject.workspace:
-            journal.move(subject.db, subject.run_id, [(form.name, cursor)])
-        if form.name == "metadata":
-            lead(out / METADATA_LINK, form.path.name)
+            journal.move(subject.db, subject.run_id, [(output.name, cursor)])
+        if output.name == "metadata":
+            lead(out / METADATA_LINK, output.path.name)
         done.append(file)
     return done
 
 
-def _told(watch: Watch, before: int, total: int, at: int) -> None:
+def _progress(watch: Watch, before: int, total: int, at: int) -> None:
     watch(before + at, total)
 
 
-def _made(
-    form: OutputFile, out: Path, visits: VisitPortions, watch: Callable[[int], None]
+def _write(
+    output: OutputFile, out: Path, visits: VisitPortions, watch: Callable[[int], None]
 ) -> tuple[Rebuilt, Cursor]:
-    path = out / form.path
+    path = out / output.path
     part = path.with_name(f".{path.name}.part")
-    tail = AppendFile(part, form.header, None)
+    file = AppendFile(part, output.header, None)
     count = 0
     try:
         while True:
             visits.renew()
-            data, visit = form.derive(tail.visit, PORTION)
-            if visit == tail.visit:
+            data, visit = output.derive(file.visit, PORTION)
+            if visit == file.visit:
                 break
-            tail.append(data, visit)
+            file.append(data, visit)
             count += data.count(b"\n")
             watch(visit)
-        cursor = tail.sync() or Cursor(0, 0, 0, 0)
+        cursor = file.sync() or Cursor(0, 0, 0, 0)
         with writing(path):
-            workspace_files.replace(out, part.relative_to(out), form.path)
-            workspace_files.sync_directory(out, form.path.parent)
+            workspace_files.replace(out, part.relative_to(out), output.path)
+            workspace_files.sync_directory(out, output.path.parent)
     except BaseException:
         workspace_files.unlink(out, part.relative_to(out))
         raise
     finally:
-        tail.close()
-    return Rebuilt(form.name, str(path), count, cursor.offset), cursor
+        file.close()
+    return Rebuilt(output.name, str(path), count, cursor.offset), cursor

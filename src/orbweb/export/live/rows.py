@@ -1,7 +1,7 @@
-"""What the files of a run say of a visit: seventeen columns, the last of which is a JSON object.
+"""The record of a visit in output files: seventeen columns, the last of which is a JSON object.
 
-Owns the columns and their meaning. Always: a record is a function of the database, the workspace's layout and the
-rules for page types; nothing of the time of writing is in it, so that it can be made again to the letter.
+A record is a function of the database, the layout of the workspace and the rules for page types, and does not
+depend on the time of writing, so that it can be rebuilt byte for byte.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ METADATA = (
     "links_cut",
     "truncated",
 )
-"""What the last column may say; what there is nothing to say about is left out."""
+"""The members of the last column; empty ones are omitted."""
 
 PageType = Callable[[str], str]
 
 
 class VisitSheet(NamedTuple):
-    """Visits as records: all columns but the last, in their order, and the last as JSON. `last` is the number of
-    the last visit, `lengths` has the bytes of each body."""
+    """Visits as records: all columns but the last, in order, and the last as JSON. `last` is the number of the
+    last visit, `lengths` has the bytes of each body."""
 
     last: int
     cells: tuple[Sequence[Any], ...]
@@ -66,22 +66,22 @@ class VisitSheet(NamedTuple):
 
 
 class VisitRecords:
-    """Makes the records of a run."""
+    """Builds the records of a run."""
 
     def __init__(self, visits: VisitPortions, page_type: PageType, store: Path) -> None:
-        """`store` is where the bodies lie, below the workspace."""
+        """`store` is the directory of bodies in the workspace."""
         self._visits, self._page_type, self._store = visits, page_type, store
         self._last: tuple[Portion | None, VisitSheet | None] = (None, None)
 
     def after(self, number: int, count: int) -> VisitSheet | None:
-        """The next records after that visit, None if there are none."""
+        """The next records after that visit; None if there are none."""
         visits = self._visits.after(number, count)
         if visits is not self._last[0]:
             self._last = visits, self._sheet(visits) if visits else None
         return self._last[1]
 
     def _sheet(self, of: Portion) -> VisitSheet:
-        kept = of.body_sha256
+        hashes = of.body_sha256
         locations = zip(of.segment, of.offset, of.length, of.size, strict=True)
         cells = (
             list(map(moment, of.fetched_at)),
@@ -92,17 +92,17 @@ class VisitRecords:
             of.status,
             of.content_type,
             of.encoding,
-            [sha256.hex() if sha256 else None for sha256 in kept],
+            [sha256.hex() if sha256 else None for sha256 in hashes],
             [0 if reuse else size for reuse, size in zip(of.reuse, of.bytes, strict=True)],
             [stored_path(self._store, sha256, at) if sha256 else None
-             for sha256, at in zip(kept, locations, strict=True)],
+             for sha256, at in zip(hashes, locations, strict=True)],
             of.etag,
             of.last_modified,
             of.latency_ms,
             [tries - 1 for tries in of.tries],
             of.proxy,
         )  # fmt: skip
-        lengths = [size if sha256 else None for sha256, size in zip(kept, of.bytes, strict=True)]
+        lengths = [size if sha256 else None for sha256, size in zip(hashes, of.bytes, strict=True)]
         return VisitSheet(of.number[-1], cells, _metadata(of), lengths)
 
 
@@ -123,8 +123,8 @@ def _metadata(of: Portion) -> list[str]:
         list(map(bool, of.truncated)),
     )
     named = zip(METADATA, found, strict=True)
-    told = [each(partial(_member, name), column) for name, column in named if any(column)]
-    return [f"{{{unbroken(members)[:-1]}}}" for members in map("".join, zip(*told, strict=True))]
+    texts = [each(partial(_member, name), column) for name, column in named if any(column)]
+    return [f"{{{unbroken(members)[:-1]}}}" for members in map("".join, zip(*texts, strict=True))]
 
 
 def _member(name: str, value: str | int | None) -> str:

@@ -1,6 +1,6 @@
-"""What a crawl leaves besides the database: its files and its counters, kept up while it works.
+"""The output files and counters of a crawl, updated while it runs.
 
-Owns when counters are written. Always: `finish` leaves every file as long as the run, and durable.
+After `finish`, every file is complete and durable.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orbweb.events import Snapshot
-from orbweb.export.live.catalog import OutputSettings, OutputSubject, forms, opened
+from orbweb.export.live.catalog import OutputSettings, OutputSubject, open_output, output_files
 from orbweb.export.live.follower import Followed, Follower
 from orbweb.export.live.metrics import MetricsBoard, MetricsFile
 from orbweb.store.journal import VisitPortions
@@ -20,7 +20,7 @@ from orbweb.store.journal import VisitPortions
 
 @dataclass(frozen=True, slots=True)
 class MetricsSettings:
-    """How often counters are written, 0 is never, for which role, and where they are served, if they are."""
+    """How often counters are written (0: never), for which role, and the address of the endpoint, if any."""
 
     flush_s: float
     role: str = "crawler"
@@ -29,18 +29,18 @@ class MetricsSettings:
 
 
 class RunOutputs:
-    """The files and counters of one crawl. `port` is where the counters are served, None if they are not."""
+    """The files and counters of one crawl. `port` is that of the metrics endpoint, None without one."""
 
     def __init__(
         self, subject: OutputSubject, wanted: OutputSettings, metrics: MetricsSettings, *, clock: Callable[[], int]
     ) -> None:
-        """Repairs the files and brings them up to what is committed."""
+        """Repairs the files and appends the visits that they lack."""
         self._clock, self._flush_s, self._flushed_at = clock, metrics.flush_s, time.monotonic()
         self.port: int | None = None
         with ExitStack() as parts:
             visits, files = VisitPortions(subject.db, subject.run_id), []
-            for form in forms(subject, wanted, visits):
-                files.append(opened(subject, form))
+            for output in output_files(subject, wanted, visits):
+                files.append(open_output(subject, output))
                 parts.callback(files[-1].sink.close)
             self._board = MetricsBoard(subject.db, subject.run_id, visits)
             files.append(Followed("metrics", self._board, self._board.derive))
@@ -71,14 +71,14 @@ class RunOutputs:
         self.port = endpoint.port
 
     def watch(self, now: Snapshot, **gauges: int) -> None:
-        """Follow what was committed; called several times a second."""
+        """Append newly committed visits; called several times per second."""
         self._follower.follow()
         self._board.show(queued=now.queued, in_flight=now.in_flight, skipped=now.skipped, **gauges)
         if self._table is not None and self._flush_s and time.monotonic() - self._flushed_at >= self._flush_s:
             self._flush(self._table)
 
     def adjust(self, *, flush_s: float) -> None:
-        """Write counters as often as this from now on; who began without a file of them has none."""
+        """Change how often counters are written; a crawl that started without a counter file gets none."""
         self._flush_s = flush_s
 
     def _flush(self, table: MetricsFile) -> None:
@@ -86,7 +86,7 @@ class RunOutputs:
         self._flushed_at = time.monotonic()
 
     def finish(self) -> None:
-        """The crawl has ended: write the rest, and make it durable."""
+        """Write the rest at the end of the crawl, and make it durable."""
         self._follower.catch_up()
         self._board.show(in_flight=0)
         if self._table is not None:

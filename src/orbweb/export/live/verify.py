@@ -1,8 +1,6 @@
-"""Whether files that follow a run are still what was written.
+"""Compares the output files of a run with their checksums; changes nothing.
 
-Owns the comparison of a file with the checksum of all its bytes. Always: what lies beyond the cursor, which a
-crash leaves, and a file that somebody deleted, which is made again when it is wanted, are no damage. Never changes
-anything.
+Bytes beyond the cursor, which a crash leaves, and a deleted file, which is rebuilt when needed, are not damage.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ BLOCK = 1 << 20
 
 
 class Altered(NamedTuple):
-    """A file that is not what was written: which of the run, where it lies, and what is wrong."""
+    """A file that differs from what was written: its name and path, and the problem."""
 
     name: str
     path: Path
@@ -28,7 +26,7 @@ class Altered(NamedTuple):
 
 
 def altered(db: Queries, run_id: int, label: str, workspace: Path) -> Iterator[Altered]:
-    """The files of a run that were changed since, of those whose checksum is known."""
+    """The files of a run that differ from their checksum, if it is known."""
     for name, path in paths(label).items():
         cursor = journal.cursor(db, run_id, name)
         if cursor is not None and cursor.whole is not None and workspace_files.exists(workspace, path):
@@ -40,9 +38,9 @@ def altered(db: Queries, run_id: int, label: str, workspace: Path) -> Iterator[A
 def _problem(workspace: Path, path: Path, cursor: Cursor) -> str | None:
     size = workspace_files.size(workspace, path) or 0
     if size < cursor.offset:
-        return f"it has {size} bytes, and {cursor.offset} were written"
+        return f"it has {size} bytes, but {cursor.offset} were written"
     checksum, left = 0, cursor.offset
     with workspace_files.stream(workspace, path) as stream:
         while left and (block := stream.read(min(BLOCK, left))):
             checksum, left = zlib.crc32(block, checksum), left - len(block)
-    return None if checksum == cursor.whole else f"its {cursor.offset} bytes are not those that were written"
+    return None if checksum == cursor.whole else f"its {cursor.offset} bytes differ from those that were written"

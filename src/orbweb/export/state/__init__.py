@@ -1,1 +1,1 @@
-"""The state of a crawl as plain files: lines, places, and the dump."""
+"""The state of a run as plain files: export (`dump`) and import (`files`, `places`)."""

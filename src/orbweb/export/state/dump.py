@@ -1,15 +1,15 @@
-"""The state of a run as plain files, from which another workspace, or another crawler, can go on.
+"""The state of a run as plain files, from which another workspace or another crawler can continue.
 
-`state.json` tells of the run as a whole, `frontier.jsonl` what is queued, in its order, `fetched_urls.txt` and
-`page_index.jsonl` what was asked for, `skipped.jsonl` what was refused. Bodies are another export (`--to files`).
+`state.json` describes the run, `frontier.jsonl` lists the queued URLs in order, `fetched_urls.txt` and
+`page_index.jsonl` the visited ones, `skipped.jsonl` the refused ones. Bodies are a separate export (`--to files`).
 """
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
+from orbweb.export.atomic_file import Out, require_path
 from orbweb.export.escaping import json_line, utf8
 from orbweb.export.folder import ExportFolder, FileTally
 from orbweb.export.source import ExportSource
@@ -19,29 +19,32 @@ from orbweb.store.queries import page_index
 from orbweb.store.rows import moment
 
 FIELDS = ("id", "url", *page_index.PLACE, "due_at", "page_type")
-"""Of a queued URL; a skipped one has its reason and its rule besides."""
+"""The fields of a queued URL; a skipped one also has its reason and rule."""
 
 
-def write(source: ExportSource, out: Path) -> FileTally:
-    """Write the files of the state."""
-    store = source.db.path.parent / "store"
-    total = source.db.value("latest_visit", run_id=source.run_id)
-    with ExportFolder(out, {"project": source.project, "to": "state"}) as folder:
-        folder.put(STATE, utf8(json.dumps(_whole(source), ensure_ascii=False, indent=1) + "\n"))
-        with folder.stream(FRONTIER) as stream:
-            for row in source.db.each("state_frontier", run_id=source.run_id):
-                stream.write(json_line(_url(source, row)))
-        with folder.stream(SKIPPED) as stream:
-            for row in source.db.each("state_skipped", run_id=source.run_id):
-                stream.write(json_line({**_url(source, row), "reason": row[-2], "rule": row[-1]}))
-        with folder.stream(INDEX) as stream:
-            for done, (key, entry) in enumerate(page_index.entries(source.db, source.run_id, store), 1):
-                stream.write(json_line({**entry, "page_type": source.page_type(key)}))
-                source.watch(done, total)
-        with folder.stream(FETCHED) as stream:
-            for _, entry in page_index.entries(source.db, source.run_id, store):
-                stream.write(utf8(f"{entry['url']}\n"))
-        return folder.finish()
+class StateExporter:
+    name = "state"
+    extension = None
+
+    def write(self, source: ExportSource, out: Out) -> FileTally:
+        store = source.db.path.parent / "store"
+        total = source.db.value("latest_visit", run_id=source.run_id)
+        with ExportFolder(require_path(out, self.name), source.header(self.name)) as folder:
+            folder.put(STATE, utf8(json.dumps(_whole(source), ensure_ascii=False, indent=1) + "\n"))
+            with folder.stream(FRONTIER) as stream:
+                for row in source.db.each("state_frontier", run_id=source.run_id):
+                    stream.write(json_line(_url(source, row)))
+            with folder.stream(SKIPPED) as stream:
+                for row in source.db.each("state_skipped", run_id=source.run_id):
+                    stream.write(json_line({**_url(source, row), "reason": row[-2], "rule": row[-1]}))
+            with folder.stream(INDEX) as stream:
+                for done, (key, entry) in enumerate(page_index.entries(source.db, source.run_id, store), 1):
+                    stream.write(json_line({**entry, "page_type": source.page_type(key)}))
+                    source.watch(done, total)
+            with folder.stream(FETCHED) as stream:
+                for _, entry in page_index.entries(source.db, source.run_id, store):
+                    stream.write(utf8(f"{entry['url']}\n"))
+            return folder.finish()
 
 
 def _whole(source: ExportSource) -> dict[str, Any]:

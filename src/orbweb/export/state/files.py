@@ -1,7 +1,6 @@
-"""The state of a crawl as plain files, read: what `export --to state` writes, or what another crawler left.
+"""Parses the state of a run from plain files, written by `export --to state` or by another crawler.
 
-Owns what a line may say. Pure but for opening the files. Always: a line that is not what it should be is named
-with its file and number. Only `url` is needed in a line; what is not said has a default.
+An invalid line is reported with its file and number. Only `url` is required in a line; other fields have defaults.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Kind = TypeVar("Kind", str, int, bool)
 
 @dataclass(frozen=True, slots=True)
 class StateLine:
-    """One object of a file, and where it stands."""
+    """One object of a file, with its path and line number."""
 
     path: Path
     number: int
@@ -47,7 +46,7 @@ class StateLine:
         return default if found is None else found
 
     def maybe(self, name: str, kind: type[Kind]) -> Kind | None:
-        """The field, if it is there and of that kind; numbers are never negative."""
+        """The field, if it is present; an error if it has another type or is a negative number."""
         value = self.fields.get(name)
         if value is None:
             return None
@@ -95,7 +94,7 @@ class StateLine:
         return round(moment.timestamp() * 1_000_000)
 
 
-_SHOWN = {str: "a text", int: "a whole number from 0 on", bool: "true or false"}
+_SHOWN = {str: "a string", int: "an integer of 0 or more", bool: "true or false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,25 +105,25 @@ class StateFolder:
 
     def check(self) -> None:
         if not any((self.path / name).is_file() for name in (FRONTIER, FETCHED, INDEX)):
-            raise UsageError(f"{self.path} holds no state: there is no {FRONTIER}, {INDEX} or {FETCHED}")
+            raise UsageError(f"{self.path} is not an exported state: it has no {FRONTIER}, {INDEX} or {FETCHED}")
 
     def state(self) -> StateLine | None:
-        """What is said of the run as a whole; None if nothing is."""
+        """The description of the run; None if there is none."""
         path = self.path / STATE
         if not path.is_file():
             return None
         line = _parsed(path, 1, _read(path))
         if line.fields.get("orbweb_state") != VERSION:
-            line.wrong(f"orbweb_state is not {VERSION}: this orbweb cannot read it")
+            line.wrong(f"orbweb_state is not {VERSION}, the version that this orbweb reads")
         return line
 
     def lines(self, name: str) -> Iterator[StateLine]:
-        """The objects of a file, one a line; none if it is missing."""
+        """The objects of a file, one per line; none if the file is missing."""
         for path, number, text in self._texts(name):
             yield _parsed(path, number, text)
 
     def fetched(self) -> Iterator[StateLine]:
-        """The URLs that were asked for, as lines that say nothing else."""
+        """The visited URLs, as lines without other fields."""
         for path, number, text in self._texts(FETCHED):
             yield StateLine(path, number, {"url": text.strip()})
 

@@ -1,7 +1,7 @@
-"""The URLs of a state of plain files, each with its place in a run.
+"""The URLs of an imported state, each with its place in the run.
 
-Owns which line counts where several name a URL, and the places of those that have none. Always: base URLs have the
-first ids, no id and no rank is given twice, and what was fetched is never queued.
+The first line of a URL counts, and URLs without a place get one. Base URLs have the first ids, ids and ranks are
+unique, and a fetched URL is never queued.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from orbweb.urls import UrlRules
 
 @dataclass(frozen=True, slots=True)
 class StateSettings:
-    """What the files do not say: how URLs are written, in which lane they wait, and where the scope begins."""
+    """What the files do not contain: URL rules, lanes, and base URLs given by the user."""
 
     rules: UrlRules
     lane_of: Callable[[str], str]
@@ -30,7 +30,7 @@ class StateSettings:
 
 
 class StateBase(NamedTuple):
-    """A base URL and where its scope lies."""
+    """A base URL and its scope."""
 
     url: str
     key: str
@@ -39,7 +39,7 @@ class StateBase(NamedTuple):
 
 @dataclass(slots=True)
 class StateUrl:
-    """A URL of the files, and where they name it. `referrer` is a key."""
+    """A URL of the files and its line. `referrer` is a key."""
 
     key: str
     url: str
@@ -61,7 +61,7 @@ class StateUrl:
 
 
 class StateReader:
-    """The files of one state, read and checked."""
+    """The parsed and checked files of one state."""
 
     def __init__(self, folder: StateFolder, settings: StateSettings) -> None:
         folder.check()
@@ -88,7 +88,7 @@ class StateReader:
             self._add(line, ItemState.QUEUED.value)
 
     def _add(self, line: StateLine, state: str | None) -> None:
-        """Take a URL. Without a state nothing is known of it but that it was fetched."""
+        """Add a URL. Without a state, all that is known is that it was fetched."""
         rules = self._settings.rules
         target, referrer = line.url("url", rules), line.url("referrer", rules)
         if target is None:
@@ -115,7 +115,7 @@ class StateReader:
         )
         if found.state == ItemState.SKIPPED:
             found.reason = line.one_of("reason", SkipReason) or SkipReason.IMPORTED.value
-            found.rule = line.get("rule", str, f"{line.path.name}: it was fetched before the import")
+            found.rule = line.get("rule", str, f"{line.path.name}: fetched before the import")
         self._urls[found.key] = found
 
     def _find_bases(self) -> list[StateBase]:
@@ -131,8 +131,8 @@ class StateReader:
             found.append(self._base(line, {"url": text}))
         if not found:
             raise UsageError(
-                f'{self._folder.path}: no line says "depth": 0, so that it is not known where the scope begins. '
-                "Name the base URL: --base URL. Nothing was imported."
+                f'{self._folder.path}: no line has "depth": 0, so the base URLs are unknown. '
+                "Give them with --base URL. Nothing was imported."
             )
         return found
 
@@ -147,7 +147,7 @@ class StateReader:
 
     def _number(self) -> None:
         if self._state is None or self._settings.bases:
-            self._number_anew()
+            self._assign_places()
         ids = Counter(each.id for each in self._urls.values())
         ranks = Counter(each.rank for each in self._urls.values())
         for each in self._urls.values():
@@ -164,14 +164,14 @@ class StateReader:
         if each.line is None:
             return
         if not each.id or ids[each.id] > 1:
-            each.line.wrong(f"id is {each.id or 'missing'}, or another line has it too")
+            each.line.wrong(f"id is {each.id or 'missing'}, or not unique")
         if each.state != ItemState.SKIPPED and (each.rank is None or ranks[each.rank] > 1):
-            each.line.wrong("rank is missing, or another line has it too")
+            each.line.wrong("rank is missing, or not unique")
         if each.base >= len(self.bases):
-            each.line.wrong(f"base is {each.base}, and there are {len(self.bases)} base URLs")
+            each.line.wrong(f"base is {each.base}, but there are {len(self.bases)} base URLs")
 
-    def _number_anew(self) -> None:
-        """Files of another crawler: base URLs first, the others as they come, all at least one link away."""
+    def _assign_places(self) -> None:
+        """For files of another crawler: base URLs first, others in file order, all at depth 1 or more."""
         own = {base.key: number for number, base in enumerate(self.bases)}
         for base in self.bases:
             if base.key not in self._urls:
@@ -191,16 +191,16 @@ class StateReader:
             if each.state != ItemState.SKIPPED:
                 each.rank, rank = rank, rank + 1
 
-    # What is to be written.
+    # Rows of the new run.
 
     def facts(self, name: str, default: int) -> int:
-        """A number or a flag of the run as a whole."""
+        """A number or flag of the run."""
         value = self._state.fields.get(name) if self._state is not None and not self._settings.bases else None
         return int(value) if isinstance(value, int) else default
 
     @property
     def is_begun(self) -> bool:
-        """Whether every base URL was asked for."""
+        """Whether every base URL was visited."""
         return all(each.depth or each.state != ItemState.QUEUED for each in self._urls.values())
 
     @property
@@ -219,7 +219,7 @@ class StateReader:
         return self._urls.values()
 
     def visits(self) -> Iterator[tuple[StateUrl, StateLine]]:
-        """The URLs that were asked for, in the order of the index, with their lines."""
+        """The visited URLs, in the order of the index, with their lines."""
         for line in self._folder.lines(INDEX):
             target = line.url("url", self._settings.rules)
             found = self.find(target.key if target else None)
@@ -249,7 +249,7 @@ class StateReader:
         )
 
     def families(self, run_id: int) -> Iterator[FamilyRow]:
-        """What the run had learned of URLs without end."""
+        """The trap families of the run."""
         if self._state is None:
             return
         listed = self._state.fields.get("families")
@@ -271,7 +271,7 @@ class StateReader:
             )
 
     def _referrer(self, each: StateUrl) -> int | None:
-        """The id of the referrer, if it is one: a link leads one step further, a redirect none."""
+        """The id of the referrer, if the depths fit: a link adds one, a redirect none."""
         known = self._urls.get(each.referrer) if each.referrer else None
         if known is None:
             return None
@@ -280,10 +280,10 @@ class StateReader:
 
 
 def _index_state(line: StateLine) -> str | None:
-    """How a URL of the index ended; None if the line does not say."""
+    """The state of a URL of the index; None if the line does not have it."""
     status, kind = line.maybe("status", int), line.one_of("kind", FailKind)
     if status is not None and not 200 <= status < 600:
-        line.wrong(f"status is {status}, which no answer ends with")
+        line.wrong(f"status is {status}, which is not a final HTTP status")
     if kind is not None or (status or 0) >= 400:
         return ItemState.FAILED.value
     return ItemState.VISITED.value if status is not None or line.sha256("sha256") else None

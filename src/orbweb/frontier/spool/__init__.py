@@ -1,1 +1,2 @@
-"""The spool between discovery and scraping: its files, the source a scraper reads, and the check of both."""
+"""The spool between discovery and scraping: its files, their writer and reader, the source of a scraper, the
+check."""

@@ -1,10 +1,9 @@
-"""What is wrong with the spool: lines that are not what discovery wrote, and a bookmark that leads nowhere.
+"""Finds and repairs damage of the spool: lines that discovery did not write, and an unusable bookmark.
 
-Owns the comparison of each file with the visits it was made of, and writing lines again. Always holds: a line is
-sound if it says what its visit says; its page type alone is kept nowhere else. What a crash leaves beyond the
-cursor, lines of visits that were taken back since, and files that are scraped and put away are no damage. Sound
-lines are kept byte by byte. Never touches files that the database does not know, or any visit. The caller owns
-every project.
+Each file is compared with its visits. A line is valid if it agrees with its visit, except for the page type, which
+is stored nowhere else. What a crash leaves after the cursor, lines of visits that were retracted since, and
+scraped files that were archived or deleted are not damage. Valid lines keep their bytes. Files that the database
+does not know are not touched. The caller owns every project.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
 PageType = Callable[[str], str]
 
 _CLOSED = 1 << 62
-"""The size of a file that is being replaced: more than it has, so that nobody goes on writing it."""
+"""The size of a file during its replacement: more than it has, so that no writer continues it."""
 _URL_REASON = 3
 
 
 class _SpoolText(NamedTuple):
-    """What lies between two line ends, with its number and place."""
+    """A line of text as it is in the file, with its number and offset."""
 
     number: int
     start: int
@@ -45,9 +44,9 @@ class _SpoolText(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Texts that are no line of a visit, visits without a line, and then the text of a visit; None at the end.
+    """Texts that belong to no visit, visits without a line, and then the text of a visit; None at the end.
 
-    If visits lack their lines, the other texts are what became of them.
+    If visits lack their lines, the other texts are what is left of them.
     """
 
     others: list[_SpoolText]
@@ -57,7 +56,7 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _SpoolSheet:
-    """A file of the spool, and the visits that it has the lines of: those after one, up to its last."""
+    """A file of the spool and its visits: those after `after`, up to its last."""
 
     db: Queries
     root: Path
@@ -66,17 +65,17 @@ class _SpoolSheet:
 
     @property
     def path(self) -> Path:
-        """Where it lies, or should."""
+        """Its path, also if it is missing."""
         return self.root / self.name
 
     @property
     def name(self) -> Path:
-        """The same, from the workspace on."""
+        """Its path relative to the workspace."""
         archived = ARCHIVE / self.file.name
         return archived if workspace_files.exists(self.root, archived) else DISCOVERIES / self.file.name
 
     def visits(self) -> Iterator[DiscoveredVisit]:
-        """Each of which a line was made."""
+        """The visits that have a line."""
         at = self.after
         while portion := spool_rows.found(self.db, self.file.run_id, at):
             for visit in portion:
@@ -96,19 +95,22 @@ class _SpoolSheet:
         except FileNotFoundError:
             return
 
-    def saying(self, visit: DiscoveredVisit) -> frozenset[int]:
-        """What a line of the visit may say. The page before may have been asked again, and redirect no longer."""
+    def accepted(self, visit: DiscoveredVisit) -> frozenset[int]:
+        """The hashes that a line of the visit may have. Its referrer may have been retried, and no longer
+        redirect."""
         line = spool_files.line_of(visit, lambda _key: "")
         trail = spool_rows.trail(self.db, self.file.run_id, visit)
         return frozenset(hash(line._replace(referrer=url)) for url in (visit.referrer, *trail))
 
     def missing(self) -> list[DiscoveredVisit]:
-        """The visits without a sound line."""
-        said = {_said(text.text) for text in self.texts()}
-        return [visit for visit in self.visits() if not _plain(visit) & said and not self.saying(visit) & said]
+        """The visits without a valid line."""
+        found = {_hash(text.text) for text in self.texts()}
+        return [
+            visit for visit in self.visits() if not _expected(visit) & found and not self.accepted(visit) & found
+        ]
 
     def steps(self, missing: Iterable[DiscoveredVisit]) -> Iterator[_Step]:
-        """The file and its visits side by side. A line that stands earlier than its visit would is passed over."""
+        """The file aligned with its visits. A line before the position of its visit is skipped."""
         lost, texts = {visit.visit for visit in missing}, self.texts()
         without: list[DiscoveredVisit] = []
         for visit in self.visits():
@@ -128,24 +130,24 @@ class _SpoolSheet:
     ) -> tuple[list[_SpoolText], _SpoolText | None]:
         """The texts before that of the visit, and its own."""
         passed: list[_SpoolText] = []
-        saying = _plain(visit)
+        accepted = _expected(visit)
         for text in texts:
-            said = _said(text.text)
-            if said not in saying and not passed:
-                saying = self.saying(visit)
-            if said in saying:
+            found = _hash(text.text)
+            if found not in accepted and not passed:
+                accepted = self.accepted(visit)
+            if found in accepted:
                 return passed, text
             passed.append(text)
         return passed, None
 
 
-def _plain(visit: DiscoveredVisit) -> frozenset[int]:
-    """What its line says, if nothing has changed since."""
+def _expected(visit: DiscoveredVisit) -> frozenset[int]:
+    """The hash of its line, if nothing has changed since."""
     return frozenset((hash(spool_files.line_of(visit, lambda _key: "")),))
 
 
-def _said(text: bytes) -> int | None:
-    """What a line says, but for the type of its page; None if discovery does not write so."""
+def _hash(text: bytes) -> int | None:
+    """The hash of a line without its page type; None if discovery does not write such a line."""
     line = spool_files.decode(text)
     return hash(line._replace(page_type="")) if line is not None and line.encode() == text else None
 
@@ -161,11 +163,13 @@ def _sheets(db: Queries, root: Path) -> Iterator[_SpoolSheet]:
 
 
 def examine(db: Queries, root: Path) -> list[Damage]:
-    """Every damage of the spool and its bookmark, held against a database that is sound."""
+    """All damage of the spool and its bookmark, compared with an intact database."""
     found = [damage for sheet in _sheets(db, root) for damage in _damages(sheet)]
     problem = _bookmark_problem(root)
     if problem is not None:
-        repair = "set aside; the scraper reads the spool from its first file, and fetches nothing that it knows"
+        repair = (
+            "moved to quarantine; the scraper reads the spool again from its first file, and refetches nothing"
+        )
         found.append(Damage(str(BOOKMARK), "the file", problem, repair=repair))
     return found
 
@@ -178,14 +182,14 @@ def _damages(sheet: _SpoolSheet) -> Iterator[Damage]:
     file = str(sheet.path.relative_to(sheet.root))
     if not sheet.path.exists():
         if unfed:
-            yield Damage(file, "the file", f"it is missing, with {_lines(missing)}", *_told(missing, unfed))
+            yield Damage(file, "the file", f"it is missing, with {_lines(missing)}", *_message(missing, unfed))
         return
     end = _SpoolText(0, sheet.path.stat().st_size, b"")
     for step in sheet.steps(missing):
         if step.missing:
             at = (step.others or [step.matched or end])[0]
             where = f"line {at.number}, byte {at.start}" if at.number else f"its end, byte {at.start}"
-            yield Damage(file, where, _problem(step), *_told(step.missing, unfed))
+            yield Damage(file, where, _problem(step), *_message(step.missing, unfed))
 
 
 def _problem(step: _Step) -> str:
@@ -199,8 +203,8 @@ def _lines(visits: Sequence[DiscoveredVisit]) -> str:
     return "1 line" if len(visits) == 1 else f"{len(visits)} lines"
 
 
-def _told(missing: Sequence[DiscoveredVisit], unfed: frozenset[int]) -> tuple[tuple[str, ...], str]:
-    """The URLs, and what becomes of them with a repair and without one."""
+def _message(missing: Sequence[DiscoveredVisit], unfed: frozenset[int]) -> tuple[tuple[str, ...], str]:
+    """The URLs, and what a repair does about them."""
     left = sum(visit.visit in unfed for visit in missing)
     scraped = "all of its pages are scraped already"
     if left:
@@ -209,19 +213,19 @@ def _told(missing: Sequence[DiscoveredVisit], unfed: frozenset[int]) -> tuple[tu
 
 
 def _unfed(db: Queries, run_id: int, visits: Iterable[DiscoveredVisit]) -> frozenset[int]:
-    """Those whose pages the run that scrapes this one has not got."""
-    fed = _fed_run(db, run_id)
-    return frozenset(visit.visit for visit in visits if fed is None or not _knows(db, fed, visit.key))
+    """Those that the run that scrapes this one does not have."""
+    scraper = _scraping_run(db, run_id)
+    return frozenset(visit.visit for visit in visits if scraper is None or not _knows(db, scraper, visit.key))
 
 
-def _fed_run(db: Queries, run_id: int) -> int | None:
+def _scraping_run(db: Queries, run_id: int) -> int | None:
     """The run that scrapes a run of discovery; None if there is none yet."""
     for project in runs.projects(db):
         for run in runs.runs_of(db, project.id):
             if run.id == run_id:
                 scraper = runs.find_project(db, project.name.removesuffix(runs.DISCOVERY))
-                fed = runs.runs_of(db, scraper.id) if scraper and scraper.id != project.id else []
-                return next((each.id for each in fed if each.number == run.number), None)
+                found = runs.runs_of(db, scraper.id) if scraper and scraper.id != project.id else []
+                return next((each.id for each in found if each.number == run.number), None)
     return None
 
 
@@ -242,28 +246,28 @@ def _bookmark_problem(root: Path) -> str | None:
 # Correcting.
 
 
-def correct(db: Queries, root: Path, ward: Quarantine, page_type_of: Callable[[int], PageType]) -> None:
-    """Write again what `examine` finds. `page_type_of` gives the types of pages of a run as they are by now."""
+def correct(db: Queries, root: Path, quarantine: Quarantine, page_type_of: Callable[[int], PageType]) -> None:
+    """Repair what `examine` finds. `page_type_of` returns the current page types of a run."""
     for sheet in _sheets(db, root):
         missing = sheet.missing()
         if missing and (sheet.path.exists() or _unfed(db, sheet.file.run_id, missing)):
-            ward.keep(str(sheet.path.relative_to(root)))
+            quarantine.copy(str(sheet.path.relative_to(root)))
             _rewrite(sheet, missing, page_type_of(sheet.file.run_id))
     if _bookmark_problem(root) is not None:
-        ward.take(str(BOOKMARK))
+        quarantine.move(str(BOOKMARK))
 
 
 def _rewrite(sheet: _SpoolSheet, missing: Sequence[DiscoveredVisit], page_type: PageType) -> None:
-    """The file with the lines it lacks; whoever reads it finds the former one or this one, and may go on."""
+    """Add the missing lines to the file, atomically, so that a reader can continue in the old or the new file."""
     name, mark = sheet.name, _mark_in(sheet)
-    aside = name.with_suffix(".new")
+    temporary = name.with_suffix(".new")
     workspace_files.make_directory(sheet.root, name.parent)
-    with workspace_files.stream(sheet.root, aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as stream:
+    with workspace_files.stream(sheet.root, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as stream:
         size, moved = _copy(sheet.steps(missing), stream, page_type, mark.offset if mark else 0)
         stream.flush()
         os.fdatasync(stream.fileno())
     spool_rows.advance(sheet.db, sheet.file._replace(size=_CLOSED))
-    workspace_files.replace(sheet.root, aside, name)
+    workspace_files.replace(sheet.root, temporary, name)
     workspace_files.sync_directory(sheet.root, name.parent)
     spool_rows.advance(sheet.db, sheet.file._replace(size=size))
     if mark is not None:
@@ -279,15 +283,15 @@ def _mark_in(sheet: _SpoolSheet) -> Bookmark | None:
 
 
 def _copy(steps: Iterable[_Step], stream: BinaryIO, page_type: PageType, mark: int) -> tuple[int, int]:
-    """Where the last line of a visit ends, and where the last kept text before the mark does."""
+    """Write the lines; return the ends of the last line of a visit and of the last copied text before the mark."""
     size = moved = 0
     encode = partial(spool_files.line_of, page_type=page_type)
     for step in steps:
         for visit in step.missing:
             stream.write(encode(visit).encode())
             size = stream.tell()
-        kept = [] if step.missing else step.others
-        for text in (*kept, *([step.matched] if step.matched else [])):
+        copied = [] if step.missing else step.others
+        for text in (*copied, *([step.matched] if step.matched else [])):
             stream.write(text.text)
             moved = stream.tell() if text.end <= mark else moved
         size = stream.tell() if step.matched else size

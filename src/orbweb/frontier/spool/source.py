@@ -1,8 +1,7 @@
-"""What a scraper visits: the lines of the spool, drawn a few at a time, and the bookmark behind what is safe.
+"""The spool as the source of URLs of a scrape run, and the bookmark of that run.
 
-Owns the reader and the bookmark of one scrape run. Always holds: the bookmark never passes a line whose URL is not
-durable in the run; so after a crash lines may be drawn again, and are recognised by their key, but none is passed
-over. Never decides what a line means (see `ledger`).
+The bookmark never passes a line whose URL is not durable in the run. So after a crash lines may be drawn again,
+and are recognized by their key, but none is skipped.
 """
 
 from __future__ import annotations
@@ -13,23 +12,26 @@ from enum import Enum
 from pathlib import Path
 
 from orbweb.frontier.spool import files as spool_files
-from orbweb.frontier.spool.files import Bookmark, SpoolLine, SpoolReader
+from orbweb.frontier.spool.files import Bookmark, SpoolLine
+from orbweb.frontier.spool.reader import SpoolReader
 
-LOOK_S = 0.2
-MARKED = 100
+POLL_S = 0.2
+MARK_EVERY = 100
 
 
 class Ahead(Enum):
-    """What is to be expected when every line is drawn."""
+    """What to expect after the last line was drawn."""
 
-    MORE = "discovery goes on, or may"
-    OVER = "discovery is completed, and the spool has all of it"
-    NOTHING = "discovery is not completed, and nobody works on it"
+    MORE = "discovery is running, or may resume"
+    OVER = "discovery is completed, and all of it is in the spool"
+    NOTHING = "discovery is not completed, and no process works on it"
 
 
 class SpoolSource:
-    """The lines of one run. `ahead` is asked before lines are looked for, so that its answer holds if there are
-    none."""
+    """The lines of one run. `ahead` is called before lines are read, so that its result is valid if there are
+    none.
+
+    `lost` returns the lines that the files should have had."""
 
     def __init__(
         self,
@@ -51,12 +53,12 @@ class SpoolSource:
         self._ends: deque[tuple[int, Bookmark]] = deque()
         self._safe: Bookmark | None = None
         self._count = self._marked = 0
-        self._look_at = 0.0
+        self._poll_at = 0.0
         self.ahead = Ahead.MORE
 
     def draw(self, most: int) -> list[SpoolLine]:
-        """Lines in their order. Without any, `ahead` says what that means; the disk is looked at now and then."""
-        if most <= 0 or self._clock() < self._look_at:
+        """The next lines, in order. If there are none, `ahead` says why; the disk is polled at intervals."""
+        if most <= 0 or self._clock() < self._poll_at:
             return []
         expected = self._ahead()
         found = self._reader.take(most)
@@ -64,22 +66,23 @@ class SpoolSource:
         if found:
             self._ends.append((self._drawn, found[-1][1]))
         if len(found) < most:
-            self._look_at = self._clock() + LOOK_S
+            self._poll_at = self._clock() + POLL_S
         self.ahead = Ahead.MORE if found else expected
         return [line for line, _ in found]
 
     def lost(self) -> list[SpoolLine]:
-        """Lines that the files should have had, asked for once, when all that they have is durable."""
-        ask, self._lost = self._lost, None
-        found = ask() if ask is not None else []
+        """Lines that the files should have had, determined once, when all that they have is durable."""
+        find, self._lost = self._lost, None
+        found = find() if find is not None else []
         self._drawn += len(found)
         return found
 
     def safe(self, drawn: int) -> None:
-        """The first so many lines are durable: the bookmark follows, every hundred lines and when none waits."""
+        """The first `drawn` lines are durable: write the bookmark, every hundred lines and when none is
+        pending."""
         while self._ends and self._ends[0][0] <= drawn:
             self._count, self._safe = self._ends.popleft()
-        if self._safe is not None and (self._count - self._marked >= MARKED or not self._ends):
+        if self._safe is not None and (self._count - self._marked >= MARK_EVERY or not self._ends):
             self.mark()
 
     def mark(self) -> None:
@@ -88,7 +91,7 @@ class SpoolSource:
             return
         spool_files.write_bookmark(self._root, self._safe)
         self._marked = self._count
-        spool_files.put_away(self._root, self._safe, self._keep)
+        spool_files.remove_consumed(self._root, self._safe, self._keep)
 
     def close(self) -> None:
         self._reader.close()

@@ -1,15 +1,11 @@
-"""Bodies, kept by the SHA-256 of their decoded bytes: their packed form, and what both layouts share.
+"""Body store: bodies by the SHA-256 of their decoded bytes. The `BodyStore` protocol, and what both layouts share.
 
-Owns the zstd frame, the `BodyStore` interface, the gate that every write passes and the few durable steps
-on files and directories. Packing and unpacking are pure and run in any process. The layouts are `segments`
-and `files`; each project has a single writer, and any number of readers.
+Packing and unpacking are pure and run in any process. The layouts are `segments` and `files`; each project has a
+single writer and any number of readers.
 
-Always: what `sync` has returned for survives a power cut, what `read` returns has the asked size and hash,
-and a store that failed to write is never used again, because after a failed fsync the kernel may report
-success for bytes it has dropped.
-
-Never: decides what is a duplicate across groups (the database knows), chooses where a body lies, or
-unpacks more than a row promised.
+After `sync` returns, bodies survive a power cut. `read` returns a body only with the expected size and hash, and
+never unpacks more than the expected size. A store that failed to write is never used again, because after a failed
+fsync the kernel may report success for bytes it has dropped.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from orbweb.errors import CorruptBody, DiskFull, StoreError, is_disk_full
 from orbweb.model import Blob
 from orbweb.store import workspace_files
 
-# What a store gathers in memory before it writes a part of its group.
+# How many bytes a store collects in memory before it writes a part of its group.
 GROUP_BYTES = 4 * 1024 * 1024
 
 _LEVEL = 2
@@ -36,9 +32,9 @@ Decompressor = zstandard.ZstdDecompressor
 
 
 class Location(NamedTuple):
-    """Where a body lies: `offset` and `length` frame its bytes on disk, `size` is its decoded length.
+    """Where a body is stored: `offset` and `length` of its bytes on disk, and `size`, its decoded length.
 
-    In a file of its own a body has no segment and no offset; its path follows from its hash.
+    In the `files` layout there is no segment and no offset; the path follows from the hash.
     """
 
     segment: int | None
@@ -48,23 +44,23 @@ class Location(NamedTuple):
 
 
 class BodyStore(Protocol):
-    """The one interface of both layouts."""
+    """The interface of both layouts."""
 
     def put(self, blob: Blob) -> Location:
-        """Take a body into the current group. Not durable, not readable before `sync`."""
+        """Add a body to the current group. Not durable or readable before `sync`."""
 
     def sync(self) -> None:
-        """Make every body of the group durable. Called before the transaction that names them."""
+        """Make every body of the group durable. Called before the transaction that refers to them."""
 
     def read(self, sha256: bytes, location: Location, decompressor: Decompressor | None = None) -> bytes:
-        """The decoded body, verified; `CorruptBody` names where it is not what was kept."""
+        """The decoded body, verified; `CorruptBody` if it is not what was stored."""
 
     def close(self) -> None:
-        """Release everything; a group that was not synced is given up."""
+        """Release everything; a group that was not synced is dropped."""
 
 
 def new_compressor() -> zstandard.ZstdCompressor:
-    """A compressor for one thread. No zstd checksum: the SHA-256 verifies."""
+    """A compressor for one thread, without zstd checksum because the SHA-256 verifies."""
     return zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True, write_checksum=False)
 
 
@@ -81,14 +77,14 @@ def unpack(
     where: str,
     decompressor: Decompressor | None = None,
 ) -> bytes:
-    """The body of a frame, or `CorruptBody` saying what is wrong at `where`.
+    """The body of a frame, or `CorruptBody` with the problem and `where`.
 
-    The library allocates what the frame claims, so the claim is held against `size` first.
+    zstandard allocates the size that the frame claims, so it is compared with `size` first.
     """
     try:
         claimed = zstandard.get_frame_parameters(frame).content_size
         if claimed != size:
-            raise CorruptBody(f"{where}: the frame does not hold the {size} bytes that were kept")
+            raise CorruptBody(f"{where}: the frame does not contain the {size} bytes that were stored")
         body = (decompressor or Decompressor()).decompress(frame, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise CorruptBody(f"{where}: {error}") from error
@@ -96,7 +92,7 @@ def unpack(
 
 
 def unpack_foreign(frame: bytes, most: int, *, where: str) -> bytes:
-    """The body of a frame that somebody else wrote; `CorruptBody` if it is none, or has more bytes than that."""
+    """The body of a frame from elsewhere; `CorruptBody` if it is invalid or has more than `most` bytes."""
     try:
         with Decompressor().stream_reader(frame) as stream:
             body = stream.read(most + 1)
@@ -108,7 +104,7 @@ def unpack_foreign(frame: bytes, most: int, *, where: str) -> bytes:
 
 
 def verified(body: bytes, size: int, sha256: bytes, where: str) -> bytes:
-    """The body itself, or `CorruptBody` where its size or hash is not the one that was kept."""
+    """The body itself, or `CorruptBody` if its size or hash differs."""
     if len(body) != size:
         raise CorruptBody(f"{where}: {len(body)} bytes instead of {size}")
     if hashlib.sha256(body).digest() != sha256:
@@ -117,28 +113,27 @@ def verified(body: bytes, size: int, sha256: bytes, where: str) -> bytes:
 
 
 class NullBodyStore:
-    """A store for a crawl of which nothing is kept."""
+    """A store for a crawl that stores no bodies."""
 
     def put(self, blob: Blob) -> Location:
         return Location(None, None, len(blob.frame), blob.size)
 
     def sync(self) -> None:
-        """There is nothing to sync."""
+        """Nothing to do."""
 
     def read(self, sha256: bytes, location: Location, decompressor: Decompressor | None = None) -> bytes:  # noqa: ARG002
-        raise StoreError(f"body {sha256.hex()} was not kept")
+        raise StoreError(f"body {sha256.hex()} was not stored")
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing to do."""
 
 
 def no_writer() -> NoReturn:
-    """The answer to a write in a store that only reads."""
     raise StoreError("this body store was opened for reading only")
 
 
 class WriteGate:
-    """Open until the first failed write or the close, then shut for good."""
+    """Refuses every write after the first failed one or after the close."""
 
     __slots__ = ("_cause", "_reason")
 
@@ -168,7 +163,7 @@ class WriteGate:
 
 
 def write_all(fd: int, data: bytes | bytearray, offset: int) -> None:
-    """Writes at a fixed place, so that writing the same again changes nothing."""
+    """Write at a fixed offset, so that repeating the write changes nothing."""
     with memoryview(data) as view:
         done = 0
         while done < len(view):
@@ -176,7 +171,7 @@ def write_all(fd: int, data: bytes | bytearray, offset: int) -> None:
 
 
 class StoreFolder:
-    """What lies in the folder of a body store, reached from the directory above it without following a link."""
+    """The files of a body store, opened relative to the directory above it without following links."""
 
     __slots__ = ("_above", "_folder")
 
@@ -205,7 +200,7 @@ class StoreFolder:
         workspace_files.make_directory(self._above, self._folder / name, mode)
 
     def make_top(self, name: str, mode: int) -> None:
-        """A directory of the store, durable even if an earlier process died between making and syncing it."""
+        """Create a directory of the store, durable even if an earlier process died before syncing it."""
         self.make_directory(name, mode)
         workspace_files.sync_directory(self._above, self._folder)
         workspace_files.sync_directory(self._above)

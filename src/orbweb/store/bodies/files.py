@@ -1,11 +1,8 @@
-"""Bodies in files: one file a body, for people and tools that want plain files.
+"""Body store with one file per body, for people and tools that want plain files.
 
-Owns `html/` and `tmp/` below the store.
-
-Always: a file under its final name is whole, because its bytes were durable before it got that name; its
-directories are durable when `sync` returns.
-
-Never: changes a file of the right size that is already there, or touches the temporary files of another writer.
+Uses `html/` and `tmp/` below the store. A file under its final name is complete, because its bytes were durable
+before it was renamed; its directories are durable when `sync` returns. An existing file of the right size is never
+changed, and the temporary files of another writer are never touched.
 """
 
 from __future__ import annotations
@@ -37,9 +34,9 @@ _WRITER_NAME = re.compile(r"[A-Za-z0-9_-]+")
 class FileStore:
     """Bodies in `html/aa/bb/<sha256>.html.zst`, or plain `.html` without `compress`.
 
-    `writer` names whoever writes here, one at a time under one name; without it the store only reads.
-    Temporary files lie in `tmp/<writer>/`, so that opening sweeps only what a crash of the same
-    writer has left. Either form of a file is read, whatever `compress` says.
+    `writer` is the name of the writer, of which only one may be open at a time; without it the store is read-only.
+    Temporary files are in `tmp/<writer>/`, so that opening removes only those that a crash of the same writer
+    left. Both forms of a file are read, whatever `compress` is.
     """
 
     def __init__(
@@ -108,7 +105,7 @@ class FileStore:
     def read(self, sha256: bytes, location: Location, decompressor: Decompressor | None = None) -> bytes:
         self._gate.check()
         if location.segment is not None:
-            raise StoreError(f"body {sha256.hex()} is kept in segment {location.segment}, not as a file")
+            raise StoreError(f"body {sha256.hex()} is stored in segment {location.segment}, not as a file")
         for compressed in (self._compress, not self._compress):
             path = self._path(sha256, compressed=compressed)
             data = self._read(path)
@@ -121,7 +118,7 @@ class FileStore:
         raise CorruptBody(f"{self._root / self._path(sha256, compressed=self._compress)}: the file is missing")
 
     def compress(self, compress: bool) -> None:  # noqa: FBT001
-        """Write bodies in this form from now on; either is read."""
+        """Write bodies in this form from now on; both forms are read."""
         self._compress = compress
 
     def close(self) -> None:
@@ -132,7 +129,7 @@ class FileStore:
 
     def _open(self, writer: str) -> None:
         if not _WRITER_NAME.fullmatch(writer):
-            raise StoreError(f"{writer!r} cannot name a writer: use letters, digits, '-' and '_'")
+            raise StoreError(f"{writer!r} is not a valid writer name: use letters, digits, '-' and '_'")
         with self._gate.writing(self._root / self._html):
             self._inside.make_top("html", self._directory_mode)
         with self._gate.writing(self._root / self._temp):
@@ -145,10 +142,10 @@ class FileStore:
 
     @staticmethod
     def _plain(blob: Blob) -> bytes:
-        return unpack(blob.frame, blob.size, blob.sha256, where=f"body {blob.sha256.hex()} as it was given")
+        return unpack(blob.frame, blob.size, blob.sha256, where=f"body {blob.sha256.hex()} as given")
 
     def _make_home(self, sha256: bytes, path: Path) -> None:
-        """The directory must be synced even for a file that is there: the crash that left it may not have."""
+        """The directory must be synced even for an existing file: a crash may have come before its sync."""
         home = path.parent
         number = int.from_bytes(sha256[:2], "big")
         if not self._seen_homes[number]:
@@ -164,7 +161,7 @@ class FileStore:
             self._stage()
 
     def _stage(self) -> None:
-        """Write what waits to temporary files and make their bytes durable; memory holds one batch."""
+        """Write pending bodies to temporary files and make them durable; memory holds one batch."""
         for path, data in self._waiting:
             self._serial += 1
             temp = self._temp / f"{self._serial}{_TEMP_SUFFIX}"

@@ -1,12 +1,8 @@
-"""Bodies in segments: append-only files of many bodies, each behind a header that says what it is.
+"""Body store in segments: append-only files `segments/NNNN.seg` of many bodies, each after a header.
 
-Owns `segments/NNNN.seg` below the store, its format, its writer and its scan.
-
-Always: a group is one fdatasync, a segment has one writer at a time, and its numbers only grow. Bytes past
-the committed end of a segment belong to no row.
-
-Never: rewrites a committed byte, writes to a segment it did not make or resume, or needs the database to
-say what a segment holds.
+A group is one fdatasync, a segment has one writer at a time, and segment numbers only grow. Committed bytes are
+never rewritten; bytes after the committed end of a segment belong to no row. A segment can be scanned without the
+database.
 """
 
 from __future__ import annotations
@@ -44,11 +40,11 @@ RECORD_HEADER_BYTES = _RECORD_FIELDS.size + 4
 
 
 class SegmentStore:
-    """Bodies in `segments/NNNN.seg`: one write and one fdatasync a group.
+    """Bodies in `segments/NNNN.seg`: one write and one fdatasync per group.
 
-    `allocate` hands out growing segment numbers; without it the store only reads. `resume` is the segment
-    this writer last committed to and its committed length, the `offset + length` of the last location
-    in it. Whatever lies beyond is the rest of a crash and is cut off.
+    `allocate` returns growing segment numbers; without it the store is read-only. `resume` is the segment that
+    this writer last committed to and its committed length, the `offset + length` of its last location. Bytes
+    beyond were left by a crash and are truncated.
     """
 
     def __init__(
@@ -104,14 +100,14 @@ class SegmentStore:
         self._gate.check()
         segment, offset, length, size = location
         if segment is None or offset is None:
-            raise StoreError(f"body {sha256.hex()} is kept as a file, not in a segment")
+            raise StoreError(f"body {sha256.hex()} is stored as a file, not in a segment")
         path = self._path(segment)
         where = f"{path} at offset {offset}"
         record = self._read_at(segment, offset - RECORD_HEADER_BYTES, RECORD_HEADER_BYTES + length)
         if len(record) < RECORD_HEADER_BYTES + length:
             raise CorruptBody(f"{where}: the segment ends inside the body")
         if record[:RECORD_HEADER_BYTES] != _record_header(sha256, length, size):
-            raise CorruptBody(f"{where}: the record header is damaged or of another body")
+            raise CorruptBody(f"{where}: the record header is damaged or belongs to another body")
         return unpack(record[RECORD_HEADER_BYTES:], size, sha256, where=where, decompressor=decompressor)
 
     def close(self) -> None:
@@ -140,11 +136,11 @@ class SegmentStore:
         return self._tail
 
     def _new_tail(self, last: int) -> _Tail:
-        """A segment nobody has: a file left by a crash keeps its number and is passed over."""
+        """Open a new segment; the number of a file left by a crash is skipped."""
         while True:
             number = self._allocate()
             if number <= last:
-                raise StoreError(f"segment number {number} was handed out after {last}")
+                raise StoreError(f"segment number {number} was allocated after {last}")
             last = number
             path = self._path(number)
             with self._gate.writing(path):
@@ -159,7 +155,7 @@ class SegmentStore:
         self._buffer.clear()
 
     def _reopened(self, number: int, committed: int) -> _Tail:
-        """An existing segment, cut back to its committed length."""
+        """An existing segment, truncated to its committed length."""
         path = self._path(number)
         try:
             with contextlib.ExitStack() as undo:
@@ -172,7 +168,7 @@ class SegmentStore:
         return _Tail(number, path, fd, written=committed, fresh=False)
 
     def _create(self, name: Path, mode: int) -> int | None:
-        """A new file with exactly these permissions, or None where one lies already."""
+        """A new file with exactly these permissions, or None if it exists."""
         try:
             fd = self._inside.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         except FileExistsError:
@@ -200,7 +196,7 @@ def _name(number: int) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRecord:
-    """A whole record found in a segment; `offset` and `length` as in its location."""
+    """A valid record of a segment; `offset` and `length` as in its location."""
 
     sha256: bytes
     offset: int
@@ -210,7 +206,7 @@ class SegmentRecord:
 
 @dataclass(frozen=True, slots=True)
 class DamagedStretch:
-    """A stretch of a segment that holds no whole record."""
+    """A part of a segment without a valid record."""
 
     offset: int
     length: int
@@ -220,14 +216,14 @@ class DamagedStretch:
 def scan(path: Path, decompressor: Decompressor | None = None) -> Iterator[SegmentRecord | DamagedStretch]:
     """Everything in a segment, in order and verified, without the database.
 
-    Needs no committed length: a torn tail shows as damage at the end. After damage it goes on at the next
-    record whose header is whole.
+    Needs no committed length: a torn tail is reported as damage at the end. After damage, the scan continues at
+    the next record with a valid header.
     """
     with workspace_files.stream(path.parent, path.name) as stream:
         end = os.fstat(stream.fileno()).st_size
         position = min(len(SEGMENT_HEADER), end)
         if stream.read(len(SEGMENT_HEADER)) != SEGMENT_HEADER:
-            yield DamagedStretch(0, position, "no segment header of a known version")
+            yield DamagedStretch(0, position, "not a segment header of a known version")
         while position < end:
             found = _examine(stream, position, end, decompressor)
             yield found
@@ -237,12 +233,12 @@ def scan(path: Path, decompressor: Decompressor | None = None) -> Iterator[Segme
 def _examine(
     stream: BinaryIO, position: int, end: int, decompressor: Decompressor | None
 ) -> SegmentRecord | DamagedStretch:
-    """What begins at `position`."""
+    """The record or damage at `position`."""
     stream.seek(position)
     header = _parsed_header(stream.read(RECORD_HEADER_BYTES))
     if header is None:
         return DamagedStretch(
-            position, _next_record(stream, position + 1, end) - position, "no whole record header"
+            position, _next_record(stream, position + 1, end) - position, "not a valid record header"
         )
     sha256, length, size = header
     offset = position + RECORD_HEADER_BYTES
@@ -256,7 +252,7 @@ def _examine(
 
 
 def _next_record(stream: BinaryIO, position: int, end: int) -> int:
-    """Where the next whole record header begins, or the end."""
+    """The position of the next valid record header, or the end."""
     while position < end:
         stream.seek(position)
         chunk = stream.read(GROUP_BYTES + RECORD_HEADER_BYTES - 1)
@@ -275,7 +271,7 @@ def _record_header(sha256: bytes, length: int, size: int) -> bytes:
 
 
 def _parsed_header(data: bytes) -> tuple[bytes, int, int] | None:
-    """Hash, frame length and size of a whole record header, else None."""
+    """Hash, frame length and size of a record header; None if it is invalid."""
     if len(data) < RECORD_HEADER_BYTES:
         return None
     magic, sha256, length, size = _RECORD_FIELDS.unpack_from(data)
@@ -286,7 +282,7 @@ def _parsed_header(data: bytes) -> tuple[bytes, int, int] | None:
 
 @dataclass(slots=True)
 class _Tail:
-    """The segment being written; `written` bytes are in the file, `fresh` until its name is durable."""
+    """The segment that is written; `written` bytes are in the file; `fresh` until its name is durable."""
 
     number: int
     path: Path

@@ -1,1 +1,1 @@
-"""Damage: found, named and repaired."""
+"""`doctor`: finding and repairing damage of a workspace."""

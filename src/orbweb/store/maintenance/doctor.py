@@ -1,58 +1,37 @@
-"""What is damaged in a workspace.
+"""Finds damage of a workspace: within and between database, bodies, links and counters.
 
-Owns the list of what must hold within and between database, bodies, links and counters. Always: a damage
-names its file, its place, the URLs it touches and what a repair does about it (see `repair`). Never: changes
-anything, or calls damage what a crash leaves and the next start settles.
+A damage names its file and place, the URLs it affects and what a repair does about it (see `repair`). What a crash
+leaves, and the next start cleans up, is not damage. Changes nothing.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb.errors import StoreError
-from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
-from orbweb.model import Carried, FailKind, PackedDocument, Reuse, Role, SkipReason, Source
+from orbweb.model import PackedDocument
 from orbweb.store import documents, heads
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SEGMENT_HEADER, SegmentStore
-from orbweb.store.sqlite import salvage
+from orbweb.store.maintenance.row_checks import misfit
+from orbweb.store.sqlite import layout, salvage
 from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, load_queries, newer
 from orbweb.store.workspace_files import DATABASE
-from orbweb.urls import UrlRules, canonicalize
 
 LIMITER = "limiter.db"
 SEARCH = "search.db"
 MOST_VERSION = 9999
-"""A version beyond this is a damaged header."""
+"""A higher version means that the header is damaged."""
 _LOCK = ".crawl.lock"
 CLOCK_SLACK = 86_400_000_000
 
-_MOST = 1 << 32
-_EARLIEST = -(1 << 52)
-_EVERY_PARAM = UrlRules(frozenset())
-_WORDS: Mapping[tuple[str, str], frozenset[str]] = {
-    ("runs", "state"): frozenset(RunState),
-    ("crawls", "state"): frozenset(CrawlState),
-    ("crawls", "ended_by"): frozenset(EndedBy),
-    ("urls", "state"): frozenset(ItemState) - {ItemState.LEASED},
-    ("urls", "source"): frozenset(Source),
-    ("urls", "reason"): frozenset(SkipReason),
-    ("urls", "carried"): frozenset(Carried),
-    ("visits", "role"): frozenset(Role),
-    ("visits", "kind"): frozenset(FailKind),
-    ("visits", "reuse"): frozenset(Reuse),
-}
-
-_FLAGS = ("noindex", "nofollow", "links_cut", "truncated")
-
-# Each finds what contradicts itself in a run: id of the run, table, problem.
+# Each query finds contradictions in a run: id of the run, table, problem.
 _CONTRADICTIONS = (
     "lost_runs",
     "lost_bases",
@@ -72,7 +51,7 @@ _CONTRADICTIONS = (
 
 
 class DoctorQueries(Database):
-    """The database with queries of `doctor`, which read whole tables."""
+    """The database with the queries of `doctor`, which read whole tables."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -81,7 +60,7 @@ class DoctorQueries(Database):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One thing that is wrong: `file` in the workspace, `where` in it, and what `--repair` does about it."""
+    """One problem: `file` in the workspace, `where` in it, and what `--repair` does about it."""
 
     file: str
     where: str
@@ -99,15 +78,13 @@ class Damage:
         }
 
 
-class Touched(NamedTuple):
-    """A URL of a run."""
-
+class AffectedUrl(NamedTuple):
     run_id: int
     url_id: int
     url: str
 
 
-class Body(NamedTuple):
+class BrokenBody(NamedTuple):
     """A body that cannot be read."""
 
     sha256: bytes
@@ -115,8 +92,8 @@ class Body(NamedTuple):
     problem: str
 
 
-class Unread(NamedTuple):
-    """A page without a document that can be trusted, and how it was captured."""
+class UnreadPage(NamedTuple):
+    """A page without a valid document, and how it was captured."""
 
     run_id: int
     content_sha256: bytes
@@ -129,29 +106,29 @@ class Unread(NamedTuple):
 
 @dataclass(slots=True)
 class Findings:
-    """Everything found, and what a repair has to undo. `forgettable` is damage of files that are made again when
-    they are used next: it costs nothing, and a power cut may leave it."""
+    """All damage found, and what a repair has to work on. `forgettable` is damage of files that are rebuilt at
+    their next use: it costs nothing, and a power cut may cause it."""
 
     damages: list[Damage] = field(default_factory=list)
     forgettable: list[Damage] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    bodies: list[Body] = field(default_factory=list)
+    bodies: list[BrokenBody] = field(default_factory=list)
     segments: list[int] = field(default_factory=list)
     documents: list[bytes] = field(default_factory=list)
     heads: list[int] = field(default_factory=list)
-    headless: list[Touched] = field(default_factory=list)
-    unread: list[Unread] = field(default_factory=list)
+    headless: list[AffectedUrl] = field(default_factory=list)
+    unread: list[UnreadPage] = field(default_factory=list)
     reopened: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 def project_names(root: Path) -> list[str]:
-    """Whom a repair must own: every project with a lock, and those the database can still name."""
+    """The projects that a repair must own: those with a lock file, and those whose names can be read."""
     locks = [path.name.removesuffix(_LOCK) for path in (root / "locks").glob(f"*{_LOCK}")]
-    return sorted({*locks, *salvage.texts(root / DATABASE, salvage.main_layout(), "projects", "name")})
+    return sorted({*locks, *salvage.texts(root / DATABASE, layout.main_layout(), "projects", "name")})
 
 
 def examine(root: Path) -> Findings:
-    """Every damage of the workspace. Rows are looked at only where the database file itself is sound."""
+    """All damage of the workspace. Rows are examined only if the database file itself is intact."""
     found = Findings()
     if _examine_files(root, found):
         with closing(DoctorQueries(root / DATABASE)) as db:
@@ -161,17 +138,17 @@ def examine(root: Path) -> Findings:
             _examine_documents(db, found)
             _examine_heads(db, found)
             _examine_outlinks(db, found)
-            _examine_books(db, found)
+            _examine_counters(db, found)
     return found
 
 
 def _examine_files(root: Path, found: Findings) -> bool:
-    """Whether the main database is sound enough to be read."""
+    """Examine the database files; whether the main one can be read."""
     flaws = _database_flaws(root)
-    repair = "rebuilt from every row that can be read; what is lost is reported, or fetched again"
+    repair = "rebuilt from every row that can be read; lost rows are reported, or fetched again"
     found.damages += [Damage(DATABASE, flaw.where, flaw.problem, repair=repair) for flaw in flaws]
     for name, spoiled in ((LIMITER, _limiter_flaws(root)), (SEARCH, _search_flaws(root))):
-        repair = "set aside; it holds no pages and is made again when it is used next"
+        repair = "moved to quarantine; it contains no pages and is rebuilt at its next use"
         found.forgettable += [Damage(name, flaw.where, flaw.problem, repair=repair) for flaw in spoiled]
     if flaws:
         found.files.append(DATABASE)
@@ -181,11 +158,11 @@ def _examine_files(root: Path, found: Findings) -> bool:
 def _limiter_flaws(root: Path) -> list[salvage.Flaw]:
     if not _has_content(root / LIMITER):
         return []
-    return salvage.flaws(root / LIMITER, salvage.limiter_layout(), lambda _table, _row: None)
+    return salvage.flaws(root / LIMITER, layout.limiter_layout(), lambda _table, _row: None)
 
 
 def _search_flaws(root: Path) -> list[salvage.Flaw]:
-    """Its pages alone: that the index says what the documents say is not looked at."""
+    """Checks the database pages only; whether the index agrees with the documents is not checked."""
     return salvage.page_flaws(root / SEARCH) if _has_content(root / SEARCH) else []
 
 
@@ -198,59 +175,14 @@ def _database_flaws(root: Path) -> list[salvage.Flaw]:
     if not path.stat().st_size:
         return [salvage.Flaw("the whole file", "it is empty")] if (root / "store").exists() else []
     _refuse_newer(path)
-    return salvage.flaws(path, salvage.main_layout(), misfit)
+    return salvage.flaws(path, layout.main_layout(), misfit)
 
 
 def _refuse_newer(path: Path) -> None:
-    """A higher version that can be one is that of a newer orbweb, not damage: only that one can say what is
-    wrong with it."""
+    """A plausible higher version is that of a newer orbweb, not damage: only that one can examine it."""
     version = salvage.version(path)
     if version is not None and SCHEMA_VERSION < version <= MOST_VERSION:
         raise newer(path, version, SCHEMA_VERSION)
-
-
-def misfit(table: str, row: Mapping[str, Any]) -> str | None:
-    """Why a row cannot be what was written, by itself; None if it can."""
-    for (name, column), words in _WORDS.items():
-        if name == table and row[column] is not None and row[column] not in words:
-            return f"{column} is {row[column]!r}"
-    if table == "urls":
-        return _url_misfit(row)
-    if table == "visits" and not all(row[name] in (0, 1) for name in _FLAGS):
-        return "a flag is neither 0 nor 1"
-    if table == "projects":
-        return _project_misfit(row)
-    return None
-
-
-def _url_misfit(row: Mapping[str, Any]) -> str | None:
-    if canonicalize(row["key"], _EVERY_PARAM) != row["key"]:
-        return f"{row['key']!r} is no canonical URL"
-    if row["url"] is not None and not _same_page(row["url"], row["key"]):
-        return f"{row['url']!r} is not a spelling of {row['key']!r}"
-    if (row["state"] == ItemState.SKIPPED) != (row["reason"] is not None):
-        return f"state {row['state']} with reason {row['reason']}"
-    numbers = (row["id"] - 1, row["depth"], row["hops"], row["redirects"], row["base"])
-    fits = all(0 <= number < _MOST for number in numbers) and _EARLIEST < (row["rank"] or 0) < _MOST
-    return None if fits else "a number is out of range"
-
-
-def _same_page(url: str, key: str) -> bool:
-    """Whether the key may be that of the URL; which parameters it has lost is the project's affair."""
-    page, _, query = (canonicalize(url, _EVERY_PARAM) or "").partition("?")
-    key_page, _, key_query = key.partition("?")
-    return page == key_page and set(key_query.split("&")) <= {*query.split("&"), ""}
-
-
-def _project_misfit(row: Mapping[str, Any]) -> str | None:
-    try:
-        settings, bases = json.loads(row["settings"]), json.loads(row["bases"])
-    except ValueError as error:
-        return f"its settings or base URLs are no JSON: {error}"
-    if not isinstance(settings, dict) or not isinstance(bases, list):
-        return "its settings or base URLs have another shape"
-    strange = [base for base in bases if not isinstance(base, str) or canonicalize(base) is None]
-    return f"{strange[0]!r} is no base URL" if strange else None
 
 
 def _examine_segments(root: Path, db: Database, found: Findings) -> None:
@@ -260,7 +192,7 @@ def _examine_segments(root: Path, db: Database, found: Findings) -> None:
         if problem is not None:
             found.segments.append(number)
             found.damages.append(
-                Damage(file, "the file", problem, repair="closed: kept for reading, never written again")
+                Damage(file, "the file", problem, repair="closed: read from, but never written again")
             )
 
 
@@ -271,24 +203,24 @@ def _segment_problem(path: Path, committed: int, needed: int) -> str | None:
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
     if head != SEGMENT_HEADER:
-        return "its header is not that of a segment"
+        return "it does not have the header of a segment"
     if length < committed:
         return f"it has {length} bytes, but {committed} were committed"
-    return f"{committed} bytes are said to be committed, its bodies need {needed}" if committed < needed else None
+    return f"its committed length is {committed}, but its bodies need {needed}" if committed < needed else None
 
 
 def _examine_bodies(root: Path, db: Database, found: Findings) -> None:
     broken = {body.sha256: body for body in _broken_bodies(root / "store", db)}
-    touched: dict[bytes, list[Touched]] = {sha256: [] for sha256 in broken}
+    affected: dict[bytes, list[AffectedUrl]] = {sha256: [] for sha256 in broken}
     for run_id, url_id, url, sha256 in db.each("body_visits") if broken else ():
-        if sha256 in touched:
-            touched[sha256].append(Touched(run_id, url_id, url))
+        if sha256 in affected:
+            affected[sha256].append(AffectedUrl(run_id, url_id, url))
     for body in broken.values():
         found.bodies.append(body)
-        _reopen(found, _file_of(root, body), body.problem, touched[body.sha256], f"body {body.sha256.hex()}")
+        _reopen(found, _file_of(root, body), body.problem, affected[body.sha256], f"body {body.sha256.hex()}")
 
 
-def _broken_bodies(store: Path, db: Database) -> Iterator[Body]:
+def _broken_bodies(store: Path, db: Database) -> Iterator[BrokenBody]:
     segments, files = SegmentStore(store), FileStore(store)
     with closing(segments), closing(files):
         for sha256, *at in db.each("all_bodies"):
@@ -297,14 +229,14 @@ def _broken_bodies(store: Path, db: Database) -> Iterator[Body]:
                 files if location.segment is None else segments, sha256, location
             )
             if problem is not None:
-                yield Body(sha256, location, problem.replace(f"{store.parent}/", ""))
+                yield BrokenBody(sha256, location, problem.replace(f"{store.parent}/", ""))
 
 
 def _row_problem(store: Path, location: Location) -> str | None:
-    """Whether the row names a place that cannot be; a reader would allocate what it says."""
+    """Checks the location first, because a reader would allocate the length it claims."""
     segment, offset, length, size = location
     if min(offset or 0, length, size) < 0 or (segment is None) != (offset is None):
-        return "its row names a place that cannot be"
+        return "its row has an impossible location"
     path = store / "segments" / f"{segment or 0:04d}.seg"
     if offset is not None and path.exists() and offset + length > path.stat().st_size:
         return f"{path} at offset {offset}: the segment ends inside the body"
@@ -319,7 +251,7 @@ def _body_problem(store: BodyStore, sha256: bytes, location: Location) -> str | 
     return None
 
 
-def _file_of(root: Path, body: Body) -> str:
+def _file_of(root: Path, body: BrokenBody) -> str:
     if body.location.segment is not None:
         return f"store/segments/{body.location.segment:04d}.seg"
     paths = body_files(root, body.sha256)
@@ -335,62 +267,64 @@ def body_files(root: Path, sha256: bytes) -> list[Path]:
     return [path for suffix in (".html.zst", ".html") if (path := _body_path(root, sha256, suffix)).exists()]
 
 
-def _reopen(found: Findings, file: str, problem: str, touched: list[Touched], where: str) -> None:
-    """A damage whose URLs go back to the queue."""
-    for each in touched:
+def _reopen(found: Findings, file: str, problem: str, affected: list[AffectedUrl], where: str) -> None:
+    """A damage whose URLs return to the queue."""
+    for each in affected:
         found.reopened[each.run_id, each.url_id] = each.url
-    number = "1 URL" if len(touched) == 1 else f"{len(touched)} URLs"
-    repair = f"{number} queued again" if touched else "forgotten; no URL needs it"
-    urls = tuple(dict.fromkeys(each.url for each in touched))
+    number = "1 URL" if len(affected) == 1 else f"{len(affected)} URLs"
+    repair = f"{number} queued again" if affected else "removed; no URL needs it"
+    urls = tuple(dict.fromkeys(each.url for each in affected))
     found.damages.append(Damage(file, where, problem, urls, repair))
 
 
 def _examine_visits(db: Database, found: Findings) -> None:
     for run_id, url_id, url, problem in db.each("damaged_visits", slack=CLOCK_SLACK):
-        _reopen(found, DATABASE, problem, [Touched(run_id, url_id, url)], f"run {run_id}, URL {url_id}")
+        _reopen(found, DATABASE, problem, [AffectedUrl(run_id, url_id, url)], f"run {run_id}, URL {url_id}")
 
 
 def _examine_documents(db: Database, found: Findings) -> None:
-    """Runs after bodies and visits: what they send back to the queue needs no document."""
-    broken, sound = {}, set()
+    """Runs after bodies and visits: a URL that they queue again needs no document."""
+    broken, valid = {}, set()
     for row in db.each("all_documents"):
         packed = PackedDocument._make(row)
         problem = documents.problem(packed)
         if problem is None:
-            sound.add(packed.sha256)
+            valid.add(packed.sha256)
         else:
             broken[packed.sha256] = problem
     found.documents += broken
     for sha256, *page in db.each("document_pages"):
-        if sha256 not in sound:
-            _name_document(found, sha256, broken.pop(sha256, "it is missing"), Unread(*page))
+        if sha256 not in valid:
+            _report_document(found, sha256, broken.pop(sha256, "it is missing"), UnreadPage(*page))
     for sha256, problem in broken.items():
         found.damages.append(
-            Damage(DATABASE, f"document {sha256.hex()}", problem, repair="forgotten; no page needs it")
+            Damage(DATABASE, f"document {sha256.hex()}", problem, repair="removed; no page needs it")
         )
 
 
-def _name_document(found: Findings, sha256: bytes, problem: str, page: Unread) -> None:
+def _report_document(found: Findings, sha256: bytes, problem: str, page: UnreadPage) -> None:
     queued = (page.run_id, page.url_id) in found.reopened
-    repair = "its URL is queued again" if queued else "read again from its body, or fetched again if that is lost"
+    repair = (
+        "its URL is queued again" if queued else "extracted again from its body, or fetched again if that is lost"
+    )
     found.damages.append(Damage(DATABASE, f"document {sha256.hex()}", problem, (page.url,), repair))
     if not queued:
         found.unread.append(page)
 
 
 def _examine_heads(db: Database, found: Findings) -> None:
-    """A head cannot be fetched again as it was, so it is given up alone."""
+    """A lost head cannot be fetched again, so only the head is removed."""
     templates = {}
     for number, template, problem in heads.templates(db):
         templates[number] = template
         if template is None:
             found.heads.append(number)
-            found.damages.append(Damage(DATABASE, f"head {number}", problem, repair="forgotten"))
-    for run_id, url_id, head, kept, url, etag, modified in db.each("visit_heads"):
-        problem = heads.problem(templates.get(head), kept, url, etag, modified)
+            found.damages.append(Damage(DATABASE, f"head {number}", problem, repair="removed"))
+    for run_id, url_id, head, stored, url, etag, modified in db.each("visit_heads"):
+        problem = heads.problem(templates.get(head), stored, url, etag, modified)
         if problem:
-            found.headless.append(Touched(run_id, url_id, url))
-            where, repair = f"run {run_id}, head of URL {url_id}", "forgotten; its page and its links stand"
+            found.headless.append(AffectedUrl(run_id, url_id, url))
+            where, repair = f"run {run_id}, head of URL {url_id}", "removed; its page and links stay"
             found.damages.append(Damage(DATABASE, where, problem, (url,), repair))
 
 
@@ -402,7 +336,11 @@ def _examine_outlinks(db: Database, found: Findings) -> None:
         problem = _outlinks_problem(packed, redirect_to, known[1])
         if problem is not None:
             _reopen(
-                found, DATABASE, problem, [Touched(run_id, url_id, url)], f"run {run_id}, links of URL {url_id}"
+                found,
+                DATABASE,
+                problem,
+                [AffectedUrl(run_id, url_id, url)],
+                f"run {run_id}, links of URL {url_id}",
             )
 
 
@@ -412,13 +350,13 @@ def _outlinks_problem(packed: bytes, redirect_to: int | None, known: frozenset[i
     except StoreError as error:
         return str(error)
     if redirect_to is not None and targets != [redirect_to]:
-        return "its link is not what it redirects to"
+        return "its link is not the target of its redirect"
     missing = next((target for target in targets if target not in known), None)
     return None if missing is None else f"it links to URL {missing}, which is missing"
 
 
-def _examine_books(db: Database, found: Findings) -> None:
+def _examine_counters(db: Database, found: Findings) -> None:
     for name in _CONTRADICTIONS:
         for run_id, table, problem in db.each(name):
-            repair = "given up; a new run starts from the base URLs" if name == "lost_runs" else "put right"
+            repair = "dropped; a new run starts from the base URLs" if name == "lost_runs" else "corrected"
             found.damages.append(Damage(DATABASE, f"run {run_id}, table {table}", problem, repair=repair))

@@ -1,9 +1,8 @@
-"""The repair of what `doctor` finds.
+"""Repairs the damage that `doctor` finds.
 
-Always: before anything is taken away, a copy is in `quarantine/`; a URL whose record cannot be trusted goes
-back to the queue, because fetching it again is the only honest way to get it; only a document is read again
-from its body, of which it is a function. The caller owns every
-project. Never: guesses a value, or touches what no damage names.
+Before anything is removed, a copy is in `quarantine/`. A URL whose record cannot be trusted returns to the queue,
+because only fetching it again gives a correct record; no value is guessed. Only a document is extracted again from
+its body, of which it is a function. The caller owns every project.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import RECORD_HEADER_BYTES, SegmentStore
 from orbweb.store.durable import make_home, sync_directory, sync_file
 from orbweb.store.maintenance.doctor import (
-    Body,
+    BrokenBody,
     Damage,
     DoctorQueries,
     Findings,
-    Unread,
+    UnreadPage,
     body_files,
     examine,
-    misfit,
     project_names,
 )
 from orbweb.store.maintenance.restore import Census, Journal, Loss, census, losses, lost_projects, restore
+from orbweb.store.maintenance.row_checks import misfit
 from orbweb.store.runs import Base
-from orbweb.store.sqlite import salvage
 from orbweb.store.sqlite.db import Database
+from orbweb.store.sqlite.rebuild import rebuild, replace_file
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import canonicalize
 
@@ -45,7 +44,7 @@ ROUNDS = 4
 
 Read = Callable[[str, str | None, bytes], PackedDocument | None]
 
-_MENDS = (
+_CORRECTIONS = (
     "forget_stray_visits",
     "forget_stray_pages",
     "forget_documents",
@@ -76,8 +75,8 @@ _RUN_TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What a repair found and did: `left` is what it could not repair, `lost` what is gone for good, `forgettable`
-    damage of files that hold nothing worth keeping."""
+    """The result of a repair: `left` could not be repaired, `lost` is lost for good, `forgettable` is damage of
+    files that can be rebuilt without loss."""
 
     damages: tuple[Damage, ...]
     left: tuple[Damage, ...]
@@ -87,14 +86,14 @@ class RepairReport:
     lost: tuple[Loss, ...] = ()
 
 
-def looked_at(found: Findings) -> RepairReport:
-    """No treatment: everything is left as it was found."""
+def unrepaired(found: Findings) -> RepairReport:
+    """The report of an examination without repair."""
     return RepairReport(tuple(found.damages), tuple(found.damages), 0, None, tuple(found.forgettable))
 
 
 @dataclass(slots=True)
 class LossAccount:
-    """What the runs had when they were first looked at, and what is known to be lost."""
+    """What the runs had when they were first examined, and the known losses."""
 
     journals: Sequence[Journal]
     locks: Sequence[str]
@@ -102,7 +101,7 @@ class LossAccount:
     lost: list[Loss] = field(default_factory=list)
 
     def open(self, db: Database, root: Path, now: int, *, rebuilt: bool) -> None:
-        """Restore what can be, and count, once."""
+        """Restore and count, once."""
         if self.before is None:
             self.lost += restore(db, root, self.journals, self.locks, now, rebuilt=rebuilt)
             self.before = census(db)
@@ -115,55 +114,55 @@ class LossAccount:
 
 
 def _keys(db: Database, project: str, number: int) -> set[str]:
-    """The keys of a run as it is now; none if it is gone."""
+    """The current keys of a run; empty if it is gone."""
     found = runs.find_project(db, project)
     ids = [run.id for run in runs.runs_of(db, found.id) if run.number == number] if found else []
     return {key for run_id in ids for (key,) in db.each("run_keys", run_id=run_id)}
 
 
 def repair(root: Path, read: Read, journals: Sequence[Journal], now: int) -> RepairReport:
-    """Repair what can be; each round looks again, because one repair may show what another has hidden.
+    """Repair in rounds: each examines again, because a repair may reveal damage that another hid.
 
-    `read` makes a document of a page again: of its URL, its content type and its body.
+    `read` extracts the document of a page from its URL, content type and body.
     """
-    ward = Quarantine(root, root / "quarantine" / str(now))
+    quarantine = Quarantine(root, root / "quarantine" / str(now))
     account = LossAccount(journals, project_names(root))
     named: dict[Damage, None] = {}
     requeued: set[tuple[int, int]] = set()
     found = examine(root)
     forgettable = tuple(found.forgettable)
     for name in {damage.file for damage in forgettable}:
-        ward.take(name, f"{name}-wal", f"{name}-shm")
+        quarantine.move(name, f"{name}-wal", f"{name}-shm")
     for _ in range(ROUNDS):
         if not found.damages:
             break
         named.update(dict.fromkeys(found.damages))
-        ward.note(found.damages)
-        requeued |= _treat(root, found, ward, read, account, now)
+        quarantine.note(found.damages)
+        requeued |= _repair_round(root, found, quarantine, read, account, now)
         found = examine(root)
     lost: tuple[Loss, ...] = ()
     if named and not found.files:
         with closing(DoctorQueries(root / DATABASE)) as db:
             lost = account.close(db, len(requeued))
-    quarantine = ward.path if named or forgettable else None
-    return RepairReport(tuple(named), tuple(found.damages), len(requeued), quarantine, forgettable, lost)
+    path = quarantine.path if named or forgettable else None
+    return RepairReport(tuple(named), tuple(found.damages), len(requeued), path, forgettable, lost)
 
 
-def _treat(
-    root: Path, found: Findings, ward: Quarantine, read: Read, account: LossAccount, now: int
+def _repair_round(
+    root: Path, found: Findings, quarantine: Quarantine, read: Read, account: LossAccount, now: int
 ) -> set[tuple[int, int]]:
     if DATABASE in found.files:
-        return _rebuild(root, ward, account, now)
+        return _rebuild(root, quarantine, account, now)
     if account.before is None:
         with closing(DoctorQueries(root / DATABASE)) as db:
             account.open(db, root, now, rebuilt=False)
         found = examine(root)
     with closing(DoctorQueries(root / DATABASE)) as db:
         for body in found.bodies:
-            ward.take_body(body)
+            quarantine.move_body(body)
         for sha256 in found.documents:
-            ward.take_document(sha256, db.value("frame_of", sha256=sha256))
-        documents = _read_again(root, db, found, read)
+            quarantine.copy_document(sha256, db.value("frame_of", sha256=sha256))
+        documents = _extract_again(root, db, found, read)
         with db.transaction():
             for sha256 in found.documents:
                 db.run("forget_document", sha256=sha256)
@@ -184,13 +183,15 @@ def _treat(
             for number in found.segments:
                 db.run("extend_segment", segment=number, committed=0)
             _requeue(db, found.reopened)
-            _mend(db)
+            _correct(db)
         _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
     return set(found.reopened)
 
 
-def _read_again(root: Path, db: Database, found: Findings, read: Read) -> list[tuple[Unread, PackedDocument]]:
-    """The documents that were lost, of the bodies; a page whose body is lost as well goes back to the queue."""
+def _extract_again(
+    root: Path, db: Database, found: Findings, read: Read
+) -> list[tuple[UnreadPage, PackedDocument]]:
+    """The lost documents, extracted from their bodies; a page whose body is lost as well returns to the queue."""
     documents = []
     segments, files = SegmentStore(root / "store"), FileStore(root / "store")
     with closing(segments), closing(files):
@@ -210,7 +211,7 @@ def _read_again(root: Path, db: Database, found: Findings, read: Read) -> list[t
 
 
 def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
-    """Back to the queue, each with a new rank at the end, as if it had never been visited."""
+    """Return URLs to the queue, each with a new rank at the end, as if they had never been visited."""
     db.run("mend_counters")
     ranks: dict[int, int] = {}
     for run_id, url_id in reopened:
@@ -224,8 +225,8 @@ def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
         ranks[run_id] = rank + 1
 
 
-def _mend(db: Database) -> None:
-    """Make the books agree with the URLs; where they do nothing changes."""
+def _correct(db: Database) -> None:
+    """Make counters and states agree with the URLs; changes nothing if they do."""
     for run_id, number, url, next_url, next_rank in db.all("lost_base_urls"):
         key = canonicalize(url) or url
         row = runs.initial_url(number, key, url, "")
@@ -233,7 +234,7 @@ def _mend(db: Database) -> None:
         db.run("mend_counters")
     for run_id, _, _ in db.all("lost_crawls"):
         _restore_crawls(db, run_id)
-    for name in _MENDS:
+    for name in _CORRECTIONS:
         db.run(name)
 
 
@@ -253,7 +254,7 @@ def _restore_crawl(db: Database, run_id: int, crawl_id: int | None, number: int,
 
 
 def _restart(db: Database, lost: Iterable[int], now: int) -> None:
-    """Give up runs that lead nowhere; a project left without any starts anew from its base URLs."""
+    """Drop unusable runs; a project left without a run starts a new one from its base URLs."""
     with db.transaction():
         for run_id in lost:
             for name in _RUN_TABLES:
@@ -267,38 +268,38 @@ def _restart(db: Database, lost: Iterable[int], now: int) -> None:
             runs.settle_crashed(db, project.id, now)
 
 
-def _rebuild(root: Path, ward: Quarantine, account: LossAccount, now: int) -> set[tuple[int, int]]:
-    """A new database of every row that fits, if that leaves any project at all."""
+def _rebuild(root: Path, quarantine: Quarantine, account: LossAccount, now: int) -> set[tuple[int, int]]:
+    """Rebuild the database from every valid row, unless no project is left."""
     rebuilt = root / f"{DATABASE}.rebuilt"
     rebuilt.unlink(missing_ok=True)
-    lost = salvage.rebuild(root / DATABASE, rebuilt, misfit)
+    lost = rebuild(root / DATABASE, rebuilt, misfit)
     with closing(DoctorQueries(rebuilt)) as db:
-        told = {run_id for (run_id,) in db.all("run_ids")}
+        with_rows = {run_id for (run_id,) in db.all("run_ids")}
         account.open(db, root, now, rebuilt=True)
-        hopeless = not runs.projects(db)
-        doubted = _mend_rebuilt(db, {flaw.table for flaw in lost}, told, now)
-    if hopeless:
+        is_empty = not runs.projects(db)
+        requeued = _correct_rebuilt(db, {flaw.table for flaw in lost}, with_rows, now)
+    if is_empty:
         rebuilt.unlink()
         return set()
-    ward.keep(DATABASE, f"{DATABASE}-wal")
-    salvage.replace(root / DATABASE, rebuilt)
-    return doubted
+    quarantine.copy(DATABASE, f"{DATABASE}-wal")
+    replace_file(root / DATABASE, rebuilt)
+    return requeued
 
 
-def _mend_rebuilt(db: Database, lost_from: set[str], told: set[int], now: int) -> set[tuple[int, int]]:
-    """Links that were lost leave no trace, so every page without a record is fetched again; but not those of a run
-    that only its journal tells of, which would be lost by that."""
+def _correct_rebuilt(db: Database, lost_from: set[str], with_rows: set[int], now: int) -> set[tuple[int, int]]:
+    """Lost links leave no trace, so every page without a link record is fetched again, except those of a run that
+    was restored from its journal alone, whose visits would be lost."""
     _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
-    doubted: set[tuple[int, int]] = set()
+    requeued: set[tuple[int, int]] = set()
     if "outlinks" in lost_from:
-        doubted = {(run_id, url_id) for run_id, url_id in db.all("pages_without_outlinks") if run_id in told}
+        requeued = {(run_id, url_id) for run_id, url_id in db.all("pages_without_outlinks") if run_id in with_rows}
     with db.transaction():
-        _requeue(db, sorted(doubted))
-    return doubted
+        _requeue(db, sorted(requeued))
+    return requeued
 
 
 class Quarantine:
-    """One folder of `quarantine/`: what a repair took away, and a note for each damage."""
+    """One folder of `quarantine/`: the files that a repair removed, and a note for each damage."""
 
     def __init__(self, root: Path, path: Path) -> None:
         self._root = root
@@ -313,8 +314,8 @@ class Quarantine:
     def _make(self) -> None:
         make_home(self.path)
 
-    def keep(self, *names: str) -> None:
-        """Copy files of the workspace; the copies are durable before anything is taken away."""
+    def copy(self, *names: str) -> None:
+        """Copy files of the workspace; the copies are durable before anything is removed."""
         self._make()
         for name in names:
             if (self._root / name).exists():
@@ -322,19 +323,17 @@ class Quarantine:
                 sync_file(self.path / Path(name).name)
         sync_directory(self.path)
 
-    def take(self, *names: str) -> None:
-        """Move files of the workspace."""
+    def move(self, *names: str) -> None:
         self._make()
         for name in names:
             if (self._root / name).exists():
                 shutil.move(self._root / name, self.path / Path(name).name)
 
-    def take_document(self, sha256: bytes, frame: bytes) -> None:
-        """The frame is copied; its row goes."""
+    def copy_document(self, sha256: bytes, frame: bytes) -> None:
         (self.path / f"{sha256.hex()}.document").write_bytes(frame)
 
-    def take_body(self, body: Body) -> None:
-        """A file is moved, so that a new one is written; of a segment, which stays, the record is copied."""
+    def move_body(self, body: BrokenBody) -> None:
+        """Move a file, so that a new one is written; of a segment, which stays, copy the record."""
         segment, offset, length, _ = body.location
         if segment is None or offset is None:
             for path in body_files(self._root, body.sha256):

@@ -1,8 +1,8 @@
-"""Rows that are lost and that something else still tells: runs, projects and base URLs by the rows of their URLs,
-the index of bodies by the store, whole runs by the files that follow them; and an account of what nobody tells.
+"""Restores lost rows from other sources: runs, projects and base URLs from the rows of their URLs, the index of
+bodies from the body store, whole runs from their metadata files (journals); and reports what is lost.
 
-Always: what is restored is what a sound row, a body or a line of a journal says. Settings of a project are told
-nowhere else: they are gone, and reported as lost. Never: touches a row that is there.
+Restored values come only from a valid row, a body or a line of a journal, and existing rows are not changed. The
+settings of a project are stored nowhere else: they are reported as lost.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from orbweb.store.sqlite.db import Database
 from orbweb.urls import canonicalize
 
 RECOGNISED_BY = 50
-"""Visits of a run that are looked for in a journal."""
+"""How many visits of a run are searched for in a journal."""
 NAMED = 1000
-"""URLs of a loss that are named."""
+"""At most this many URLs of a loss are named."""
 MOST_BODY = 1 << 30
 NO_DOCUMENT = bytes(32)
-LOST_ROWS = "rows of its tables; found again where a page that is fetched again links to them"
-LOST_SETTINGS = "its settings; the defaults are in force"
+LOST_ROWS = "rows of its tables; URLs are found again if a page that is fetched again links to them"
+LOST_SETTINGS = "its settings; the defaults apply"
 
 
 class JournalLine(NamedTuple):
-    """What a journal says of a visit. Hashes are of the body and of the content."""
+    """A visit in a journal. Hashes are of the body and of the content."""
 
     url: str
     depth: int
@@ -67,21 +67,21 @@ class JournalLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A file that follows a run, line by line; lines that are damaged are left out."""
+    """The metadata file of a run, line by line, without damaged lines."""
 
     project: str
     run: int
     lines: Callable[[], Iterator[JournalLine]]
 
     def keys(self) -> dict[str, str]:
-        """The URLs it names, by their keys."""
+        """The URLs of its visits, by their keys."""
         return {key: line.url for line in self.lines() if (key := canonicalize(line.url)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What is gone of a run for good: how many URLs, visits and pages, at least, and the URLs that can be named.
-    `what` says it where it is not a number."""
+    """What a run lost for good: how many URLs, visits and pages at least, and the URLs that are known. `what`
+    describes a loss that is not a number."""
 
     project: str
     run: int | None
@@ -104,8 +104,6 @@ class Loss:
 
 
 class RunContents(NamedTuple):
-    """What a run has, or had."""
-
     urls: int
     visits: int
     pages: int
@@ -113,32 +111,32 @@ class RunContents(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Every run by project and number: what is there, what was there by all counters, and whether it is the
+    """Every run by project and number: the rows it has, the rows it had by all counters, and whether it is the
     latest of its project."""
 
-    there: Mapping[tuple[str, int], RunContents]
-    said: Mapping[tuple[str, int], RunContents]
+    present: Mapping[tuple[str, int], RunContents]
+    expected: Mapping[tuple[str, int], RunContents]
     latest: frozenset[tuple[str, int]]
 
 
 def census(db: Database) -> Census:
-    there, said, latest = {}, {}, set()
+    present, expected, latest = {}, {}, set()
     for _, project, number, urls, all_urls, visits, all_visits, pages, all_pages, is_latest in db.all(
         "counted_runs"
     ):
         run = (project, number)
-        there[run] = RunContents(urls, visits, pages)
-        said[run] = RunContents(max(urls, all_urls), max(visits, all_visits), max(pages, all_pages))
+        present[run] = RunContents(urls, visits, pages)
+        expected[run] = RunContents(max(urls, all_urls), max(visits, all_visits), max(pages, all_pages))
         if is_latest:
             latest.add(run)
-    return Census(there, said, frozenset(latest))
+    return Census(present, expected, frozenset(latest))
 
 
 def restore(
     db: Database, root: Path, journals: Sequence[Journal], locks: Sequence[str], now: int, *, rebuilt: bool
 ) -> list[Loss]:
-    """Put back what can be; what is known to be lost with it. `rebuilt`: the database is made of what was left of
-    a damaged one, so a journal of a run that it does not have tells of a run that was lost."""
+    """Restore what can be restored; return the losses that this shows. `rebuilt`: the database was rebuilt from a
+    damaged one, so a journal without a run in the database is that of a lost run."""
     with db.transaction():
         lost = _restore_runs(db, journals, locks, now)
         if rebuilt:
@@ -150,13 +148,13 @@ def restore(
     return lost
 
 
-# Runs by their URLs.
+# Runs, from their URLs.
 
 
 def _restore_runs(db: Database, journals: Sequence[Journal], locks: Sequence[str], now: int) -> list[Loss]:
     lost: list[Loss] = []
     for run_id, project_id, number, since in db.all("orphaned_runs"):
-        journal = _recognised(db, run_id, journals)
+        journal = _matching(db, run_id, journals)
         name = (journal.project if journal else _only(locks, db)) or f"recovered-{run_id}"
         owner = runs.find_project(db, name)
         if owner is None:
@@ -175,8 +173,8 @@ def _free_number(db: Database, project_id: int, wanted: int) -> int:
     return next(number for number in range(wanted, wanted + len(taken) + 1) if number not in taken)
 
 
-def _recognised(db: Database, run_id: int, journals: Sequence[Journal]) -> Journal | None:
-    """The journal in which most of the first visits of a run are found."""
+def _matching(db: Database, run_id: int, journals: Sequence[Journal]) -> Journal | None:
+    """The journal that contains most of the first visits of a run."""
     keys = {key for (key,) in db.all("first_visited_keys", run_id=run_id, most=RECOGNISED_BY)}
     found = [(len(keys & journal.keys().keys()), at) for at, journal in enumerate(journals)]
     best = max(found, default=(0, 0))
@@ -184,7 +182,7 @@ def _recognised(db: Database, run_id: int, journals: Sequence[Journal]) -> Journ
 
 
 def _only(names: Sequence[str], db: Database) -> str | None:
-    """The one project that was ever crawled and is not in the database; of several nobody knows which."""
+    """The project that a run must belong to, if only one is possible."""
     unknown = [name for name in names if runs.find_project(db, name) is None]
     known = runs.projects(db)
     if len(unknown) == 1 and not known:
@@ -202,12 +200,11 @@ def _add_project(db: Database, project_id: int | None, name: str, bases: Sequenc
     return int(db.value("restore_project", id=project_id, name=name, bases=json.dumps(bases), created_at=now))
 
 
-# Runs by their journals.
+# Runs, from their journals.
 
 
 def _restore_from_journal(db: Database, journal: Journal, now: int) -> list[Loss]:
-    """A run of which no row is left, by what its journal tells of each visit. Its links and the URLs that were not
-    visited are in no journal of visits."""
+    """Restore a run without any row from the visits in its journal. Its links and unvisited URLs are not in it."""
     project = runs.find_project(db, journal.project)
     if project is not None and any(run.number == journal.run for run in runs.runs_of(db, project.id)):
         return []
@@ -215,7 +212,7 @@ def _restore_from_journal(db: Database, journal: Journal, now: int) -> list[Loss
     bases = [line.url for line in lines.values() if line.source == "initial" and line.depth == 0]
     if not bases:
         return [Loss(journal.project, journal.run, "the run", visits=len(lines), named=_named(lines.values()))]
-    lost = [Loss(journal.project, journal.run, "its links, and the URLs that were not visited")]
+    lost = [Loss(journal.project, journal.run, "its links and its unvisited URLs")]
     project_id = project.id if project else _add_project(db, None, journal.project, bases, now)
     if project is None:
         lost.append(Loss(journal.project, None, LOST_SETTINGS))
@@ -230,7 +227,7 @@ def _named(lines: Iterable[JournalLine]) -> tuple[str, ...]:
 
 
 def _write_visits(db: Database, run_id: int, lines: Mapping[str, JournalLine], crawl_id: int) -> None:
-    """Each URL keeps its place in the order of visits."""
+    """Write URLs, visits and pages in the order of visits."""
     ids = {key: number for number, key in enumerate(lines, 1)}
     for rank, (key, line) in enumerate(lines.items()):
         db.many("add_url", [_url_row(run_id, ids, rank, key, line)])
@@ -277,11 +274,11 @@ def _id_of(ids: Mapping[str, int], url: str | None) -> int | None:
     return ids.get(key) if key else None
 
 
-# The index of bodies by the store.
+# The index of bodies, from the body store.
 
 
 def _restore_bodies(db: Database, root: Path) -> None:
-    """Bodies that visits name and the index does not, where the store has them."""
+    """Index bodies that visits refer to and that are in the body store."""
     wanted = {sha256 for (sha256,) in db.all("unplaced_bodies")}
     if not wanted:
         return
@@ -300,18 +297,18 @@ def _restore_bodies(db: Database, root: Path) -> None:
                 db.many("add_body", [(sha256, None, None, len(data), len(body))])
 
 
-# What is lost.
+# Losses.
 
 
 def losses(
     before: Census, after: Census, journals: Sequence[Journal], keys: Callable[[str, int], set[str]], requeued: int
 ) -> list[Loss]:
-    """What runs had and have no more. What is queued again in the latest run of a project is not lost: it will be
-    fetched. `keys` gives the keys of a run as it is now."""
+    """What the runs had before and do not have any more. URLs queued again in the latest run of a project are not
+    lost: they will be fetched. `keys` returns the current keys of a run."""
     lost = []
     named = {(journal.project, journal.run): journal for journal in journals}
-    for (project, number), had in before.said.items():
-        has = after.there.get((project, number), RunContents(0, 0, 0))
+    for (project, number), had in before.expected.items():
+        has = after.present.get((project, number), RunContents(0, 0, 0))
         again = requeued if (project, number) in after.latest else 0
         gone = RunContents(
             max(0, had.urls - has.urls),
@@ -327,12 +324,12 @@ def losses(
 
 
 def lost_projects(db: Database, locks: Sequence[str]) -> list[Loss]:
-    """Projects of which nothing is left but that they were crawled."""
+    """Projects of which only the lock file is left."""
     known = {project.name for project in runs.projects(db)}
-    what = "everything but its name; bodies in store/ may be of it"
+    what = "everything except its name; bodies in store/ may belong to it"
     return [Loss(name, None, what) for name in locks if name not in known]
 
 
 def _missing(journal: Journal, known: set[str]) -> tuple[str, ...]:
-    """The URLs that were visited and that the run does not know any more."""
+    """The visited URLs that the run does not have any more."""
     return tuple(url for key, url in journal.keys().items() if key not in known)

@@ -1,9 +1,8 @@
-"""What in a workspace is a link, or anything else that orbweb never puts there.
+"""Finds symbolic links and other special files in a workspace, which orbweb never creates there.
 
-Looks at the names that are orbweb's, and at those only: what a person keeps beside them is theirs, and so is what
-lies in quarantine. Always: nothing is followed; a repair moves the thing itself into `quarantine/`, never what it
-leads to. The one link of our own, to the latest metadata, leads to a file beside it or is none of ours; a
-crash may leave it under the name it is made with.
+Only names that belong to orbweb are inspected, not other files of the user, nor the quarantine. No link is
+followed; a repair moves the link itself to `quarantine/`, never its target. The only link that orbweb creates, to
+the latest metadata, points to a file in the same folder; a crash may leave it under its temporary name.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ _OURS = (Path("metadata", "crawl_metadata.jsonl"), Path("metadata", ".crawl_meta
 
 
 def find(root: Path) -> list[Damage]:
-    """Each link, pipe or other thing that is in the place of a file or a directory."""
+    """Every link, pipe or other special file in place of a file or directory."""
     files = (*FILES, *(f"{name}{beside}" for name in DATABASES for beside in ("", "-wal", "-shm", "-journal")))
-    found = [name for name in map(Path, files) if _is_strange(root, name, folder=False)]
+    found = [name for name in map(Path, files) if _is_special(root, name, folder=False)]
     for folder in map(Path, FOLDERS):
-        if _is_strange(root, folder, folder=True):
+        if _is_special(root, folder, folder=True):
             found.append(folder)
         elif workspace_files.exists(root, folder) and str(folder) != QUARANTINE:
             found += _within(root, folder)
     return [_damage(root, name) for name in found]
 
 
-def _is_strange(root: Path, name: Path, *, folder: bool) -> bool:
+def _is_special(root: Path, name: Path, *, folder: bool) -> bool:
     state = workspace_files.state(root, name)
     return state is not None and not (stat.S_ISDIR if folder else stat.S_ISREG)(state.st_mode)
 
 
 def _within(root: Path, folder: Path) -> Iterator[Path]:
-    """What is strange in a directory, at any depth."""
+    """The special files in a directory, at any depth."""
     for above, folders, files, at in os.fwalk(root / folder, follow_symlinks=False):
         for name in (*folders, *files):
             state = os.lstat(name, dir_fd=at)
@@ -60,15 +59,16 @@ def _damage(root: Path, name: Path) -> Damage:
     state = os.lstat(root / name)
     problem = f"it is {workspace_files.kind(state)}"
     if stat.S_ISLNK(state.st_mode):
-        problem += f" to {str((root / name).readlink())!r}, and no link in a workspace is followed"
-    repair = "set aside as it is; what it leads to is not touched"
+        problem += f" to {str((root / name).readlink())!r}, and links in a workspace are not followed"
+    repair = "moved to quarantine as it is; its target is not touched"
     if str(name) == DATABASE:
-        repair = "put the database itself in its place; nothing can be repaired without it"
+        repair = "replace it with the database itself; nothing can be repaired without it"
     return Damage(str(name), "the file", problem, repair=repair)
 
 
 def set_aside(root: Path, found: Sequence[Damage], now: int) -> Path | None:
-    """Move what was found into a folder of the quarantine; which. The database stays: all else needs it."""
+    """Move the files into a folder of the quarantine and return it. The database stays: everything else needs
+    it."""
     names = [Path(damage.file) for damage in found if damage.file != DATABASE]
     if not names:
         return None

@@ -1,8 +1,8 @@
-"""What differs between two runs of a project, URL by URL.
+"""The differences between two runs of a project, URL by URL.
 
-Reads both runs side by side in the order of their keys, so memory holds what differs and not what there is. Always
-holds: each URL that was captured in either run is counted once: unchanged, changed, noise, added, removed, moved,
-redirected, failing, unvisited, pending or left out. Never changes anything, and never asks the network.
+Both runs are read in parallel in key order, so memory holds only the differences. Each URL captured in either run
+is counted once: unchanged, changed, noise, added, removed, moved, redirected, failing, unvisited, pending or left
+out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOT_VISITED = (ItemState.QUEUED, ItemState.SKIPPED)
 
 
 class Seen(NamedTuple):
-    """A URL in one of the runs; a row of `compared_urls`."""
+    """A URL in one of the runs: a row of `compared_urls`."""
 
     key: str
     url: str
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
 
 
 class Comparison:
-    """Two runs, compared. `keep_noise`: dates, counters and tokens count as changes too."""
+    """The comparison of two runs. `keep_noise`: dates, counters and tokens count as changes too."""
 
     def __init__(self, db: Queries, old: Run, new: Run, *, keep_noise: bool) -> None:
         self._db = db
@@ -73,7 +73,7 @@ class Comparison:
             self._judge(before, after)
 
     def report(self) -> Report:
-        """What differs, each list in the order of URLs."""
+        """The differences, each list in URL order."""
         moved = self._moves()
         return {
             "added": [{"url": seen.url} for seen in self._added.values()],
@@ -193,7 +193,7 @@ def _urls(db: Queries, run_id: int) -> Iterator[Seen]:
 
 
 def _side_by_side(old: Iterator[Seen], new: Iterator[Seen]) -> Iterator[tuple[Seen | None, Seen | None]]:
-    """Both runs in the order of their keys, each key once."""
+    """Both runs in key order, each key once."""
     before, after = next(old, None), next(new, None)
     while before is not None or after is not None:
         if after is None or (before is not None and before.key < after.key):

@@ -1,9 +1,8 @@
-"""Why a URL is where it is: its verdict and rule, the path on which it was found, the pages that link to it.
+"""`explain`: the verdict and rule of a URL, the path on which it was found, the pages that link to it.
 
-Reads only what is committed, so an answer is right while a crawl runs and after a resume. Referrers have no
-table: a search for the four bytes of the URL's id through the packed records of the run finds them, because
-that takes a fraction of a second for 100,000 pages and nothing can get out of step. Always holds: every
-answer has the same fields. Never changes anything.
+Reads committed data only, so a report is correct during a crawl and after a resume. Referrers have no table: they
+are found by searching the packed link records of the run for the four bytes of the URL's id, which takes a
+fraction of a second for 100,000 pages, and cannot become inconsistent. Every report has the same fields.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class _Url(NamedTuple):
 
 
 def known(db: Queries, run_id: int, key: str) -> Report | None:
-    """The explanation of a URL that the run has seen, else None."""
+    """The report on a URL that the run has seen; None if it has not."""
     row = db.one("explained_url", run_id=run_id, key=key)
     if row is None:
         return None
@@ -77,7 +76,7 @@ def known(db: Queries, run_id: int, key: str) -> Report | None:
 
 
 def unseen(key: str, url: str, verdict: Verdict, base: Base) -> Report:
-    """The explanation of a URL that no visited page links to: what the policy would say about it now."""
+    """The report on a URL that the run has not seen: the verdict of the policy now."""
     return _report(
         url=url,
         key=key,
@@ -93,7 +92,7 @@ def unseen(key: str, url: str, verdict: Verdict, base: Base) -> Report:
 
 
 def referrers(db: Queries, run_id: int, url_id: int) -> list[Report]:
-    """Every URL that was asked for and links or redirects to this one, in the order of their finding."""
+    """Every visited URL that links or redirects to this one, in the order in which they were found."""
     pattern = _pattern(url_id)
     rows = db.each("outlinks_with", run_id=run_id, pattern=pattern)
     edges = ((url, _edge(packed, url_id, pattern)) for url, packed in rows)
@@ -115,12 +114,12 @@ def _allowing_rule(found: _Url) -> str:
 
 
 def _reach(hops: int, scope_key: str) -> str:
-    """The setting that lets a URL in: the scope it lies in, or the steps outside that are followed."""
+    """The setting that allows a URL: the scope that contains it, or external hops."""
     return "scope.external_hops" if hops else f"scope: {urls.scope(scope_key)}"
 
 
 def _turn(db: Queries, run_id: int, found: _Url) -> Report:
-    """The URL's place; while it is queued, also how many have their turn before it, and when it is due."""
+    """The URL's place; while it is queued, also how many URLs are before it, and when it is due."""
     if found.rank is None:
         return {}
     turn: Report = {"place": str(Place(found.depth, found.rank))}
@@ -155,14 +154,14 @@ def _outcome(db: Queries, run_id: int, url_id: int) -> Report:
 
 
 def _pattern(target: int) -> bytes:
-    """The id as a packed record holds it."""
+    """The id as it is in a packed record."""
     return pack([target], b"")[_HEAD:]
 
 
 def _edge(packed: bytes, target: int, pattern: bytes) -> Outlink | None:
-    """The first edge of a record to the target. Four bytes that lie across two ids, or among the flags, are none.
+    """The first edge of a record to the target. A match across two ids, or among the flags, does not count.
 
-    The layout is that of `outlinks`; unpacking whole records would take ten times as long.
+    The layout is that of `store.links`; unpacking whole records would take ten times as long.
     """
     if packed[0] != VERSION:
         raise StoreError(f"outlink record of version {packed[0]}, not {VERSION}")

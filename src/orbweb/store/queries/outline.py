@@ -1,7 +1,4 @@
-"""The pages and bodies of a run without what is in them: which there are, and which URL leads to which.
-
-Reads only, in the order of commits, row by row.
-"""
+"""The pages, alternates, redirects and bodies of a run without their content, in commit order, row by row."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from orbweb.store import Queries
 
 
 class Outlined(NamedTuple):
-    """A page: the id of its URL, its key, and the URL that answered."""
+    """A page: the id of its URL, its key, and the URL of the response."""
 
     id: int
     key: str
@@ -20,7 +17,7 @@ class Outlined(NamedTuple):
 
 
 class StoredBody(NamedTuple):
-    """A visit that left a body."""
+    """A visit with a stored body."""
 
     url: str
     final_url: str
@@ -46,12 +43,12 @@ def alternates(db: Queries, run_id: int) -> Iterator[tuple[int, str, int]]:
 
 
 def redirects(db: Queries, run_id: int) -> Iterator[tuple[int, str, int]]:
-    """Id and key of each URL that redirects, and the id of where it leads."""
+    """Id and key of each URL that redirects, and the id of its target."""
     return ((number, key, target) for number, key, target in db.each("outline_redirects", run_id=run_id))
 
 
 def bodies(db: Queries, run_id: int) -> Iterator[StoredBody]:
-    """Every visit of a run that left a body; a body may come more than once."""
+    """Every visit of a run with a stored body; a body may occur more than once."""
     return (StoredBody(*row) for row in db.each("outline_bodies", run_id=run_id))
 
 

@@ -1,6 +1,6 @@
-"""The page index: what is known of each URL that was asked for. A query of the database, under its name.
+"""The page index: one entry per visited URL.
 
-By it a later run asks conditionally, and another workspace goes on without asking again. Reads only.
+A later run uses it for conditional requests, and another workspace to continue without fetching again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from orbweb.store.journal import stored_path
 from orbweb.store.rows import moment
 
 PLACE = ("depth", "rank", "referrer", "source", "hops", "redirects", "base", "kin", "lastmod")
-"""How a URL was found and where it stands in the order, whether it was asked for or not."""
+"""How a URL was found, and its place in the order, visited or not."""
 
 FIELDS = (
     "url",
@@ -51,7 +51,7 @@ FIELDS = (
 
 
 def entries(db: Queries, run_id: int, store: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The key and the entry of each visit of a run, in the order of commits."""
+    """The key and the entry of each visit of a run, in commit order."""
     for url, key, etag, modified, sha256, at, *rest in db.each("page_index", run_id=run_id):
         place = stored_path(store, sha256, tuple(rest[-4:])) if sha256 else None
         known = url, etag, modified, sha256.hex() if sha256 else None, place, moment(at), *rest[:-4]

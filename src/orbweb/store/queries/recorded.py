@@ -1,9 +1,8 @@
-"""What one run was answered, as answers: with them a crawl can be repeated by other rules, and nothing is sent.
+"""The recorded responses of a run, with which a crawl can be repeated by other rules without requests.
 
-Owns how a visit, a refusal or a robots.txt of the database becomes an answer again. Always holds: a URL that the
-run asked for is answered as it was then; one that it never asked for is a page of its own content without links,
-for what lies beyond is not known. A page that asked not to be kept is made anew of its links. What sitemaps
-listed is one list, given to the first sitemap that is asked for. Never changes anything.
+A URL that the run visited has its recorded response. A URL that it did not visit is a page with unique content and
+no links, because its real links are unknown. A noindex page, which was not stored, is rebuilt from its links. The
+URLs of all sitemaps are one list, returned for the first sitemap that is requested.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ LISTED_AT_ONCE = 50_000
 
 
 class Recording:
-    """The answers of a run. `key_of` tells the key that the run had for a URL; None if it is none."""
+    """The responses of a run. `key_of` returns the key of a URL by the rules of that run; None if it is
+    invalid."""
 
     def __init__(self, db: Queries, run_id: int, captures: Captures, key_of: Callable[[str], str | None]) -> None:
         self._db = db
@@ -30,17 +30,17 @@ class Recording:
         self._captures = captures
         self._key_of = key_of
         self._lists: dict[str, Sequence[str]] = {}
-        self._gave_lists = False
+        self._has_listed = False
 
     def page(self, url: str) -> Fetched | Failed:
-        """What a URL answered when the run asked for it."""
+        """The recorded response of a URL."""
         key = self._key_of(url) or url
         row = self._db.one("answer_of", run_id=self._run_id, key=key)
         if row is None:
             return _html(url, _unknown(url))
         number, reason, rule, final_url, status, kind, error, location, content_type = row
         if reason == SkipReason.NOINDEX:
-            return _html(url, self._left_out(number, rule or ""))
+            return _html(url, self._noindex_page(number, rule or ""))
         if kind is not None:
             return Failed(FailKind(kind), error or kind)
         if status is None:
@@ -48,24 +48,22 @@ class Recording:
         capture = self._captures.find(key)
         body = self._captures.body(capture) if capture is not None else None
         tags = capture.robots_tags if capture is not None else ()
-        answered = 200 if body is not None else status
-        return Fetched(
-            final_url or url, answered, body, content_type, location, None, None, 0, 0, robots_tags=tags
-        )
+        shown = 200 if body is not None else status
+        return Fetched(final_url or url, shown, body, content_type, location, None, None, 0, 0, robots_tags=tags)
 
-    def _left_out(self, number: int, rule: str) -> str:
-        """A page that says what it said to robots, and has the links it had."""
+    def _noindex_page(self, number: int, rule: str) -> str:
+        """A page with the recorded robots directives and links."""
         packed = self._db.value("outlinks_of", run_id=self._run_id, url_id=number)
         links = [
             f'<a href="{escape(self._db.value("url_of", run_id=self._run_id, id=edge.target))}"'
             f"{' rel=nofollow' if edge.nofollow else ''}>link</a>"
             for edge in (packed_links.unpack(packed) if packed else ())
         ]
-        said = "noindex, nofollow" if "nofollow" in rule or "none" in rule else "noindex"
-        return f'<meta name="robots" content="{said}"><p>{number}, left out</p>{"".join(links)}'
+        directives = "noindex, nofollow" if "nofollow" in rule or "none" in rule else "noindex"
+        return f'<meta name="robots" content="{directives}"><p>{number}, left out</p>{"".join(links)}'
 
     def robots(self, origin: str, url: str) -> Fetched:
-        """The robots.txt of an origin: the one that is remembered; none, if there was none; or still no answer."""
+        """The cached robots.txt of an origin; 404 if there was none, 503 if it was unavailable."""
         file = StoredRobots(self._db).load(origin, 0)
         if file is not None:
             return Fetched(url, file.status, file.body, "text/plain", None, None, None, 0, 0)
@@ -79,9 +77,9 @@ class Recording:
         return Fetched(url, 404 if silent is None else 503, None, None, None, None, None, 0, 0)
 
     def sitemap(self, url: str) -> Fetched:
-        """A list of what the sitemaps of the run listed; more than one may hold is an index of lists."""
-        if not self._gave_lists:
-            self._gave_lists = True
+        """The URLs of all sitemaps of the run as one sitemap, or as an index if they are too many for one."""
+        if not self._has_listed:
+            self._has_listed = True
             listed = [found for (found,) in self._db.each("listed_urls", run_id=self._run_id)]
             parts = range(0, len(listed), LISTED_AT_ONCE)
             self._lists = {f"{url}.{start}": listed[start : start + LISTED_AT_ONCE] for start in parts}

@@ -1,7 +1,4 @@
-"""What the workspace can tell: the read side of the database.
-
-Never changes anything. Answers are plain dictionaries and lists, the very objects that `--json` prints.
-"""
+"""Reports on the workspace, as plain dictionaries and lists: the objects that `--json` prints."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def _hex(sha256: bytes | None) -> str | None:
 
 
 def counts(db: Queries, run_id: int) -> Report:
-    """The states of a run's URLs: discovered is the sum of all the others."""
+    """The number of URLs of a run by state; `discovered` is the sum of all others."""
     tallies = {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run_id)}
     roles: dict[str, int] = dict(db.all("count_roles", run_id=run_id))
     reuses = {how: (count, wire) for how, count, wire in db.all("count_reuses", run_id=run_id)}
@@ -49,19 +46,20 @@ def counts(db: Queries, run_id: int) -> Report:
 
 
 def settled(db: Queries, run_id: int) -> int:
-    """The visits of a run: its URLs that were visited or failed."""
+    """The number of URLs of a run that were visited or failed."""
     found = counts(db, run_id)
     return int(found["visited"] + found["failed"])
 
 
 def tokens(db: Queries, run_id: int) -> Report:
-    """Tokens of a run's pages, and what counted them: more than one name if that was changed meanwhile."""
+    """The tokens of a run's pages, and the tokenizer: several names if it was changed meanwhile."""
     found: dict[str, int] = dict(db.all("run_tokens", run_id=run_id))
     return {"tokens": sum(found.values()), "tokenizer": ", ".join(found) or None}
 
 
 def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
-    """One crawl. In progress without an owner means killed: told as what the next owner will settle it as."""
+    """One crawl. One in progress without an owner was killed, and is reported as crashed, as the next start will
+    record it."""
     dead = crawl.state is CrawlState.IN_PROGRESS and not alive
     state = CrawlState.FAILED if dead else crawl.state
     ended_by = EndedBy.CRASHED if dead else crawl.ended_by
@@ -112,7 +110,7 @@ def _bases(db: Queries, run_id: int) -> list[Report]:
 
 
 def queue(db: Queries, run: Run, *, alive: bool) -> Report:
-    """The queue of a run and what is next in it. A paused run with sitemaps to read can go on with none queued."""
+    """The queue of a run and its next URLs. A paused run with unread sitemaps can resume with an empty queue."""
     found = counts(db, run.id)
     state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
     return {
@@ -138,7 +136,7 @@ def queue(db: Queries, run: Run, *, alive: bool) -> Report:
 
 
 def pages(db: Queries, run_id: int) -> list[Report]:
-    """Unique pages in order, each with the other URLs that showed the same content."""
+    """Unique pages in order, each with its alternates."""
     found: dict[bytes, Report] = {}
     for url, status, depth, title, content, body, size, kind, final, at, role, truncated, *read in db.each(
         "page_visits", run_id=run_id
@@ -167,7 +165,7 @@ def pages(db: Queries, run_id: int) -> list[Report]:
 def _summary(
     language: str, words: int, tokens: int, confidence: float, simhash: int | None, extractor: int
 ) -> Report:
-    """What lists show of a document."""
+    """The fields of a document in lists."""
     return {
         "language": language,
         "words": words,
@@ -186,7 +184,7 @@ def failures(db: Queries, run_id: int) -> list[Report]:
 
 
 def dead_ends(db: Queries, run_id: int) -> list[str]:
-    """Base URLs that are missing among the pages, or from which nothing could be followed, and why."""
+    """Why base URLs are missing among the pages, or why none of their links could be followed."""
     unfollowed = _unfollowed(db, run_id)
     found = []
     for number, url, reason, rule in db.all("refused_bases", run_id=run_id):
@@ -204,14 +202,14 @@ def dead_ends(db: Queries, run_id: int) -> list[str]:
 
 
 def _unfollowed(db: Queries, run_id: int) -> dict[int, tuple[str, int]]:
-    """Base URLs that ask not to follow their links: the rule, and how many links are therefore not followed."""
+    """Nofollow base URLs: the rule, and how many links are not followed because of it."""
     if not counts(db, run_id)["skipped"].get(SkipReason.NOFOLLOW):
         return {}
     return {base: (rule, count) for base, rule, count in db.all("unfollowed_of_bases", run_id=run_id)}
 
 
 def manifest(db: Queries, run_id: int) -> Iterator[str]:
-    """One line a visit, in order, without any time in it."""
+    """One line per visit, in order, without times."""
     for depth, rank, url, status, kind, reuse, body, content, role, truncated in db.each(
         "manifest", run_id=run_id
     ):
@@ -224,7 +222,7 @@ def manifest(db: Queries, run_id: int) -> Iterator[str]:
 
 
 def manifest_hash(db: Queries, run_id: int) -> str:
-    """One hash over the lines of the manifest."""
+    """One SHA-256 over the lines of the manifest."""
     digest = hashlib.sha256()
     for line in manifest(db, run_id):
         digest.update(line.encode() + b"\n")
@@ -253,17 +251,17 @@ def url_report(db: Queries, run_id: int, key: str) -> Report | None:
     return report
 
 
-def _document_report(kept: documents.Kept | None) -> Report:
-    """What was read out of the page, its text left aside, and the primary URL of the page."""
-    if kept is None:
+def _document_report(found: documents.Kept | None) -> Report:
+    """The document of a page without its text, and the primary URL of the page."""
+    if found is None:
         return {"primary": None, "document": None}
-    facts = asdict(kept.document)
+    facts = asdict(found.document)
     del facts["markdown"], facts["text"]
-    facts["headings"] = [{"level": level, "text": text} for level, text in kept.document.headings]
-    facts["simhash"] = f"{kept.document.simhash:016x}"
+    facts["headings"] = [{"level": level, "text": text} for level, text in found.document.headings]
+    facts["simhash"] = f"{found.document.simhash:016x}"
     return {
-        "primary": kept.url,
-        "document": {**facts, "extractor": kept.extractor, "sha256": kept.sha256.hex()},
+        "primary": found.url,
+        "document": {**facts, "extractor": found.extractor, "sha256": found.sha256.hex()},
     }
 
 

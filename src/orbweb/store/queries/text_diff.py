@@ -1,9 +1,8 @@
-"""What changed between two texts of a page, apart from noise.
+"""The changes between two texts of a page, apart from noise.
 
-Owns what counts as noise: dates and times, ages ("3 hours ago"), counters of readers ("1,204 views"), made-up
-tokens, and the time a page took to make. Always: a line that differs in noise alone is the same line; every noise
-that was passed over is counted by its kind. Never: takes a number, a price or a version for noise because it is a
-number.
+Noise is dates and times, ages ("3 hours ago"), counters of readers ("1,204 views"), generated tokens, and the time
+a page took to render. A line that differs only in noise is the same line, and ignored noise is counted by kind.
+Other numbers, such as prices and versions, are not noise.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections import Counter
 from typing import NamedTuple
 
 MAX_LINES = 20_000
-"""A page with more lines is compared as a whole: no diff of its lines is made."""
+"""A page with more lines is compared as a whole, without a line diff."""
 CONTEXT = 3
 
 _MONTH = (
@@ -68,9 +67,9 @@ _ESCAPED = re.compile(r"\\([._#-])")
 
 
 class TextChange(NamedTuple):
-    """How a page changed: the lines of a unified diff, how many were added and removed, and the noise passed over.
+    """How a page changed: the lines of a unified diff, how many were added and removed, and the ignored noise.
 
-    No added and no removed lines: nothing but noise changed.
+    Without added and removed lines, only noise changed.
     """
 
     diff: tuple[str, ...]
@@ -80,7 +79,7 @@ class TextChange(NamedTuple):
 
 
 def compare(old: str, new: str, *, old_name: str, new_name: str, keep_noise: bool = False) -> TextChange:
-    """What changed between two Markdown texts."""
+    """The changes between two Markdown texts."""
     before, after = old.splitlines(), new.splitlines()
     if keep_noise:
         plain_before, plain_after = before, after
@@ -101,7 +100,7 @@ def compare(old: str, new: str, *, old_name: str, new_name: str, keep_noise: boo
 
 
 def quiet(line: str) -> str:
-    """A line with the kind of each noise in its place. What Markdown escapes is read as it is shown."""
+    """A line with each noise replaced by its kind; Markdown escapes are removed first."""
     return _NOISE.sub(lambda found: f"<{found.lastgroup}>", _shown(line))
 
 
@@ -110,7 +109,7 @@ def _shown(line: str) -> str:
 
 
 def _noise(before: list[str], after: list[str], plain_before: list[str], plain_after: list[str]) -> Counter[str]:
-    """The noise of new lines that are the same as an old one but for it."""
+    """The noise of new lines that differ from an old one only in noise."""
     old = {plain: line for plain, line in zip(plain_before, before, strict=True) if plain != line}
     found: Counter[str] = Counter()
     for plain, line in zip(plain_after, after, strict=True):
@@ -127,7 +126,7 @@ def _unified(
     old_name: str,
     new_name: str,
 ) -> list[str]:
-    """A unified diff that compares the quiet lines and shows the real ones."""
+    """A unified diff that compares the lines without noise and shows the original ones."""
     matcher = difflib.SequenceMatcher(None, plain_before, plain_after, autojunk=False)
     lines = [f"--- {old_name}", f"+++ {new_name}"]
     for group in matcher.get_grouped_opcodes(CONTEXT):

@@ -1,9 +1,8 @@
-"""Pages that have vanished: which a recrawl cannot reach any more, and since when they are gone.
+"""Vanished pages: those that a recrawl cannot reach any more, and since which run.
 
-A page is gone when it answers 404 or 410, or when a recrawl that has read everything finds no way to it: no link,
-no redirect, no sitemap entry, over whatever pages, from a base URL. The second is marked in the row of the URL;
-all else is derived from the runs that there are. Always holds: a page that could not be read, for a reason that
-may pass, still has the links it had. Never deletes anything.
+A page is gone if it returns 404 or 410, or if a complete recrawl finds no path to it from a base URL by links,
+redirects or sitemap entries. The second case is marked in the row of the URL; everything else is derived from the
+stored runs. A page that failed for a temporary reason keeps its earlier links.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ NO_LONGER_LINKED = "no longer linked"
 
 
 class Past(NamedTuple):
-    """A URL in one run; a row of `past_of`."""
+    """A URL in one run: a row of `past_of`."""
 
     run: int
     url: str
@@ -41,7 +40,7 @@ class Past(NamedTuple):
 
 
 def marks(db: Queries, run: Run) -> list[CarryRow]:
-    """What a recrawl has to change in its rows, now that it has read everything."""
+    """The rows that a recrawl has to change after it has visited everything."""
     carried = db.all("carried_urls", run_id=run.id)
     if not carried:
         return []
@@ -55,7 +54,7 @@ def marks(db: Queries, run: Run) -> list[CarryRow]:
 
 
 def _reached(db: Queries, run: Run) -> bytearray:
-    """For each id whether a walk from the base URLs and the sitemaps comes by."""
+    """For each id, whether it is reachable from the base URLs and the sitemaps."""
     reached = bytearray(db.value("most_urls", run_id=run.id) + 1)
     for (number,) in db.each("graph_roots", run_id=run.id):
         reached[number] = 1
@@ -84,7 +83,7 @@ def _links(db: Queries, run_id: int, url_id: int) -> Iterable[int]:
 
 
 def _earlier_links(db: Queries, run: Run, key: str) -> list[int]:
-    """What a URL linked to when it was last read, as ids of this run."""
+    """The links of a URL at its last successful visit, as ids of this run."""
     row = db.one("latest_links", project_id=run.project_id, number=run.number, key=key)
     if row is None:
         return []
@@ -94,13 +93,13 @@ def _earlier_links(db: Queries, run: Run, key: str) -> list[int]:
 
 
 def since(db: Queries, run: Run, key: str) -> Report | None:
-    """Since which run a page is gone, as seen from this run, why, and which run had it last; None if it is not."""
+    """Since which run a page is gone, as of this run, why, and which run had it last; None if it is not gone."""
     past = db.each("past_of", project_id=run.project_id, number=run.number, key=key)
     return tombstone(Past(*row) for row in past)
 
 
 def tombstones(db: Queries, run: Run) -> Iterator[Report]:
-    """The pages that are gone, as seen from this run, in the order of their keys."""
+    """The pages that are gone as of this run, in the order of their keys."""
     for (key,) in db.all("gone_keys", project_id=run.project_id, number=run.number):
         found = since(db, run, key)
         if found is not None:
@@ -108,7 +107,7 @@ def tombstones(db: Queries, run: Run) -> Iterator[Report]:
 
 
 def tombstone(past: Iterable[Past]) -> Report | None:
-    """What is told of a page by its past, the latest run first; None if it is not gone, or never was a page."""
+    """The report on a page from its runs, latest first; None if it is not gone, or never was a page."""
     known = list(past)
     gone = list(takewhile(lambda seen: seen.why_gone is not None, known))
     last = next((seen.run for seen in known if seen.role in (Role.PRIMARY, Role.ALTERNATE)), None)

@@ -1,7 +1,6 @@
-"""Rows of a database file, read page by page where the tree that leads to them is broken.
+"""Reads rows from single pages of a database file whose trees are broken, by SQLite's page and record format.
 
-Knows SQLite's page and record format and nothing else. A page that is not a leaf of a table, or has a cell that
-does not fit into it, gives the cells that do. Never writes, and never raises for what is in the file.
+An invalid cell is skipped, and no content of a page raises an exception. Pure.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ Value = int | float | str | bytes | None
 
 
 class Cell(NamedTuple):
-    """A record as stored; `rowid` is None where the tree is ordered by the record itself."""
+    """A record as stored; `rowid` is None in a table without rowid."""
 
     rowid: int | None
     values: tuple[Value, ...]
 
 
-class Unfit(Exception):
+class InvalidRecord(Exception):
     """The bytes are not a record."""
 
 
 def cells(pages: Sequence[bytes], number: int) -> list[Cell]:
-    """The records on a page, counted from 1; none if it is no page of a tree that holds records."""
+    """The records on a page (numbered from 1); empty if it is not a page with records."""
     page = pages[number - 1]
     header = _HEADER.get(page[0])
     if header is None or number == 1:
@@ -43,7 +42,7 @@ def cells(pages: Sequence[bytes], number: int) -> list[Cell]:
     for at in range(header, header + 2 * count, 2):
         try:
             found.append(_cell(pages, page, int.from_bytes(page[at : at + 2], "big")))
-        except (Unfit, IndexError):
+        except (InvalidRecord, IndexError):
             continue
     return found
 
@@ -67,14 +66,14 @@ def _payload(pages: Sequence[bytes], page: bytes, at: int, size: int, *, is_tabl
     if size <= most:
         return _exactly(page, at, size)
     if size > _MOST_PAYLOAD:
-        raise Unfit
+        raise InvalidRecord
     local = least + (size - least) % (usable - 4)
     local = local if local <= most else least
     parts, left = [_exactly(page, at, local)], size - local
     following = int.from_bytes(_exactly(page, at + local, 4), "big")
     while left > 0:
         if not 1 < following <= len(pages):
-            raise Unfit
+            raise InvalidRecord
         overflow = pages[following - 1]
         parts.append(overflow[4 : 4 + min(left, usable - 4)])
         left -= len(parts[-1])
@@ -85,20 +84,20 @@ def _payload(pages: Sequence[bytes], page: bytes, at: int, size: int, *, is_tabl
 def _exactly(data: bytes, at: int, size: int) -> bytes:
     part = data[at : at + size]
     if len(part) != size:
-        raise Unfit
+        raise InvalidRecord
     return part
 
 
 def _record(payload: bytes) -> tuple[Value, ...]:
     size, at = _varint(payload, 0)
     if not at <= size <= len(payload):
-        raise Unfit
+        raise InvalidRecord
     kinds = []
     while at < size:
         kind, at = _varint(payload, at)
         kinds.append(kind)
     if at != size:
-        raise Unfit
+        raise InvalidRecord
     return tuple(_values(payload, at, kinds))
 
 
@@ -107,7 +106,7 @@ def _values(payload: bytes, at: int, kinds: Sequence[int]) -> Iterator[Value]:
         value, at = _value(payload, at, kind)
         yield value
     if at != len(payload):
-        raise Unfit
+        raise InvalidRecord
 
 
 def _value(payload: bytes, at: int, kind: int) -> tuple[Value, int]:
@@ -121,7 +120,7 @@ def _value(payload: bytes, at: int, kind: int) -> tuple[Value, int]:
     if kind in (8, 9):
         return kind - 8, at
     if kind < 12:
-        raise Unfit
+        raise InvalidRecord
     size = (kind - 12) // 2
     part = _exactly(payload, at, size)
     return (part.decode("utf-8", "surrogateescape") if kind % 2 else part), at + size
@@ -137,4 +136,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         value = (value << 7) | (byte & 0x7F)
         if byte < 0x80:
             return value, at + step + 1
-    raise Unfit
+    raise InvalidRecord

@@ -1,9 +1,8 @@
-"""Finding pages by their words: a full-text index beside the database, brought up to date when it is asked.
+"""Full-text search: an index in `search.db`, updated at each search.
 
-Owns `search.db`, which holds nothing that cannot be made again from the documents: it may be deleted at any time,
-and a damaged or foreign one is. Always: what is found belongs to the run as it is now, because each document of
-the run, by its hash, is in the index and no other is; any query has an answer, none is an error. Never: writes to
-the database of the workspace, or slows a crawl.
+The index is derived from the documents: it may be deleted at any time, and a damaged or foreign one is replaced.
+It contains exactly the documents of the run, by their hashes, so results are those of the run as it is now. No
+query is an error. The database of the workspace is only read.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ Report = dict[str, Any]
 Watch = Callable[[int, int], None]
 
 VERSION = 2
-"""Raised when the index would be made otherwise; an index of another version is made again."""
+"""Incremented when the index format changes; an index of another version is rebuilt."""
 BATCH = 200
 """Documents that are indexed in one transaction."""
 MAX_TERMS = 64
-"""Words and phrases of a query that are looked at."""
+"""Further words and phrases of a query are ignored."""
 MAX_TERM = 200
 
 _BETWEEN = "\u200b"
-"""A blank without width, which parts words."""
+"""A zero-width space, which separates words."""
 _WORDLESS = (
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"
 )
-"""Characters of scripts that write no blanks between words, or join endings to them: Han, Kana, Hangul."""
+"""Characters of scripts without spaces between words, or with joined endings: Han, Kana, Hangul."""
 _edges = re.compile(f"(?<=[{_WORDLESS}])|(?=[{_WORDLESS}])")
 _BEGIN, _END = "\x02", "\x03"
 _TERM = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
@@ -58,10 +57,10 @@ _TERM = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
 
 
 def expression(query: str) -> str | None:
-    """What SQLite is asked for: every word and "phrase" of the query, `word*` as a beginning, none of `-word`.
+    """The FTS5 expression of a query: every word and "phrase", `word*` as a prefix, without `-word`.
 
-    Everything is quoted, so nothing else has a meaning. A minus excludes only beside something to look for, and
-    only once: `--json` is a word. None: there is nothing that could be found.
+    Everything is quoted, so no other syntax has a meaning. A minus excludes only beside a term to search for, and
+    only once: `--json` is a word. None if there is nothing to search for.
     """
     wanted: list[str] = []
     unwanted: list[str] = []
@@ -77,7 +76,7 @@ def expression(query: str) -> str | None:
 
 
 def _quoted(text: str, *, prefix: bool) -> str:
-    """A phrase of SQLite's; empty if there is no word in it."""
+    """A quoted FTS5 phrase; empty if it contains no word."""
     clean = text[:MAX_TERM].encode("utf-8", "replace").decode("utf-8").replace('"', " ")
     if not any(character.isalnum() for character in clean):
         return ""
@@ -105,7 +104,7 @@ class SearchIndex:
         use_wal(self._connection, self.path, BUSY_TIMEOUT_S)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if self._connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
-            raise damaged("it has a trigger or a view, which orbweb did not make")
+            raise damaged("it has a trigger or a view, which orbweb did not create")
         if self._version() == VERSION:
             return
         with immediate(self._connection):
@@ -124,7 +123,7 @@ class SearchIndex:
         return self._connection.execute(query.sql.replace("<run>", str(int(run_id))), query.values(values))
 
     def update(self, db: Database, run_id: int, documents: Sequence[bytes], watch: Watch) -> None:
-        """Have exactly these documents indexed. Other processes may do the same at the same time."""
+        """Index exactly these documents. Other processes may do the same at the same time."""
         missing = self._missing(run_id, documents)
         for start in range(0, len(missing), BATCH):
             with immediate(self._connection):
@@ -132,7 +131,7 @@ class SearchIndex:
             watch(min(start + BATCH, len(missing)), len(missing))
 
     def _missing(self, run_id: int, documents: Sequence[bytes]) -> list[bytes]:
-        """What is to be indexed; an index with something else in it is begun anew."""
+        """The documents to be indexed; an index that contains others is emptied first."""
         indexed = {document for (document,) in self._execute("entries_of", run_id)}
         if not indexed or indexed.difference(documents):
             with immediate(self._connection):
@@ -151,7 +150,7 @@ class SearchIndex:
                 self._execute("add_words", run_id, id=number, title=title, text=text)
 
     def find(self, run_id: int, query: str, most: int) -> list[tuple[bytes, float]]:
-        """The documents that match an expression, the best first, with their scores: lower is better."""
+        """The documents that match an expression, best first, with their scores (lower is better)."""
         return self._execute("find", run_id, query=query, most=most).fetchall()
 
     def close(self) -> None:
@@ -168,7 +167,7 @@ def _clean(text: str) -> str:
 
 
 def _parted(text: str) -> str:
-    """Text in which each character of a script without words is one, so that words of it are phrases."""
+    """Text in which each character of such a script is a word, so that its words are phrases."""
     return text if text.isascii() else _edges.sub(_BETWEEN, text)
 
 
@@ -176,7 +175,7 @@ def _parted(text: str) -> str:
 
 
 def search(path: Path, db: Database, run_id: int, query: str, limit: int, watch: Watch) -> list[Report]:
-    """The pages of a run that match, the best first. `path` is that of the index, which is made if need be."""
+    """The matching pages of a run, best first. `path` is that of the index, which is created if missing."""
     asked = expression(query)
     pages: dict[bytes, int] = dict(db.all("run_documents", run_id=run_id))
     if asked is None or not pages:
@@ -199,7 +198,7 @@ def search(path: Path, db: Database, run_id: int, query: str, limit: int, watch:
 def _found(
     path: Path, db: Database, run_id: int, documents: Sequence[bytes], asked: str, limit: int, watch: Watch
 ) -> list[tuple[bytes, float]]:
-    """What the index answers; one that is damaged is made again, once."""
+    """Query the index; a damaged one is rebuilt, once."""
     for again in (True, False):
         try:
             with closing(SearchIndex(path)) as index:
@@ -219,12 +218,12 @@ def _explained(path: Path, error: Exception) -> StoreError:
         return StoreError(f"{path}: this Python's SQLite has no full-text search (FTS5): {error}")
     return StoreError(
         f"{path}: the search index cannot be written or read ({error}). Check the permissions of the workspace "
-        "and the free space; the file may be deleted, it is made anew."
+        "and the free space; the file may be deleted, it will be rebuilt."
     )
 
 
 def _snippets(asked: str, documents: Sequence[Document]) -> list[tuple[str, list[list[int]]]]:
-    """Of each text the part that matches best, and where the words of the query are in it."""
+    """The best matching part of each text, and the positions of the query's words in it."""
     queries = load_queries("search.sql")
 
     def run(name: str, **values: object) -> list[tuple[int, str]]:
@@ -240,7 +239,7 @@ def _snippets(asked: str, documents: Sequence[Document]) -> list[tuple[str, list
 
 
 def _unmarked(marked: str) -> tuple[str, list[list[int]]]:
-    """A snippet on one line without its marks, and where they were."""
+    """A snippet on one line without its marks, and their positions."""
     plain, marks, at = [], [], 0
     for number, part in enumerate(re.split(f"[{_BEGIN}{_END}]", re.sub(r"\s", " ", marked.replace(_BETWEEN, "")))):
         if number % 2:

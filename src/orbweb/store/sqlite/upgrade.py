@@ -1,10 +1,8 @@
-"""A database of an earlier version becomes one of today's, or stays as it was.
+"""Upgrades a database of an earlier version with the steps in `sql/migrations`.
 
-Owns the steps in store/sql/migrations and the copy that is made before the first of them. Besides `db` and
-`salvage` the only module that speaks SQLite's dialect, because `Database` opens today's version only.
-
-Always: all steps are one transaction, which ends with the very tables that a new database has; before it there
-is a durable copy in `backups/`; nobody crawls meanwhile. Never: goes back to an earlier version, touches bodies.
+All steps are one transaction, after which the tables are exactly those of a new database. Before it, a durable
+copy is written to `backups/`; no crawl can run meanwhile. Uses sqlite3 directly, because `Database` opens only the
+current version.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What makes version `version` out of the one before it; `title` is its first line."""
+    """The statements that upgrade to `version` from the one before; `title` is the first line of their file."""
 
     version: int
     title: str
@@ -41,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class UpgradePlan:
-    """Where to, and the steps that lead there, in order."""
+    """The target schema, and the steps to it, in order."""
 
     schema: Schema
     steps: tuple[Step, ...]
@@ -52,13 +50,13 @@ class UpgradePlan:
         found = {step.version: step for step in self.steps}
         missing = [number for number in wanted if number not in found]
         if missing:
-            raise StoreError(f"there is no step to schema {missing[0]}; upgrade with an earlier orbweb first")
+            raise StoreError(f"no upgrade step to schema {missing[0]}; upgrade with an earlier orbweb first")
         return tuple(found[number] for number in wanted)
 
 
 @cache
 def plan() -> UpgradePlan:
-    """The steps that come with orbweb: sql/migrations/0002.sql makes version 2 out of version 1."""
+    """The built-in steps: sql/migrations/0002.sql upgrades version 1 to version 2."""
     folder = Path(__file__).with_name("sql") / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
     return UpgradePlan(today(), tuple(_step(name, (folder / name).read_text(encoding="utf-8")) for name in names))
@@ -70,23 +68,23 @@ def _step(name: str, text: str) -> Step:
 
 
 def upgrade(path: Path, to: UpgradePlan, note: Note) -> Path | None:
-    """Bring the database to the version of the plan; the copy made before, or None if there was nothing to do."""
-    with _nobody_crawls(path.parent), closing(_connected(path)) as connection:
+    """Upgrade the database to the version of the plan; return its copy, or None if there was nothing to do."""
+    with _all_owned(path.parent), closing(_connected(path)) as connection:
         try:
             version = _version(connection)
             if version in (0, to.schema.version):
                 return None
             steps = _steps(path, version, to)
             copy = _copied(connection, path, version)
-            note(f"{path}: schema {version} becomes {to.schema.version}; the old database is kept as {copy}")
-            _carry_out(connection, version, steps, to.schema)
+            note(f"{path}: upgrading schema {version} to {to.schema.version}; a copy of the database is in {copy}")
+            _execute(connection, version, steps, to.schema)
         except sqlite3.Error as error:
             raise explained(path, error) from error
     return copy
 
 
 def is_older(path: Path, than: Schema) -> bool:
-    """Whether the file says so. It may be damaged and is only read."""
+    """Whether the file has an older version. It may be damaged and is only read."""
     try:
         with closing(salvage.reading(path)) as connection:
             return 0 < _version(connection) < than.version
@@ -106,8 +104,8 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 @contextmanager
-def _nobody_crawls(root: Path) -> Iterator[None]:
-    """Own every project that was ever crawled, or Busy."""
+def _all_owned(root: Path) -> Iterator[None]:
+    """Hold the locks of all projects, or raise Busy."""
     with ExitStack() as owned:
         for name in sorted(workspace_files.names(root, "locks")):
             if name.endswith(_LOCK):
@@ -125,7 +123,7 @@ def _steps(path: Path, version: int, to: UpgradePlan) -> tuple[Step, ...]:
 
 
 def _copied(connection: sqlite3.Connection, path: Path, version: int) -> Path:
-    """A durable copy of the database; one that is there already is of a try that was given up."""
+    """Write a durable copy of the database; an existing one is from an upgrade that failed."""
     folder = path.parent / BACKUPS
     copy, half = folder / f"{path.stem}-schema-{version}.db", folder / f"{path.stem}-schema-{version}.half"
     try:
@@ -139,7 +137,7 @@ def _copied(connection: sqlite3.Connection, path: Path, version: int) -> Path:
         workspace_files.replace(path.parent, Path(BACKUPS, half.name), Path(BACKUPS, copy.name))
         _sync(folder)
     except OSError as error:
-        problem = f"{copy}: the copy before the upgrade failed: {error.strerror}. Nothing was changed."
+        problem = f"{copy}: copying the database before the upgrade failed: {error.strerror}. Nothing was changed."
         raise StoreError(problem) from error
     failpoint("upgrade_copied")
     return copy
@@ -153,15 +151,15 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _carry_out(connection: sqlite3.Connection, version: int, steps: Sequence[Step], to: Schema) -> None:
-    """All steps in one transaction. A renamed table keeps its name in the references of others."""
+def _execute(connection: sqlite3.Connection, version: int, steps: Sequence[Step], to: Schema) -> None:
+    """Execute all steps in one transaction. References of other tables to a renamed table are not rewritten."""
     for pragma in ("synchronous = FULL", "foreign_keys = OFF", "legacy_alter_table = ON"):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("BEGIN IMMEDIATE")
     try:
         if _version(connection) == version:
             for step in steps:
-                _take(connection, step)
+                _execute_step(connection, step)
             _check(connection, to)
             connection.execute(f"PRAGMA user_version = {to.version}")
         failpoint("upgrade_written")
@@ -172,7 +170,7 @@ def _carry_out(connection: sqlite3.Connection, version: int, steps: Sequence[Ste
         raise
 
 
-def _take(connection: sqlite3.Connection, step: Step) -> None:
+def _execute_step(connection: sqlite3.Connection, step: Step) -> None:
     for statement in step.statements:
         try:
             connection.execute(statement)
@@ -182,13 +180,13 @@ def _take(connection: sqlite3.Connection, step: Step) -> None:
 
 
 def _check(connection: sqlite3.Connection, to: Schema) -> None:
-    """Whether the tables are those of a new database, to the letter."""
+    """Raise unless the tables are exactly those of a new database."""
     with closing(sqlite3.connect(":memory:")) as fresh:
         for statement in to.statements:
             fresh.execute(statement)
         odd = sorted({row[1] for row in set(stored_schema(connection)) ^ set(stored_schema(fresh))})
     if odd:
         raise StoreError(
-            f"the steps to schema {to.version} leave {', '.join(odd)} unlike a new database. "
-            "Nothing was changed; please report it."
+            f"after the upgrade to schema {to.version}, {', '.join(odd)} would differ from a new database. "
+            "Nothing was changed; please report this."
         )

@@ -1,0 +1,141 @@
+"""Writes the committed visits of a discovery run to the spool.
+
+Lines are derived from committed visits, in order, so they can be written again: after a crash, complete lines that
+the database does not know of are recognized and kept, and a torn one is cut off. So no line is lost or repeated.
+File names increase even if the clock does not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from orbweb.failpoints import failpoint
+from orbweb.frontier.spool.files import ARCHIVE, DISCOVERIES, decode, file_size, line_of, names, order, writing
+from orbweb.store import Queries, spool_rows, workspace_files
+from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolSettings:
+    """When a new file is started."""
+
+    rotate_bytes: int
+    rotate_s: float
+
+
+class SpoolWriter:
+    """Writes the lines of one run of discovery, whose project this process owns."""
+
+    def __init__(
+        self,
+        db: Queries,
+        root: Path,
+        run_id: int,
+        settings: SpoolSettings,
+        *,
+        page_type: Callable[[str], str],
+        clock: Callable[[], float],
+    ) -> None:
+        self._db = db
+        self._root = root
+        self._run_id = run_id
+        self._settings = settings
+        self._page_type = page_type
+        self._clock = clock
+        self._fd = -1
+        self._file = spool_rows.latest(db, run_id)
+        self._visit = self._file.visit if self._file else 0
+        if self._file is not None:
+            self._recover(self._file)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def catch_up(self) -> None:
+        """Write the visits committed since the last call; they are durable when this returns."""
+        while visits := spool_rows.found(self._db, self._run_id, self._visit):
+            lines = b"".join(line_of(visit, self._page_type).encode() for visit in visits if visit.is_page)
+            self._visit = visits[-1].visit
+            if lines:
+                self._append(lines)
+
+    def _append(self, lines: bytes) -> None:
+        file = self._writable()
+        path = self._path(file)
+        with writing(path):
+            done = 0
+            while done < len(lines):
+                done += os.pwrite(self._fd, lines[done:], file.size + done)
+            failpoint("spool_written")
+            os.fdatasync(self._fd)
+        failpoint("spool_synced")
+        self._file = file._replace(visit=self._visit, size=file.size + len(lines))
+        spool_rows.advance(self._db, self._file)
+
+    def _writable(self) -> SpoolFile:
+        """Open the file for the next lines: the current one, or a new one if it is full, old, shortened or
+        missing."""
+        file = self._file
+        if file is not None and not self._is_done(file):
+            if self._fd < 0:
+                self._fd = workspace_files.open_file(self._root, DISCOVERIES / file.name, os.O_WRONLY)
+            return file
+        self.close()
+        self._file = file = SpoolFile(self._next_name(), self._run_id, file.visit if file else 0, 0)
+        spool_rows.begin(self._db, file)
+        path = self._path(file)
+        with writing(path):
+            workspace_files.make_directory(self._root, DISCOVERIES)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            self._fd = workspace_files.open_file(self._root, DISCOVERIES / file.name, flags)
+            workspace_files.sync_directory(self._root, DISCOVERIES)
+        return file
+
+    def _is_done(self, file: SpoolFile) -> bool:
+        is_old = self._clock() - order(file.name) >= self._settings.rotate_s
+        found = workspace_files.size(self._root, DISCOVERIES / file.name)
+        is_short = found is None or found < file.size
+        return file.size >= self._settings.rotate_bytes or is_old or is_short
+
+    def _next_name(self) -> str:
+        known = [*names(self._root / DISCOVERIES), *names(self._root / ARCHIVE)]
+        known += [file.name for file in spool_rows.files(self._db)]
+        newest = max(map(order, known), default=0)
+        return f"discoveries-{max(int(self._clock()), newest + 1)}.jsonl"
+
+    def _path(self, file: SpoolFile) -> Path:
+        return self._root / DISCOVERIES / file.name
+
+    def _recover(self, file: SpoolFile) -> None:
+        """Keep lines that a crash left after the cursor if they are those that come next; cut off the rest."""
+        name = DISCOVERIES / file.name
+        if file_size(self._root, file.name) <= file.size:
+            return
+        with writing(self._path(file)), workspace_files.stream(self._root, name, os.O_RDWR) as stream:
+            stream.seek(file.size)
+            size, visit = file.size, file.visit
+            for known, line in self._kept(stream, file):
+                size, visit = size + len(line), known.visit
+            stream.truncate(size)
+            os.fdatasync(stream.fileno())
+        self._file, self._visit = file._replace(visit=visit, size=size), visit
+        spool_rows.advance(self._db, self._file)
+
+    def _kept(self, stream: BinaryIO, file: SpoolFile) -> Iterator[tuple[DiscoveredVisit, bytes]]:
+        visit = file.visit
+        while visits := spool_rows.found(self._db, self._run_id, visit):
+            for known in visits:
+                visit = known.visit
+                if not known.is_page:
+                    continue
+                text = stream.readline()
+                line = decode(text) if text.endswith(b"\n") else None
+                if line is None or line.url != known.url:
+                    return
+                yield known, text
