@@ -1,40 +1,69 @@
-"""The frontier against a simple model, and the plans of its queries."""
+"""Every frontier, on every store, against a simple model; and the plans of SQLite's queries."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from backends import Backend, MemoryBackend, SqliteBackend
+from memory.frontier import MemoryFrontier
+from orbweb.frontier import Frontier
 from orbweb.frontier import heaps as module
 from orbweb.frontier.heaps import HeapFrontier
 from orbweb.lifecycle import EndedBy
 from orbweb.model import Item, Known, Place, Source
-from orbweb.store import runs
+from orbweb.store import RunStore
 from orbweb.store.rows import Ending, Progress, ReadmitRow, SettleRow, UrlRow
-from orbweb.store.runs import Project
 from orbweb.store.sqlite.db import Database, load_queries
-from orbweb.store.sqlite.run_store import SqliteStore
 from orbweb.store.unit import UnitOfWork
 
 LANES = ("", "a:80")
 BASES = 3
+
+Clock = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A frontier and the store it stands on."""
+
+    open_backend: Callable[[], Backend]
+    make_frontier: Callable[[RunStore, int, Clock], Frontier]
+
+
+def in_heaps(store: RunStore, known_urls: int, clock: Clock) -> Frontier:
+    return HeapFrontier(store, known_urls=known_urls, clock=clock)
+
+
+def in_memory(store: RunStore, known_urls: int, clock: Clock) -> Frontier:
+    return MemoryFrontier(store, clock=clock)
+
+
+def memory() -> Backend:
+    return MemoryBackend(Path())
+
+
+@pytest.fixture(scope="module", params=["heaps-sqlite", "heaps-memory", "memory"])
+def setup(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setup]:
+    if request.param == "heaps-sqlite":
+        with closing(SqliteBackend(tmp_path_factory.mktemp("frontier"))) as shared:
+            yield Setup(lambda: shared, in_heaps)
+    else:
+        yield Setup(memory, in_heaps if request.param == "heaps-memory" else in_memory)
 
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     with closing(Database(tmp_path_factory.mktemp("frontier") / "orbweb.db")) as opened:
         yield opened
-
-
-@pytest.fixture(scope="module")
-def project(db: Database) -> Project:
-    return runs.save_project(db, "model", {}, [], 1)
 
 
 @pytest.fixture
@@ -47,10 +76,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 class Books:
     """What the ledger does around a frontier, and a model of what the frontier must answer."""
 
-    def __init__(self, db: Database, project: Project) -> None:
-        self.db = db
-        self.run, self.crawl_id = runs.start_run(db, project, [], [], None, 1)
-        self.store = SqliteStore(db).open_run(self.run)
+    def __init__(self, setup: Setup) -> None:
+        self.make_frontier = setup.make_frontier
+        backend = setup.open_backend()
+        self.run = backend.start_run([], [])
+        self.store = backend.store.open_run(self.run)
         self.group = self.store.begin()
         self.writing: UnitOfWork | None = None
         self.next_id = 1
@@ -62,7 +92,7 @@ class Books:
         self.full: set[int] = set()
         self.deferred: dict[int, tuple[int, Item]] = {}
         self.now = 0
-        self.frontier = HeapFrontier(self.store, known_urls=0, clock=self.clock)
+        self.frontier = self.make_frontier(self.store, 0, self.clock)
 
     def clock(self) -> int:
         return self.now
@@ -118,7 +148,7 @@ class Books:
         self.queued |= self.leased
         self.leased.clear()
         self.wake_model()
-        self.frontier = HeapFrontier(self.store, known_urls=self.next_id, clock=self.clock)
+        self.frontier = self.make_frontier(self.store, self.next_id, self.clock)
 
     def defer(self, item: Item, due_at: int) -> None:
         later = item._replace(rank=self.next_rank)
@@ -159,6 +189,11 @@ class Books:
                 assert expected is None or self.frontier.starved()
             else:
                 assert identity(shown) == identity(expected)
+            for item in self.leased.values():
+                is_behind = expected is not None and expected.place < item.place
+                assert self.frontier.precedes(lane, item.place) is is_behind or self.frontier.starved()
+        assert all(self.frontier.is_leased(item.id) for item in self.leased.values())
+        assert not any(self.frontier.is_leased(item.id) for item in self.queued.values())
 
 
 def place_of(item: Item) -> Place:
@@ -173,9 +208,9 @@ def identity(item: Item | None) -> Item | None:
 class FrontierMachine(RuleBasedStateMachine):
     """Any order of what a crawl does to its frontier."""
 
-    def __init__(self, db: Database, project: Project) -> None:
+    def __init__(self, setup: Setup) -> None:
         super().__init__()
-        self.books = Books(db, project)
+        self.books = Books(setup)
 
     def teardown(self) -> None:
         """What is left comes in the order of places, each once."""
@@ -319,9 +354,9 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.usefixtures("small")
-def test_leases_come_in_order_and_each_once_whatever_happens(db: Database, project: Project) -> None:
+def test_leases_come_in_order_and_each_once_whatever_happens(setup: Setup) -> None:
     run_state_machine_as_test(
-        lambda: FrontierMachine(db, project),
+        lambda: FrontierMachine(setup),
         settings=settings(
             max_examples=100, stateful_step_count=60, deadline=None, derandomize=True, database=None
         ),
@@ -329,8 +364,8 @@ def test_leases_come_in_order_and_each_once_whatever_happens(db: Database, proje
 
 
 @pytest.fixture
-def books(db: Database, project: Project) -> Iterator[Books]:
-    made = Books(db, project)
+def books(setup: Setup) -> Iterator[Books]:
+    made = Books(setup)
     yield made
     made.flush(Ending(EndedBy.CANCELLED))
 

@@ -181,9 +181,9 @@ def test_what_was_learned_is_stored_and_read_back() -> None:
         traps.settled(second, family_member=family_member, repeats=False, elsewhere=False, summary=CALENDAR)
     rows = traps.take_changes()
     assert traps.take_changes() == []
-    later = Traps(1, [row[1:] for row in rows], lambda _: False)
+    later = Traps(1, rows, lambda _: False)
     assert later.judge(f"{H}/calendar/2031/03", second)[0] is not None
-    released = Traps(1, [row._replace(released=True)[1:] for row in rows], lambda _: False)
+    released = Traps(1, [row._replace(released=True) for row in rows], lambda _: False)
     assert released.judge(f"{H}/calendar/2031/03", second)[0] is None
 
 

@@ -237,7 +237,8 @@ def revalidator(
     if not run.due_only:
         return Revalidator(captures, fresh_since=fresh_since)
     intervals = (config.recrawl.min_interval_s, config.recrawl.max_interval_s)
-    calendar = RecrawlSchedule(workspace.db, run, Bounds(*(round(each * politeness.SECOND) for each in intervals)))
+    bounds = Bounds(*(round(each * politeness.SECOND) for each in intervals))
+    calendar = RecrawlSchedule(store(workspace).open_run(run), run.started_at, bounds)
     return Revalidator(captures, fresh_since=fresh_since, is_due=calendar.is_due)
 
 

@@ -43,14 +43,13 @@ from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.spool.source import SpoolSource
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Item
-from orbweb.store import Limiter, runs
+from orbweb.store import LONGEST_WAIT, Limiter, runs
 from orbweb.store.bodies import BodyStore, NullBodyStore
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.queries import reports
 from orbweb.store.queries.reports import Report
 from orbweb.store.rows import Ending
 from orbweb.store.runs import RequestProfile, Run
-from orbweb.store.sqlite.limiter import LONGEST_WAIT
 from orbweb.urls import Target
 
 Clock = Callable[[], int]
@@ -216,10 +215,10 @@ def _parts(
     session: Session, run: Run, opened: _Opened, live: LiveSettings, spool_source: SpoolSource | None
 ) -> EngineParts:
     workspace, config = session.workspace, session.config
-    bases = runs.bases_of(workspace.db, run.id)
-    policy = policy_of(workspace, rules_of(session), run, bases)
     store = build.store(workspace)
     opened_run = store.open_run(run)
+    bases = opened_run.bases()
+    policy = policy_of(workspace, rules_of(session), run, bases)
     defer = round(config.engine.defer_s * politeness.SECOND)
     frontier = build.frontier(opened_run, opened.steady, _longest_wait(opened.limiter, defer))
     dispatcher = Dispatcher(opened.limiter, dispatch_settings(config, halved=session.is_service), _monotonic_us)

@@ -22,9 +22,8 @@ from typing import NamedTuple
 from orbweb.lifecycle import ItemState
 from orbweb.model import Carried, Source
 from orbweb.policy.rules import Candidate, Policy
-from orbweb.store import Queries, Row
+from orbweb.store import PageHistory, Row
 from orbweb.store.rows import UrlRow
-from orbweb.store.runs import Run
 from orbweb.urls import Resolver, UrlRules
 
 WATCHED = 50
@@ -193,14 +192,12 @@ def is_due(looks: Sequence[PageLook], lastmod: str | None, now: int, bounds: Bou
 class RecrawlSchedule:
     """Which pages of a run are due, by the earlier runs of its project."""
 
-    def __init__(self, db: Queries, run: Run, bounds: Bounds) -> None:
-        self._db = db
-        self._run = run
+    def __init__(self, history: PageHistory, started_at: int, bounds: Bounds) -> None:
+        self._history = history
+        self._started_at = started_at
         self._bounds = bounds
 
     def is_due(self, key: str) -> bool:
         """Whether the page is due."""
-        run = self._run
-        rows = self._db.all("looks_at", project_id=run.project_id, number=run.number, key=key, most=WATCHED)
-        lastmod = self._db.value("lastmod_of", run_id=run.id, key=key)
-        return is_due([PageLook(*row) for row in reversed(rows)], lastmod, run.started_at, self._bounds)
+        looks = [PageLook(*look) for look in reversed(self._history.looks_at(key, WATCHED))]
+        return is_due(looks, self._history.lastmod_of(key), self._started_at, self._bounds)

@@ -260,13 +260,11 @@ def rule(pattern: str) -> str:
 class Traps:
     """The state of the families of one run."""
 
-    def __init__(
-        self, run_id: int, rows: Iterable[tuple[str, str, int, int, bool, bytes]], known: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, run_id: int, rows: Iterable[FamilyRow], known: Callable[[str], bool]) -> None:
         """`known` returns whether the run has seen a key; `rows` are the stored families."""
         self._run_id = run_id
         self._known = known
-        self._families = {row[0]: FamilyRow(run_id, *row) for row in rows}
+        self._families = {row.pattern: row for row in rows}
         self._dirty: dict[str, FamilyRow] = {}
 
     def judge(self, key: str, parent: str) -> tuple[str | None, bool]:

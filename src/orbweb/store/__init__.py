@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from orbweb.model import Capture, FamilyRow, Item, Known, Place, ProcessedPage
     from orbweb.store.robots_cache import RobotsFile
     from orbweb.store.rows import CarryRow, Ending, Progress, RejudgeRow, StoredUrl, Tally
-    from orbweb.store.runs import Crawl, Run
+    from orbweb.store.runs import Base, Crawl, Run
     from orbweb.store.unit import UnitOfWork
 
 Row = tuple[Any, ...]
+
+LONGEST_WAIT = 3_660_000_000
+"""Microseconds. A slot that a `Limiter` holds for longer than this, and than the interval, cannot be right."""
 
 
 class Queries(Protocol):
@@ -108,7 +111,7 @@ class UrlJudging(Protocol):
 
     def rejudge(self, rows: Sequence[RejudgeRow]) -> None: ...
 
-    def families(self) -> list[Row]: ...
+    def families(self) -> list[FamilyRow]: ...
 
     def save_families(self, rows: Sequence[FamilyRow]) -> None: ...
 
@@ -131,7 +134,17 @@ class UrlJudging(Protocol):
     def move(self, old: RunState, new: RunState, now: int) -> None: ...
 
 
-class RunStore(UrlReader, UrlJudging, Protocol):
+class PageHistory(Protocol):
+    """What is known of a page before a run requests it."""
+
+    def looks_at(self, key: str, most: int) -> list[tuple[int, bytes]]:
+        """When earlier runs of the project fetched a page, and the hash of its content, the latest first."""
+
+    def lastmod_of(self, key: str) -> str | None:
+        """The date that a sitemap of this run gives for a URL."""
+
+
+class RunStore(UrlReader, UrlJudging, PageHistory, Protocol):
     """One run, opened by the crawl that owns it."""
 
     @property
@@ -180,6 +193,9 @@ class RunStore(UrlReader, UrlJudging, Protocol):
     def redirect_of(self, url_id: int) -> int | None:
         """The id of the URL that this one redirected to."""
 
+    def bases(self) -> list[Base]:
+        """The base URLs in the order of their numbers."""
+
     def open_bases(self) -> dict[int, int]:
         """Places of depth 0 that are not committed, by base URL."""
 
@@ -194,12 +210,6 @@ class RunStore(UrlReader, UrlJudging, Protocol):
 
     def earlier_keys(self, run_id: int, first: int, last: int) -> list[tuple[int, str]]:
         """Ids of an earlier run from `first` to `last`, and their keys."""
-
-    def looks_at(self, key: str, most: int) -> list[tuple[int, bytes]]:
-        """When earlier runs of the project fetched a page, and the hash of its content, the latest first."""
-
-    def lastmod_of(self, key: str) -> str | None:
-        """The date that a sitemap of this run gives for a URL."""
 
 
 class Store(Protocol):

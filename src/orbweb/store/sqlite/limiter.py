@@ -13,6 +13,7 @@ import sqlite3
 from pathlib import Path
 
 from orbweb.errors import StoreError
+from orbweb.store import LONGEST_WAIT
 from orbweb.store.sqlite.db import (
     BUSY_TIMEOUT_S,
     UNREADABLE,
@@ -26,7 +27,6 @@ from orbweb.store.sqlite.db import (
 )
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-LONGEST_WAIT = 3_660_000_000
 
 _log = logging.getLogger("orbweb")
 

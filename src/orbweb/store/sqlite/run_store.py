@@ -34,7 +34,7 @@ from orbweb.store.rows import (
     StoredUrl,
     Tally,
 )
-from orbweb.store.runs import Crawl, Run
+from orbweb.store.runs import Base, Crawl, Run
 from orbweb.store.sqlite.db import Database
 from orbweb.store.unit import UnitOfWork
 
@@ -188,6 +188,9 @@ class SqliteRunStore:
         found: int | None = self._db.value("redirect_of", run_id=self.run.id, url_id=url_id)
         return found
 
+    def bases(self) -> list[Base]:
+        return runs.bases_of(self._db, self.run.id)
+
     def open_bases(self) -> dict[int, int]:
         return dict(self._db.all("open_base_places", run_id=self.run.id))
 
@@ -271,8 +274,9 @@ class SqliteRunStore:
     def rejudge(self, rows: Sequence[RejudgeRow]) -> None:
         self._db.many("rejudge_url", rows)
 
-    def families(self) -> list[Row]:
-        return self._db.all("families_of", run_id=self.run.id)
+    def families(self) -> list[FamilyRow]:
+        rows = self._db.all("families_of", run_id=self.run.id)
+        return [FamilyRow(self.run.id, *row)._replace(released=bool(row[4])) for row in rows]
 
     def save_families(self, rows: Sequence[FamilyRow]) -> None:
         self._db.many("save_family", rows)
