@@ -22,6 +22,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from typer.models import ArgumentInfo, OptionInfo
 
 from orbweb import errors, failpoints, lifecycle
+from orbweb.app import options_of
 from orbweb.cli import commands, output
 from orbweb.config import Config
 from orbweb.config import keys as settings_keys
@@ -38,12 +39,6 @@ HERE = Path(__file__).parent
 MEANINGS: dict[str, Any] = tomllib.loads((HERE / "meanings.toml").read_text(encoding="utf-8"))
 PROSE: dict[str, str] = MEANINGS["prose"]
 NOTE = "<!-- Written by `make docs` from the code; edit generate.py or meanings.toml instead. -->\n"
-OTHER_FLAGS = {
-    "store.layout": "store",
-    "sitemap.mode": "sitemap",
-    "resources.mode": "resources",
-    "proxy.allow_private": "",
-}
 FILE_MODE = "store.file_mode"
 
 
@@ -205,9 +200,7 @@ def crawl_flags() -> dict[str, str]:
 @cache
 def flag_names() -> dict[str, str]:
     """Which option of `crawl` sets which setting: the name of the option by the key of the setting."""
-    names = crawl_flags()
-    found = {key: OTHER_FLAGS.get(key, key.rpartition(".")[2]) for key, _, _ in settings_keys()}
-    return {key: name for key, name in found.items() if name in names}
+    return {option.setting: option.name for option in options_of("crawl") if option.setting is not None}
 
 
 def config_page() -> str:

@@ -87,4 +87,4 @@ def test_what_the_earlier_run_did_not_visit_is_not_added(tmp_path: Path) -> None
     assert report["added"] == [{"url": f"{base}/new"}]
     assert report["moved"] == [{"url": f"{base}/moves", "from": f"{base}/one"}]
     assert report["unvisited"] == 2
-    assert "; 2 that run 1 knew and did not visit" in cli("diff", "p").ok(0).out
+    assert "; 2 known to run 1 but not visited" in cli("diff", "p").ok(0).out

@@ -109,7 +109,7 @@ def test_without_a_contact_nothing_is_asked(cli: Cli, tmp_path: Path) -> None:
     with github(tmp_path, GitHubSite()) as (server, options, env):
         refused = cli.crawl("https://github.com/topics", *options, "--user-agent", "nobody/1.0", env=env)
         assert refused.code == 2
-        assert "'nobody/1.0' names no contact" in refused.err
+        assert "'nobody/1.0' has no contact" in refused.err
         assert "--user-agent" in refused.err
         assert server.whole_log == ()
 

@@ -175,7 +175,7 @@ def test_where_nothing_answered_there_is_no_head(cli: Cli) -> None:
     ) as wire:
         cli.crawl(wire.url, *FAST, "--max-depth", 0).ok(0)
     shown = cli.ask("show", "site", f"{wire.url}x", "--as", "head")
-    assert (shown.code, "no head is stored" in shown.err, "max_depth" in shown.err) == (3, True, True)
+    assert (shown.code, "no headers are stored" in shown.err, "max_depth" in shown.err) == (3, True, True)
     assert cli.ask("show", "site", wire.url, "--as", "head", "--json").code == 2
 
 

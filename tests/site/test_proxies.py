@@ -47,7 +47,7 @@ def test_a_proxy_is_told_the_checked_address_and_no_name(cli: Cli, scheme: str, 
         assert server.stats["connections"] == len(proxy.log)
         named = f"1 127.0.0.1:{proxy.port}"
         assert used(cli, url, f"{url}3") == [named, named]
-        assert f"by proxy {named}" in cli.ask("explain", "site", url).ok().out
+        assert f"through proxy {named}" in cli.ask("explain", "site", url).ok().out
         assert cli.ask("explain", "site", url, "--json").ok().json["proxy"] == named
     cli.check("site")
 

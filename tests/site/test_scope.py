@@ -168,7 +168,7 @@ def test_projects_without_a_name_do_not_share_one(cli: Cli) -> None:
         done = [cli.crawl(f"{server.url}{path}", "--rate", "max").ok(0) for path in ("a_b", "a-b", "a_b")]
     stem = f"127.0.0.1-{server.port}-a-b"
     assert [crawl.json["project"] for crawl in done] == [stem, f"{stem}-2", stem]
-    said = f"project {stem} has other base URLs, so this one is {stem}-2"
+    said = f"project {stem} has other base URLs, so this one is named {stem}-2"
     assert [said in crawl.err for crawl in done] == [False, True, False]
 
 

@@ -51,9 +51,8 @@ def crawl(workspace: OpenWorkspace, request: Request, *, on_progress: Watch, not
         known = runs.find_project(workspace.db, name)
         config, settings, bases, secrets, permit = _ready_to_start(workspace, name, known, request, note)
         if known is None and request.project is None and name != (taken := seeds.project_name(bases[0].key)):
-            note(
-                f"project {taken} has other base URLs; this project is {name} (choose a name: {option('project')})"
-            )
+            another = option("project")
+            note(f"project {taken} has other base URLs, so this one is named {name}; {another} sets another name")
         catch_up(workspace, known, config)
         paused = paused_run(workspace, known, note)
         if paused is not None and config.incremental and not request.new_run:

@@ -193,15 +193,15 @@ class OpenWorkspace:
         )
 
     def captures(
-        self, run: Run, manner: RequestProfile, extractor: int, *, only: int | None = None
+        self, run: Run, profile: RequestProfile, extractor: int, *, only: int | None = None
     ) -> StoredCaptures:
         """The captures of earlier runs that a run may reuse; with `only`, those of that run."""
         return StoredCaptures(
             self.db,
             self._captured,
             horizon=run.horizon,
-            asked_as=manner.asked_as,
-            read_with=manner.read_with,
+            asked_as=profile.asked_as,
+            read_with=profile.read_with,
             extractor=extractor,
             project_id=run.project_id,
             only=only,

@@ -46,7 +46,7 @@ class ImportTarget:
 
     project: str
     settings: str
-    manner: RequestProfile
+    profile: RequestProfile
     rules: UrlRules
     bodies: Callable[[int], BodyStore]
     now: int
@@ -214,14 +214,14 @@ class _StateImport:
             scope_fixed=intake.facts("scope_fixed", begun),
             surveyed=intake.facts("surveyed", begun),
         )
-        manner = self._home.manner
+        profile = self._home.profile
         self._crawl_id = db.value(
             "add_crawl",
             run_id=self._run_id,
             budget=None,
             now=first,
-            asked_as=manner.asked_as,
-            read_with=manner.read_with,
+            asked_as=profile.asked_as,
+            read_with=profile.read_with,
         )
         self._write_urls()
         for number, (found, line) in enumerate(intake.visits(), 1):

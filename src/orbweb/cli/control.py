@@ -19,7 +19,7 @@ def status(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show the state of a project, and whether a crawl is running."""
+    """Show the state of a project and of its crawl."""
     from orbweb.app import Workspace
     from orbweb.cli.output.crawls import status_text, statuses_text
 
@@ -35,7 +35,7 @@ def pause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> 
     from orbweb.app import Workspace
 
     Workspace(workspace).pause(project)
-    output.say(f"{project}: on hold; continue with `orbweb unpause {project}`")
+    output.line(f"{project}: on hold; continue with `orbweb unpause {project}`")
 
 
 @app.command()
@@ -44,16 +44,19 @@ def unpause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -
     from orbweb.app import Workspace
 
     Workspace(workspace).unpause(project)
-    output.say(f"{project}: continuing")
+    output.line(f"{project}: continuing")
 
 
 @app.command()
 def stop(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
-    """Stop the running crawl; in-flight requests finish, the rest stays queued."""
+    """Stop the running crawl; the rest stays queued.
+
+    In-flight requests finish.
+    """
     from orbweb.app import Workspace
 
     ended = Workspace(workspace).stop(project)
-    output.say(f"{project}: {'stopped' if ended else 'stopping, requests are still in flight'}")
+    output.line(f"{project}: {'stopped' if ended else 'stopping, requests are still in flight'}")
 
 
 @app.command()
@@ -79,7 +82,10 @@ def queue(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show what is queued, by source, what is next, and what is parked as a trap."""
+    """Show what is queued, what is next and what is parked.
+
+    URLs are parked if they look like a crawler trap, such as a calendar.
+    """
     from orbweb.app import Workspace
     from orbweb.cli.output.crawls import queue_text
 

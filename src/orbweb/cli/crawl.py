@@ -77,10 +77,11 @@ def recrawl(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Start a new run: known URLs first, in their old order, with conditional requests.
+    """Start a new run over the URLs that are known.
 
-    Options given here replace the stored ones. Pages that have vanished stay stored; `orbweb pages --gone` lists
-    them. A paused run must be resumed or finished first.
+    They come first, in their old order, with conditional requests. Options given here replace the stored ones.
+    Pages that have vanished stay stored; `orbweb pages --gone` lists them. A paused run must be resumed or
+    finished first.
     """
     from orbweb.app import Workspace
 
@@ -108,10 +109,11 @@ def rules(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Change which URLs a project visits, also during a crawl; without options, show the rules.
+    """Show or change which URLs a project visits.
 
-    URLs that no longer match are skipped, URLs that match now are queued again. Options given here replace the
-    stored ones. Exits with 4 if the run has not applied the rules yet: its crawl is busy, or was killed.
+    Works during a crawl too. URLs that no longer match are skipped, URLs that match now are queued again. Options
+    given here replace the stored ones; without options the rules are shown. Exits with 4 if the run has not
+    applied the rules yet: its crawl is busy, or was killed.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.rules import rules_text
@@ -129,11 +131,11 @@ def plan(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Show what a crawl would do without running it: robots.txt, sitemaps, scope with examples, rate.
+    """Show what a crawl would do without running it.
 
-    Requests the base URLs, robots.txt and sitemaps, and stores nothing. For a project: what its next recrawl would
-    visit with these options, computed from its latest run without requests. Exits with 3 if a base URL cannot be
-    crawled.
+    Reports robots.txt, sitemaps, scope with examples, and rate. Requests only these and the base URLs, and stores
+    nothing. For a project: what its next recrawl would visit with these options, computed from its latest run
+    without requests. Exits with 3 if a base URL cannot be crawled.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.rules import plan_text, replan_text
@@ -151,9 +153,10 @@ def fetch(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Print one page as Markdown, text or HTML, without storing it.
+    """Print one page as Markdown, text or HTML.
 
-    Requested as in a crawl: robots.txt, rate limits and address checks apply. Exits with 3 if there is no page.
+    Nothing is stored. Requested as in a crawl: robots.txt, rate limits and address checks apply. Exits with 3 if
+    there is no page.
     """
     from orbweb.app import Workspace
 
@@ -170,7 +173,10 @@ def fetch(
 
 @app.command()
 def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
-    """Crawl a small bundled site, served on loopback, and write its pages as Markdown."""
+    """Crawl a small bundled site, served on loopback.
+
+    Its pages are written as Markdown, too.
+    """
     from orbweb.app import Workspace
     from orbweb.cli import demo as site
 
@@ -180,5 +186,5 @@ def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORK
         options = {"project": "demo", "rate": "max", "new_run": True}
         code = run_crawl(opened.crawl, url, quiet=no_progress, as_json=False, **options)
     done = opened.export("demo", to="markdown", out=workspace / "demo-markdown")
-    output.say(f"Markdown of {done.pages} pages: {done.out}")
+    output.line(f"Markdown of {done.pages} pages: {done.out}")
     raise typer.Exit(code)

@@ -59,9 +59,10 @@ def export(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Write the pages of a run to files: Markdown with links between the files, JSON lines, CSV, bodies.
+    """Write the pages of a run to files.
 
-    Sends no requests. Repeat it to continue after an interruption, or to write what has changed since.
+    Markdown with links between the files, JSON lines, CSV, bodies and more. Sends no requests. Repeat it to
+    continue after an interruption, or to write what has changed since.
     """
     from dataclasses import asdict
 
@@ -103,10 +104,11 @@ def extract(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Extract stored pages again with this version's extractor, without requests.
+    """Extract stored pages again, without requests.
 
-    Markdown, text and metadata of the pages change; pages, alternates and the manifest do not. Exit codes: 0 all
-    extracted, 3 some failed and keep their old text, 4 stopped early, 5 locked by another process.
+    Uses the extractor of this version. Markdown, text and metadata of the pages change; pages, alternates and the
+    manifest do not. Exit codes: 0 all extracted, 3 some failed and keep their old text, 4 stopped early, 5 locked
+    by another process.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import extract_text
@@ -133,10 +135,11 @@ def replay(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Rebuild the pages table, the metadata, the link table and the Markdown of a run, without requests.
+    """Rebuild the output files of a run, without requests.
 
-    Pages of another extractor version are extracted again first. Exit codes: 0 success, 3 a body is damaged or
-    cannot be extracted, 5 a crawl is running.
+    These are the pages table, the metadata, the link table and the Markdown. Pages of another extractor version
+    are extracted again first. Exit codes: 0 success, 3 a body is damaged or cannot be extracted, 5 a crawl is
+    running.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import replay_text
@@ -156,9 +159,10 @@ def index(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """List each URL that was fetched, with status, time, ETag, Last-Modified, hash and stored path.
+    """List the URLs that were fetched, with validators.
 
-    A later run uses them for conditional requests.
+    Each with status, time, ETag, Last-Modified, hash and stored path. A later run uses them for conditional
+    requests.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import index_text
@@ -184,10 +188,11 @@ def import_(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Import a crawl from plain files, as a new project with a paused run that `resume` continues.
+    """Import the state of a crawl from plain files.
 
-    Reads frontier.jsonl, page_index.jsonl, fetched_urls.txt, and skipped.jsonl and state.json if present. A
-    malformed line is reported, and nothing is imported. Fetched URLs are not fetched again.
+    It becomes a new project with a paused run, which `resume` continues. Reads frontier.jsonl, page_index.jsonl,
+    fetched_urls.txt, and skipped.jsonl and state.json if present. A malformed line is reported, and nothing is
+    imported. Fetched URLs are not fetched again.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import import_text

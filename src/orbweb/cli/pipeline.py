@@ -27,9 +27,10 @@ def discover(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Find the pages of a site and write one line for each to the spool, for `orbweb scrape`; stores no page.
+    """Find the pages of a site, for `orbweb scrape`.
 
-    The frontier is that of project NAME.discovery. Options and exit codes are those of `crawl`.
+    Writes one line per page to the spool, and stores no page. The frontier is that of project NAME.discovery.
+    Options and exit codes are those of `crawl`.
     """
     from orbweb.app import Workspace
 
@@ -51,11 +52,11 @@ def scrape(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Visit the pages that discovery has spooled, and store them. Links are not followed.
+    """Visit and store the pages that discovery has found.
 
-    Ends when discovery is completed and everything is scraped; exits with 4 if discovery is not completed and not
-    running. Settings are those of the discovery; options given here replace them. Other exit codes are those of
-    `crawl`.
+    Links are not followed. Ends when discovery is completed and everything is scraped; exits with 4 if discovery
+    is not completed and not running. Settings are those of the discovery; options given here replace them. Other
+    exit codes are those of `crawl`.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.crawls import scrape_text
@@ -85,10 +86,11 @@ def run(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Discover in the background and scrape in the foreground, until both are done; signals reach both.
+    """Discover and scrape at the same time.
 
-    Options are those of `crawl`. The exit code is the worse of the two: 1, 2, 5, 4, 3, 0 in this order. With
-    --metrics-port, the scraper serves its metrics on the next port.
+    Discovery runs in the background, scraping in the foreground; signals reach both. Options are those of `crawl`.
+    The exit code is the worse of the two: 1, 2, 5, 4, 3, 0 in this order. With --metrics-port, the scraper serves
+    its metrics on the next port.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.crawls import scrape_text

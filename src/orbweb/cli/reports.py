@@ -61,7 +61,10 @@ def pages(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """List the unique pages of a run, with their alternates, words and tokens."""
+    """List the unique pages of a run.
+
+    Each with its alternates, words and tokens.
+    """
     from orbweb.app import Workspace
     from orbweb.cli.output.pages import gone_text, near_text, pages_text
 
@@ -91,7 +94,7 @@ def show(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Show one URL: its Markdown, text, stored body or headers, or everything known about it.
+    """Show one URL: its page, body, headers or metadata.
 
     A pipe receives the exact bytes; control characters are removed for a terminal. An alternate shows its page.
     Exits with 3 if the run never saw the URL or stored no page of it.
@@ -169,9 +172,9 @@ def search(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Search pages by their words, best match first. The first search after a crawl indexes new pages.
+    """Search the text of pages, best match first.
 
-    Exits with 3 if nothing is found.
+    The first search after a crawl indexes new pages. Exits with 3 if nothing is found.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.pages import search_text
@@ -202,7 +205,10 @@ def diff(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """List added, removed, moved and changed pages between two runs: the latest two, unless others are named."""
+    """List the pages that differ between two runs.
+
+    Added, removed, moved and changed ones, between the latest two runs unless others are named.
+    """
     from orbweb.app import Workspace, differs
     from orbweb.cli.output.diff import diff_text
 
@@ -221,9 +227,10 @@ def explain(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Explain why a URL was visited, skipped, failed or is still queued, by which rule, and what links to it.
+    """Explain why a URL was visited, skipped or failed.
 
-    For a URL that the run never saw: what the rules decide about it now; exits with 3.
+    Shows the rule that decided, how the URL was found, and what links to it. For a URL that the run never saw:
+    what the rules decide about it now; exits with 3.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.urls import explain_text
@@ -258,7 +265,11 @@ def manifest(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Print one line per visit, in order: place, url, status, body sha256, content sha256, role, truncated|-."""
+    """Print one line per visit, in order.
+
+    Columns: place, url, status, body sha256, content sha256, role, truncated|-. There are no times in it, so equal
+    runs have equal manifests.
+    """
     from orbweb.app import Workspace
 
     if show_hash:

@@ -32,10 +32,11 @@ def validate_policy(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Show whether the policy allows URLs, by which rule, their page types, groups and what is left of the caps.
+    """Show the verdict of the policy on URLs.
 
-    URLs are judged in order, so caps count down. Without --config and --profile, the orbweb.yaml of the workspace
-    is used, if there is one. Exits with 3 if any verdict differs from the expected one.
+    Each with the rule, the page type, its groups and what is left of their caps. URLs are judged in order, so caps
+    count down. Without --config and --profile, the orbweb.yaml of the workspace is used, if there is one. Exits
+    with 3 if any verdict differs from the expected one.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.rules import rulings_text, wrong_text
@@ -60,9 +61,9 @@ def configure(
     force: Annotated[bool, typer.Option("--force", help="Replace orbweb.yaml and seeds.txt.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prepare a workspace: settings to edit (orbweb.yaml), base URLs to fill in (seeds.txt), and its folders.
+    """Prepare a workspace: settings, seeds and folders.
 
-    `orbweb crawl` without a URL then uses both files.
+    Edit orbweb.yaml (settings) and seeds.txt (base URLs); `orbweb crawl` without a URL uses both.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import configured_text
@@ -77,9 +78,10 @@ def reset(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Delete everything that was crawled into the workspace: database, bodies, logs, spool, state.
+    """Delete everything that was crawled.
 
-    Settings and seeds stay. Asks for the name of the directory first. Exits with 5 while a crawl is running in it.
+    Database, bodies, logs, spool and state are deleted; settings and seeds stay. Asks for the name of the
+    directory first. Exits with 5 while a crawl is running in it.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import reset_text
@@ -104,9 +106,10 @@ def doctor(
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """Verify database, bodies, links, counters, the spool and the output files of runs, and list all damage.
+    """Find damage in a workspace, and repair it.
 
-    Exit codes: 0 healthy or all repaired, 3 damage is left or data is lost, 5 a crawl is running in the workspace.
+    Verifies database, bodies, links, counters, the spool and the output files of runs. Exit codes: 0 healthy or
+    all repaired, 3 damage is left or data is lost, 5 a crawl is running in the workspace.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import doctor_text

@@ -1,8 +1,7 @@
-"""The demo site: the manual of a tool that does not exist, served on loopback.
+"""The demo site: the manual of a fictional tool, served on 127.0.0.1 only.
 
-Owns the bundled pages under `site/` and a small server for them. All files are read when the server starts,
-so a request can only name a file that is bundled. Besides them there are one redirect, one copy of a page, and
-one link that leads nowhere, because real sites have them. It never listens beyond 127.0.0.1 and logs nothing.
+All files are read when the server starts, so a request can only name a bundled file. There are also one redirect,
+one copy of a page and one broken link, because real sites have them.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _NOT_FOUND = _Answer(404, ("Content-Type", "text/plain; charset=utf-8"), b"There
 
 @contextmanager
 def serve() -> Iterator[str]:
-    """Serve the demo site until the block ends; gives the URL where a crawl starts."""
+    """Serve the demo site within the block; yields the URL where a crawl starts."""
     with _Server(("127.0.0.1", 0), partial(_Handler, _answers())) as server:
         thread = Thread(target=server.serve_forever, args=(0.05,), name="demo-site", daemon=True)
         thread.start()
@@ -50,7 +49,7 @@ def serve() -> Iterator[str]:
 
 
 def _answers() -> dict[str, _Answer]:
-    """Every path that has an answer."""
+    """The response for every path."""
     answers = {path: _redirect(target) for path, target in REDIRECTS.items()}
     for path, body in _bundled(files(__name__) / "site", "/"):
         answers[path] = _Answer(200, ("Content-Type", _content_type(path)), body)
@@ -83,12 +82,12 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def server_bind(self) -> None:
-        # The inherited method would look up the name of the address, which can ask a name server.
+        # The inherited method would resolve the name of the address, which can query a name server.
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is nothing to report."""
+        """Do not report clients that disconnect."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

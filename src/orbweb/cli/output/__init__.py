@@ -22,10 +22,10 @@ MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "r
 
 def emit(report: Any, text: Callable[[Any], str], *, as_json: bool) -> None:
     """Print the report on stdout."""
-    say(json.dumps(report, ensure_ascii=False) if as_json else printable(text(report)))
+    line(json.dumps(report, ensure_ascii=False) if as_json else printable(text(report)))
 
 
-def say(text: str, *, nl: bool = True) -> None:
+def line(text: str, *, nl: bool = True) -> None:
     """Print a text on stdout."""
     with to_reader():
         typer.echo(text, nl=nl)
@@ -66,7 +66,7 @@ def printable(text: str) -> str:
 def write(body: bytes, encoding: str = "utf-8") -> None:
     """The exact bytes; to a terminal as text, without control characters."""
     if sys.stdout.isatty():
-        say(harmless(body.decode(encoding, "replace")), nl=not body.endswith(b"\n"))
+        line(harmless(body.decode(encoding, "replace")), nl=not body.endswith(b"\n"))
         return
     with to_reader():
         sys.stdout.buffer.write(body)
@@ -81,10 +81,10 @@ def harmless(text: str) -> str:
 def manifest(lines: Iterable[str], *, as_json: bool) -> None:
     """Line by line, however long it is; as JSON one array of objects."""
     if as_json:
-        rows = [dict(zip(MANIFEST_FIELDS, line.split("\t"), strict=True)) for line in lines]
-        say(json.dumps(rows, ensure_ascii=False))
+        rows = [dict(zip(MANIFEST_FIELDS, each.split("\t"), strict=True)) for each in lines]
+        line(json.dumps(rows, ensure_ascii=False))
         return
     with to_reader():
-        for line in lines:
-            sys.stdout.write(line + "\n")
+        for each in lines:
+            sys.stdout.write(each + "\n")
         sys.stdout.flush()
