@@ -193,7 +193,7 @@ def test_text_in_utf_16() -> None:
 def test_only_http_comes_out_and_the_rest_is_told(scheme: str) -> None:
     found = read(urlset(f"<loc>{scheme}</loc>", "<loc>http://[</loc>", "<loc>/a</loc>"))
     assert urls(found) == ["https://x.org/a"]
-    assert found.problem == f"2 entries are no http(s) URL of at most 8192 characters, the first: '{scheme}'"
+    assert found.problem == f"2 entries are not http(s) URLs of at most 8192 characters, the first: '{scheme}'"
 
 
 @pytest.mark.parametrize("value", ["2024-01-01\x1b[2J", "x" * 65, "a&#0;b", "&#xD800;", "a\nb"])
@@ -211,9 +211,9 @@ def test_a_date_that_is_none_is_left_out(value: str) -> None:
         (b"<!doctype html><html><body><a href='https://x.org/'>x</a>", "neither a sitemap nor a feed"),
         (b"<?xml version='1.0'?><url><loc>/a</loc></url>", "neither a sitemap nor a feed"),
         (b"<a>" * 16 + b"<urlset>", "neither a sitemap nor a feed"),
-        (b"Not found", "no line that is an http(s) URL"),
-        (b'{"urls": ["https://x.org/"]}', "no line that is an http(s) URL"),
-        (bytes(range(256)), "no line that is an http(s) URL"),
+        (b"Not found", "no http(s) URL on a line of its own"),
+        (b'{"urls": ["https://x.org/"]}', "no http(s) URL on a line of its own"),
+        (bytes(range(256)), "no http(s) URL on a line of its own"),
     ],
 )
 def test_what_is_no_sitemap(body: bytes, problem: str) -> None:
@@ -253,7 +253,7 @@ def test_gzip_of_noise_in_many_chunks_is_whole() -> None:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda: gzip.compress(gzip.compress(gzip.compress(PLAIN))), "packed more than 2 times"),
+        (lambda: gzip.compress(gzip.compress(gzip.compress(PLAIN))), "compressed more than 2 times"),
         (lambda: gzip.compress(b"\0" * 3_000_000), "more than 200 times its size"),
         (lambda: gzip.compress(gzip.compress(b"\0" * 300_000_000, 1)), "more than 200 times its size"),
         (lambda: gzip.compress(b"") * 10_001, "more than 10000 parts"),
@@ -308,7 +308,7 @@ def test_the_caps_cut_and_say_so() -> None:
 def test_a_url_without_end_is_none() -> None:
     found = read(urlset(f"<loc>https://x.org/{'a' * 8_200}</loc>"))
     assert found.entries == ()
-    assert "1 entry is no http(s) URL of at most 8192 characters" in (found.problem or "")
+    assert "1 entry is not an http(s) URL of at most 8192 characters" in (found.problem or "")
     assert len(found.problem or "") < 500
 
 

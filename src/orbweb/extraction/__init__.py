@@ -1,9 +1,9 @@
-"""A parsed page becomes a document: its main content as Markdown and as text, and what it says about itself.
+"""A parsed page becomes a document: its main content as Markdown and as text, and its metadata.
 
-Owns the version of the extractor. Always: a document is a function of the body, the URL and this version alone,
-nothing learned from other pages changes it; the links of the page have been read before, because the DOM is used
-up; what comes of a page is in proportion to it, or TooComplex is raised, which depends on the page alone. Never:
-raises for bad markup, reads hidden text, or trusts a length or a depth that a page claims.
+A document is a function of the body, the URL and the version of the extractor alone; nothing learned from other
+pages changes it. Extraction changes the DOM, so links are read before. The document is in proportion to the page,
+or TooComplex is raised, which depends on the page alone. Bad markup never raises, and hidden text is not
+extracted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from orbweb.parsing import page as page_parser
 from orbweb.parsing.html.tree import Tree
 
 MAX_BYTES = 20_000_000
-"""Of a page that is given to `extract`; a crawl takes as many unless `fetch.max_bytes` is set."""
+"""The most bytes of a page given to `extract`; the default of `fetch.max_bytes` is the same."""
 VERSION = 5
-"""Stored with each document. A change that makes other documents of the same pages raises it."""
+"""Stored with each document. Incremented by every change that alters the documents of some pages."""
 
 NOTHING = Document("", "", "", "", "", "", "", (), 0, 0, 0, 0.0, "", 0)
 """The document of a page that was looked at for its links alone."""
@@ -37,7 +37,7 @@ def extract(html: str | bytes, url: str) -> Document:
 
 
 def read(tree: Tree, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
-    """The document of a DOM, which is changed on the way: nothing else may use it afterwards."""
+    """The document of a DOM, which is changed: nothing else may use it afterwards."""
     about = metadata.read(tree, url)
     base = base_of(tree, url)
     chosen = main_content.choose(tree)
@@ -62,6 +62,6 @@ def read(tree: Tree, url: str, tokenizer: Tokenizer = ESTIMATOR) -> Document:
 
 
 def words(tree: Tree) -> str:
-    """The text of the main content, at a third of the cost of the whole document. It tells pages apart as `text`
-    of the document does, but may differ from it in signs that only Markdown puts right."""
+    """The text of the main content, at a third of the cost of the whole document. It distinguishes pages like
+    `text` of the document, but may differ from it in characters that only the Markdown writer corrects."""
     return plain_text.plain(tree, main_content.choose(tree).element)

@@ -1,8 +1,8 @@
-"""Known generators of pages, by the marks they leave: where their content is, and what in it is not content.
+"""Known page generators: how they are recognized, where their main content is, and what in it is boilerplate.
 
-Owns the table. Always: a generator is recognised by its own name in `<meta name=generator>` or by class and id
-names that it writes on every page, never by a host or a URL; the first in the table that matches and whose content
-is there decides. Never: looks at a page, which `recognise` does.
+This module is long because it is one table. A generator is recognized by its name in `<meta name=generator>` or by
+class and id names that it writes on every page, never by a host or URL. The first generator of the table that
+matches and whose content exists decides (see `generator_match`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """How one program writes pages.
+    """The pages of one generator.
 
-    `marks` are `.class` on what frames a page, `tag.class`, `#id`, or the beginning of what a
-    `<meta name=generator>` says; one is enough. The content is all `parts` in document order or, where there are
-    none, the first of `main` that is there; `drop` is taken out of it, and `title` is put before it where it lies
-    outside, and made a heading where it is none.
+    `marks` are `.class` on the frame of a page, `tag.class`, `#id`, or the start of the content of `<meta
+    name=generator>`; one is enough. The main content is all `parts` in document order or, if there are none, the
+    first of `main` that exists. `drop` is removed from it; `title` is moved before it if it is outside, and made a
+    heading if it is not one.
     """
 
     name: str

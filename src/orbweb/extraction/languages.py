@@ -1,4 +1,4 @@
-"""Names of programming languages as pages write them: what may be trusted without a prefix that says so."""
+"""Names of programming languages as pages write them, accepted without a prefix such as `language-`."""
 
 from __future__ import annotations
 

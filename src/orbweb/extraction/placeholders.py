@@ -1,7 +1,7 @@
-"""Signs that stand in a DOM for markup that its renderer does not write, until the Markdown or the text is there.
+"""Placeholders in a DOM for markup that the renderer does not write, until Markdown and text are complete.
 
-Each is two code points of which Unicode says that they never are characters, so no page that means something holds
-one. The first is the same for all: nearly no text holds it, and is then as it should be.
+Each consists of two Unicode noncharacters, which no real page contains. The first is the same for all, so one
+search for it shows that nearly all texts have no placeholders.
 """
 
 from __future__ import annotations

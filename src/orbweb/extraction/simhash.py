@@ -1,11 +1,9 @@
-"""A 64-bit fingerprint that differs in few bits where texts differ in few words, and groups of near ones.
+"""SimHash: a 64-bit fingerprint that differs in few bits if texts differ in few words, and groups of similar ones.
 
-Owns the fingerprint and the search for neighbours. Always: a fingerprint depends on the words alone, on every
-machine and in every process; groups are exact, and in the order of their first members. Never: uses `hash`, or
-compares every pair of a large number.
+A fingerprint depends on the words alone, so it is the same on every machine and in every process (`hash` is not
+used). Groups are exact, in the order of their first members, and found without comparing every pair.
 
-Each two words that follow each other have a hash; a bit of the fingerprint is set if it is set in more than half
-of them.
+Each pair of consecutive words has a hash; a bit of the fingerprint is set if it is set in more than half of them.
 """
 
 from __future__ import annotations

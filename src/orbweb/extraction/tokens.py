@@ -1,11 +1,10 @@
-"""How many tokens a language model would make of a text.
+"""The number of tokens of a text: an estimate, or the count of a tiktoken encoding.
 
-Owns the estimator, and the way to the encodings of tiktoken where they are asked for. Always: the count is a
-function of the text and the tokenizer's name alone. Never: downloads anything; an encoding that is not on this
-machine is an error, not another tokenizer.
+The count is a function of the text and the tokenizer's name alone. Nothing is downloaded: an encoding that is not
+on this machine is an error.
 
-The estimate is two sums over the UTF-8 bytes: what each byte weighs, and how much begins with it that the byte
-before it did not have (a word, a capital, a number, a script). The figures were fitted to o200k_base;
+The estimate is two sums over the UTF-8 bytes: the weight of each byte, and the weight of each change from the byte
+before (the start of a word, a capital, a number, a script). The weights were fitted to o200k_base;
 docs/explanation/extraction.md says how well.
 """
 

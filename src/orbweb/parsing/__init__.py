@@ -1,1 +1,1 @@
-"""Bytes become trees, links and entries. Pure."""
+"""Bytes become trees, links and sitemap entries. Pure."""

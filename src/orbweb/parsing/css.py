@@ -1,9 +1,8 @@
-"""What a style sheet loads: the URLs of `url()`, `src()`, `image-set()` and `@import`, in their order.
+"""The URLs that a style sheet loads: `url()`, `src()`, `image-set()` and `@import`, in order; and its encoding.
 
-Owns reading CSS as far as that needs it, and which encoding a style sheet is in. Always: any text gives an
-answer, in time linear in it; comments, strings, escapes and broken URLs are read as a browser does (CSS
-Syntax, level 3). Never: raises, resolves a URL, judges whether a rule applies, or gives a `data:` URL, a
-fragment of the same document or the name of a namespace.
+Any text parses, in linear time and without an exception. Comments, strings, escapes and broken URLs are handled as
+in a browser (CSS Syntax, level 3). `data:` URLs, fragments of the same document and namespace names are omitted.
+Whether a rule applies is not judged.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import NamedTuple
 
 from orbweb.parsing.encodings import UTF_8, certain_encoding, encoding_named
 
-# Nothing that was read is given back: every quantifier is possessive, so time is linear.
+# Every quantifier is possessive, so there is no backtracking and time is linear.
 _LETTER = r"A-Za-z0-9_\-\x80-\U0010ffff"
 _CODE = r"[0-9A-Fa-f]{1,6}+(?:\r\n|[ \t\n\r\f])?+"
 _NAME = rf"(?:[{_LETTER}]++|\\(?:{_CODE}|[^\n\r\f]))++"
@@ -57,14 +56,14 @@ _NAMES_ONLY = frozenset(("namespace", "supports", "document", "-moz-document"))
 
 
 class Reference(NamedTuple):
-    """A URL as it is written, without its escapes, and what it loads: `style`, `font` or `image`."""
+    """A URL as written, without escapes, and the kind of resource: `style`, `font` or `image`."""
 
     href: str
     kind: str
 
 
 def encoding_of(body: bytes, content_type: str | None = None) -> str:
-    """The name of the encoding: as the mark or the header says, else the `@charset` rule, else UTF-8."""
+    """The encoding: that of the byte-order mark or header, else of the `@charset` rule, else UTF-8."""
     rule = _charset(body)
     said = encoding_named(rule[1].decode("latin-1")) if rule else None
     declared = UTF_8 if said in ("UTF-16BE", "UTF-16LE") else said
@@ -72,12 +71,12 @@ def encoding_of(body: bytes, content_type: str | None = None) -> str:
 
 
 def references(text: str) -> Iterator[Reference]:
-    """What the style sheet, or the value of a `style` attribute, loads."""
+    """The URLs that a style sheet, or the value of a `style` attribute, loads."""
     return _CssReader(text).references()
 
 
 class _CssReader:
-    """A walk over a text. `_position` is where it goes on."""
+    """A scan of a text. `_position` is where it continues."""
 
     __slots__ = ("_position", "_text")
 
@@ -94,7 +93,7 @@ class _CssReader:
                 yield from self._call(_plain(found["function"]), "image")
 
     def _rule(self, name: str) -> Iterator[Reference]:
-        """What an at-rule loads, as far as it differs from other places."""
+        """The URLs of an at-rule, if it differs from other places."""
         if name == "import":
             yield from self._import()
         elif name == "font-face":
@@ -112,7 +111,7 @@ class _CssReader:
             yield from self._call(name, "style")
 
     def _font_face(self) -> Iterator[Reference]:
-        """The block of a rule for a font."""
+        """The block of a `@font-face` rule."""
         while found := _next_inside(self._text, self._position):
             if found["rule"]:
                 return
@@ -123,7 +122,7 @@ class _CssReader:
                 yield from self._call(_plain(found["function"]), "font")
 
     def _call(self, name: str, kind: str) -> Iterator[Reference]:
-        """What a function loads; the position is after its bracket."""
+        """The URLs of a function; the position is after its opening bracket."""
         if name in _SETS:
             yield from self._image_set()
         elif name == "src":
@@ -135,7 +134,7 @@ class _CssReader:
             yield from self._value(found, kind)
 
     def _image_set(self) -> Iterator[Reference]:
-        """The images of a set: its strings, but not those of functions in it, and its URLs."""
+        """The images of an `image-set`: its URLs, and its strings except those of nested functions."""
         inside = [True]
         while inside and (found := _next_inside(self._text, self._position)):
             if found["rule"]:
@@ -154,7 +153,7 @@ class _CssReader:
                 yield from self._value(found, "image")
 
     def _value(self, found: re.Match[str] | None, kind: str) -> Iterator[Reference]:
-        """The URL of a string or of bare text, if it is one that can be asked for."""
+        """The URL of a string or of bare text, if it can be requested."""
         if found is None:
             return
         self._go_past(found)
@@ -170,7 +169,7 @@ class _CssReader:
 
 
 def _unquoted(found: re.Match[str]) -> str:
-    """What a string says; nothing if its line ends before it does."""
+    """The value of a string; empty if its line ends before the closing quote."""
     raw = found["string"]
     if len(raw) > 1 and raw.endswith(raw[0]):
         return _unescaped(raw[1:-1])

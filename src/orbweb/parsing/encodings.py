@@ -1,10 +1,9 @@
-"""Which encoding a body is in, as a browser decides it.
+"""The encoding of a body, determined as in a browser.
 
-Owns the order of the evidence: byte-order mark, HTTP header, `<meta>`, XML declaration, the bytes themselves.
-Always: the answer is the name of an encoding of the WHATWG standard and depends on the header and the body
-alone; a label nobody knows is as good as none; time is linear in the body. Never: raises, or looks at more
-than `MAX_HEAD` bytes for a declaration and `MAX_GUESSED` for a guess from the letters. turbohtml is loaded when
-it is first needed: the main process of a crawl mostly does without.
+The order of the evidence: byte-order mark, HTTP header, `<meta>`, XML declaration, the bytes themselves. The
+result is the name of a WHATWG encoding and depends on the header and the body alone. An unknown label is ignored.
+Time is linear in the body; at most `MAX_HEAD` bytes are searched for a declaration and `MAX_GUESSED` used for a
+guess. turbohtml is imported at its first use, because the main process of a crawl mostly does not need it.
 """
 
 from __future__ import annotations
@@ -17,21 +16,22 @@ from importlib import import_module
 UTF_8 = "UTF-8"
 FALLBACK = "windows-1252"
 UNDECLARED = frozenset(("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"))
-"""Media types that say nothing."""
+"""Media types that mean nothing."""
 PRESCAN = 1024
-"""A `<meta>` that begins in these first bytes counts wherever it stands, after them only in the head."""
+"""A `<meta>` that begins in these first bytes counts anywhere, after them only in the head."""
 MAX_HEAD = 64 * 1024
 MAX_GUESSED = 256 * 1024
-"""Bytes from which an encoding is guessed, from the first that is not ASCII: that is slow."""
+"""Bytes that an encoding is guessed from, starting at the first that is not ASCII; few, because guessing is
+slow."""
 CONTEXT = 64
-"""Bytes before them that are looked at too."""
+"""Bytes before them that are used too."""
 MAX_LABEL = 64
 CACHED = 64
-"""Answers that are remembered. Few, because a hostile header may be long."""
+"""Cached results; few, because a hostile header may be long."""
 
 _MARKS = ((b"\xef\xbb\xbf", UTF_8), (b"\xfe\xff", "UTF-16BE"), (b"\xff\xfe", "UTF-16LE"))
 _WIDE_XML = ((b"<\0?\0x\0", "UTF-16LE"), (b"\0<\0?\0x", "UTF-16BE"))
-# A declaration that can be read as ASCII cannot be in these.
+# A declaration that is readable as ASCII cannot be in these.
 _DECLARED_AS = {"UTF-16BE": UTF_8, "UTF-16LE": UTF_8, "x-user-defined": FALLBACK}
 
 _PARAMETER = re.compile(r""";\s*+([^\s;=]*+)\s*+(?:=\s*+(?:"([^"]*+)"?+|'([^']*+)'?+|([^;]*+)))?+[^;]*+""")
@@ -42,7 +42,7 @@ _ATTRIBUTE = rb"""
 """
 _ATTRIBUTES = re.compile(_ATTRIBUTE, re.VERBOSE).findall
 _TAG = rb"(?P<tag>/?[a-zA-Z][^\t\n\f\r />]*+) (?P<attributes>(?:%s)*+) [\t\n\f\r /]*+ (?P<closed>>?+)" % _ATTRIBUTE
-# What never matters here: text, comments, declarations, and the tags of a head that have nothing to tell.
+# Ignored: text, comments, declarations, and the tags of a head that are irrelevant here.
 _PLAIN = (
     rb"""
     [^<]++
@@ -68,13 +68,13 @@ _RAW = {
     name: re.compile(rb"</%s(?=[\t\n\f\r />])" % name, re.IGNORECASE).search
     for name in (b"title", b"style", b"script", b"textarea", b"iframe", b"noembed", b"noframes", b"xmp")
 }
-# Its escapes could turn plain ASCII into markup that no one else saw.
+# Its escapes could turn plain ASCII into markup that no other parser sees.
 _NEVER_GUESSED = frozenset({"ISO-2022-JP"})
 _BLANK = b" " * PRESCAN
 
 
 def encoding_of(body: bytes, content_type: str | None = None) -> str:
-    """The name of the encoding that a browser would decode the body with."""
+    """The encoding that a browser would decode the body with."""
     return (
         certain_encoding(body, content_type)
         or _by(_WIDE_XML, body)
@@ -85,7 +85,7 @@ def encoding_of(body: bytes, content_type: str | None = None) -> str:
 
 
 def certain_encoding(body: bytes, content_type: str | None = None) -> str | None:
-    """What a byte-order mark or the header says: nothing inside the body can change it."""
+    """The encoding of a byte-order mark or the header, which nothing inside the body can override."""
     return _by(_MARKS, body) or (_by_header(content_type) if content_type else None)
 
 
@@ -106,14 +106,14 @@ def _by_header(content_type: str) -> str | None:
 
 @lru_cache(maxsize=CACHED)
 def media_type(content_type: str | None) -> str:
-    """The type that a Content-Type header declares, in lower case. Empty where it is no type at all."""
+    """The media type of a Content-Type header, in lower case; empty if it is invalid."""
     kind = (content_type or "").partition(";")[0].strip().lower()
     return kind if "/" in kind else ""
 
 
 @lru_cache(maxsize=CACHED)
 def encoding_named(label: str) -> str | None:
-    """The encoding of a label, which may be an alias of it."""
+    """The encoding of a label or alias."""
     label = label.strip("\t\n\f\r ")
     if not label.isascii() or not 0 < len(label) <= MAX_LABEL or not label.isprintable():
         return None
@@ -135,10 +135,9 @@ def _by(starts: tuple[tuple[bytes, str], ...], body: bytes) -> str | None:
 
 
 def _by_meta(body: bytes) -> str | None:
-    """The encoding of the first `<meta>` that names one.
+    """The encoding of the first `<meta>` that declares one.
 
-    The pages of a site mostly begin alike up to the first `<meta>`, and what that names does not depend on
-    what follows.
+    Cached by the text up to the first `<meta>`, which most pages of a site have in common.
     """
     meta = body.find(b"<meta", 0, PRESCAN)
     known = _by_known_tags(body[: body.find(b">", meta, PRESCAN) + 1]) if meta >= 0 else None
@@ -146,7 +145,7 @@ def _by_meta(body: bytes) -> str | None:
 
 
 def _by_tags(body: bytes) -> str | None:
-    """Read the tags in turn, without building a tree."""
+    """Scan the tags without building a tree."""
     position, in_head, end = 0, True, min(len(body), MAX_HEAD)
     while found := _NEXT_TAG(body, position, end):
         if not in_head and found.start("tag") > PRESCAN:
@@ -166,7 +165,7 @@ _by_known_tags = lru_cache(maxsize=CACHED)(_by_tags)
 
 
 def _by_attributes(attributes: bytes) -> str | None:
-    """What a `<meta>` declares. Of an attribute that is given twice the first counts."""
+    """The encoding that a `<meta>` declares. The first of duplicate attributes counts."""
     given: dict[bytes, str] = {}
     for name, *values in _ATTRIBUTES(attributes):
         given.setdefault(name.lower(), html.unescape(b"".join(values).decode("latin-1")))
@@ -188,7 +187,7 @@ def _declared(label: str | None) -> str | None:
 
 
 def _guess(body: bytes) -> str:
-    """UTF-8 if it is valid, else what the letters look like."""
+    """UTF-8 if the body is valid UTF-8, otherwise a guess."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -200,13 +199,13 @@ def _guess_letters(body: bytes) -> str:
     from turbohtml.detect import Detection, EncodingDetector
 
     detector = EncodingDetector(Detection(excluded=_NEVER_GUESSED))
-    detector.feed(_BLANK)  # the detector would look for a <meta> by itself, in its first bytes
+    detector.feed(_BLANK)  # keeps the detector from searching for a <meta> in its first bytes
     detector.feed(_sample(body))
     return detector.close().encoding or FALLBACK
 
 
 def _sample(body: bytes) -> bytes:
-    """What to guess from. No encoding has a `<` inside a character, so the cut there leaves all of them whole."""
+    """The bytes to guess from. They are cut at a `<`, which is never inside a character in any encoding."""
     first = _NOT_ASCII(body)
     start = max(0, first.start() - CONTEXT) if first else 0
     sample = body[start : start + MAX_GUESSED]

@@ -1,10 +1,10 @@
-"""Heads of requests and responses in few bytes: a template that many visits share, and the values of one visit.
+"""Compact encoding of the heads of requests and responses: a template shared by many visits, and the values of
+one.
 
-A template is a list of fields. Each has a kind, and a text that is put out before its value. The values follow
-each other in the order of the fields, after a checksum of the response's head. Dates and lengths are numbers; the
-target, the host, the entity tag and the date of the last change are in the row of the visit already, so that most
-heads take a few bytes. Always holds: what `decode` returns is what `HeadEncoder` was given, byte for byte, or a
-ValueError. Pure.
+A template is a list of fields, each with a kind and a text that precedes its value. The values follow in the order
+of the fields, after a checksum of the response's head. Dates and lengths are numbers; target, host, entity tag and
+last-modified date are in the row of the visit already, so most heads take a few bytes. `decode` returns the input
+of `HeadEncoder` byte for byte, or raises ValueError. Pure.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from zlib import crc32
 from orbweb.model import Head
 
 LITERAL, TARGET, HOST, DATE, NUMBER, ETAG, MODIFIED, TEXT, BORDER = range(9)
-"""The kinds of fields: nothing but the text; path and query, and host, of the URL; seconds since 1970; a number;
-the entity tag; the date of the last change; any bytes; the end of the request."""
+"""The kinds of fields: only the text; path and query of the URL; host of the URL; seconds since 1970; a number;
+the entity tag; the last-modified date; any bytes; the end of the request."""
 
 MOST_ALIKE = 8
-"""Different values of a header that are part of a template; one with more has its value with each visit."""
+"""Up to this many distinct values of a header are part of a template; with more, each visit has its value."""
 MOST_NAMES = 1_000
 MOST_KEPT = 1_000_000
-"""Bytes of templates that a coder remembers."""
+"""The most bytes of templates that an encoder caches."""
 
 INHERITED = b"\0"
 _START = 5
@@ -42,7 +42,7 @@ _KINDS = {
 _IN_ROW = (ETAG, MODIFIED)
 _TEXT_MARKS = ((b"etag", b": \0E\r\n"), (b"last-modified", b": \0M\r\n"))
 _NUMBER_MARKS = ((b"date", b": \0D\r\n"), (b"content-length", b": \0N\r\n"))
-"""What stands for a value in the skeleton of a head. No head has a NUL: libcurl refuses it."""
+"""The placeholders of values in the skeleton of a head. No head contains a NUL: libcurl refuses it."""
 _MARK_OF = dict(_TEXT_MARKS + _NUMBER_MARKS)
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -53,7 +53,7 @@ _is_number = re.compile(rb"0|[1-9][0-9]{0,17}").fullmatch
 
 
 class HeadLine(NamedTuple):
-    """A line of a head: its field in a template, and its value. `name` is that of its header in lower case."""
+    """A line of a head: its field in a template, and its value. `name` is that of the header, in lower case."""
 
     field: bytes
     value: bytes
@@ -61,14 +61,14 @@ class HeadLine(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A request and its response, each with its first line, its headers and the empty line."""
+    """The heads of a request and its response, each with first line, headers and empty line."""
 
     request: bytes
     response: bytes
 
 
 def packed(number: int) -> bytes:
-    """A number from 0 on: seven bits a byte, the lowest first."""
+    """A non-negative number: seven bits per byte, lowest first."""
     found = bytearray()
     while number > 127:
         found.append(number & 127 | 128)
@@ -83,17 +83,17 @@ def field(kind: int, text: bytes = b"") -> bytes:
 
 
 def text(value: bytes) -> bytes:
-    """A value of `TEXT`, or one that could be inherited and is not."""
+    """A value of `TEXT`, or one that is not inherited from the row."""
     return packed(len(value) + 1) + value
 
 
 def literal(line: bytes) -> HeadLine:
-    """A line that is part of a template as it is, unless its header varies."""
+    """A line that is literally part of a template, unless its header varies."""
     return HeadLine(field(LITERAL, line), b"", line.partition(b":")[0].lower())
 
 
 def read_line(line: bytes) -> HeadLine:
-    """A line as it is coded if its header does not vary."""
+    """A line as it is encoded if its header does not vary."""
     name, _, rest = line.partition(b":")
     lower = name.lower()
     kind = _KINDS.get(lower)
@@ -110,7 +110,7 @@ def _named(kind: int, name: bytes) -> bytes:
 
 
 def _value(kind: int, value: bytes) -> bytes | None:
-    """The value of a field, None if the kind cannot give it back."""
+    """The value of a field; None if the kind cannot represent it."""
     if kind in _IN_ROW:
         return INHERITED if _is_in_row(value) else None
     if kind == DATE:
@@ -133,15 +133,15 @@ def _seconds(value: bytes) -> bytes | None:
 
 
 def _shown(seconds: int) -> bytes:
-    """An instant as HTTP writes it."""
+    """An instant as an HTTP date."""
     at = datetime.fromtimestamp(seconds, UTC)
     return f"{_DAYS[at.weekday()]}, {at.day:02d} {_MONTHS[at.month - 1]} {at:%Y %H:%M:%S} GMT".encode()
 
 
 class HeadEncoder:
-    """Makes heads of the lines that servers send, and learns which headers vary.
+    """Encodes heads, and learns which headers vary.
 
-    What it has learned changes how short heads become, never what they say.
+    What it has learned changes the size of heads, never their content.
     """
 
     def __init__(self) -> None:
@@ -152,8 +152,8 @@ class HeadEncoder:
         self._varying: set[bytes] = set()
 
     def head(self, request: bytes, given: bytes, raw: Sequence[bytes], found: Mapping[bytes, str]) -> Head:
-        """`request` is the part of the template before the response, `given` its values; `raw` are the lines of
-        the response, and `found` has those of its headers that most heads differ in."""
+        """`request` is the request part of the template, `given` its values; `raw` are the lines of the response,
+        and `found` has those of its headers in which most heads differ."""
         response = skeleton = b"".join(raw)
         for name, mark in _TEXT_MARKS:
             text = found.get(name)
@@ -176,7 +176,7 @@ class HeadEncoder:
     def _learn(
         self, request: bytes, raw: Sequence[bytes], skeleton: bytes, row: Mapping[bytes, str]
     ) -> tuple[bytes, bytes]:
-        """A head line by line. What is not as the row has it is spelled."""
+        """Encode a head line by line. A value that differs from the row is written out."""
         found = []
         for given in raw:
             line = read_line(given)
@@ -201,7 +201,7 @@ class HeadEncoder:
         return self._templates.setdefault(template, template)
 
     def _varies(self, line: HeadLine, whole: bytes) -> bool:
-        """Whether a header has had so many values that this one is not part of a template."""
+        """Whether a header has had so many values that this one does not become part of a template."""
         if line.field[0] != LITERAL or b":" not in whole:
             return False
         if line.name in self._varying:
@@ -221,36 +221,36 @@ class HeadEncoder:
 
 @lru_cache(maxsize=256)
 def _number(name: bytes, text: str) -> bytes | None:
-    """The value of a date or of a length; None if it is not as it usually is."""
+    """The value of a date or length; None if it has an unusual form."""
     return _value(_KINDS[name], text.encode())
 
 
 def _marked(line: HeadLine, raw: bytes) -> bytes:
-    """A line as it is in a skeleton, if it is as most are."""
+    """A line with its placeholder, if it has the usual form."""
     mark = _MARK_OF.get(line.name) if line.field[0] not in (LITERAL, TEXT) else None
     return raw if mark is None else raw[: len(line.name)] + mark
 
 
 def _pattern(line: HeadLine) -> bytes:
-    """What makes the value of a line; one that is not marked is the same for the whole skeleton."""
+    """The function that encodes the value of a line; an unmarked one is the same for the whole skeleton."""
     if line.field[0] in (DATE, NUMBER) and line.name in _MARK_OF:
         return b"%(" + line.name + b")b"
     return line.value.replace(b"%", b"%%")
 
 
 def _spelled(line: HeadLine, whole: bytes) -> HeadLine:
-    """A line with its value as it is."""
+    """A line with its literal value."""
     name = whole[: len(line.name) + 1]
     return HeadLine(field(TEXT, name), text(whole[len(name) :]), line.name)
 
 
 def _checked(response: bytes) -> bytes:
-    """What values begin with: a zero, and a checksum of the response."""
+    """The start of values: a zero, and a checksum of the response."""
     return crc32(response).to_bytes(_START, "big")
 
 
 def whole(exchange: Exchange) -> Head:
-    """A head that needs nothing of a row."""
+    """A head that can be decoded without a row."""
     return Head(_WHOLE, _checked(exchange.response) + text(exchange.request) + text(exchange.response))
 
 
@@ -258,7 +258,7 @@ _WHOLE = field(TEXT) + field(BORDER) + field(TEXT)
 
 
 def decode(head: Head, url: str, etag: str | None, last_modified: str | None) -> Exchange:
-    """The heads again; a ValueError if that is not possible."""
+    """Decode the heads; ValueError if they are damaged."""
     try:
         found, values = _decoded(head, url, {ETAG: etag, MODIFIED: last_modified})
     except (LookupError, OverflowError, OSError) as error:
@@ -299,18 +299,18 @@ def _read(kind: int, values: _ByteReader, url: str, row: Mapping[int, str | None
 
 
 def target(url: str) -> str:
-    """What of a URL is sent as the target of a request."""
+    """The request target of a URL."""
     return url[url.index("/", 8) :]
 
 
 def host(url: str) -> str:
-    """What of a URL is sent as Host. Canonical URLs have no default port."""
+    """The Host header of a URL. Canonical URLs have no default port."""
     start = url.index("//") + 2
     return url[start : url.index("/", start)]
 
 
 class _ByteReader:
-    """Bytes that are taken one after the other; an IndexError if there are not enough."""
+    """Reads bytes in sequence; IndexError if there are not enough."""
 
     def __init__(self, data: bytes, start: int = 0) -> None:
         self._data = data

@@ -1,10 +1,8 @@
-"""A body becomes a DOM, and the DOM becomes what the crawl needs of a page.
+"""Parses a body into a DOM, and the DOM into links, resources, title and robots directives.
 
-Owns which elements are links, which load something, and what a page says about itself. Always: links are in
-document order, each key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`; the answer depends on the body, the
-URL, the content type and the rules alone; any bytes are a page, unless they are too many elements (TooComplex).
-Never: runs scripts, looks into inert `<template>` contents, or raises for bad markup. What a page may take of
-memory and time is the caller's to limit.
+Links are in document order, each key once, within `MAX_LINKS` and `MAX_LINK_CHARACTERS`. The result depends only
+on the body, the URL, the content type and the rules. Any bytes are a page, unless they have too many elements
+(TooComplex). Scripts are not run. The caller limits the memory and time of a page.
 """
 
 from __future__ import annotations
@@ -24,10 +22,10 @@ from orbweb.urls import PageUrls, Resolver
 Dom = Tree
 
 MAX_NODES = 2_000_000
-"""Elements, texts and comments of a page, reckoned from its bytes."""
+"""The most elements, texts and comments of a page, estimated from its bytes."""
 MAX_LINKS = page_facts.MAX_LINKS
 MAX_LINK_CHARACTERS = 8_000_000
-"""Of the URLs of a page together: a long `<base href>` would make gigabytes of a small page."""
+"""The most characters of all URLs of a page: a long `<base href>` would turn a small page into gigabytes."""
 
 
 def parse(
@@ -40,13 +38,13 @@ def parse(
     agent: str = robots_meta.EVERYONE,
     resources: bool = False,
 ) -> Parsed:
-    """Parse the page that was answered at `url`, an absolute http(s) URL, with these headers, to this agent."""
+    """Parse the page at `url`, an absolute http(s) URL, with these headers, for this agent."""
     tree = dom(body, content_type)
     return read(tree, url, resolver=resolver, robots_tags=robots_tags, agent=agent, resources=resources)
 
 
 def dom(body: bytes | str, content_type: str | None = None) -> Dom:
-    """The DOM of a browser without scripts. UTF-8 is read as it is, other bytes are decoded first."""
+    """The DOM as in a browser without scripts. UTF-8 is parsed directly, other encodings are decoded first."""
     if isinstance(body, str):
         body = body.encode("utf-8", "surrogatepass")
         _check(body)
@@ -59,7 +57,7 @@ def dom(body: bytes | str, content_type: str | None = None) -> Dom:
 
 
 def _check(body: bytes) -> None:
-    """Every `<` may begin a node and end a text; an end tag begins none, and between two tags is no text."""
+    """Each `<` may begin a node and end a text; an end tag begins none, and adjacent tags have no text between."""
     if len(body) < 2 * MAX_NODES:
         return
     if 2 * body.count(b"<") - body.count(b"</") - body.count(b"><") > MAX_NODES:
@@ -75,7 +73,7 @@ def read(
     agent: str = robots_meta.EVERYONE,
     resources: bool = False,
 ) -> Parsed:
-    """What the crawl needs of a DOM, which is left as it was."""
+    """Extract the links and metadata of a DOM, which is not changed."""
     page = _page(url, resolver)
     found = page_facts.read(tree, robots_meta.addressees(agent))
     loads = _loads(tree) if resources else References()
@@ -92,7 +90,7 @@ def read(
 
 
 def parse_css(body: bytes, url: str, *, resolver: Resolver, content_type: str | None = None) -> Parsed:
-    """What the style sheet that was answered at `url` loads; it has no links and no title."""
+    """The resources of the style sheet at `url`; it has no links and no title."""
     from orbweb.parsing import css
 
     encoding = css.encoding_of(body, content_type)
@@ -117,13 +115,13 @@ def _page(url: str, resolver: Resolver) -> PageUrls:
 
 
 def _base(href: str | None, page: PageUrls, resolver: Resolver) -> PageUrls:
-    """What hrefs are resolved against: the `<base href>` if that is http(s), else the page."""
+    """The base of hrefs: the `<base href>` if it is http(s), else the page."""
     target = None if href is None else page.target(href)
     return (target and resolver.page(target.url)) or page
 
 
 def _links(references: References, base: PageUrls, own: str) -> tuple[Link, ...]:
-    """The targets of the references, each key once, but not the page itself."""
+    """The targets of the references, each key once, without the page itself."""
     kinds = references.kinds
     if not kinds:
         return ()

@@ -1,8 +1,7 @@
-"""What a page says to robots about itself: `<meta name=robots>` and the X-Robots-Tag header.
+"""Robots directives of a page: `<meta name=robots>` and the X-Robots-Tag header.
 
-Owns reading the two and whom they address. Always: what is said to everyone and what is said to us add up, and
-nothing takes back a `noindex` or a `nofollow`; the answer has the very text that decided; of an endless text the
-start is read. Never: raises, or decides what follows from it.
+Directives for all agents and for ours add up, and nothing revokes a `noindex` or `nofollow`. The result has the
+text that decided. Only the start of a very long text is read.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ _NOINDEX = frozenset(("noindex", "none"))
 _NOFOLLOW = frozenset(("nofollow", "none"))
 
 _words = re.compile(r"""[^\s,;"']+""").findall
-# A name and a colon begin what is said to one agent, but `max-snippet: 50`, dates and times are values.
+# A name and a colon address one agent, but `max-snippet: 50`, dates and times are values.
 _addressed = re.compile(
     r"\s*(?!unavailable_after\b|max-)(?=[^\s:]*[a-z*])([\w.*/-]+)\s*:(?!\s*[\d-])", re.ASCII
 ).match
 
 
 def addressees(agent: str) -> frozenset[str]:
-    """The names by which a page speaks to the crawler with this product token."""
+    """The meta names that apply to the crawler with this product token."""
     return frozenset((EVERYONE, agent.lower()))
 
 
 def read(metas: Iterable[tuple[str, str]], headers: Iterable[str], agent: str) -> Directives:
-    """What headers and metas, each a name and its content, say to the agent. The first to say it decides."""
+    """The directives of headers and metas (name and content) for the agent. The first occurrence decides."""
     said = [(HEADER, text) for text in headers]
     said += [(f"meta {name}", text) for name, text in metas]
     if not said:
@@ -50,7 +49,7 @@ def read(metas: Iterable[tuple[str, str]], headers: Iterable[str], agent: str) -
 
 
 def _heard(text: str, names: frozenset[str]) -> Iterator[str]:
-    """The words that are meant for one of the names: an agent is addressed up to the next one."""
+    """The directives for one of the names: an agent name applies up to the next one."""
     meant = True
     for part in text.split(","):
         addressed = _addressed(part)
@@ -62,7 +61,7 @@ def _heard(text: str, names: frozenset[str]) -> Iterator[str]:
 
 
 def _shown(text: str) -> str:
-    """A value fit to be printed: one line, nothing that could steer a terminal, and not without end."""
+    """A value that is safe to print: one line, without control characters, of limited length."""
     line = " ".join(text[:_READ].split())
     plain = "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line[: _SHOWN + 1]

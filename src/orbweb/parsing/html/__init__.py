@@ -1,1 +1,1 @@
-"""A parsed page in memory: the tree, selectors on it, and what it says about itself and leads to."""
+"""The HTML parser: tokenizer, tree builder, tree, CSS selectors, and the links and metadata of a page."""

@@ -1,7 +1,7 @@
-# Memory that belongs to an array but is not in use: what grows has room for more than it holds.
+# Poisons the unused capacity of arrays that grow.
 #
-# A build with AddressSanitizer (`make fuzz`) closes it, so that each read and each write beyond what is held stops the
-# process, whoever made it. Any other build does nothing here.
+# With AddressSanitizer (`make fuzz`), each read or write beyond the used part of an array stops the process. Any
+# other build does nothing here.
 
 cdef extern from *:
     """

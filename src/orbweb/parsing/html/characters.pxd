@@ -1,11 +1,11 @@
-# Signs of markup.
+# Character classes of markup.
 
 cdef inline bint is_space(char sign) noexcept:
     return sign == c" " or sign == c"\n" or sign == c"\t" or sign == c"\f" or sign == c"\r"
 
 
 cdef inline Py_ssize_t next_word(const char** at, const char* end) noexcept:
-    # Pass over white space to the next word. Returns its bytes; 0 where there is none.
+    # Skip white space to the next word. Returns its length; 0 if there is none.
     cdef const char* behind
     while at[0] < end and is_space(at[0][0]):
         at[0] += 1

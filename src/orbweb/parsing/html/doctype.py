@@ -1,4 +1,4 @@
-"""What a doctype says, and which make browsers show a page as old browsers did."""
+"""Doctypes, and which of them put browsers into quirks mode."""
 
 from __future__ import annotations
 
@@ -70,17 +70,17 @@ _SPACES = " \t\n\f"
 
 
 class Doctype(NamedTuple):
-    """A doctype as the HTML standard reads it. What is None is not there."""
+    """A doctype by the HTML standard; missing parts are None."""
 
     name: str | None
     public: str | None = None
     system: str | None = None
     is_broken: bool = False
-    """Whether its mistakes alone make the page quirky."""
+    """Whether its parse errors alone force quirks mode."""
 
     @property
     def is_quirky(self) -> bool:
-        """Whether a page with it is shown as old browsers did."""
+        """Whether it puts the page into quirks mode."""
         public, system = (self.public or "").lower(), (self.system or "").lower()
         if self.is_broken or self.name != "html" or system == _QUIRKY_SYSTEM:
             return True
@@ -90,7 +90,7 @@ class Doctype(NamedTuple):
 
 
 def read(text: str, *, is_closed: bool) -> Doctype:
-    """What stands between the word `doctype` and the `>`, or the end of the page."""
+    """Parse the text between the word `doctype` and the `>`, or the end of the page."""
     name, rest = _word(text.replace("\0", "\ufffd").lstrip(_SPACES))
     if not name:
         return Doctype(None, is_broken=True)
@@ -112,14 +112,14 @@ def read(text: str, *, is_closed: bool) -> Doctype:
 
 
 def _word(text: str) -> tuple[str, str]:
-    """The name that a text begins with, with small letters, and what is behind it and the blanks there."""
+    """The name at the start of a text, in lower case, and the rest after the following blanks."""
     size = next((place for place, sign in enumerate(text) if sign in _SPACES), len(text))
     name = "".join(sign.lower() if sign.isascii() else sign for sign in text[:size])
     return name, text[size:].lstrip(_SPACES)
 
 
 def _quoted(text: str) -> tuple[str | None, bool, str]:
-    """The text in quotes that a text begins with, whether its quotes are closed, and what is behind it."""
+    """The quoted string at the start of a text, whether it is closed, and the rest."""
     if not text or text[0] not in "\"'":
         return None, False, text
     value, quote, rest = text[1:].partition(text[0])

@@ -1,7 +1,6 @@
-"""Characters that HTML names or numbers.
+"""Character references of HTML: a table of names, filled from Python's `html.entities`.
 
-Owns the table, which Python's own list of names fills. Always: the longest name that fits counts, as the standard
-has it.
+The longest name that matches counts, as in the standard.
 """
 
 from html.entities import html5
@@ -10,7 +9,7 @@ from libc.string cimport memcmp, memcpy
 
 from orbweb.parsing.html.characters cimport is_digit, is_letter, lower
 
-# Characters that numbers below 160 mean, as Windows has them.
+# Characters of numeric references from 128 to 159, as in Windows-1252.
 cdef int[32] _WINDOWS = [
     0x20AC, 0x81, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D, 0x017D,
     0x8F, 0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,
@@ -72,7 +71,7 @@ cdef const Entity* _entity(const char* name, Py_ssize_t size) noexcept:
 
 
 cdef const char* character(const char* at, const char* end, bint in_attribute, char* to, int* size) noexcept:
-    """The character that is named from `&` on, in UTF-8. Returns what is behind the name; without one, `at`."""
+    """The character of the reference at `&`, in UTF-8. Returns the position after it; `at` if there is none."""
     cdef const char* start = at + 1
     cdef const char* stop = start
     cdef const Entity* found
@@ -131,7 +130,7 @@ cdef const char* _numbered(const char* at, const char* end, char* to, int* size)
 
 
 cdef int _write(char* to, unsigned int code) noexcept:
-    """A character in UTF-8. Returns its bytes."""
+    """Write a character in UTF-8. Returns its length."""
     if code < 0x80:
         to[0] = <char> code
         return 1

@@ -1,65 +1,62 @@
-# The elements that are open while a page is read, the formatting that is in force, and where a new node goes.
+# The stack of open elements, the list of active formatting elements, and the insertion point of new nodes.
 
 from orbweb.parsing.html.bounds cimport close_memory
 from orbweb.parsing.html.tree cimport HTML, NONE, Node, TagSet, Tree
 
 cdef enum:
-    # Flags of a node: it is among the open elements; it is formatting in force; what is in it is HTML again, though
-    # it is not.
+    # Flags of a node: it is open; it is an active formatting element; it is an HTML integration point.
     IS_OPEN = 1
     IS_LISTED = 2
     IS_HTML_POINT = 4
 
 cdef enum:
-    # Elements around an element, as many as Chromium has. Those that are deeper stand beside each other: nobody has
-    # designed that.
+    # The maximum depth, as in Chromium. Deeper elements become siblings, because no real page is that deep.
     MAX_DEPTH = 512
-    # Where formatting begins anew.
+    # A marker in the list of active formatting elements.
     MARKER = -2
 
 cdef struct Numbers:
     int* all
     int count, room
 
-# `all` has memory for `room` numbers, and `count` of them are held: 0 <= count <= room. Each place that is read is
-# below `count`, by the loop or the test around it; a build with a sanitizer closes what is not held.
+# `all` has memory for `room` numbers, of which `count` are used: 0 <= count <= room. Every index that is read is
+# below `count`, by the loop or the test around it; a build with a sanitizer poisons the unused part.
 
 cdef int add(Numbers* numbers, int number) except -1
 cdef inline void cut(Numbers* numbers, int count) noexcept:
-    # Hold no more than these.
+    # Drop all numbers after these.
     close_memory(numbers.all + count, (numbers.count - count) * sizeof(int))
     numbers.count = count
 
 cdef int place_of(const Numbers* numbers, int number) noexcept
-# Where a number is, from the end; NONE if it is not there.
+# The index of a number, searched from the end; NONE if it is missing.
 
 cdef TagSet SCOPE, BUTTON_SCOPE, TABLE_SCOPE, IMPLIED
 
 
 cdef class Stack:
     cdef Tree tree
-    # The elements that are open, the outermost first, and how many of HTML with each tag there are.
+    # The open elements, outermost first, and the number of HTML elements with each tag among them.
     cdef Numbers open
     cdef int[256] opened
-    # The formatting that is in force, and marks where it begins anew. Beside each, a sum of its attributes; 0 as
-    # long as nobody needed it.
+    # The active formatting elements and markers. Beside each, a hash of its attributes; 0 until it is needed.
     cdef Numbers formatting, sums
-    # How many elements and attributes may still be copied.
+    # How many more elements and attributes may be copied.
     cdef Py_ssize_t copies_left
-    # Texts that were moved to grow, and the bytes that they have room for.
+    # Texts that were moved to grow, and their capacity in bytes.
     cdef dict grown
-    # Whether what does not belong in a table is put before it.
+    # Whether foster parenting is enabled: misplaced content of a table is put before it.
     cdef bint fosters
-    # The tag that is read.
+    # The current tag.
     cdef int tag, name, attributes, attribute_count
     cdef bint closes_itself
 
     cdef inline Node* current(self) noexcept:
-        """The innermost open element; there is always one where this is asked."""
+        """The innermost open element; callers ensure that there is one."""
         return &self.tree.nodes[self.open.all[self.open.count - 1]]
 
     cdef inline bint is_open(self, int place, int tag) noexcept:
-        """Whether the open element at this place is one of HTML with this tag."""
+        """Whether the open element at this index is an HTML element with this tag."""
         cdef Node* node = &self.tree.nodes[self.open.all[place]]
         return node.tag == tag and node.space == HTML
 
@@ -94,7 +91,7 @@ cdef class Stack:
     cdef int _replace(self, int place, int node) except -1
     cdef int _unlist(self, int place) except -1
     cdef inline int _listed(self, int node) noexcept:
-        """The place of a formatting element that is in force; NONE if it is not."""
+        """The index of an active formatting element; NONE if it is not active."""
         return place_of(&self.formatting, node) if self.tree.nodes[node].flags & IS_LISTED else NONE
 
     cdef int forget(self, int node) except -1

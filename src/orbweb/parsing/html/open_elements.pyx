@@ -1,8 +1,8 @@
-"""The elements that are open while a page is read, the formatting that is in force, and where a new node goes.
+"""The stack of open elements and the list of active formatting elements of the HTML standard, with scopes and the
+adoption agency algorithm.
 
-Owns the stack of open elements and the list of active formatting elements of the HTML standard, with its scopes and
-its adoption agency. Always: both are bounded, whatever a page does, and so is what they multiply: elements are copied
-as long as the copies are in proportion to the bytes of the page, then formatting is as any other element.
+Both are bounded, whatever a page does. So are the copies of formatting elements: once they are out of proportion
+to the bytes of the page, formatting elements are treated like any other element.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -15,11 +15,11 @@ from orbweb.parsing.html.tree cimport (
 )
 
 cdef enum:
-    # Of a tree.
+    # The most nodes of a tree.
     MAX_NODES = 6_000_000
-    # Of equal formatting elements that are open, so many are kept.
+    # The most equal active formatting elements.
     MAX_EQUAL = 3
-    # Of formatting elements in all; those that were opened first are forgotten.
+    # The most active formatting elements; the oldest are dropped.
     MAX_FORMATTING = 200
     # Rounds of the adoption agency.
     MAX_ADOPTIONS = 8
@@ -69,7 +69,7 @@ cdef int _insert_at(Numbers* numbers, int place, int number) except -1:
 
 
 cdef int place_of(const Numbers* numbers, int number) noexcept:
-    """Where a number is, from the end; NONE if it is not there."""
+    """The index of a number, searched from the end; NONE if it is missing."""
     cdef int place = numbers.count - 1
     while place >= 0 and numbers.all[place] != number:
         place -= 1
@@ -77,7 +77,7 @@ cdef int place_of(const Numbers* numbers, int number) noexcept:
 
 
 cdef inline bint _ends(const Node* node, const TagSet* scope) noexcept:
-    """Whether a scope ends with an element: by its tag or, but for the scope of tables, where HTML begins in others."""
+    """Whether an element ends a scope: by its tag or, except for table scope, as an integration point."""
     if node.space == HTML:
         return scope.has[node.tag]
     return scope != &TABLE_SCOPE and (
@@ -90,7 +90,7 @@ cdef bint _has_value(Tree tree, const Attribute* one, const Attribute* other) no
 
 
 cdef class Stack:
-    """The innermost part of a parser: its tree so far, what is open, and the tag that is read."""
+    """The base of the parser: its tree, the open elements, and the current tag."""
 
     def __dealloc__(self):
         PyMem_Free(self.open.all)
@@ -131,7 +131,7 @@ cdef class Stack:
         return node
 
     cdef int close(self, int place) except -1:
-        """Take an open element out of the middle of those that are open."""
+        """Remove an element from the middle of the stack."""
         cdef Node* node = &self.tree.nodes[self.open.all[place]]
         self.opened[node.tag] -= node.space == HTML
         node.flags &= ~IS_OPEN
@@ -139,7 +139,7 @@ cdef class Stack:
         return 0
 
     cdef int appropriate_place(self, int target, int* parent, int* before) except -1:
-        """Where a new node goes: last in the current element, or before the table that it does not belong in."""
+        """The insertion point: last in the current element, or before a table by foster parenting."""
         cdef int place, template = NONE, table = NONE
         if target == NONE:
             target = self.open.all[self.open.count - 1] if self.open.count else ROOT
@@ -165,7 +165,7 @@ cdef class Stack:
         return 0
 
     cdef int element(self) except -1:
-        """A new element for the tag that was read."""
+        """Create an element for the current tag."""
         cdef int node = self.new(ELEMENT)
         cdef Node* made = &self.tree.nodes[node]
         made.tag, made.name = self.tag, self.name
@@ -173,7 +173,7 @@ cdef class Stack:
         return node
 
     cdef int insert(self) except -1:
-        """Put a new element for the tag that was read into the tree, and open it. Returns it."""
+        """Insert an element for the current tag, and push it. Returns it."""
         cdef int node = self.element(), parent = NONE, before = NONE
         self.appropriate_place(NONE, &parent, &before)
         self.put_at(parent, before, node)
@@ -185,19 +185,19 @@ cdef class Stack:
         return self.pop()
 
     cdef int insert_tag(self, int tag) except -1:
-        """The same for a tag that was left out: it has no attributes."""
+        """The same for an implied tag, without attributes."""
         self.tag, self.name, self.attribute_count = tag, NONE, 0
         return self.insert()
 
     cdef int implied(self, int tag) except -1:
-        """`_insert_tag` without forgetting the tag that was read."""
+        """`_insert_tag` that keeps the current tag."""
         cdef int read = self.tag, name = self.name, count = self.attribute_count, node
         node = self.insert_tag(tag)
         self.tag, self.name, self.attribute_count = read, name, count
         return node
 
     cdef int put_text(self, int at, int size) except -1:
-        """Put text where an element would be put, behind the text that is there already."""
+        """Insert text at the insertion point, appended to adjacent text."""
         cdef int parent = NONE, before = NONE, last, node
         cdef Tree tree = self.tree
         if size <= 0:
@@ -216,8 +216,8 @@ cdef class Stack:
         return self.put_at(parent, before, node)
 
     cdef int _lengthen(self, int text, int at, int size) except -1:
-        """Let a text go on with bytes that are elsewhere on the heap. A text that has to move gets twice the room it
-        needs, so all its moves together are in proportion to it."""
+        """Append bytes of the heap to a text. A text that has to move gets twice the capacity it needs, so the
+        cost of all moves is linear."""
         cdef Tree tree = self.tree
         cdef int held = tree.nodes[text].size, to
         cdef Py_ssize_t room
@@ -262,7 +262,7 @@ cdef class Stack:
         return False
 
     cdef int imply_ends(self, int tag, const TagSet* implied) except -1:
-        """Close what may be closed without a tag, except for this tag."""
+        """Close elements with implied end tags, except this tag."""
         while self.open.count and implied.has[self.current().tag] and self.current().space == HTML:
             if self.current().tag == tag:
                 break
@@ -270,7 +270,7 @@ cdef class Stack:
         return 0
 
     cdef int pop_until(self, int tag) except -1:
-        """Close all up to the innermost element with this tag, and it too."""
+        """Pop elements up to and including the innermost with this tag."""
         while self.open.count:
             if self.is_open(self.open.count - 1, tag):
                 self.pop()
@@ -319,7 +319,7 @@ cdef class Stack:
         return _insert_at(&self.formatting, place, node)
 
     cdef int _replace(self, int place, int node) except -1:
-        """Let a copy stand for a formatting element: its attributes are the same."""
+        """Replace an active formatting element by its copy, which has the same attributes."""
         self.tree.nodes[self.formatting.all[place]].flags &= ~IS_LISTED
         self.tree.nodes[node].flags |= IS_LISTED
         self.formatting.all[place] = node
@@ -339,7 +339,7 @@ cdef class Stack:
         return 0
 
     cdef bint _is_exhausted(self) except -1:
-        """Whether enough was copied. From then on no formatting is in force."""
+        """Whether the limit of copies is reached. From then on no formatting element is active."""
         if self.copies_left >= 0:
             return False
         while self.formatting.count:
@@ -347,7 +347,7 @@ cdef class Stack:
         return True
 
     cdef int remember(self, int node) except -1:
-        """Keep a formatting element, and no more than three equal ones."""
+        """Add an active formatting element, at most three equal ones."""
         cdef int place, equal = 0, oldest = NONE, first = NONE, seen = 0, sum = 0
         if self.copies_left < 0 and self._is_exhausted():
             return 0
@@ -368,9 +368,9 @@ cdef class Stack:
         return add(&self.formatting, node)
 
     cdef bint _are_equal(self, int place, int node, int* sum) except -1:
-        """Whether a formatting element and a new one have the same tag and the same attributes, in whatever order.
-        Attributes are compared only if their sums are equal, which a page cannot arrange: Python's hashes, of which
-        they are made, begin with a random number."""
+        """Whether two formatting elements have the same tag and the same attributes, in any order. Attributes are
+        compared only if their hashes are equal, which a page cannot force, because Python's hashes are seeded
+        randomly."""
         cdef int other = self.formatting.all[place]
         cdef Node* left = &self.tree.nodes[other]
         cdef Node* right = &self.tree.nodes[node]
@@ -385,7 +385,7 @@ cdef class Stack:
         return self.sums.all[place] == sum[0] and self._have_equal_attributes(other, node)
 
     cdef int _sum(self, int node) except -1:
-        """A number that is the same for the same attributes, in whatever order; never 0."""
+        """A hash of attributes that does not depend on their order; never 0."""
         cdef Tree tree = self.tree
         cdef unsigned long long sum = 0, one
         cdef int place
@@ -398,7 +398,7 @@ cdef class Stack:
         return <int> (sum >> 33) | 1
 
     cdef bint _have_equal_attributes(self, int one, int other) except -1:
-        """One by one while they are in the same order, then by their names."""
+        """Compare pairwise while the order is the same, then by name."""
         cdef Tree tree = self.tree
         cdef Attribute* mine = &tree.attributes[tree.nodes[one].at]
         cdef Attribute* theirs = &tree.attributes[tree.nodes[other].at]
@@ -420,7 +420,7 @@ cdef class Stack:
         return True
 
     cdef int reconstruct(self) except -1:
-        """Open again the formatting that is still in force."""
+        """Reconstruct the active formatting elements."""
         cdef int place = self.formatting.count - 1, node
         if place < 0 or self.open.count >= MAX_DEPTH or self._is_settled(place):
             return 0
@@ -435,7 +435,7 @@ cdef class Stack:
         return 0
 
     cdef int _copy(self, int node) except -1:
-        """A new element with the tag and the attributes of another."""
+        """Create an element with the tag and the attributes of another."""
         cdef Tree tree = self.tree
         cdef int made = self.new(ELEMENT), place
         self.copies_left -= 1 + tree.nodes[node].size
@@ -454,7 +454,7 @@ cdef class Stack:
         return made
 
     cdef int find_formatting(self, int tag) noexcept:
-        """The last formatting element with this tag behind the last marker; NONE if there is none."""
+        """The last active formatting element with this tag after the last marker; NONE if there is none."""
         cdef int place
         for place in range(self.formatting.count - 1, -1, -1):
             if self.formatting.all[place] == MARKER:
@@ -464,8 +464,8 @@ cdef class Stack:
         return NONE
 
     cdef bint adopt(self, int tag) except -1:
-        """The adoption agency: a formatting element is closed that blocks have been opened in. False: the tag
-        is as any other."""
+        """The adoption agency: closes a formatting element that contains open blocks. False: handle the tag like
+        any other."""
         cdef Tree tree = self.tree
         cdef int _step, element, place, furthest, around, mark, node, last, inner, parent, before, made, at, sum
         if (
@@ -550,7 +550,7 @@ cdef class Stack:
         return True
 
     cdef int _fostering_place(self, int target, int* parent, int* before) except -1:
-        """Where the adoption agency puts a node into `target`: tables do not hold it."""
+        """Insert a node into `target` for the adoption agency, with foster parenting."""
         cdef bint fosters = self.fosters
         self.fosters = True
         self.appropriate_place(target, parent, before)
@@ -558,7 +558,7 @@ cdef class Stack:
         return 0
 
     cdef bint is_in_scope(self, int place) noexcept:
-        """Whether nothing that ends a scope is between the open element at this place and the current one."""
+        """Whether no element that ends a scope is between the open element at this index and the current one."""
         cdef int at
         for at in range(self.open.count - 1, place, -1):
             if _ends(&self.tree.nodes[self.open.all[at]], &SCOPE):

@@ -1,8 +1,7 @@
-"""What the elements of a page say to the crawl: its links, what it loads, and its words to robots.
+"""The links, resources, title and robots directives of a page, from one walk over its tree.
 
-Owns which elements are links and which load something. Always: all is in document order and as it is written
-there, hrefs are distinct and at most `MAX_LINKS`, and what is inside an inert `<template>` is passed over. Never:
-resolves an href, or raises for what a page writes.
+Everything is in document order and as written; hrefs are not resolved here. Hrefs are distinct and at most
+`MAX_LINKS`. The content of an inert `<template>` is skipped.
 """
 
 import re
@@ -19,10 +18,10 @@ from orbweb.parsing.html.tree cimport (
 from orbweb.parsing.html.walk cimport next_tagged
 
 MAX_LINKS = 50_000
-"""Distinct references of a page; what comes after them is not read, and the page is marked as truncated."""
+"""The most distinct references of a page; further ones are dropped, and the page is marked (`links_cut`)."""
 MAX_TITLE = 1_000
 MAX_WORDS = 1_000
-"""Words of a title, of a `rel` or of a robots directive that are looked at."""
+"""The most words of a title, a `rel` or a robots directive that are read."""
 
 cdef enum:
     LINKS = 50_000
@@ -58,7 +57,7 @@ cdef dict _PRELOADS = {
 
 
 cdef class References:
-    """The distinct hrefs of a page in document order, and what they are."""
+    """The distinct hrefs of a page in document order, and their kinds."""
 
     cdef readonly dict kinds
     cdef readonly set nofollow
@@ -69,7 +68,7 @@ cdef class References:
         self.nofollow = set()
 
     cdef int add(self, str href, str kind, bint nofollow=False) except -1:
-        """Note an occurrence. The first decides the kind; one that may be followed is enough for all."""
+        """Add an occurrence. The first decides the kind; it is nofollow only if all occurrences are."""
         if href in self.kinds:
             if not nofollow:
                 self.nofollow.discard(href)
@@ -82,7 +81,7 @@ cdef class References:
         return 0
 
     cpdef int add_all(self, found) except -1:
-        """Note hrefs and their kinds, as many as fit."""
+        """Add hrefs and their kinds, up to the limit."""
         for href, kind in found:
             self.add(href, kind)
             if self.truncated:
@@ -91,7 +90,7 @@ cdef class References:
 
 
 cdef class Facts:
-    """What one walk over a page finds, as it is written there; `robots` is what metas say to the addressees."""
+    """The result of one walk over a page, as written; `robots` are the metas with the wanted names."""
 
     cdef readonly References references
     cdef readonly str base, title
@@ -104,7 +103,7 @@ cdef class Facts:
 
 
 def read(Tree tree, frozenset addressees not None):
-    """What the elements say, in document order. Most are an `<a>` that repeats an href."""
+    """Collect links and metadata in document order. Most elements are an `<a>` that repeats an href."""
     cdef Facts facts = Facts()
     cdef References references = facts.references
     cdef dict kinds = references.kinds
@@ -131,7 +130,7 @@ def read(Tree tree, frozenset addressees not None):
 
 
 def loads(Tree tree, object of_style):
-    """What the page loads. Any element may have a `style`; `of_style` gives the references in one, with their kinds."""
+    """Collect resources. Any element may have a `style`; `of_style` returns its references with their kinds."""
     cdef References found = References()
     cdef int node = tree.following(ROOT, ROOT), tag
     cdef Span style
@@ -150,7 +149,7 @@ def loads(Tree tree, object of_style):
 
 
 cdef int _end_of_inert(Tree tree, int template) except -1:
-    """The last node in a template that no browser shows; itself where it is a shadow root."""
+    """The last node of an inert template; the template itself if it is a shadow root."""
     cdef Span mode = tree.attr(template, ATTR_SHADOWROOTMODE)
     cdef int node = template
     if not is_text_in_any_case(mode, b"open") and not is_text_in_any_case(mode, b"closed"):
@@ -160,7 +159,7 @@ cdef int _end_of_inert(Tree tree, int template) except -1:
 
 
 cdef Span _without_fragment(Span href) noexcept:
-    """A blank at the end means nothing, a blank before a fragment is part of the path."""
+    """A trailing blank is ignored, but a blank before a fragment is part of the path."""
     cdef const char* cut = <const char*> memchr(href.start, b"#", href.size)
     cdef const char* before
     if href.size and cut != NULL:
@@ -171,7 +170,7 @@ cdef Span _without_fragment(Span href) noexcept:
 
 
 cdef bint _is_nofollow(Span rel) noexcept:
-    """Whether `nofollow` is among the words, parted by white space as that of `str.split`."""
+    """Whether `nofollow` is among the words, separated by white space as for `str.split`."""
     cdef const char* at = rel.start
     cdef const char* end = at + rel.size
     cdef Span word
@@ -256,7 +255,7 @@ cdef frozenset _words(Span rel):
     return frozenset(as_str(rel).lower().split(None, WORDS)) if rel.size else frozenset()
 
 
-# What is loaded.
+# Resources.
 
 
 cdef int _read_load(Tree tree, int node, int tag, References found, object of_style) except -1:
@@ -306,7 +305,8 @@ cdef str _loaded_by_rel(Tree tree, int link):
 
 
 cdef int _add_srcset(str value, References found) except -1:
-    """The URLs of the image candidates. A comma ends a URL only at its end, else it ends the descriptors."""
+    """The URLs of the image candidates of a `srcset`. A comma ends a URL only as its last character, and otherwise
+    the descriptors."""
     cdef Py_ssize_t position = 0
     cdef str url
     while not found.truncated:

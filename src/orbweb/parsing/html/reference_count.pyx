@@ -1,7 +1,7 @@
-"""How many references there may be in markup or in a style sheet, from its bytes alone, before it is parsed.
+"""An upper bound of the number of references in markup or a style sheet, from its bytes, before it is parsed.
 
-Owns the loop, which the compiler makes a wide one: it looks at every byte of every body. Always: there are not
-more references than are counted, in any encoding that has ASCII as single bytes or in pairs.
+The loop inspects every byte of every body, so it is written for vectorization. The bound holds in any encoding
+that has ASCII as single bytes or in pairs.
 """
 
 cdef extern from *:
@@ -27,7 +27,8 @@ cdef extern from *:
         return open;
     }
 
-    static void census_count(const unsigned char *text, size_t size, size_t *signs, size_t *others, int *has_base) {
+    static void census_count(const unsigned char *text, size_t size, size_t *signs, size_t *others, int *has_base)
+    {
         const unsigned char *end = text + size;
         *signs = *others = *has_base = 0;
         while (end - text > 2) {
@@ -48,8 +49,7 @@ cdef extern from *:
 
 
 def references(bytes body not None):
-    """How many attributes there are at most, how many references beside one for each, and whether a `<base>` may
-    say what they are relative to."""
+    """The most attributes, the most references besides one per attribute, and whether there may be a `<base>`."""
     cdef size_t signs, others
     cdef int has_base
     census_count(body, len(body), &signs, &others, &has_base)

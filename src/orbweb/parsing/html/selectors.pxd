@@ -1,45 +1,45 @@
-# Elements of a tree by selectors of CSS.
+# CSS selectors on a tree.
 
 from orbweb.parsing.html.tree cimport Tree
 
 cdef struct Test:
-    # What is asked of one element, besides its tag.
+    # A test of one element, besides its tag.
     int kind
     int name
-    # The attribute: an ATTR_ number, or ATTR_END and more for a place among the names of the selector.
+    # The attribute: an ATTR_ number, or ATTR_END plus an index into the names of the selector.
     const char* value
     Py_ssize_t size
     bint any_case
     int inner
     # The list of steps in `:is`, `:not` and `:has`.
     int next
-    # The test that an element must pass too.
+    # The next test, which an element must pass too.
 
 cdef struct Step:
     # One element of a selector.
     int tag
     int name
-    # Where the tag is not known its place among the names of the selector; NONE for any tag.
+    # For an unknown tag its index in the names of the selector; NONE for any tag.
     int test
     unsigned long long marks
-    # Those of `_marks` that an element has which passes.
+    # The bits of `_marks` that every matching element has.
     int to
     char how
-    # The step that follows, and the sign between them: blank, `>`, `+` or `~`. Steps are gone from the last to the
-    # first, in `:has` from the first to the last; there `how` is the sign before a step.
+    # The next step, and the combinator between them: blank, `>`, `+` or `~`. Steps are matched from the last to
+    # the first, in `:has` from the first to the last; there `how` is the combinator before a step.
     int other
-    # Where the next selector of a list begins.
+    # The first step of the next selector of a list.
 
 cdef class Selector:
     cdef Step* steps
     cdef Test* tests
     cdef int* numbers
-    # The names of the selector in the tree that is asked.
+    # The numbers of the selector's names in the current tree.
     cdef int step_count, test_count
     cdef list names, values
     cdef int first
     cdef bint has_classes
-    # Whether a class is asked for, so that classes leave marks.
+    # Whether the selector tests a class, so that marks include classes.
     cdef readonly str text
     cdef int _at
     cdef str _sign
@@ -55,9 +55,9 @@ cdef class Selector:
     cdef int _name(self, str name) except -1
 
 cdef Selector compiled(str selector)
-# A list of selectors. ValueError for what is not known here.
+# Parse a list of selectors. ValueError for unsupported ones.
 cdef list all_matching(Tree tree, int top, Selector selector)
-# All elements below `top` that match, in document order; what is around them may be outside of `top`.
+# All elements below `top` that match, in document order; their ancestors may be outside of `top`.
 cdef int first_matching(Tree tree, int top, Selector selector) except -2
 # The first of them; NONE if there is none.
 cdef bint matches(Tree tree, int node, Selector selector) except -1

@@ -1,10 +1,9 @@
-"""Elements of a tree by selectors of CSS.
+"""CSS selectors on a tree.
 
-Owns the selectors that are known here: types, `*`, classes, ids, attributes with `=`, `~=`, `^=`, `$=`, `*=` and
-`i`, `:is`, `:not`, `:has`, `:last-child`, the combinators blank, `>`, `+` and `~`, and lists. Always: a selector
-is read once; an element is looked at in time that does not depend on the size of the page, but for `:has`. Never:
-knows a mode of quirks, so the case of classes and ids counts on every page; guesses what a selector means: one
-that is not known raises ValueError.
+Supported: types, `*`, classes, ids, attributes with `=`, `~=`, `^=`, `$=`, `*=` and `i`, `:is`, `:not`, `:has`,
+`:last-child`, the combinators blank, `>`, `+` and `~`, and lists. Any other selector raises ValueError. A selector
+is parsed once; the time to test an element does not depend on the size of the page, except for `:has`. Classes and
+ids are case-sensitive on every page, also in quirks mode.
 """
 
 import re
@@ -18,20 +17,20 @@ from orbweb.parsing.html.tree cimport (
 )
 
 MAX_COMPILED = 4_096
-"""Selectors that are remembered."""
+"""The most cached selectors."""
 
 MAX_BESIDE = 1_000
-"""Elements before or behind an element among which `~` looks for one."""
+"""The most siblings that `~` searches."""
 
 cdef enum:
     BESIDE = 1_000
     # Kinds of tests.
     HAS, EQUALS, BEGINS, ENDS, CONTAINS, WORD, IS, IS_NOT, LEADS, LAST
-    # Answers: not this element, and no element above it either.
+    # Results: neither this element nor an ancestor matches.
     NO = 0
     YES = 1
     NEVER = 2
-    # No number of a name.
+    # A name that the tree does not have.
     ABSENT = -2
 
 _KINDS = {None: HAS, "=": EQUALS, "^=": BEGINS, "$=": ENDS, "*=": CONTAINS, "~=": WORD}
@@ -42,7 +41,7 @@ _ANY_CASE = frozenset(
     noresize noshade nowrap readonly rel rev rules scope scrolling selected shape target text type valign valuetype
     vlink""".split()
 )
-"""Attributes whose values have no case, as HTML has it."""
+"""Attributes with case-insensitive values in HTML."""
 
 _NAME = r"-?(?:[a-zA-Z_]|[^\x00-\x7f])[\w-]*|--[\w-]*"
 _TOKEN = re.compile(
@@ -104,7 +103,7 @@ def select(Tree tree, str selector, int top=ROOT):
 
 
 cdef class Selector:
-    """A list of selectors that has been read."""
+    """A parsed list of selectors."""
 
     def __cinit__(self, str text):
         self.names, self.values = [], []
@@ -125,7 +124,7 @@ cdef class Selector:
         free(self.numbers)
 
     cdef int _meet(self, Tree tree) except -1:
-        """Learn the numbers that the names have in a tree."""
+        """Look up the numbers of the names in a tree."""
         cdef int place
         for place, name in enumerate(self.names):
             self.numbers[place] = tree.name_numbers.get(name, ABSENT)
@@ -135,7 +134,7 @@ cdef class Selector:
         raise ValueError(f"not a known selector: {self.text!r} at {self._at}")
 
     cdef int _list(self, bint forward) except -2:
-        """Read a list up to its end. Returns its first step."""
+        """Parse a list up to its end. Returns its first step."""
         cdef int first = self._chain(forward), last = first, step
         while self._sign == ",":
             step = self._chain(forward)
@@ -144,7 +143,7 @@ cdef class Selector:
         return first
 
     cdef int _chain(self, bint forward) except -2:
-        """Read a selector up to the sign behind it. Returns the step that is gone first."""
+        """Parse a selector and the combinator after it. Returns the step that is matched first."""
         cdef int step, before = NONE, first = NONE
         cdef str how = " "
         if forward:
@@ -175,7 +174,7 @@ cdef class Selector:
         return self._sign
 
     cdef int _step(self) except -2:
-        """Read what is said of one element."""
+        """Parse a compound selector."""
         cdef int step = self.step_count, begin = self._at, test, inner
         cdef Step* steps = <Step*> realloc(self.steps, (step + 1) * sizeof(Step))
         if steps == NULL:
@@ -256,18 +255,18 @@ cdef class Selector:
 
 
 cdef inline unsigned long long _mark(int name) noexcept:
-    """The bit of a known attribute. Others may have the same."""
+    """The bit of a known attribute; others may share it."""
     return (<unsigned long long> 1) << (name & 31)
 
 
 cdef inline unsigned long long _word_mark(const char* start, Py_ssize_t size) noexcept:
-    """The bit of a class or an id, which is not empty. Many others have the same."""
+    """The bit of a non-empty class or id; many others share it."""
     cdef unsigned int ends = <unsigned char> start[0] + 5 * <unsigned char> start[size - 1]
     return (<unsigned long long> 1) << (32 + ((ends + 11 * <unsigned int> size) & 31))
 
 
 cdef unsigned long long _marks(Tree tree, Selector selector, Node* node) noexcept:
-    """The marks of what is written on an element. What asks for others is refused without a look."""
+    """The bits of the attributes of an element; a step that needs others cannot match."""
     cdef unsigned long long marks = 0
     cdef Attribute* attribute = tree.attributes + node.at
     cdef Attribute* last = attribute + node.size
@@ -293,7 +292,7 @@ cdef unsigned long long _marks(Tree tree, Selector selector, Node* node) noexcep
 
 
 cdef int _next_matching(Tree tree, int node, int top, Selector selector) except -2:
-    """The first match behind a node in document order."""
+    """The first match after a node in document order."""
     cdef Node* nodes = tree.nodes
     while True:
         if nodes[node].first != NONE:
@@ -309,7 +308,7 @@ cdef int _next_matching(Tree tree, int node, int top, Selector selector) except 
 
 
 cdef inline bint _matches(Tree tree, Selector selector, int node) except -1:
-    """Whether an element is what one of the selectors wants. Most are refused by their tag or their marks."""
+    """Whether an element matches one of the selectors. Most are rejected by their tag or their marks."""
     cdef Node* found = &tree.nodes[node]
     cdef int place = selector.first
     cdef Step* step
@@ -335,7 +334,7 @@ cdef bint _is_any(Tree tree, Selector selector, int place, int node) except -1:
 
 
 cdef int _answer(Tree tree, Selector selector, int place, int node) except -1:
-    """Whether an element is what a step wants, and beside and around it is what the steps before want."""
+    """Whether an element matches a step, and its siblings and ancestors match the steps before."""
     cdef Step* step = &selector.steps[place]
     cdef int answer
     if not _is(tree, selector, step, node):
@@ -359,7 +358,7 @@ cdef int _answer(Tree tree, Selector selector, int place, int node) except -1:
 
 
 cdef bint _leads(Tree tree, Selector selector, int place, int top) except -1:
-    """Whether a step and those behind it lead from an element to others."""
+    """Whether a step and the following ones match from an element on, for `:has`."""
     cdef Step* step = &selector.steps[place]
     cdef bint inside = step.how == b" " or step.how == b">"
     cdef int node = tree.nodes[top].first if inside else _beside(tree, top, True)
@@ -379,7 +378,7 @@ cdef bint _leads(Tree tree, Selector selector, int place, int top) except -1:
 
 
 cdef int _beside(Tree tree, int node, bint after) noexcept:
-    """The next element beside an element, or the one before; NONE if there is none."""
+    """The next or previous sibling element; NONE if there is none."""
     while True:
         node = tree.nodes[node].next if after else tree.nodes[node].prev
         if node == NONE or tree.nodes[node].kind == ELEMENT:
@@ -387,7 +386,7 @@ cdef int _beside(Tree tree, int node, bint after) noexcept:
 
 
 cdef bint _is(Tree tree, Selector selector, Step* step, int node) except -1:
-    """Whether an element is what one step wants."""
+    """Whether an element matches one step."""
     cdef Node* found = &tree.nodes[node]
     cdef Test* test
     cdef int place = step.test
@@ -422,7 +421,7 @@ cdef bint _leads_any(Tree tree, Selector selector, int place, int node) except -
 
 
 cdef bint _fits(Tree tree, Selector selector, Test* test, Node* node) noexcept:
-    """Whether an element has an attribute, and it says what a test wants."""
+    """Whether an element has an attribute whose value passes a test."""
     cdef int name = test.name, place
     cdef Span said
     if name >= ATTR_END:
@@ -462,7 +461,7 @@ cdef bint _says(Span said, Test* test) noexcept:
 
 
 cdef inline bint _is_at(const char* at, Test* test) noexcept:
-    """Whether the value of a test is here, where there is room for it."""
+    """Whether the value of a test is at this position; the caller checks the length."""
     cdef Py_ssize_t place
     cdef char sign
     for place in range(test.size):

@@ -1,7 +1,6 @@
-"""The tokens of markup without a tree, so that the tokenizer can be held against the tests of the HTML standard.
+"""The tokens of markup without a tree, to run the tokenizer tests of html5lib. Used by tests only.
 
-Owns the form of tokens, which is that of the html5lib tests. Always: what reads the markup is the parser itself; only
-what it would do with a token is replaced. Nothing else uses this module.
+The tokenizer is the real one; only the handling of tokens is replaced.
 """
 
 from orbweb.parsing.html.doctype import read as read_doctype
@@ -11,13 +10,13 @@ from orbweb.parsing.html.tree_builder cimport PLAIN, RAWTEXT, RCDATA, SCRIPT
 from orbweb.parsing.html.tree cimport Tree
 
 cdef dict _RAW = {"PLAINTEXT": PLAIN, "RAWTEXT": RAWTEXT, "RCDATA": RCDATA, "Script data": SCRIPT}
-# What no end tag has: it is not UTF-8.
+# A name that no end tag has, because it is not UTF-8.
 cdef bytes _NO_NAME = b"\xff"
 
 
 def tokens(bytes markup not None, str state="Data", str last=""):
-    """The tokens that markup is read as. `state` is where the tokenizer begins: in "Data", "CDATA section" or the text
-    of an element, whose name is `last`."""
+    """The tokens of markup. `state` is the initial state of the tokenizer: "Data", "CDATA section" or that of the
+    text of an element, whose name is `last`."""
     cdef Recorder recorder = Recorder.__new__(Recorder)
     cdef const char* at
     cdef const char* end
@@ -39,7 +38,7 @@ def tokens(bytes markup not None, str state="Data", str last=""):
 
 
 cdef class Recorder(Parser):
-    """A parser that writes down what it reads. No tag changes how the text behind it is read."""
+    """A parser that records tokens. No tag changes the state of the tokenizer."""
 
     cdef list found
     cdef bytes last

@@ -1,22 +1,23 @@
-# HTML becomes a tree, as browsers do it.
+# The HTML tokenizer and parser.
 
 from orbweb.parsing.html.tree_builder cimport Modes
 from orbweb.parsing.html.tree cimport Tree
 
 cpdef bint is_utf8(bytes text)
-# Whether all of it is UTF-8, which has no surrogates.
+# Whether it is valid UTF-8, without surrogates.
 cpdef Tree parsed(bytes markup, str encoding)
-# The tree of a page in UTF-8, in which surrogates are borne; `encoding` is only kept.
+# The tree of a page in UTF-8, in which surrogates are accepted; `encoding` is only stored.
 
 
 cdef class Parser(Modes):
-    # Reads markup between two pointers into one object of bytes, which stays as long as it is read: `at` is never
-    # behind `end`, and what is looked at is before `end`, by a test of `end - at` or by a search that ends there.
+    # Reads markup between two pointers into one bytes object, which lives as long as it is read: `at` is never
+    # after `end`, and every byte that is read is before `end`, by a test of `end - at` or a search that ends
+    # there.
 
-    # The names of the attributes of a tag that has many, and where these begin.
+    # The names of the attributes of a tag that has many, and the first of them.
     cdef set many
     cdef int many_of
-    # The text that is read and not yet in the tree: where on the heap it begins; NONE where there is none.
+    # The start on the heap of text that is not in the tree yet; NONE if there is none.
     cdef int run
 
     cdef int read(self, const char* at, const char* end) except -1
@@ -24,7 +25,7 @@ cdef class Parser(Modes):
     cdef const char* read_raw(self, const char* at, const char* end) except NULL
     cdef const char* read_cdata(self, const char* at, const char* end) except NULL
 
-    # Tokens, beside those of Modes: `start`, `end`, `characters`, `raw_text` and `end_raw`.
+    # Tokens, besides those of the tree builder: `start`, `end`, `characters`, `raw_text` and `end_raw`.
     cdef int comment(self, const char* start, const char* stop) except -1
     cdef int doctype(self, const char* start, const char* stop, bint is_closed) except -1
     cdef bytes raw_name(self)
@@ -34,7 +35,7 @@ cdef class Parser(Modes):
     cdef const char* _start_tag(self, const char* at, const char* end) except NULL
     cdef const char* _end_tag(self, const char* at, const char* end) except NULL
     cdef inline void _drop_attributes(self) noexcept:
-        """An end tag has none."""
+        """End tags have no attributes."""
         self.tree.attribute_count = self.attributes
         self.attribute_count = 0
 

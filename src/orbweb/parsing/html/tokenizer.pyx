@@ -1,9 +1,8 @@
-"""HTML becomes a tree, as browsers do it: markup is read as tokens, which the modes put into the tree.
+"""The HTML tokenizer of a whole document without scripts; the tree builder handles its tokens.
 
-Owns how tags, attributes, texts and comments are told apart, in a whole document without scripts. Always: any bytes
-are a tree, by the rules of the HTML standard; time is linear in the bytes for any page a person wrote, and what a
-hostile one can multiply is limited. Never: runs scripts, reports errors, or keeps comments; a comment only parts the
-texts around it.
+Any bytes give a tree, by the rules of the HTML standard. Time is linear in the bytes for any real page, and what a
+hostile page can multiply is limited. Parse errors are not reported, and comments are not stored; a comment only
+separates the texts around it.
 """
 
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -21,13 +20,13 @@ from orbweb.parsing.html.tree cimport (
 )
 
 MAX_DEPTH = DEEPEST
-"""Elements around an element. Those that are deeper stand beside each other: nobody has designed that."""
+"""The maximum depth of elements. Deeper elements become siblings, because no real page is that deep."""
 
 cdef enum:
-    # Attributes of a tag among which one of the same name is looked for one by one.
+    # Up to this many attributes, duplicates are found by a linear search.
     FEW_ATTRIBUTES = 32
     MAX_LOWERED = 64
-    # Elements and attributes that any page may have copied, and bytes of a page that allow for one more.
+    # Copies of elements and attributes that any page may have, and the bytes of a page that allow one more.
     FREE_COPIES = 20_000
     BYTES_A_COPY = 2
 
@@ -69,7 +68,7 @@ cpdef bint is_utf8(bytes text):
 
 
 cdef inline bint _is_inner(unsigned char sign) noexcept:
-    """Whether a byte stands inside a character."""
+    """Whether a byte is a continuation byte of UTF-8."""
     return sign & 0xC0 == 0x80
 
 
@@ -86,13 +85,13 @@ cpdef Tree parsed(bytes markup, str encoding):
 
 
 cdef class Parser(Modes):
-    """One page on its way: tokens are read and go where the mode has them."""
+    """The parser of one page: reads tokens and passes them to the tree builder."""
 
     def __cinit__(self):
         self.run = self.many_of = NONE
 
     cdef int read(self, const char* at, const char* end) except -1:
-        """Read all tokens, and let the tree be complete."""
+        """Read all tokens, and complete the tree."""
         if end - at >= 3 and memcmp(at, b"\xef\xbb\xbf", 3) == 0:
             at += 3
         self.read_markup(at, end)
@@ -125,7 +124,7 @@ cdef class Parser(Modes):
         return self._flush()
 
     cdef int _text(self, const char* at, const char* end) except -1:
-        """Text in which characters may be named."""
+        """Text with character references."""
         cdef int begin = self._decoded(at, end, False)
         if self.skips_newline:
             self.skips_newline = False
@@ -137,7 +136,7 @@ cdef class Parser(Modes):
         return 0
 
     cdef int _decoded(self, const char* at, const char* end, bint in_attribute) except -1:
-        """Copy text to the heap with its named characters as characters. Returns where it begins there."""
+        """Copy text to the heap with its character references replaced. Returns its start there."""
         cdef Tree tree = self.tree
         cdef int begin = <int> tree.heap_size
         cdef const char* sign
@@ -166,7 +165,7 @@ cdef class Parser(Modes):
         return begin
 
     cdef const char* _start_tag(self, const char* at, const char* end) except NULL:
-        """A start tag from its name on. Returns what is behind it; one that does not end is none."""
+        """A start tag from its name on. Returns the position after it; an unterminated one is dropped."""
         at = self._tag(at, end)
         if at == NULL:
             return end
@@ -189,9 +188,9 @@ cdef class Parser(Modes):
         return at
 
     cdef const char* _tag(self, const char* at, const char* end) except? NULL:
-        """Name and attributes of a tag. Returns what is behind it; NULL where it does not end.
+        """Name and attributes of a tag. Returns the position after it; NULL if it is unterminated.
 
-        Text that was read before is complete then, and goes into the tree before the heap is used for values.
+        Text read before is complete then, and is inserted before the heap is used for values.
         """
         cdef const char* start = at
         cdef char[MAX_LOWERED] lowered
@@ -226,7 +225,7 @@ cdef class Parser(Modes):
         return at + 1
 
     cdef const char* _attribute(self, const char* at, const char* end) except? NULL:
-        """An attribute. Returns what is behind it; NULL where the page ends in it."""
+        """An attribute. Returns the position after it; NULL if the page ends in it."""
         cdef const char* start = at
         cdef char[MAX_LOWERED] lowered
         cdef int number = 0, value, size
@@ -275,7 +274,7 @@ cdef class Parser(Modes):
         return 0
 
     cdef bint _has_attribute(self, int number) except -1:
-        """Whether the tag has it already."""
+        """Whether the tag has the attribute already."""
         cdef int place, count = self.tree.attribute_count
         cdef Attribute* all = self.tree.attributes
         if count - self.attributes <= FEW_ATTRIBUTES:
@@ -292,7 +291,7 @@ cdef class Parser(Modes):
         return False
 
     cdef const char* _declaration(self, const char* at, const char* end) except NULL:
-        """What begins with `<!`."""
+        """Markup that begins with `<!`."""
         if end - at >= 2 and at[0] == c"-" and at[1] == c"-":
             return self._comment(at + 2, end)
         if end - at >= 7 and _is_word(at, b"doctype"):
@@ -302,7 +301,7 @@ cdef class Parser(Modes):
         return self._comment_until(at, end)
 
     cdef const char* _comment(self, const char* at, const char* end) except NULL:
-        """A comment from behind its opening. It ends with `-->` or `--!>`, or at once with `>` or `->`."""
+        """A comment after its opening. It ends with `-->` or `--!>`, or at once with `>` or `->`."""
         cdef const char* start = at
         if at < end and at[0] == c">":
             self.comment(at, at)
@@ -325,7 +324,7 @@ cdef class Parser(Modes):
             at += 1
 
     cdef const char* _comment_until(self, const char* at, const char* end) except NULL:
-        """What is taken for a comment, up to the next `>`."""
+        """A bogus comment, up to the next `>`."""
         cdef const char* stop = <const char*> memchr(at, c">", end - at)
         self.comment(at, end if stop == NULL else stop)
         return end if stop == NULL else stop + 1
@@ -348,7 +347,7 @@ cdef class Parser(Modes):
         return at + 3 if at < end else end
 
     cdef int comment(self, const char* start, const char* stop) except -1:
-        """A comment stands here: what is behind it is a text of its own."""
+        """A comment: the text after it is a separate node."""
         cdef int last
         self._flush()
         self.skips_newline = False
@@ -361,7 +360,7 @@ cdef class Parser(Modes):
         return 0
 
     cdef const char* _doctype(self, const char* at, const char* end) except NULL:
-        """A doctype from behind the word. A `>` within quotes ends it too."""
+        """A doctype after the word. A `>` within quotes ends it too."""
         cdef const char* stop = <const char*> memchr(at, c">", end - at)
         cdef bint is_closed = stop != NULL
         if not is_closed:
@@ -372,7 +371,7 @@ cdef class Parser(Modes):
         return stop + is_closed
 
     cdef int doctype(self, const char* start, const char* stop, bint is_closed) except -1:
-        """Only whether it makes the page quirky is of interest."""
+        """Only quirks mode matters."""
         if self.mode == INITIAL:
             found = read_doctype(start[:stop - start].decode("utf-8", "replace"), is_closed=is_closed)
             self.is_quirky = found.is_quirky
@@ -380,7 +379,7 @@ cdef class Parser(Modes):
         return 0
 
     cdef const char* read_raw(self, const char* at, const char* end) except NULL:
-        """The text of an element up to its end tag, and that."""
+        """The raw text of an element up to and including its end tag."""
         cdef int raw = self.raw
         cdef bytes name = self.raw_name()
         cdef const char* stop = end if raw == PLAIN else _behind_raw(at, end, name, len(name), raw == SCRIPT)
@@ -418,7 +417,7 @@ cdef class Parser(Modes):
         return self.raw_text(begin, <int> self.tree.heap_size)
 
     cdef int _flush(self) except -1:
-        """Put the text that was read into the tree."""
+        """Insert the pending text."""
         cdef int begin = self.run
         if begin != NONE:
             self.run = NONE
@@ -438,7 +437,7 @@ cdef str _name(const char* start, const char* end):
 
 
 cdef bint _is_word(const char* at, const char* word) noexcept:
-    """Whether a word in lower case stands here, whatever its case."""
+    """Whether a word (in lower case) is at this position, ignoring case."""
     while word[0]:
         if lower(at[0]) != word[0]:
             return False
@@ -448,7 +447,7 @@ cdef bint _is_word(const char* at, const char* word) noexcept:
 
 
 cdef const char* _before_dashes(const char* start, const char* end) noexcept:
-    """Where a comment ends that the page ends in: what could have become its end is not part of it."""
+    """The end of a comment that the page ends in, without a partial terminator."""
     if end - start >= 3 and memcmp(end - 3, b"--!", 3) == 0:
         return end - 3
     if end - start >= 2 and memcmp(end - 2, b"--", 2) == 0:
@@ -459,7 +458,7 @@ cdef const char* _before_dashes(const char* start, const char* end) noexcept:
 cdef const char* _behind_raw(
     const char* at, const char* end, const char* name, Py_ssize_t size, bint is_script
 ) noexcept:
-    """Where the end tag of an element with raw text begins; the end where there is none."""
+    """The start of the end tag of an element with raw text; the end if there is none."""
     cdef int escaped = 0
     while True:
         at = <const char*> memchr(at, c"<", end - at)

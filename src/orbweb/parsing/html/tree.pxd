@@ -1,4 +1,4 @@
-# The tree of a page: nodes are numbers, and what is known of them stands side by side in plain memory.
+# The tree of a page: nodes are numbers, and their records are in plain arrays.
 
 cdef enum:
     TAG_UNKNOWN, TAG_A, TAG_ABBR, TAG_ACRONYM, TAG_ADDRESS, TAG_ANNOTATION, TAG_AREA, TAG_ARTICLE, TAG_ASIDE
@@ -43,32 +43,32 @@ cdef enum Space:
 cdef struct Node:
     int parent, first, last, next, prev
     int at, size
-    # Of a text its bytes in the heap, of an element its attributes.
+    # For a text its bytes in the heap, for an element its attributes.
     unsigned char kind
     unsigned char tag
     unsigned char space
-    # Of an element: HTML, SVG or MATHML.
+    # For an element: HTML, SVG or MATHML.
     unsigned char flags
-    # What the parser knows of an element while it reads: see `stack.pxd`.
+    # Flags of the parser: see `open_elements.pxd`.
     int name
-    # Of an element whose tag is unknown: its place among the names of this page.
+    # For an element with an unknown tag: its index in the names of this page.
 
 cdef struct Attribute:
     int name
-    # An ATTR_ number, or ATTR_END and more for a place among the names of this page.
+    # An ATTR_ number, or ATTR_END plus an index into the names of this page.
     int at, size
 
 cdef struct Span:
     const char* start
     Py_ssize_t size
-    # Bytes of UTF-8. `start` is NULL where there is nothing, not even an empty value. It is good until the tree
-    # is changed: new text may move the heap.
+    # Bytes of UTF-8. `start` is NULL for a missing value (an empty one is not NULL). Valid until the tree is
+    # changed: new text may move the heap.
 
 cdef struct TagSet:
     bint has[256]
 
 cdef TagSet tags(str names)
-# The set of tags named in a text, parted by blanks. All must be known.
+# The set of tags in a text, separated by blanks. All must be known.
 
 cdef int known_tag(const char* name, Py_ssize_t size) noexcept
 cdef int known_attribute(const char* name, Py_ssize_t size) noexcept
@@ -80,30 +80,30 @@ cdef int blank_at(const char* at, const char* end) noexcept
 cdef Span stripped(Span text) noexcept
 # As `str.strip`.
 cdef bint is_blank(Span text) noexcept
-# Whether there is nothing but white space, or nothing.
+# Whether it is empty or only white space.
 cdef Py_ssize_t characters(Span text) noexcept
 # Code points.
 cdef str as_str(Span text)
-# None where the span is nothing.
+# None for a missing value.
 cdef bint is_text(Span text, const char* other) noexcept
-# Whether it is these bytes exactly; `other` ends in NUL. False for nothing.
+# Whether it is exactly these bytes; `other` ends in NUL. False for a missing value.
 cdef bint begins(Span text, const char* other) noexcept
 cdef bint ends(Span text, const char* other) noexcept
 cdef bint contains(Span text, const char* other) noexcept
-# As `str.startswith`, `str.endswith` and `in`; False for nothing.
+# As `str.startswith`, `str.endswith` and `in`; False for a missing value.
 cdef bint is_text_in_any_case(Span text, const char* other) noexcept
 cdef bint contains_in_any_case(Span text, const char* other) noexcept
-# The same whatever the case of ASCII letters; `other` is in lower case.
+# The same, ignoring the case of ASCII letters; `other` is in lower case.
 cdef bint has_word(Span text, const char* word) noexcept
-# Whether this word is among the words of it, parted by ASCII white space, as a class is in `class`.
+# Whether it contains this word, separated by ASCII white space, like a class in `class`.
 
 
 cdef class Tree:
-    # The arrays may be read directly where the number is known to be in bounds. That is so of a number that a node of
-    # this tree has as its link and that is not NONE, since nodes are never removed: 0 <= number < count. Attributes of
-    # an element are those from `at` to `at + size`, which is not beyond `attribute_count`; the bytes of a text or a
-    # value are those from `at` to `at + size`, which is not beyond `heap_size`. New bytes are written behind
-    # `heap_size` after `reserve`. A build with AddressSanitizer checks each read and each write (`bounds.pxd`).
+    # The arrays may be read directly if the index is known to be in bounds. A link of a node of this tree that is
+    # not NONE is, because nodes are never removed: 0 <= number < count. Attributes of an element are those from
+    # `at` to `at + size`, at most `attribute_count`; the bytes of a text or a value are those from `at` to `at +
+    # size`, at most `heap_size`. New bytes are written after `heap_size`, after `reserve`. A build with
+    # AddressSanitizer checks each read and each write (`bounds.pxd`).
     cdef Node* nodes
     cdef int count, room
     cdef Attribute* attributes
@@ -114,9 +114,9 @@ cdef class Tree:
     cdef dict name_numbers
     cdef readonly str encoding
     cdef readonly Py_ssize_t source_size
-    # Bytes of UTF-8 that it was parsed from.
+    # The number of bytes of UTF-8 that it was parsed from.
 
-    # Looking. A node that is no number of this tree raises IndexError.
+    # Reading. An invalid node number raises IndexError.
     cdef inline Node* at(self, int node) except NULL:
         if node < 0 or node >= self.count:
             raise IndexError(node)
@@ -136,35 +136,35 @@ cdef class Tree:
     cdef inline bint is_text(self, int node) except -1:
         return self.at(node).kind == TEXT
     cdef inline int tag(self, int node) except -1:
-        # TAG_UNKNOWN for texts, the root and tags that are not known.
+        # TAG_UNKNOWN for texts, the root and unknown tags.
         return self.at(node).tag
 
     cdef str tag_name(self, int node)
-    # As it is written, in lower case for HTML; empty for texts and the root.
+    # As written, in lower case for HTML; empty for texts and the root.
     cdef int following(self, int node, int top) except -2
     # The next node in document order below `top`; NONE after the last. Begin with `node == top`.
     cdef int beyond(self, int node, int top) except -2
-    # As `following`, but passing over all that is inside `node`.
+    # As `following`, but skipping the descendants of `node`.
     cdef int next_tagged(self, int node, int top, const TagSet* wanted) except -2
     # The next element in document order below `top` with one of these tags; NONE after the last.
     cdef int first_tagged(self, int top, int tag) except -2
     # The first element below `top` with this tag; NONE if there is none.
     cdef list all_tagged(self, int top, const TagSet* wanted)
-    # All elements below `top` with one of these tags, in document order, as they are now.
+    # All elements below `top` with one of these tags, in document order, as a snapshot.
     cdef bint is_inside(self, int node, int top) except -1
     # Whether `node` is below `top`. Not so for `top` itself.
     cdef int closest(self, int node, const TagSet* wanted) except -2
-    # The nearest element with one of these tags: `node` itself or one around it; NONE if there is none.
+    # The nearest element with one of these tags: `node` itself or an ancestor; NONE if there is none.
 
     cdef Span data(self, int node) except *
-    # What a text node says.
+    # The text of a text node.
     cdef Span attr(self, int node, int name) except *
-    # The value of an attribute with an ATTR_ number; nothing where an element does not have it.
+    # The value of an attribute by its ATTR_ number; missing if the element does not have it.
     cdef Span attr_named(self, int node, str name) except *
     # The same for any name.
     cdef bint has_class(self, int node, const char* name) except -1
     cdef str attr_str(self, int node, int name)
-    # As `attr`; None where it is not there.
+    # As `attr`; None if it is missing.
     cdef int attr_count(self, int node) except -1
     cdef list attributes_of(self, int node)
     # Names and values, in their order.
@@ -172,38 +172,38 @@ cdef class Tree:
     cdef str text(self, int node)
     # All text in a node, in document order.
     cdef Py_ssize_t text_length(self, int node) except -1
-    # Its code points, without making it.
+    # The number of its code points, without building it.
     cdef int first_text(self, int node) except -2
     # The first text in a node, or itself, that is not blank; NONE if there is none.
     cdef bint has_text(self, int node) except -1
-    # Whether there is any that is not white space.
+    # Whether there is any text that is not white space.
 
-    # Changing. What was taken out stays a valid node, with no parent, and can be put elsewhere.
+    # Changing. A removed node stays valid, without a parent, and can be inserted elsewhere.
     cdef int new_element(self, int tag) except -1
     cdef int new_text(self, str data) except -1
     cdef int extract(self, int node) except -1
-    # Take a node with all that is in it out. Returns it.
+    # Remove a node with its descendants. Returns it.
     cdef int append(self, int parent, int node) except -1
-    # Put a node last in `parent`, out of where it was. Returns it, as all of the following.
+    # Move a node to the end of `parent`. Returns it, like all of the following.
     cdef int prepend(self, int parent, int node) except -1
     cdef int insert_before(self, int reference, int node) except -1
     cdef int insert_after(self, int reference, int node) except -1
     cdef int replace(self, int node, int other) except -1
-    # Put `other` in the place of `node`. Returns `other`.
+    # Replace `node` by `other`. Returns `other`.
     cdef int unwrap(self, int node) except -1
-    # Let what is in an element stand in its place.
+    # Replace an element by its children.
     cdef int wrap(self, int node, int tag) except -1
-    # Put a new element around a node. Returns the new one.
+    # Wrap a node in a new element. Returns the new one.
     cdef int wrap_children(self, int node, int tag) except -1
-    # Put a new element around all that is in an element. Returns the new one.
+    # Wrap all children of an element in a new element. Returns the new one.
     cdef int strip_tags(self, int top, const TagSet* unwanted) except -1
     # Unwrap all elements below `top` with these tags.
     cdef int clear(self, int node) except -1
-    # Take out all that is in an element.
+    # Remove all children of an element.
     cdef int set_text(self, int node, str text) except -1
-    # Let an element hold this text and nothing else.
+    # Replace the children of an element by this text.
     cdef int set_data(self, int node, str data) except -1
-    # Let a text node say this.
+    # Replace the text of a text node.
     cdef int set_tag(self, int node, int tag) except -1
     cdef int set_attr(self, int node, int name, str value) except -1
     cdef int drop_attr(self, int node, int name) except -1
@@ -211,22 +211,22 @@ cdef class Tree:
 
     # Building.
     cdef int reserve(self, Py_ssize_t size) except -1
-    # Room for so many more bytes on the heap.
+    # Reserve this many more bytes on the heap.
     cdef int put(self, const char* start, Py_ssize_t size) except -1
-    # Copy bytes to the heap. Returns where they are.
+    # Copy bytes to the heap. Returns their offset.
     cdef int new_node(self, int kind) except -1
     cdef int add_attribute(self, int name, int at, int size) except -1
-    # The next attribute; an element names those that were added for it by `at` and `size`.
+    # Add an attribute; an element refers to its attributes by `at` and `size`.
     cdef int move_attributes(self, int node) except -1
-    # Let the attributes of an element be the last, so that one more has room.
+    # Move the attributes of an element to the end, so that one more can be added.
     cdef int page_name(self, str name) except -1
-    # The place of a name among those of this page that are not known.
+    # The index of an unknown name in the names of this page.
     cdef void link_last(self, int parent, int node) noexcept
-    # Put a node that is nowhere last in a parent; both are known to be numbers of this tree.
+    # Append a detached node to a parent, without checks.
     cdef int link_before(self, int reference, int node) noexcept
-    # Put a node that is nowhere before another that stands somewhere; both are known to be numbers of this tree.
+    # Insert a detached node before an attached one, without checks.
     cdef int move_children(self, int node, int other) except -1
-    # Put all that is in an element last into another.
+    # Move all children of an element to the end of another.
 
     cdef bint _is_empty(self, int node) noexcept
     cdef str _opening(self, int node)

@@ -1,7 +1,7 @@
-"""The tree of a page: nodes are numbers, and what is known of them stands side by side in plain memory.
+"""The tree of a page: nodes are numbers, and their records are in plain arrays.
 
-Owns the memory, how a tree is changed and how it is written out. Always: a number that a caller gives is checked
-before it is used; a node has the same number as long as the tree lives; nothing recurses. Never: reads markup.
+Node numbers from callers are checked before use; a node keeps its number as long as the tree lives; nothing
+recurses.
 """
 
 from libc.stdint cimport uint64_t
@@ -23,7 +23,7 @@ cdef extern from *:
     void* memmem(const void* all, size_t all_size, const void* part, size_t part_size) noexcept
 
 cdef enum:
-    # Bytes of a tag or attribute that may be a known one.
+    # The longest known tag or attribute name, in bytes.
     MAX_NAME = 64
     TABLE_SIZE = 1024
 
@@ -54,7 +54,7 @@ _ATTRIBUTES = (
     "value", "width",
 )
 if len(_TAGS) != TAG_END or len(_ATTRIBUTES) != ATTR_END:
-    raise ImportError("the names of tags and attributes are not those of their numbers")
+    raise ImportError("the names of tags and attributes do not match their numbers")
 
 cdef dict _tag_numbers = {name.encode(): number for number, name in enumerate(_TAGS) if name}
 cdef dict _attribute_numbers = {name.encode(): number for number, name in enumerate(_ATTRIBUTES) if name}
@@ -76,7 +76,7 @@ cdef inline unsigned int _slot(const char* name, Py_ssize_t size) noexcept:
 
 
 cdef Table _table(dict numbers):
-    """The same in plain memory. The names stay where they are as long as the dictionary has them."""
+    """The same in plain memory. The names stay valid as long as the dictionary has them."""
     cdef Table table
     cdef unsigned int slot
     cdef bytes name
@@ -196,7 +196,7 @@ cdef bint is_blank(Span text) noexcept:
 
 
 cdef Py_ssize_t characters(Span text) noexcept:
-    """Eight bytes at a time: all but the bytes that go on."""
+    """Count eight bytes at a time, without continuation bytes."""
     cdef const char* at = text.start
     cdef Py_ssize_t inner = 0, left = text.size
     cdef uint64_t part
@@ -286,7 +286,7 @@ cdef Span _span(const char* start, Py_ssize_t size) noexcept:
 
 
 cdef class Tree:
-    """A page. Numbers of nodes mean something only together with it."""
+    """A page. Node numbers are valid only for their tree."""
 
     def __cinit__(self, str encoding=""):
         self.names = []
@@ -302,7 +302,7 @@ cdef class Tree:
     # Memory.
 
     cdef int reserve(self, Py_ssize_t size) except -1:
-        """Room for so many more bytes on the heap."""
+        """Reserve this many more bytes on the heap."""
         cdef Py_ssize_t wanted = self.heap_size + size
         cdef char* heap
         if wanted > 0x7FFFFFF0:
@@ -319,7 +319,7 @@ cdef class Tree:
         return 0
 
     cdef int put(self, const char* start, Py_ssize_t size) except -1:
-        """Copy bytes to the heap. Returns where they are."""
+        """Copy bytes to the heap. Returns their offset."""
         cdef int at = <int> self.heap_size
         self.reserve(size)
         if size:
@@ -373,7 +373,7 @@ cdef class Tree:
     # Markup.
 
     def markup(self, int node=ROOT):
-        """The markup of a node, as it was read or as it has become."""
+        """The current markup of a node."""
         cdef list parts = []
         cdef int at = node, inner
         while True:
@@ -411,7 +411,7 @@ cdef class Tree:
                 parts.append("\n")
         return "".join(parts)
 
-    # Looking.
+    # Reading.
 
     def find(self, str tag, int top=ROOT):
         """The first element with a known tag, for callers in Python; -1 if there is none."""
@@ -422,8 +422,8 @@ cdef class Tree:
         return self.text(node)
 
     def outline(self):
-        """All nodes in document order, for callers in Python: how deep each is, its space, its name and its
-        attributes in their order; of a text, which has no space, what it says and nothing."""
+        """All nodes in document order, for callers in Python: depth, namespace, name and attributes of an element;
+        for a text, which has no namespace, its text and no attributes."""
         cdef list found = []
         cdef int node = ROOT, depth = 0
         while self.nodes[node].first != NONE or node != ROOT:
@@ -445,7 +445,7 @@ cdef class Tree:
         return found
 
     def sizes(self):
-        """Nodes, attributes and bytes of text and values that are held, whether they are used or not."""
+        """The allocated nodes, attributes and bytes of text and values, used or not."""
         return self.count, self.attribute_count, self.heap_size
 
     cdef list attributes_of(self, int node):
@@ -622,7 +622,7 @@ cdef class Tree:
         return node
 
     cdef void link_last(self, int parent, int node) noexcept:
-        """Put a node that is nowhere last in a parent; both are known to be numbers of this tree."""
+        """Append a detached node to a parent, without checks."""
         cdef Node* found = &self.nodes[node]
         found.parent, found.prev = parent, self.nodes[parent].last
         if found.prev != NONE:
@@ -632,10 +632,10 @@ cdef class Tree:
         self.nodes[parent].last = node
 
     cdef int _check(self, int parent, int node) except -1:
-        """A node cannot be put into itself."""
+        """Raise if a node would be inserted into itself."""
         self.at(parent)
         if parent == node or (self.at(node).first != NONE and self.is_inside(parent, node)):
-            raise ValueError("a node cannot be put into itself")
+            raise ValueError("a node cannot be inserted into itself")
         return 0
 
     cdef int append(self, int parent, int node) except -1:
@@ -652,7 +652,7 @@ cdef class Tree:
         return self.link_before(self.nodes[parent].first, node)
 
     cdef int link_before(self, int reference, int node) noexcept:
-        """Put a node that is nowhere before another; both are known to be numbers of this tree."""
+        """Insert a detached node before another, without checks."""
         cdef Node* found = &self.nodes[node]
         cdef Node* after = &self.nodes[reference]
         found.parent, found.next, found.prev = after.parent, reference, after.prev
@@ -667,7 +667,7 @@ cdef class Tree:
         if reference == node:
             return node
         if self.at(reference).parent == NONE:
-            raise ValueError("there is no place beside a node that stands nowhere")
+            raise ValueError("a detached node has no siblings")
         self._check(reference, node)
         return self.link_before(reference, self.extract(node))
 
@@ -681,7 +681,7 @@ cdef class Tree:
         if after != NONE:
             return self.link_before(after, node)
         if self.nodes[reference].parent == NONE:
-            raise ValueError("there is no place beside a node that stands nowhere")
+            raise ValueError("a detached node has no siblings")
         self.link_last(self.nodes[reference].parent, node)
         return node
 
@@ -694,7 +694,7 @@ cdef class Tree:
     cdef int unwrap(self, int node) except -1:
         cdef int inner
         if self.at(node).parent == NONE:
-            raise ValueError("what stands nowhere cannot be unwrapped")
+            raise ValueError("a detached node cannot be unwrapped")
         while self.nodes[node].first != NONE:
             inner = self.extract(self.nodes[node].first)
             self.link_before(node, inner)
@@ -774,7 +774,7 @@ cdef class Tree:
         return node
 
     cdef int move_attributes(self, int node) except -1:
-        """Let the attributes of an element be the last, so that one more has room."""
+        """Move the attributes of an element to the end, so that one more can be added."""
         cdef int begin = self.nodes[node].at, size = self.nodes[node].size, place
         if begin + size == self.attribute_count and size:
             return 0

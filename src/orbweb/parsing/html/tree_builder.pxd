@@ -1,4 +1,4 @@
-# What tags and texts do to the tree: the insertion modes of the HTML standard.
+# The insertion modes of the HTML standard.
 
 from orbweb.parsing.html.open_elements cimport Numbers, Stack
 from orbweb.parsing.html.tree cimport Node, Span, TagSet
@@ -26,8 +26,8 @@ cdef enum Mode:
     AFTER_AFTER_FRAMESET
 
 cdef enum Raw:
-    # How the text behind a start tag is read: as markup, up to its end tag with named characters or without them,
-    # as that of a script, or to the end of the page.
+    # How the text after a start tag is read: as markup, up to its end tag with or without character references, as
+    # a script, or to the end of the page.
     NOT_RAW
     RCDATA
     RAWTEXT
@@ -37,10 +37,10 @@ cdef enum Raw:
 
 cdef class Modes(Stack):
     cdef int mode, mode_before_text, head, form
-    # What the start tag that was read makes of the text behind it.
+    # How the text after the current start tag is read.
     cdef int raw
-    # What a second `<html>` and a second `<body>` add: their elements, and the names of all attributes with the places
-    # of new values and their sizes, or None for those that the element has itself.
+    # Attributes of a second `<html>` or `<body>`: the elements, and the names of all attributes with the offsets
+    # and sizes of new values, or None for those that the element has already.
     cdef dict added
     cdef Numbers template_modes
     cdef bint frameset_ok, is_quirky, skips_newline

@@ -1,8 +1,7 @@
-"""What tags and texts do to the tree: the insertion modes of the HTML standard.
+"""The tree builder: the insertion modes of the HTML standard for texts, start tags, end tags, SVG and MathML.
 
-Owns the rules of each mode, in their order: texts, start tags, end tags, SVG and MathML. The names of the modes are
-those of the standard. Its customizable `<select>` has no modes of its own; a `<selectedcontent>` gets a copy of the
-option that is chosen when the page ends.
+The modes have the names of the standard. The customizable `<select>` has no modes of its own; a
+`<selectedcontent>` gets a copy of the selected option at the end of the page.
 """
 
 from cpython.mem cimport PyMem_Free
@@ -95,7 +94,7 @@ _SVG_ATTRIBUTES = {
 
 
 cdef class Modes(Stack):
-    """The middle part of a parser: what the tags and texts of a page do to its tree."""
+    """Handles the tokens of a page by the insertion modes."""
 
     def __cinit__(self):
         self.mode = INITIAL
@@ -121,7 +120,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _insert_raw(self, int raw) except -1:
-        """An element whose text is read as it is."""
+        """An element with raw text."""
         self.insert()
         self.raw = raw
         self.mode_before_text = self.mode
@@ -129,17 +128,17 @@ cdef class Modes(Stack):
         return 0
 
     cdef int raw_text(self, int at, int end) except -1:
-        """Put the text of such an element into it."""
+        """Insert the text of such an element."""
         return self.put_text(at, end - at)
 
     cdef int end_raw(self, bint has_tag) except -1:
-        """Its end tag was read, or the page ends."""
+        """The end tag of such an element, or the end of the page."""
         self.pop()
         self.mode = self.mode_before_text
         return 0
 
     cdef int finish(self) except -1:
-        """The page ends: what every page has is there."""
+        """The end of the page: create missing `<html>`, `<head>` and `<body>`."""
         while self.opened[TAG_TEMPLATE]:
             self._close_template()
         if self.mode == INITIAL or self.mode == BEFORE_HTML:
@@ -161,7 +160,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int characters(self, int at, int end) except -1:
-        """Put text from the heap where the mode has it."""
+        """Insert text from the heap by the current mode."""
         cdef int mode
         if self._is_foreign_text():
             return self._foreign_characters(at, end)
@@ -201,7 +200,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _leading_spaces(self, int at, int end) except -1:
-        """Put the white space at the beginning where the mode has it, and return where the rest begins."""
+        """Insert leading white space by the current mode, and return the start of the rest."""
         cdef int start = at
         while at < end and is_space(self.tree.heap[at]):
             at += 1
@@ -236,14 +235,14 @@ cdef class Modes(Stack):
         return self.put_text(at, end - at)
 
     cdef int _without_nuls(self, int* at, int end) except -1:
-        """Text again, without NULs. Returns where it ends."""
+        """Remove NULs from text. Returns its end."""
         cdef bytes text = self.tree.heap[at[0]:end]
         text = text.replace(b"\0", b"")
         at[0] = self.tree.put(<const char*> text, len(text))
         return at[0] + <int> len(text)
 
     cdef int replace_nuls(self, int begin) except -1:
-        """What is on the heap from here on has a sign of replacement for each NUL."""
+        """Replace each NUL of the heap from here on by a replacement character."""
         cdef bytes text = self.tree.heap[begin:self.tree.heap_size]
         text = text.replace(b"\0", b"\xef\xbf\xbd")
         self.tree.heap_size = begin
@@ -285,7 +284,7 @@ cdef class Modes(Stack):
         return self.put_text(at, end - at)
 
     cdef int start(self) except -1:
-        """Put the start tag that was read where the modes have it."""
+        """Handle the current start tag."""
         cdef bint again = True
         cdef int before = self.formatting.count
         self.skips_newline = False
@@ -297,7 +296,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _close_too_deep(self, int formatting) except -1:
-        """Close what is too deep at once; it leaves no more formatting than there was."""
+        """Close an element that is too deep at once, without adding active formatting elements."""
         if self.is_open(self.open.count - 1, TAG_TEMPLATE):
             return self._close_template()
         while self.open.count > MAX_DEPTH:
@@ -307,7 +306,7 @@ cdef class Modes(Stack):
         return self._reset_mode()
 
     cdef bint _start_in(self, int mode) except -1:
-        """True where the tag is to be looked at again, in another mode."""
+        """True if the tag must be reprocessed in another mode."""
         if mode == IN_BODY:
             return self._start_in_body()
         if mode == IN_TABLE:
@@ -571,7 +570,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _merge_attributes(self, int tag) except -1:
-        """A second `<html>` or `<body>` adds what the first does not have, when the page ends."""
+        """A second `<html>` or `<body>` adds missing attributes to the first, at the end of the page."""
         cdef Tree tree = self.tree
         cdef int node, place
         cdef dict found
@@ -596,7 +595,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _add_attributes(self) except -1:
-        """Put what `_merge_attributes` found at its elements."""
+        """Add the attributes that `_merge_attributes` collected."""
         cdef Tree tree = self.tree
         cdef int node
         for node, found in self.added.items():
@@ -608,8 +607,8 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _fill_selected(self) except -1:
-        """The first `<selectedcontent>` of a `<select>`, unless it is in an option, shows a copy of what is chosen: the
-        last option that is marked as selected, else the first that is not disabled."""
+        """The first `<selectedcontent>` of a `<select>` outside of options gets a copy of the selected option: the
+        last that is marked as selected, else the first that is not disabled."""
         cdef Tree tree = self.tree
         cdef dict shown = {}, marked = {}, first = {}
         cdef int node = tree.following(ROOT, ROOT), around, name = tree.name_numbers["selectedcontent"]
@@ -633,7 +632,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _copy_inner(self, int node, int to) except -1:
-        """Put copies of all that is in a node into another, which is not inside it."""
+        """Copy the descendants of a node into another node, which is not among them."""
         cdef Tree tree = self.tree
         cdef int inner = tree.first(node), made
         while inner != NONE and self.copies_left >= 0:
@@ -677,7 +676,7 @@ cdef class Modes(Stack):
         return self.remember(self.insert())
 
     cdef int _start_item(self, const TagSet* alike) except -1:
-        """An item of a list ends the one before it."""
+        """A list item closes the one before it."""
         cdef int place
         cdef Node* node
         self.frameset_ok = False
@@ -706,7 +705,7 @@ cdef class Modes(Stack):
         return is_text_in_any_case(self._read_attribute(ATTR_TYPE), b"hidden")
 
     cdef Span _read_attribute(self, int name) except *:
-        """The value of an attribute of the tag that was read."""
+        """The value of an attribute of the current tag."""
         cdef Span found
         cdef int place
         found.start, found.size = NULL, 0
@@ -832,7 +831,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef bint _end_caption(self) except -1:
-        """True where there was a caption."""
+        """True if a caption was open."""
         if not self.has_in(TAG_CAPTION, &TABLE_SCOPE):
             return False
         self.imply_ends(NONE, &IMPLIED)
@@ -859,7 +858,7 @@ cdef class Modes(Stack):
         return True
 
     cdef int _reset_mode(self) except -1:
-        """The mode that goes with what is open."""
+        """Reset the insertion mode by the open elements."""
         cdef int place, tag
         for place in range(self.open.count - 1, -1, -1):
             if self.tree.nodes[self.open.all[place]].space != HTML:
@@ -894,7 +893,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int end(self) except -1:
-        """Put the end tag that was read where the modes have it."""
+        """Handle the current end tag."""
         cdef bint again = True
         self.skips_newline = False
         while again:
@@ -902,7 +901,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef bint _end_in(self, int mode) except -1:
-        """True where the tag is to be looked at again, in another mode."""
+        """True if the tag must be reprocessed in another mode."""
         if mode == IN_BODY:
             return self._end_in_body()
         if mode == IN_TABLE:
@@ -1058,7 +1057,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _end_any(self) except -1:
-        """Close the element with this tag, unless something special is in between."""
+        """Close the element with this tag, unless a special element is in between."""
         cdef int place
         cdef Node* node
         for place in range(self.open.count - 1, -1, -1):
@@ -1138,11 +1137,11 @@ cdef class Modes(Stack):
         return node.space == MATHML and _MATH_TEXT.has[node.tag]
 
     cdef bint _is_html_point(self, const Node* node) noexcept:
-        """Whether what is in a foreign element is HTML again."""
+        """Whether a foreign element is an HTML integration point."""
         return node.flags & IS_HTML_POINT != 0
 
     cdef bint _means_html(self) except -1:
-        """Whether the foreign element for the tag that was read has HTML in it; its names are adjusted."""
+        """Whether the foreign element of the current tag is an integration point; adjusts its names."""
         cdef Span encoding = self._read_attribute(ATTR_ENCODING)
         return is_text_in_any_case(encoding, b"text/html") or is_text_in_any_case(
             encoding, b"application/xhtml+xml"
@@ -1210,7 +1209,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef int _adjust_names(self, dict tag_names, dict attribute_names) except -1:
-        """Names of foreign elements that have capitals get them."""
+        """Restore the mixed case of names of foreign elements."""
         cdef int place, name
         if self.name != NONE and self.tree.names[self.name] in tag_names:
             proper = tag_names[self.tree.names[self.name]]
@@ -1225,7 +1224,7 @@ cdef class Modes(Stack):
         return 0
 
     cdef bint _foreign_end(self) except -1:
-        """An end tag closes the foreign element of its name, in whatever case; else HTML looks at it."""
+        """An end tag closes the foreign element of its name, ignoring case; otherwise it is handled as HTML."""
         cdef int place = self.open.count - 1, tag = self.tag, name = NONE
         cdef Node* node
         if self.tag == TAG_BR or self.tag == TAG_P:

@@ -1,5 +1,5 @@
-# Steps through a tree for loops that look at every node of a page. `nodes` are those of a tree, `node` is one of
-# them, and `top` is it or around it; nothing may be changed on the way.
+# Iteration for loops over every node of a page. `nodes` are those of a tree, `node` is one of them, and `top` is
+# the same node or an ancestor; the tree must not be changed meanwhile.
 from orbweb.parsing.html.tree cimport NONE, Node, TagSet
 
 cdef inline int beyond(const Node* nodes, int node, int top) noexcept:

@@ -1,9 +1,8 @@
-"""Sitemaps: the URLs that a sitemap, a sitemap index, a feed or a list of URLs names (sitemaps.org).
+"""Sitemaps: the URLs of a sitemap, a sitemap index, a feed or a list of URLs (sitemaps.org).
 
-Owns reading the bytes, packed or not, whole or broken. Always: any bytes give an answer, in the document's
-order; every URL is absolute and http(s); time is linear in the body, and body, entries and tags have a limit
-that is told where it cuts. Never: fetches, raises, reads a DTD, or replaces an entity other than the five of
-XML and numbered characters. Keys, scope and what follows from an entry are the caller's business.
+Any bytes parse, compressed or not, complete or broken, without an exception, in document order. Every URL is
+absolute and http(s). Time is linear in the body; body, entries and tags are limited, and a cut is reported. DTDs
+are not read, and only numeric references and the five entities of XML are replaced.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ MAX_BYTES = 50_000_000
 
 
 def parse(body: bytes, url: str, *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Sitemap:
-    """Read the document that was answered at `url`. It may be packed with gzip, twice if need be."""
+    """Parse the document at `url`. It may be compressed with gzip, also twice."""
     plain, trouble = unpacked(body, max_bytes)
     if plain is None:
         return Sitemap(SitemapKind.UNKNOWN, problem=trouble)
@@ -33,12 +32,12 @@ def parse(body: bytes, url: str, *, max_urls: int = MAX_URLS, max_bytes: int = M
         kind,
         entries=() if kind is SitemapKind.INDEX else entries,
         children=entries if kind is SitemapKind.INDEX else (),
-        problem="; ".join(found.told()) or None,
+        problem="; ".join(found.messages()) or None,
     )
 
 
 def _read(body: bytes, found: SitemapEntries) -> SitemapKind:
-    """Fill in the entries; the kind says how the body was understood."""
+    """Collect the entries; return the kind of document."""
     root = root_of(body)
     if root is not None:
         read_items(body, root, found)
@@ -59,5 +58,5 @@ def _read_lines(body: bytes, found: SitemapEntries) -> SitemapKind:
             break
     if found.entries:
         return SitemapKind.TEXT
-    found.problems.append("the document has no line that is an http(s) URL")
+    found.problems.append("the document has no http(s) URL on a line of its own")
     return SitemapKind.UNKNOWN

@@ -1,6 +1,6 @@
-"""The bytes of a document: out of gzip, and in UTF-8.
+"""Decompresses a document and converts it to UTF-8.
 
-Always: no more is unpacked than may be read, and a stream that is damaged, endless or a bomb is told.
+No more is decompressed than may be read; a damaged or endless stream, or a bomb, is reported.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import zlib
 from orbweb.parsing.encodings import UTF_8, decoded, encoding_of
 
 MAX_RATIO = 200
-"""How many times its packed size a body may have, once it is larger than `BOMB`."""
+"""The highest compression ratio of a body larger than `BOMB`."""
 BOMB = 1_000_000
 MAX_LAYERS = 2
 MAX_MEMBERS = 10_000
@@ -22,14 +22,14 @@ _CHUNK = 1 << 16
 
 
 def unpacked(body: bytes, max_bytes: int) -> tuple[bytes | None, str | None]:
-    """The body without its layers of gzip, and what went wrong; None where nothing of it may be used."""
+    """The decompressed body, None if it is unusable; and the problems."""
     layers = 0
     troubles = []
     plain: bytes | None = body
     while plain is not None and plain.startswith(_GZIP):
         layers += 1
         if layers > MAX_LAYERS:
-            return None, f"the document is packed more than {MAX_LAYERS} times"
+            return None, f"the document is compressed more than {MAX_LAYERS} times"
         plain, trouble = _gunzip(plain, max_bytes)
         troubles += [trouble] if trouble else []
     if plain is not None and len(plain) > max_bytes:
@@ -39,7 +39,7 @@ def unpacked(body: bytes, max_bytes: int) -> tuple[bytes | None, str | None]:
 
 
 def _gunzip(packed: bytes, max_bytes: int) -> tuple[bytes | None, str | None]:
-    """At most one byte more than allowed of what was packed: enough to know that it is too large."""
+    """Decompress at most one byte more than allowed, enough to know that it is too large."""
     out = io.BytesIO()
     stream = zlib.decompressobj(wbits=31)
     position, members = 0, 1
@@ -52,7 +52,7 @@ def _gunzip(packed: bytes, max_bytes: int) -> tuple[bytes | None, str | None]:
             return out.getvalue(), f"the gzip stream is damaged after {out.tell()} bytes: {error}"
         position += len(chunk) - len(stream.unconsumed_tail) - len(stream.unused_data)
         if out.tell() > max(BOMB, MAX_RATIO * position):
-            return None, f"the gzip stream holds more than {MAX_RATIO} times its size"
+            return None, f"the gzip stream expands to more than {MAX_RATIO} times its size"
         if stream.eof:
             if not packed.startswith(_GZIP, position):
                 break

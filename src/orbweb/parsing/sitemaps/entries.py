@@ -1,6 +1,6 @@
-"""What a document names: its entries, what it is, and what has to be said about it.
+"""The entries of a sitemap, its kind, and its problems.
 
-Owns the records of a sitemap. Always: an entry is an absolute http(s) URL; one that is not is counted and told.
+An entry is an absolute http(s) URL; others are counted and reported.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 from orbweb.urls import resolve
 
 MAX_URL = 8_192
-"""Characters of a URL; the protocol allows 2,048."""
+"""The longest URL in characters; the protocol allows 2,048."""
 
 _SHOWN = 200
 
 
 class SitemapKind(StrEnum):
-    """What a document is, by its first element."""
+    """The kind of a document, by its first element."""
 
     URLSET = "urlset"
     INDEX = "index"
@@ -29,7 +29,7 @@ class SitemapKind(StrEnum):
 
 
 class SitemapEntry(NamedTuple):
-    """An absolute http(s) URL as the document has it, and its date as written."""
+    """An absolute http(s) URL and its date, as written."""
 
     url: str
     lastmod: str | None
@@ -37,9 +37,9 @@ class SitemapEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """What one document names: pages in `entries`, the sitemaps of an index in `children`.
+    """The result for one document: pages in `entries`, the sitemaps of an index in `children`.
 
-    `problem` says why the document was not read, or not to its end, or what was left out of it.
+    `problem` says why the document was not read completely, or what was omitted.
     """
 
     kind: SitemapKind
@@ -50,7 +50,7 @@ class Sitemap:
 
 @dataclass(slots=True)
 class SitemapEntries:
-    """The entries so far, and what has to be said about them. Full is what has one more than allowed."""
+    """The entries so far, and their problems. It is full with one more than allowed."""
 
     base: str
     max_urls: int
@@ -61,7 +61,7 @@ class SitemapEntries:
     _first_refused: str = ""
 
     def add(self, url: str, date: str | None) -> None:
-        """Note an entry. One that is no http(s) URL is counted only."""
+        """Add an entry. One that is not an http(s) URL is only counted."""
         if len(self.entries) == self.max_urls:
             self.full = True
             return
@@ -72,19 +72,21 @@ class SitemapEntries:
         self._refused += 1
         self._first_refused = self._first_refused or url
 
-    def told(self) -> list[str]:
-        """The problems, in the order of their weight."""
-        told = list(self.problems)
+    def messages(self) -> list[str]:
+        """The problems, most important first."""
+        messages = list(self.problems)
         if self.full:
-            told.append(f"there are more than {self.max_urls} entries, the rest is not read")
+            messages.append(f"there are more than {self.max_urls} entries, the rest is not read")
         if self._refused:
-            said = "1 entry is" if self._refused == 1 else f"{self._refused} entries are"
+            counted = "1 entry is not an http(s) URL"
+            if self._refused > 1:
+                counted = f"{self._refused} entries are not http(s) URLs"
             first = _shown(self._first_refused)
-            told.append(f"{said} no http(s) URL of at most {MAX_URL} characters, the first: {first}")
-        return told
+            messages.append(f"{counted} of at most {MAX_URL} characters, the first: {first}")
+        return messages
 
 
 def _shown(text: str) -> str:
-    """A value fit to be printed: nothing that could steer a terminal, and not without end."""
+    """A value that is safe to print: without control characters, of limited length."""
     shown = ascii(text[:_SHOWN])
     return shown if len(text) <= _SHOWN else shown + "..."

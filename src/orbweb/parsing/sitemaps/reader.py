@@ -1,8 +1,4 @@
-"""The items of a sitemap or a feed: which element is the document's first, and what its items say.
-
-Owns the forms of documents that there are. Always: items are read one by one, so a tag that is missing costs one
-of them at most.
-"""
+"""Reads the items of a sitemap or feed. Items are read one by one, so a missing tag costs at most one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from orbweb.parsing.sitemaps.entries import SitemapEntries, SitemapKind
 from orbweb.parsing.sitemaps.tokens import attributes_of, tags_of, text_from, unescaped
 
 MAX_TAGS = 2_000_000
-"""Elements that are read: more than any sitemap of this size has, and about two seconds of work."""
+"""The most elements that are read: more than any sitemap of this size has, and about two seconds of work."""
 
 _ROOT_WITHIN = 16
 _DATE_LENGTH = 64
@@ -22,7 +18,7 @@ _ATTRIBUTES = 65_536
 
 
 class SitemapFormat(NamedTuple):
-    """A kind of document: the name of its items, and where an item has its URL and its date, best first."""
+    """A kind of document: the name of its items, and the elements of URL and date, best first."""
 
     kind: SitemapKind
     item: str
@@ -43,7 +39,7 @@ _FORMS = {
 
 
 class Root(NamedTuple):
-    """The first element: its name in lower case, its prefix, what it means, where its contents begin."""
+    """The root element: its name in lower case, its prefix, its kind, and the start of its content."""
 
     name: bytes
     prefix: str
@@ -53,7 +49,7 @@ class Root(NamedTuple):
 
 
 def root_of(body: bytes) -> Root | None:
-    """The element that says what the document is. A few tags, of an error message say, may come before it."""
+    """The root element. A few other tags, such as those of an error message, may come before it."""
     names = (tag for tag in tags_of(body) if tag["name"])
     for tag in islice(names, _ROOT_WITHIN):
         name = tag["name"].lower()
@@ -66,7 +62,7 @@ def root_of(body: bytes) -> Root | None:
 
 
 def read_items(body: bytes, root: Root, found: SitemapEntries) -> None:
-    """Read all items, and tell if the document goes on after what was read or stops too early."""
+    """Read all items, and report if the document is cut by a limit or ends too early."""
     items = _Items(body, root, found)
     tags = tags_of(body, root.end)
     for tag in islice(tags, MAX_TAGS):
@@ -83,9 +79,9 @@ def read_items(body: bytes, root: Root, found: SitemapEntries) -> None:
 class _Items:
     """A walk over the tags of a document.
 
-    A value counts only as a child of an item, and items never lie inside each other: so a tag that is missing
-    costs one item at most. The root's prefix and no prefix are its own names, others are extensions:
-    `image:loc` is no `loc`.
+    A value counts only as a child of an item, and items are never nested, so a missing tag costs at most one item.
+    Names without a prefix or with that of the root belong to the format, others to extensions: `image:loc` is not
+    a `loc`.
     """
 
     __slots__ = ("_body", "_bounds", "_depth", "_form", "_found", "_names", "_root", "_values", "closed")
@@ -105,7 +101,7 @@ class _Items:
         self.closed = root.childless
 
     def take(self, tag: re.Match[bytes]) -> None:
-        """Go past one tag; the depth is that inside the item, -1 outside of it."""
+        """Handle one tag; the depth is relative to the item, -1 outside of it."""
         closed, name, rest, text = tag.groups()
         if name:
             name = name.lower()
@@ -131,7 +127,7 @@ class _Items:
             self._depth -= 1
 
     def settle(self) -> None:
-        """The item is at its end: what it said becomes an entry."""
+        """Add the entry of an item at its end."""
         if self._values:
             url = self._best(self._form.urls)
             if url is not None:
@@ -145,7 +141,7 @@ class _Items:
         return None
 
     def _note(self, name: str, attributes: bytes, value: str) -> None:
-        """Keep the first value of a name that has one."""
+        """Store the first non-empty value of a name."""
         if name == "link" and self._form.kind is SitemapKind.ATOM:
             name, value = _atom_link(attributes)
         value = value.strip()
@@ -158,7 +154,7 @@ class _Items:
 
 
 def _atom_link(attributes: bytes) -> tuple[str, str]:
-    """What an Atom link is for, and where it leads. Without `rel` it is the entry's page."""
+    """The relation and target of an Atom link. Without `rel` it is the entry's page."""
     given = {
         name.lower(): unescaped(double or single)
         for name, double, single in attributes_of(attributes[:_ATTRIBUTES])
@@ -167,10 +163,10 @@ def _atom_link(attributes: bytes) -> tuple[str, str]:
 
 
 def _is_permalink(attributes: bytes, guid: str) -> bool:
-    """Whether the guid of a feed's item is its URL: many are just names, though they do not say so."""
+    """Whether the guid of a feed's item is its URL: many are only ids without being marked as such."""
     return guid.lower().startswith(("http://", "https://")) and b"false" not in attributes.lower()
 
 
 def _is_date(text: str) -> bool:
-    """Whether a date may be passed on: short, and nothing in it that could steer a terminal."""
+    """Whether a date is safe to store: short, and without control characters."""
     return len(text) <= _DATE_LENGTH and text.isprintable()

@@ -1,7 +1,6 @@
-"""Tags, attributes, lines and text, read from bytes in UTF-8.
+"""Finds tags, attributes, lines and text in UTF-8 bytes with expressions that never backtrack, so time is linear.
 
-Owns the expressions that find them. Always: they never go back, so time is linear in the body. Never: reads a
-DTD, or replaces an entity other than the five of XML and numbered characters.
+DTDs are not read, and only numeric references and the five entities of XML are replaced.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ _INERT = rb"""
     | <!(?!--|\[CDATA\[)[^\[>]*+(?:\[(?:[^\]]++|\](?!\s*+>))*+\]?+\s*+)?+>?+
 """
 _NAME = rb"""[A-Za-z_][^\s/<>"'=]*+"""
-# The end of an element; or its beginning, with its text and its end too where the text is all that it has.
-# A quoted value may hold a bracket. Quotes permute the states "outside, in double, in single", so of all the
-# tags that are left open at most three are searched past any one byte: this stays linear.
+# An end tag; or a start tag, with its text and end tag too if the element has only text. A quoted value may
+# contain a bracket. Quotes permute the states "outside, in double, in single", so of all unterminated tags at most
+# three are searched past any one byte: this stays linear.
 _TAG = rb"""
     </(?P<closed>%s)[^<>]*+>
     | <(?P<name>%s)(?P<rest>(?:[^"'<>]++|"[^"]*+"|'[^']*+')*+)>(?:(?P<text>[^<]*+)</(?P=name)>)?+
@@ -37,7 +36,7 @@ _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
 def text_from(body: bytes, start: int) -> str:
-    """The text from there to the next tag; none where the document ends first, for it may be a part only."""
+    """The text up to the next tag; empty if the document ends first, because it may be incomplete."""
     found = _value(body, start)
     if found is None or not found[2]:
         return ""
@@ -50,7 +49,7 @@ def text_from(body: bytes, start: int) -> str:
 
 
 def unescaped(raw: bytes) -> str:
-    """References replaced, once. Others, as those of HTML, stay: `&copy=1` is a parameter of a URL."""
+    """Replace references, once. Others, such as those of HTML, stay: `&copy=1` is a parameter of a URL."""
     text = decoded(raw)
     if "&" not in text:
         return text
