@@ -1,4 +1,4 @@
-"""One suite for every layout of the body store: what is synced is there, what is read is right.
+"""One suite for every body store: what is synced is there, what is read is right. Some tests are about files alone.
 
 `Workspace` stands in for the database: it hands out segment numbers and remembers what was committed.
 """
@@ -26,6 +26,7 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from memory.bodies import MemoryBodies
 from orbweb.errors import CorruptBody, DiskFull, StoreError
 from orbweb.model import Blob
 from orbweb.store.bodies import BodyStore, Location, new_compressor, pack, unpack
@@ -40,6 +41,7 @@ from orbweb.store.bodies.segments import (
 )
 
 LAYOUTS = ("segments", "files", "plain")
+STORES = (*LAYOUTS, "memory")
 COMPRESSOR = new_compressor()
 BODIES = [f"<p>page {number}</p>".encode() * 20 for number in range(6)]
 
@@ -51,8 +53,11 @@ class Workspace:
     segment_bytes: int = 1 << 20
     committed: dict[bytes, Location] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    kept: dict[bytes, bytes] = field(default_factory=dict)
 
     def writer(self, name: str = "one") -> BodyStore:
+        if self.layout == "memory":
+            return MemoryBodies(self.kept)
         if self.layout == "segments":
             return SegmentStore(
                 self.root,
@@ -63,6 +68,8 @@ class Workspace:
         return FileStore(self.root, writer=name, compress=self.layout == "files")
 
     def reader(self) -> BodyStore:
+        if self.layout == "memory":
+            return MemoryBodies(self.kept, writable=False)
         if self.layout == "segments":
             return SegmentStore(self.root)
         return FileStore(self.root, compress=self.layout == "files")
@@ -92,6 +99,12 @@ class Workspace:
 
 @pytest.fixture(params=LAYOUTS)
 def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
+    return Workspace(request.param, tmp_path / "store")
+
+
+@pytest.fixture(params=STORES)
+def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
+    """Also one without files."""
     return Workspace(request.param, tmp_path / "store")
 
 
@@ -160,7 +173,7 @@ def test_unpack_refuses(spoil: Callable[[Blob], tuple[bytes, int, bytes]], reaso
 # round trips
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", STORES)
 @settings(max_examples=12, deadline=None, database=None, derandomize=True)
 @given(groups=st.lists(st.tuples(st.lists(st.binary(max_size=3000), max_size=5), st.booleans()), max_size=4))
 @example(groups=[([b""], True), ([b"", b"a"], False)])
@@ -177,11 +190,25 @@ def test_round_trip_with_reopening(layout: str, groups: list[tuple[list[bytes], 
         assert_readable(workspace, [body for bodies, _ in groups for body in bodies])
 
 
-def test_large_bodies_in_one_group(workspace: Workspace) -> None:
+def test_large_bodies_in_one_group(any_store: Workspace) -> None:
     bodies = [random.Random(1).randbytes(5_000_000), b"text " * 1_000_000, b"", b"small"]
-    with closing(workspace.writer()) as store:
-        workspace.commit(store, bodies)
-    assert_readable(workspace, bodies)
+    with closing(any_store.writer()) as store:
+        any_store.commit(store, bodies)
+    assert_readable(any_store, bodies)
+
+
+def test_a_group_that_was_not_synced_is_given_up(any_store: Workspace) -> None:
+    with closing(any_store.writer()) as store:
+        any_store.commit(store, BODIES[:1])
+        blob = pack(BODIES[1], COMPRESSOR)
+        location = store.put(blob)
+        with pytest.raises(CorruptBody):
+            store.read(blob.sha256, location)
+    with closing(any_store.writer()) as store:
+        store.sync()
+        with pytest.raises(CorruptBody):
+            store.read(blob.sha256, location)
+    assert_readable(any_store, BODIES[:1])
 
 
 def test_writes_may_be_short(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,12 +222,13 @@ def test_writes_may_be_short(workspace: Workspace, monkeypatch: pytest.MonkeyPat
 # duplicates
 
 
-def test_a_body_is_kept_once_a_group(workspace: Workspace) -> None:
+def test_a_body_is_kept_once_a_group(any_store: Workspace) -> None:
     blob = pack(BODIES[0], COMPRESSOR)
-    with closing(workspace.writer()) as store:
+    with closing(any_store.writer()) as store:
         assert store.put(blob) == store.put(blob)
         store.sync()
-    assert len([path for path in workspace.root.rglob("*") if path.is_file()]) == 1
+    files = [path for path in any_store.root.rglob("*") if path.is_file()]
+    assert len(files) == (any_store.layout in LAYOUTS)
 
 
 def test_segments_leave_older_duplicates_to_the_database(segments: Workspace) -> None:
@@ -517,11 +545,11 @@ def test_after_a_failure_the_store_refuses_and_never_syncs_again(
     store.close()
 
 
-def test_a_closed_store_refuses(workspace: Workspace) -> None:
-    store = workspace.writer()
-    (blob,) = workspace.commit(store, BODIES[:1])
+def test_a_closed_store_refuses(any_store: Workspace) -> None:
+    store = any_store.writer()
+    (blob,) = any_store.commit(store, BODIES[:1])
     store.put(pack(random.Random(4).randbytes(5_000_000), COMPRESSOR))
-    assert len(workspace.temp_files()) == (workspace.layout != "segments")
+    assert len(any_store.temp_files()) == (any_store.layout in ("files", "plain"))
     store.close()
     store.close()
     with pytest.raises(StoreError, match="closed"):
@@ -529,14 +557,14 @@ def test_a_closed_store_refuses(workspace: Workspace) -> None:
     with pytest.raises(StoreError, match="closed"):
         store.sync()
     with pytest.raises(StoreError, match="closed"):
-        store.read(blob.sha256, workspace.committed[blob.sha256])
-    assert workspace.temp_files() == []
+        store.read(blob.sha256, any_store.committed[blob.sha256])
+    assert any_store.temp_files() == []
 
 
-def test_a_reader_writes_nothing(workspace: Workspace) -> None:
-    with closing(workspace.reader()) as store, pytest.raises(StoreError, match="reading only"):
+def test_a_reader_writes_nothing(any_store: Workspace) -> None:
+    with closing(any_store.reader()) as store, pytest.raises(StoreError, match="reading only"):
         store.put(pack(b"x", COMPRESSOR))
-    assert not workspace.root.exists()
+    assert not any_store.root.exists()
 
 
 # damage
@@ -587,10 +615,10 @@ def test_truncated_and_missing_files(damaged: tuple[Workspace, Blob, Path, int, 
             store.read(blob.sha256, workspace.committed[blob.sha256])
 
 
-def test_a_location_of_another_body(workspace: Workspace) -> None:
-    with closing(workspace.writer()) as store:
-        first, second = workspace.commit(store, [b"a" * 100, b"b" * 100])
-        at = workspace.committed[first.sha256]
+def test_a_location_of_another_body(any_store: Workspace) -> None:
+    with closing(any_store.writer()) as store:
+        first, second = any_store.commit(store, [b"a" * 100, b"b" * 100])
+        at = any_store.committed[first.sha256]
         if at.segment is not None:
             with pytest.raises(CorruptBody, match="belongs to another body"):
                 store.read(second.sha256, at)
@@ -604,7 +632,7 @@ def test_a_location_of_the_other_layout(workspace: Workspace) -> None:
         store.read(bytes(32), other)
 
 
-def test_a_bomb_is_never_unpacked(workspace: Workspace) -> None:
+def test_a_bomb_is_never_unpacked(any_store: Workspace) -> None:
     bomb = Blob(bytes(32), COMPRESSOR.compress(bytes(50_000_000)), 10)
 
     def keep_and_read(store: BodyStore) -> None:
@@ -614,7 +642,7 @@ def test_a_bomb_is_never_unpacked(workspace: Workspace) -> None:
 
     tracemalloc.start()
     try:
-        with closing(workspace.writer()) as store, pytest.raises(CorruptBody, match="not contain the 10 bytes"):
+        with closing(any_store.writer()) as store, pytest.raises(CorruptBody, match="not contain the 10 bytes"):
             keep_and_read(store)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
@@ -765,8 +793,8 @@ def test_a_reader_in_another_process_while_appending(workspace: Workspace) -> No
     assert (child.returncode, out.strip()) == (0, str(told))
 
 
-def test_a_reader_in_another_thread_of_the_same_store(workspace: Workspace) -> None:
-    workspace.segment_bytes = 20_000
+def test_a_reader_in_another_thread_of_the_same_store(any_store: Workspace) -> None:
+    any_store.segment_bytes = 20_000
     told: queue.Queue[tuple[bytes, Location] | None] = queue.Queue()
     read: list[int] = []
 
@@ -774,10 +802,10 @@ def test_a_reader_in_another_thread_of_the_same_store(workspace: Workspace) -> N
         while (each := told.get()) is not None:
             read.append(len(store.read(*each)))
 
-    with closing(workspace.writer()) as store:
+    with closing(any_store.writer()) as store:
         thread = threading.Thread(target=follow, args=(store,))
         thread.start()
-        count = append_and_tell(workspace, store, lambda sha256, at: told.put((sha256, at)))
+        count = append_and_tell(any_store, store, lambda sha256, at: told.put((sha256, at)))
         told.put(None)
         thread.join(timeout=60)
     assert read == [1000] * count

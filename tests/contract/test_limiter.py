@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from memory.limiter import MemoryLimiter
 from orbweb.errors import StoreError
+from orbweb.store import LONGEST_WAIT, Limiter
 from orbweb.store.sqlite import limiter as module
-from orbweb.store.sqlite.limiter import LONGEST_WAIT, SqliteLimiter
+from orbweb.store.sqlite.limiter import SqliteLimiter
 
 INTERVAL = 500_000
 SITE = "example.org:443"
@@ -27,13 +29,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "limiter.db"
 
 
-@pytest.fixture
-def limiter(path: Path) -> Iterator[SqliteLimiter]:
-    with closing(SqliteLimiter(path)) as opened:
+@pytest.fixture(params=["sqlite", "memory"])
+def limiter(request: pytest.FixtureRequest, path: Path) -> Iterator[Limiter]:
+    with closing(SqliteLimiter(path) if request.param == "sqlite" else MemoryLimiter()) as opened:
         yield opened
 
 
-def test_a_slot_is_free_until_it_is_taken_and_again_after_the_interval(limiter: SqliteLimiter) -> None:
+def test_a_slot_is_free_until_it_is_taken_and_again_after_the_interval(limiter: Limiter) -> None:
     assert limiter.take(SITE, 1_000, INTERVAL) == 0
     assert limiter.take(SITE, 1_000, INTERVAL) == 1_000 + INTERVAL
     assert limiter.take(SITE, 999 + INTERVAL, INTERVAL) == 1_000 + INTERVAL
@@ -41,13 +43,13 @@ def test_a_slot_is_free_until_it_is_taken_and_again_after_the_interval(limiter: 
     assert limiter.take("other:80", 1_000, INTERVAL) == 0
 
 
-def test_unused_slots_are_not_saved_up(limiter: SqliteLimiter) -> None:
+def test_unused_slots_are_not_saved_up(limiter: Limiter) -> None:
     assert limiter.take(SITE, 0, INTERVAL) == 0
     assert limiter.take(SITE, 100 * INTERVAL, INTERVAL) == 0
     assert limiter.take(SITE, 100 * INTERVAL + 1, INTERVAL) == 101 * INTERVAL
 
 
-def test_a_late_send_moves_the_next_slot_and_an_early_word_does_not_move_it_back(limiter: SqliteLimiter) -> None:
+def test_a_late_send_moves_the_next_slot_and_an_early_word_does_not_move_it_back(limiter: Limiter) -> None:
     assert limiter.take(SITE, 0, INTERVAL) == 0
     limiter.sent(SITE, 200_000, INTERVAL)
     limiter.sent(SITE, 100_000, INTERVAL)
@@ -56,22 +58,49 @@ def test_a_late_send_moves_the_next_slot_and_an_early_word_does_not_move_it_back
     assert limiter.take("never-taken:80", 0, INTERVAL) == 0
 
 
-def test_the_slower_of_two_processes_with_different_rates_is_not_sped_up(limiter: SqliteLimiter) -> None:
+def test_the_slower_of_two_processes_with_different_rates_is_not_sped_up(limiter: Limiter) -> None:
     assert limiter.take(SITE, 0, 4 * INTERVAL) == 0
     assert limiter.take(SITE, INTERVAL, INTERVAL) == 4 * INTERVAL
 
 
-def test_a_due_time_that_cannot_be_right_is_ignored(limiter: SqliteLimiter) -> None:
+def test_a_due_time_that_cannot_be_right_is_ignored(limiter: Limiter) -> None:
     assert limiter.take(SITE, LONGEST_WAIT + 10, INTERVAL) == 0
     assert limiter.take(SITE, 10, INTERVAL) == LONGEST_WAIT + 10 + INTERVAL
     assert limiter.take(SITE, 9, INTERVAL) == 0
     assert limiter.take(SITE, 9, INTERVAL) == 9 + INTERVAL
 
 
-def test_a_very_slow_rate_is_kept(limiter: SqliteLimiter) -> None:
+def test_a_very_slow_rate_is_kept(limiter: Limiter) -> None:
     hours = 3 * LONGEST_WAIT
     assert limiter.take(SITE, 0, hours) == 0
     assert limiter.take(SITE, 1, hours) == hours
+
+
+def test_a_host_on_hold_is_left_alone_and_then_asked_at_its_pace(limiter: Limiter) -> None:
+    limiter.hold(SITE, 10 * INTERVAL, 3 * INTERVAL)
+    assert (limiter.pace(SITE), limiter.due(SITE)) == (3 * INTERVAL, 10 * INTERVAL)
+    assert limiter.take(SITE, 0, INTERVAL) == 10 * INTERVAL
+    assert limiter.take(SITE, 10 * INTERVAL, INTERVAL) == 0
+    assert limiter.due(SITE) == 13 * INTERVAL
+    assert limiter.take(SITE, 13 * INTERVAL, 5 * INTERVAL) == 0
+    assert limiter.due(SITE) == 18 * INTERVAL
+
+
+def test_a_shorter_hold_does_not_end_a_longer_one_and_sets_the_pace(limiter: Limiter) -> None:
+    limiter.hold(SITE, 10 * INTERVAL, 3 * INTERVAL)
+    limiter.hold(SITE, 5 * INTERVAL, 4 * INTERVAL)
+    assert (limiter.pace(SITE), limiter.due(SITE)) == (4 * INTERVAL, 10 * INTERVAL)
+
+
+def test_a_pace_is_changed_for_a_host_that_is_known(limiter: Limiter) -> None:
+    assert (limiter.pace(SITE), limiter.due(SITE)) == (0, 0)
+    limiter.set_pace(SITE, INTERVAL)
+    assert (limiter.pace(SITE), limiter.due(SITE)) == (0, 0)
+    assert limiter.take(SITE, 7, INTERVAL) == 0
+    limiter.set_pace(SITE, 2 * INTERVAL)
+    assert (limiter.pace(SITE), limiter.due(SITE)) == (2 * INTERVAL, 7 + INTERVAL)
+    assert limiter.take(SITE, 7 + INTERVAL, INTERVAL) == 0
+    assert limiter.due(SITE) == 7 + 3 * INTERVAL
 
 
 def test_a_restart_remembers_the_slots(path: Path) -> None:

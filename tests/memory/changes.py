@@ -28,7 +28,7 @@ from orbweb.store.rows import (
     VisitRow,
 )
 
-QUEUED, SKIPPED = ItemState.QUEUED.value, ItemState.SKIPPED.value
+QUEUED, SKIPPED, VISITED = (each.value for each in (ItemState.QUEUED, ItemState.SKIPPED, ItemState.VISITED))
 STORED = frozenset(state.value for state in ItemState if state is not ItemState.LEASED)
 CARRIED = frozenset((None, *(each.value for each in Carried)))
 
@@ -103,6 +103,8 @@ def settle(tables: RunTables, settled: SettleRow) -> None:
     row = tables.urls.get(settled.id)
     if row is None or row.state != QUEUED:
         raise StoreError("memory: a URL was settled by another process; nothing of this group was stored")
+    if settled.state == VISITED:
+        settled = settled._replace(reason=None, rule=None)
     tables.urls[row.id] = checked(row._replace(**settled._asdict()))
 
 
