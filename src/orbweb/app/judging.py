@@ -160,7 +160,7 @@ def with_new_rules(session: Session, run: Run) -> tuple[Session, Run]:
     If nothing is left to do the crawl ends here, in the same transaction.
     """
     workspace = session.workspace
-    workspace.control(session.project.name).heeded(Command.RULES)
+    workspace.control(session.project.name).acknowledge(Command.RULES)
     session = _ruled_anew(session)
     with workspace.db.transaction():
         judged = runs.run_of(workspace.db, session.project, run.number)

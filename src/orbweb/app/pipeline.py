@@ -201,7 +201,7 @@ def wait_for(ready: Callable[[], bool], control: ControlFiles) -> bool:
 async def _wait_for(ready: Callable[[], bool], control: ControlFiles) -> bool:
     told: list[Command] = []
     with signals(told.append):
-        while not told and control.asked() is None:
+        while not told and control.command() is None:
             if ready():
                 return True
             await asyncio.sleep(LOOK_S)

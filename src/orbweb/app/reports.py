@@ -33,7 +33,7 @@ class Reports(WorkspaceDirectory):
         found = runs.project(self.db, project)
         pid = self.owner(project)
         report: Report = {"project": found.name, "running": pid is not None, "pid": pid, "run": None}
-        held_by = self.control(project).held_by() if pid is not None else None
+        held_by = self.control(project).hold_reason() if pid is not None else None
         report.update(held=held_by is not None, held_by=held_by, role=self.role_of(project))
         report["spool"] = self.spool(project)
         latest = runs.latest_run(self.db, found.id)

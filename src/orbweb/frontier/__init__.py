@@ -37,7 +37,7 @@ class Frontier(Protocol):
 
     def is_leased(self, url_id: int) -> bool: ...
 
-    def settled(self, item: Item) -> None:
+    def committed(self, item: Item) -> None:
         """The lease ended in a commit."""
 
     def starved(self) -> bool:

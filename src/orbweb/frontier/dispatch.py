@@ -39,7 +39,7 @@ class _Site:
     good: int = 0
     waiting: list[tuple[Place, int]] = field(default_factory=list)
     sending: int | None = None
-    under_way: int = 0
+    in_flight: int = 0
     listed: bool = False
     asked: int = 0
 
@@ -191,7 +191,7 @@ class Dispatcher:
             site.waiting.remove(first)
             heapq.heapify(site.waiting)
         ticket = first[1]
-        site.under_way += 1
+        site.in_flight += 1
         if site.gap:
             site.sending = ticket
         else:
@@ -200,7 +200,7 @@ class Dispatcher:
 
     def _full(self, site: _Site) -> bool:
         most = self._settings.connections
-        return most is not None and site.under_way >= most
+        return most is not None and site.in_flight >= most
 
     def sent(self, ticket: int) -> None:
         """The ticket's request leaves now, or came to nothing before it could."""
@@ -219,7 +219,7 @@ class Dispatcher:
         name = self._site_of.pop(ticket, None)
         if name is not None:
             site = self._sites[name]
-            site.under_way -= 1
+            site.in_flight -= 1
             self._list(name, site, 0)
         return self._sent_at.pop(ticket, 0)
 

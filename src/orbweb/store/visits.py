@@ -68,13 +68,13 @@ def visit_row(item: Item, outcome: Outcome, result: Result, number: VisitNumber)
     """The row of a visit whose body was read, or was of no use. A failed one keeps its response, but nothing
     of its body."""
     facts = _facts(outcome, result.role) if result.kind is None else NO_PAGE
-    response = _response(outcome.answer, usable=result.kind is None)
+    response = _response(outcome.response, usable=result.kind is None)
     return _row(item, number, result, response, facts, outcome.tries, outcome.fetched_at)
 
 
 def unchanged_row(item: Item, seen: Unchanged, number: VisitNumber) -> VisitRow:
     """The row of a page that is as an earlier run captured it: what `visit_row` gives for the same outcome."""
-    answer, capture = seen.answer, seen.capture
+    answer, capture = seen.response, seen.capture
     facts = PageFacts(
         capture.encoding or "",
         capture.title or "",
