@@ -118,7 +118,7 @@ class Workspace(Reports):
         """
         from orbweb.export.live.read_back import journals
         from orbweb.store.maintenance import doctor, repair, symlinks
-        from orbweb.store.sqlite import db, upgrade
+        from orbweb.store.sqlite import schema, upgrade
         from orbweb.store.workspace_files import DATABASE
 
         if not exists(path):
@@ -127,7 +127,7 @@ class Workspace(Reports):
         aside = symlinks.set_aside(path, strange, now_us()) if mend else None
         if strange and (left := tuple(symlinks.find(path))):
             return _report(path, repair.RepairReport(strange, left, 0, aside))
-        if upgrade.is_older(path / DATABASE, db.today()):
+        if upgrade.is_older(path / DATABASE, schema.current_schema()):
             upgrade_database(path / DATABASE, None)
         with ExitStack() as owned:
             for name in doctor.project_names(path):
@@ -197,7 +197,7 @@ def _damage(path: Path) -> StoreError | None:
     """The first thing that is wrong with the database, if anything is."""
     from orbweb.store.maintenance import doctor
     from orbweb.store.sqlite import salvage
-    from orbweb.store.sqlite.db import damaged, explained
+    from orbweb.store.sqlite.errors import damaged, explained
     from orbweb.store.workspace_files import DATABASE
 
     flaws = salvage.flaws(path / DATABASE, salvage.main_layout(), doctor.misfit)

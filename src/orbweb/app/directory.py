@@ -21,7 +21,7 @@ from orbweb.store import runs, workspace_files
 from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
-from orbweb.store.captures import StoredCaptures
+from orbweb.store.captures import CaptureTerms, StoredCaptures
 from orbweb.store.durable import make_home
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.runs import DISCOVERY, Project, RequestProfile, Run
@@ -160,16 +160,10 @@ class WorkspaceDirectory:
         self, run: Run, manner: RequestProfile, extractor: int, *, only: int | None = None
     ) -> StoredCaptures:
         """What a run may reuse of what earlier ones captured, or that one alone."""
-        return StoredCaptures(
-            self.db,
-            self._captured,
-            horizon=run.horizon,
-            asked_as=manner.asked_as,
-            read_with=manner.read_with,
-            extractor=extractor,
-            project_id=run.project_id,
-            only=only,
+        terms = CaptureTerms(
+            run.project_id, run.horizon, manner.asked_as, manner.read_with, extractor=extractor, only=only
         )
+        return StoredCaptures(self.db, self._captured, terms)
 
     def body(self, sha256: str) -> bytes:
         """A stored body, verified."""

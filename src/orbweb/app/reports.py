@@ -15,7 +15,7 @@ from orbweb.errors import NothingToDo, StoreError, UsageError
 from orbweb.frontier.spool import files as spool_files
 from orbweb.parsing.http_heads import Exchange
 from orbweb.store import documents, heads, runs
-from orbweb.store.documents import Captured, Kept
+from orbweb.store.documents import Captured, StoredDocument
 from orbweb.store.queries import reports, vanished
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY
@@ -176,7 +176,7 @@ class Reports(WorkspaceDirectory):
 
     def document(
         self, project: str, url: str, number: int | None = None, rules: UrlRules = DEFAULT_RULES
-    ) -> Kept | None:
+    ) -> StoredDocument | None:
         """The document of a page; of an alternate, that of its page. None where there is no page."""
         run = self.run(project, number)
         target = urls.target(url, rules=rules)

@@ -1,6 +1,6 @@
-"""All that is durable, behind protocols: a second backend is a directory and a parameter of the contract tests.
+"""Everything durable, behind protocols: a second backend is a directory and a parameter of the contract tests.
 
-- `Queries`: named queries and transactions; the read side (`queries/`, `runs.py`) stands on it.
+- `Queries`: named queries and transactions; the read side (`queries/`, `runs.py`) uses it.
 - `RunStore`: one run as the crawl that owns it reads and writes it. A `UnitOfWork` collects the changes of many
   ordered commits; `write` puts it into one transaction. The bodies that a unit names are durable before that
   transaction begins, and a state never changes without its tally, its visit and the numbers given out.
@@ -43,7 +43,7 @@ class Queries(Protocol):
 
     @property
     def is_writing(self) -> bool:
-        """Whether a transaction in portions is not done."""
+        """Whether a transaction in portions is unfinished."""
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
         """The rows of a query, read as they are consumed."""
@@ -55,7 +55,7 @@ class Queries(Protocol):
     def value(self, name: str, /, **values: object) -> Any: ...
 
     def run(self, name: str, /, **values: object) -> int:
-        """Execute a change; the number of rows it touched."""
+        """Execute a change; returns the number of rows it touched."""
 
     def many(self, name: str, rows: Sequence[Row]) -> int:
         """Execute a change for each row; fields in the order of the query's parameters."""
@@ -78,8 +78,8 @@ class UrlReader(Protocol):
     def queued_lanes(self) -> list[str]: ...
 
     def queued_from(self, lane: str, place: Place, count: int) -> list[tuple[Item, int | None]]:
-        """Queued URLs of a lane at this place or later, in order, each with the instant before which it may not be
-        leased."""
+        """Queued URLs of a lane at this place or later, in order, each with the instant before which it must not
+        be leased."""
 
 
 class UrlJudging(Protocol):
@@ -113,18 +113,18 @@ class UrlJudging(Protocol):
     def save_families(self, rows: Sequence[FamilyRow]) -> None: ...
 
     def unpark_family(self, pattern: str) -> int:
-        """How many URLs of the family are not parked any more."""
+        """Unpark the URLs of a family; returns how many there were."""
 
     def save_rules(self, rules: str) -> None: ...
 
     def nofollow_page(self, url_id: int) -> tuple[str, bool] | None:
-        """The URL of a page, and whether it asks that its links are not followed."""
+        """The URL of a page, and whether it is marked nofollow."""
 
     def link_records(self) -> Iterator[tuple[bytes, bool]]:
-        """The packed links of each page, and whether the page asks that they are not followed."""
+        """The packed links of each page, and whether the page is marked nofollow."""
 
     def unlinked(self) -> list[CarryRow]:
-        """In a recrawl: what becomes of each URL that was known and that nothing leads to any more."""
+        """In a recrawl: a change for each known URL that nothing links to any more."""
 
     def mark_carried(self, rows: Sequence[CarryRow]) -> None: ...
 
@@ -153,7 +153,7 @@ class RunStore(UrlReader, UrlJudging, Protocol):
 
     @property
     def is_writing(self) -> bool:
-        """Whether a transaction in portions is not done."""
+        """Whether a transaction in portions is unfinished."""
 
     def step(self) -> None:
         """Write the next portion, if there is one."""
@@ -165,7 +165,7 @@ class RunStore(UrlReader, UrlJudging, Protocol):
         """Visits by their role."""
 
     def reused(self) -> int:
-        """Visits that took over what an earlier run had captured."""
+        """Visits that reused the capture of an earlier run."""
 
     def queued_by_base(self) -> dict[int, int]: ...
 
@@ -184,7 +184,7 @@ class RunStore(UrlReader, UrlJudging, Protocol):
         """Places of depth 0 that are not committed, by base URL."""
 
     def scope_moved(self, *, several: bool, recrawls: bool) -> bool:
-        """Whether a URL was judged by another scope than the run has now."""
+        """Whether a URL was judged by a scope that has changed since."""
 
     def earlier_id(self, run_id: int, key: str) -> int | None:
         """The id that an earlier run has for a key."""
@@ -196,7 +196,7 @@ class RunStore(UrlReader, UrlJudging, Protocol):
         """Ids of an earlier run from `first` to `last`, and their keys."""
 
     def looks_at(self, key: str, most: int) -> list[tuple[int, bytes]]:
-        """When earlier runs of the project fetched a page, and the hash of its content, the latest first."""
+        """When earlier runs of the project fetched a page, with its content hash, the latest first."""
 
     def lastmod_of(self, key: str) -> str | None:
         """The date that a sitemap of this run gives for a URL."""
@@ -221,7 +221,7 @@ class RobotsCache(Protocol):
 
 
 class Captures(Protocol):
-    """What earlier runs captured, as far as this run may reuse it."""
+    """Responses of earlier runs that this run may reuse."""
 
     def find(self, key: str) -> Capture | None: ...
 
@@ -256,7 +256,7 @@ class Limiter(Protocol):
         """The request left only now: the next slot is counted from here."""
 
     def pace(self, site: str) -> int:
-        """The interval that the host was slowed down to by any process; 0 if it was not."""
+        """The interval that any process slowed the host down to; 0 if none did."""
 
     def hold(self, site: str, until: int, pace: int) -> None:
         """No request before `until`; afterwards at most one per `pace`."""

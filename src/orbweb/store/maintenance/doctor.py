@@ -23,7 +23,9 @@ from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SEGMENT_HEADER, SegmentStore
 from orbweb.store.sqlite import salvage
-from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, load_queries, newer
+from orbweb.store.sqlite.db import Database, load_queries
+from orbweb.store.sqlite.errors import newer
+from orbweb.store.sqlite.schema import SCHEMA_VERSION
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import UrlRules, canonicalize
 

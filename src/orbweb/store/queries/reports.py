@@ -253,7 +253,7 @@ def url_report(db: Queries, run_id: int, key: str) -> Report | None:
     return report
 
 
-def _document_report(kept: documents.Kept | None) -> Report:
+def _document_report(kept: documents.StoredDocument | None) -> Report:
     """What was read out of the page, its text left aside, and the primary URL of the page."""
     if kept is None:
         return {"primary": None, "document": None}

@@ -19,18 +19,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from orbweb.store import Row
 from orbweb.store.durable import sync_directory, sync_file
 from orbweb.store.sqlite.carving import Cell, cells
-from orbweb.store.sqlite.db import (
-    SCHEMA_VERSION,
-    UNREADABLE,
-    Database,
-    Row,
-    load_queries,
-    named_schema,
-    schema,
-    stored_schema,
-)
+from orbweb.store.sqlite.db import Database, load_queries
+from orbweb.store.sqlite.errors import UNREADABLE
+from orbweb.store.sqlite.schema import SCHEMA_VERSION, current_schema, named_schema, stored_schema
 
 MOST_FLAWS = 20
 PAGE_BYTES = 4096
@@ -109,7 +103,7 @@ class SchemaLayout(NamedTuple):
 
 @cache
 def main_layout() -> SchemaLayout:
-    return _layout(schema(), SCHEMA_VERSION)
+    return _layout(current_schema().statements, SCHEMA_VERSION)
 
 
 @cache

@@ -1,9 +1,8 @@
-"""Finding pages by their words: a full-text index beside the database, brought up to date when it is asked.
+"""Full-text search: an index beside the database, brought up to date by each search.
 
-Owns `search.db`, which holds nothing that cannot be made again from the documents: it may be deleted at any time,
-and a damaged or foreign one is. Always: what is found belongs to the run as it is now, because each document of
-the run, by its hash, is in the index and no other is; any query has an answer, none is an error. Never: writes to
-the database of the workspace, or slows a crawl.
+`search.db` can be rebuilt from the documents: it may be deleted at any time, and a damaged or foreign one is.
+Results belong to the current state of the run, because the index holds exactly the documents of the run, by their
+hash. No query is an error. Nothing is written to the database of the workspace, so a search does not slow a crawl.
 """
 
 from __future__ import annotations
@@ -19,36 +18,28 @@ from typing import Any
 from orbweb.errors import StoreError
 from orbweb.model import Document
 from orbweb.store.documents import unpack
-from orbweb.store.sqlite.db import (
-    BUSY_TIMEOUT_S,
-    UNREADABLE,
-    Database,
-    damaged,
-    immediate,
-    is_damage,
-    load_queries,
-    named_schema,
-    use_wal,
-)
+from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, Database, immediate, load_queries, use_wal
+from orbweb.store.sqlite.errors import UNREADABLE, damaged, is_damage
+from orbweb.store.sqlite.schema import named_schema
 
 Report = dict[str, Any]
 Watch = Callable[[int, int], None]
 
 VERSION = 2
-"""Raised when the index would be made otherwise; an index of another version is made again."""
+"""Incremented when the format of the index changes; an index of another version is rebuilt."""
 BATCH = 200
 """Documents that are indexed in one transaction."""
 MAX_TERMS = 64
-"""Words and phrases of a query that are looked at."""
+"""Words and phrases of a query that are used."""
 MAX_TERM = 200
 
 _BETWEEN = "\u200b"
-"""A blank without width, which parts words."""
+"""A zero-width space, which separates words."""
 _WORDLESS = (
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"
 )
-"""Characters of scripts that write no blanks between words, or join endings to them: Han, Kana, Hangul."""
+"""Characters of scripts without spaces between words, or with endings joined to them: Han, Kana, Hangul."""
 _edges = re.compile(f"(?<=[{_WORDLESS}])|(?=[{_WORDLESS}])")
 _BEGIN, _END = "\x02", "\x03"
 _TERM = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
@@ -58,10 +49,10 @@ _TERM = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
 
 
 def expression(query: str) -> str | None:
-    """What SQLite is asked for: every word and "phrase" of the query, `word*` as a beginning, none of `-word`.
+    """The query as an FTS5 expression: every word and "phrase", `word*` as a prefix, and not `-word`.
 
-    Everything is quoted, so nothing else has a meaning. A minus excludes only beside something to look for, and
-    only once: `--json` is a word. None: there is nothing that could be found.
+    Everything is quoted, so FTS5's own syntax has no effect. A minus excludes only if there is also something to
+    find, and only a single one: `--json` is a word. None: the query has no words.
     """
     wanted: list[str] = []
     unwanted: list[str] = []
@@ -77,7 +68,7 @@ def expression(query: str) -> str | None:
 
 
 def _quoted(text: str, *, prefix: bool) -> str:
-    """A phrase of SQLite's; empty if there is no word in it."""
+    """A quoted FTS5 phrase; empty if it has no words."""
     clean = text[:MAX_TERM].encode("utf-8", "replace").decode("utf-8").replace('"', " ")
     if not any(character.isalnum() for character in clean):
         return ""
@@ -105,7 +96,7 @@ class SearchIndex:
         use_wal(self._connection, self.path, BUSY_TIMEOUT_S)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if self._connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
-            raise damaged("it has a trigger or a view, which orbweb did not make")
+            raise damaged("it has a trigger or a view that orbweb did not create")
         if self._version() == VERSION:
             return
         with immediate(self._connection):
@@ -124,7 +115,7 @@ class SearchIndex:
         return self._connection.execute(query.sql.replace("<run>", str(int(run_id))), query.values(values))
 
     def update(self, db: Database, run_id: int, documents: Sequence[bytes], watch: Watch) -> None:
-        """Have exactly these documents indexed. Other processes may do the same at the same time."""
+        """Index exactly these documents. Other processes may do the same at the same time."""
         missing = self._missing(run_id, documents)
         for start in range(0, len(missing), BATCH):
             with immediate(self._connection):
@@ -132,7 +123,7 @@ class SearchIndex:
             watch(min(start + BATCH, len(missing)), len(missing))
 
     def _missing(self, run_id: int, documents: Sequence[bytes]) -> list[bytes]:
-        """What is to be indexed; an index with something else in it is begun anew."""
+        """Documents that are not indexed yet; an index with other documents is emptied first."""
         indexed = {document for (document,) in self._execute("entries_of", run_id)}
         if not indexed or indexed.difference(documents):
             with immediate(self._connection):
@@ -151,7 +142,7 @@ class SearchIndex:
                 self._execute("add_words", run_id, id=number, title=title, text=text)
 
     def find(self, run_id: int, query: str, most: int) -> list[tuple[bytes, float]]:
-        """The documents that match an expression, the best first, with their scores: lower is better."""
+        """The documents that match an expression, the best first, with their scores (lower is better)."""
         return self._execute("find", run_id, query=query, most=most).fetchall()
 
     def close(self) -> None:
@@ -168,7 +159,7 @@ def _clean(text: str) -> str:
 
 
 def _parted(text: str) -> str:
-    """Text in which each character of a script without words is one, so that words of it are phrases."""
+    """Text in which each character of a script without spaces is a word, so that its words become phrases."""
     return text if text.isascii() else _edges.sub(_BETWEEN, text)
 
 
@@ -176,14 +167,14 @@ def _parted(text: str) -> str:
 
 
 def search(path: Path, db: Database, run_id: int, query: str, limit: int, watch: Watch) -> list[Report]:
-    """The pages of a run that match, the best first. `path` is that of the index, which is made if need be."""
-    asked = expression(query)
+    """The pages of a run that match, the best first. `path` is the index, which is created if missing."""
+    wanted = expression(query)
     pages: dict[bytes, int] = dict(db.all("run_documents", run_id=run_id))
-    if asked is None or not pages:
+    if wanted is None or not pages:
         return []
-    found = _found(path, db, run_id, list(pages), asked, limit, watch)
+    found = _found(path, db, run_id, list(pages), wanted, limit, watch)
     documents = [_document(db, sha256) for sha256, _ in found]
-    snippets = _snippets(asked, documents)
+    snippets = _snippets(wanted, documents)
     return [
         {
             "url": db.value("url_of", run_id=run_id, id=pages[sha256]),
@@ -197,14 +188,14 @@ def search(path: Path, db: Database, run_id: int, query: str, limit: int, watch:
 
 
 def _found(
-    path: Path, db: Database, run_id: int, documents: Sequence[bytes], asked: str, limit: int, watch: Watch
+    path: Path, db: Database, run_id: int, documents: Sequence[bytes], wanted: str, limit: int, watch: Watch
 ) -> list[tuple[bytes, float]]:
-    """What the index answers; one that is damaged is made again, once."""
+    """Search the index; a damaged one is rebuilt, once."""
     for again in (True, False):
         try:
             with closing(SearchIndex(path)) as index:
                 index.update(db, run_id, documents, watch)
-                return index.find(run_id, asked, limit)
+                return index.find(run_id, wanted, limit)
         except UNREADABLE as error:
             if not again or not is_damage(error):
                 raise _explained(path, error) from error
@@ -219,12 +210,12 @@ def _explained(path: Path, error: Exception) -> StoreError:
         return StoreError(f"{path}: this Python's SQLite has no full-text search (FTS5): {error}")
     return StoreError(
         f"{path}: the search index cannot be written or read ({error}). Check the permissions of the workspace "
-        "and the free space; the file may be deleted, it is made anew."
+        "and the free space; the file may be deleted, it is rebuilt."
     )
 
 
-def _snippets(asked: str, documents: Sequence[Document]) -> list[tuple[str, list[list[int]]]]:
-    """Of each text the part that matches best, and where the words of the query are in it."""
+def _snippets(wanted: str, documents: Sequence[Document]) -> list[tuple[str, list[list[int]]]]:
+    """The part of each text that matches best, and where the words of the query are in it."""
     queries = load_queries("search.sql")
 
     def run(name: str, **values: object) -> list[tuple[int, str]]:
@@ -235,7 +226,7 @@ def _snippets(asked: str, documents: Sequence[Document]) -> list[tuple[str, list
         for number, document in enumerate(documents):
             text = _clean(document.text).replace(_BEGIN, " ").replace(_END, " ")
             run("add_hit", id=number, title=_clean(document.title), text=text)
-        marked = dict(run("snippets", query=asked, begin=_BEGIN, end=_END))
+        marked = dict(run("snippets", query=wanted, begin=_BEGIN, end=_END))
     return [_unmarked(marked.get(number, "")) for number in range(len(documents))]
 
 
