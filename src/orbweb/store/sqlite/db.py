@@ -324,7 +324,7 @@ class Database:
     def moved(self, name: str, /, **values: object) -> None:
         """A guarded state change that must hit exactly one row."""
         if self.run(name, **values) != 1:
-            raise StoreError(f"{self.path}: {name} did not find the expected state: {values}")
+            raise StoreError(f"{self.path}: {name} found another state than expected: {values}")
 
     def copy_to(self, path: Path) -> None:
         """Copy the whole database to a new file."""
