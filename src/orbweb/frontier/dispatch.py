@@ -62,8 +62,7 @@ class Dispatcher:
         self._sent_at: dict[int, int] = {}
 
     def _site(self, name: str) -> _Site:
-        """The site. Without an interval the limiter is read now and then: another process may have slowed it
-        down."""
+        """The site. Without an interval the limiter is read now and then: another process may slow it down."""
         site = self._sites.get(name)
         if site is None:
             site = self._sites[name] = _Site(self._settings.interval, self._limiter.pace(name), self._clock())

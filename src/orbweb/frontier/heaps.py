@@ -147,8 +147,7 @@ class HeapFrontier:
         return found
 
     def forget(self) -> None:
-        """URLs found in the current unit of work are in the younger half, which stays in memory as the older
-        one."""
+        """URLs of the current unit of work are in the younger half, which stays in memory as the older one."""
         if len(self._young) > REMEMBERED:
             self._old, self._young = self._young, {}
             self._complete = False

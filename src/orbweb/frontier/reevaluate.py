@@ -83,8 +83,7 @@ class Judge:
         self._unfollowed = unfollowed
 
     def stands(self, reason: str | None) -> bool:
-        """Whether the reason was not derived from the path and still applies: from a response, or from the
-        user."""
+        """Whether a reason that does not depend on the path still applies: from a response, or from the user."""
         if reason in BY_ROBOTS:
             return self._obey_robots
         if reason == SkipReason.NOINDEX:
@@ -222,8 +221,7 @@ class Sweep:
         )
 
     def _rank(self, found: StoredUrl) -> int:
-        """By the current score. With equal scores, queued URLs keep their order and come before those queued
-        again."""
+        """By the current score. Among equals, queued URLs keep their order and precede those queued again."""
         if found.reason is None and found.rank is not None:
             return self._judge.rank(found, sequence(found.rank))
         self.next_rank += 1
@@ -341,8 +339,7 @@ def _effects(moves: Counter[tuple[str | None, str | None]], state: RunState) -> 
 def _unfollowed(
     store: UrlJudging, run: Run, policy: Policy, before: dict[str, Any]
 ) -> Callable[[StoredUrl], str | None] | None:
-    """For each URL the rule that forbids every link to it, if one does; None if the nofollow rules are
-    unchanged."""
+    """Returns the rule that forbids every link to a URL, if any; None if the nofollow rules are unchanged."""
     rules = policy.rules
     now = (rules.obey_directives, rules.follow_nofollow_links)
     if now == (before["obey_directives"], before["follow_nofollow_links"]):

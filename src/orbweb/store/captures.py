@@ -144,8 +144,7 @@ class StoredCaptures:
         return ahead.rows.pop(key, None)
 
     def _is_known_without_body(self, capture: Capture) -> bool:
-        """Whether the capture is complete without a body. Discovery stores no bodies, so its pages cannot be
-        reused."""
+        """Whether a capture without a body can be reused. Pages of discovery cannot: it stores no bodies."""
         return capture.role == Role.NONE and self._is_processed_alike(capture)
 
     def _is_processed_alike(self, capture: Capture) -> bool:

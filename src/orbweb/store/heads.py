@@ -23,8 +23,7 @@ _PACKED = b"\1"
 
 
 def with_ids(db: Queries, visits: Sequence[Row]) -> list[Row]:
-    """Visit rows, which end with values and template, with the template replaced by its id. Inside a
-    transaction."""
+    """Visit rows, which end with values and template, with the id of the template. Inside a transaction."""
     ids: dict[bytes | None, int | None] = {None: None}
     for template in {visit[-1] for visit in visits}:
         if template not in ids:

@@ -220,8 +220,7 @@ class Database:
             raise self._stopped(error) from error
 
     def _name_log(self) -> None:
-        """Make the name of the log durable before its content: SQLite ignores an error of its own sync of the
-        directory."""
+        """Make the name of the log durable before its content: SQLite ignores errors of its directory sync."""
         if not self._is_new_log:
             return
         try:

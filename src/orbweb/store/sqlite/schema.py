@@ -86,7 +86,6 @@ def _created_by(statements: tuple[str, ...]) -> frozenset[Row]:
 
 
 def foreign_objects(connection: sqlite3.Connection, statements: tuple[str, ...]) -> list[str]:
-    """Tables, indexes, triggers and views that these statements do not create, except the statistics of
-    ANALYZE."""
+    """Tables, indexes, triggers and views that these statements do not create, except those of ANALYZE."""
     odd = set(stored_schema(connection)) - _created_by(statements)
     return sorted(f"{kind} {name}" for kind, name, _ in odd if not name.startswith("sqlite_stat"))
