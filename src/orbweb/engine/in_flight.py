@@ -28,7 +28,7 @@ from orbweb.engine.responses import (
     UseCapture,
     Wait,
     next_step,
-    spoilt,
+    with_response,
 )
 from orbweb.engine.revalidation import Revalidation
 from orbweb.engine.robots_gate import FetchRobots, OriginKnown
@@ -206,7 +206,7 @@ class InFlight:
         if slot is None:
             return
         if isinstance(page, Failed):
-            self.finish(slot, Finish(page if slot.response is None else spoilt(page, slot.response)))
+            self.finish(slot, Finish(page if slot.response is None else with_response(page, slot.response)))
         elif slot.response is not None:
             self.finish(slot, Finish(slot.response), page)
 

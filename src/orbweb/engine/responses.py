@@ -105,23 +105,23 @@ def next_step(
     if response.truncated and 200 <= response.status < 300:
         return _cut_short(response, resources, tries_left)
     if 200 <= response.status < 300 and response.body:
-        return to_read(response, response.body, resources)
+        return to_process(response, response.body, resources)
     return Finish(response)
 
 
 def _cut_short(response: Fetched, resources: Resources, tries_left: int) -> Step:
-    """After the last try, what could be decoded is processed and marked as truncated; nothing is a failure."""
+    """After the last try, what could be decoded is processed and marked as truncated; without any it fails."""
     if tries_left:
         return Retry()
-    return to_read(response, response.body, resources) if response.body else Finish(cut_short(response))
+    return to_process(response, response.body, resources) if response.body else Finish(cut_short(response))
 
 
 def cut_short(response: Fetched) -> Failed:
     """A compressed body that ends too early, as a failure."""
-    return spoilt(Failed(FailKind.BAD_ENCODING, CUT, retriable=True), response)
+    return with_response(Failed(FailKind.BAD_ENCODING, CUT, retriable=True), response)
 
 
-def to_read(response: Fetched, body: bytes, resources: Resources) -> Process | Finish:
+def to_process(response: Fetched, body: bytes, resources: Resources) -> Process | Finish:
     """Pages are processed; resources are if they are stored, or may load more."""
     if is_html(response.content_type, body):
         return Process(body)
@@ -130,7 +130,7 @@ def to_read(response: Fetched, body: bytes, resources: Resources) -> Process | F
     return Finish(response)
 
 
-def spoilt(failed: Failed, response: Fetched) -> Failed:
+def with_response(failed: Failed, response: Fetched) -> Failed:
     """The failure of a place that got a response, with the parts of the response that are stored."""
     return replace(failed, proxy=response.proxy, head=_head(response))
 
@@ -147,12 +147,16 @@ def _redirected(response: Fetched, location: str, key: str, requested: tuple[str
     if target is None:
         shown = urls.shown(location)[:200]
         return Finish(
-            spoilt(Failed(FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL"), response)
+            with_response(
+                Failed(FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL"), response
+            )
         )
     if target.key != key:
         return Finish(response, target)
     if target.url in requested:
-        return Finish(spoilt(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}"), response))
+        return Finish(with_response(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}"), response))
     if len(requested) > MAX_FOLLOWED:
-        return Finish(spoilt(Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects"), response))
+        return Finish(
+            with_response(Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects"), response)
+        )
     return Follow(target.url)

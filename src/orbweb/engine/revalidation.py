@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from orbweb.engine.responses import Finish, Process, to_read
+from orbweb.engine.responses import Finish, Process, to_process
 from orbweb.engine.window import Slot, Window
 from orbweb.errors import StoreError
 from orbweb.fetching.revalidation import Revalidator, confirmed, taken
@@ -124,7 +124,7 @@ class Revalidation:
         except StoreError as error:
             self._refetch_lost(slot, error)
             return
-        step = to_read(response, body, self._resources)
+        step = to_process(response, body, self._resources)
         if isinstance(step, Process):
             self._places.process(slot, response, body, is_page=step.is_page)
         else:
