@@ -33,7 +33,7 @@ from orbweb.export.live import rows as records_of_visits
 from orbweb.export.state.dump import FIELDS as STATE_FIELDS
 from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
 from orbweb.store.queries import page_index
-from orbweb.store.sqlite import db
+from orbweb.store.sqlite.schema import current_schema, named_schema
 
 HERE = Path(__file__).parent
 MEANINGS: dict[str, Any] = tomllib.loads((HERE / "meanings.toml").read_text(encoding="utf-8"))
@@ -406,7 +406,7 @@ def columns_of(*schemas: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def all_columns() -> dict[str, list[tuple[str, str]]]:
-    return columns_of(*db.schema(), *db.named_schema("limiter.sql"))
+    return columns_of(*current_schema().statements, *named_schema("limiter.sql"))
 
 
 def _table_comments() -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""The frozen records that travel between the stages.
+"""The frozen records that travel between the stages: shapes only, no behaviour.
 
-Owns the shapes, never behaviour: a stage takes one record and returns the next. A new fact is a new
-field here. Records that are made once a page or a link are named tuples: those are the cheapest to make.
+A stage takes one record and returns the next; a new fact is a new field. Records that are created per page or per
+link are named tuples, which are the cheapest to create.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Source(StrEnum):
 
 
 class Resources(StrEnum):
-    """What becomes of what pages load: scripts, styles, images, fonts."""
+    """What is done with the scripts, styles, images and fonts that pages load."""
 
     OFF = "off"
     CHECK = "check"
@@ -31,7 +31,7 @@ class Resources(StrEnum):
 
 
 class SkipReason(StrEnum):
-    """Why a URL is not visited. Stored with the rule that decided."""
+    """Why a URL is not visited; stored with the rule that decided."""
 
     OUT_OF_SCOPE = "out_of_scope"
     EXTERNAL_HOPS = "external_hops"
@@ -52,7 +52,7 @@ class SkipReason(StrEnum):
 
 
 class FailKind(StrEnum):
-    """Why a visit gave no usable answer. A site's fault is this value, never an exception."""
+    """Why a visit got no usable response. A failure of a site is this value, never an exception."""
 
     HTTP_4XX = "http_4xx"
     HTTP_5XX = "http_5xx"
@@ -85,14 +85,14 @@ class Role(StrEnum):
 
 
 class Reuse(StrEnum):
-    """How a visit came to what an earlier run had captured."""
+    """How a visit reused the capture of an earlier run: without a request, or after a 304 response."""
 
     CACHED = "cached"
     NOT_MODIFIED = "not_modified"
 
 
 class Carried(StrEnum):
-    """What is known of a URL that a recrawl took over from the run before, before it found it."""
+    """The state of a URL that a recrawl took over from an earlier run, until it finds the URL itself."""
 
     KNOWN = "known"
     LISTED = "listed"
@@ -110,7 +110,7 @@ class Place(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A URL with its place: what the frontier leases. `family_member`: found on a page of its own family."""
+    """A URL with its place, as the frontier leases it. `family_member`: found on a page of its own family."""
 
     id: int
     key: str
@@ -130,7 +130,7 @@ class Item(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What must be known of a URL when it is found again."""
+    """What decides about a URL that is found again."""
 
     id: int
     depth: int
@@ -139,7 +139,7 @@ class Known(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Allowed (no reason), or the reason and the very rule that decided."""
+    """Allowed (no reason), or the reason and the exact rule that decided."""
 
     reason: SkipReason | None
     rule: str | None
@@ -149,7 +149,7 @@ class Verdict(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link found on a page: `key` is the identity, `url` what a request would use."""
+    """A link found on a page: `key` is its identity, `url` the text that a request uses."""
 
     key: str
     url: str
@@ -159,16 +159,16 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Directives:
-    """What the page says about itself to robots: the text that decided, None where nothing does."""
+    """Robots directives of a page: the text that decided, None if there is none."""
 
     noindex: str | None = None
     nofollow: str | None = None
 
 
 class Parsed(NamedTuple):
-    """What one parse of a page gives; links in document order, each key once.
+    """The result of parsing a page; links in document order, each key once.
 
-    `links_cut` says that there were more links or resources than a page may have.
+    `links_cut`: there were more links or resources than a page may have.
     """
 
     links: Sequence[Link] = ()
@@ -181,7 +181,7 @@ class Parsed(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """A heading of a document: its level, 1 to 6, and its text."""
+    """A heading of a document; levels are 1 to 6."""
 
     level: int
     text: str
@@ -189,13 +189,12 @@ class Heading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What people and language models read of a page. A function of its body, its URL and the extractor alone.
+    """The content of a page for people and language models: a function of its body, its URL and the extractor.
 
-    `title`, `description`, `language`, `author` and `published` are what the page states, empty where it does not.
-    `words` and `tokens` count the text and the Markdown, the latter as `tokenizer` does. `hidden` counts the
-    characters that a reader would not see and that were therefore left out. `confidence` says from 0 to 1 how sure
-    it is that `markdown` is the main content, `generator` which documentation generator made the page, if one was
-    recognised.
+    `title`, `description`, `language`, `author` and `published` are empty where the page does not state them.
+    `words` counts the text, `tokens` the Markdown, by `tokenizer`. `hidden` counts the characters that were left
+    out because a reader would not see them. `confidence` is the likelihood, 0 to 1, that `markdown` is the main
+    content; `generator` is the documentation generator, if it was recognized.
     """
 
     markdown: str
@@ -216,9 +215,9 @@ class Document:
 
 
 class PackedDocument(NamedTuple):
-    """A document as the store keeps it: `frame` is one zstd frame, and what lists show of it is beside it.
+    """A document as it is stored: `frame` is one zstd frame; the other fields are for lists and filters.
 
-    An empty frame stands for one that the store has, and may be without what lists show.
+    An empty frame stands for a document that the store has; then the other fields may be empty.
     """
 
     sha256: bytes
@@ -236,16 +235,16 @@ class PackedDocument(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The heads of a request and of its response as they are kept (see heads)."""
+    """The heads of a request and of its response as they are stored (see `store.heads`)."""
 
     template: bytes
     values: bytes
 
 
 class Fetched(NamedTuple):
-    """An answer of a server, whatever its status. `body` is None where it was not worth reading.
+    """A response of a server, whatever its status. `body` is None if it was not read.
 
-    `truncated`: the body is compressed and ends too early, so it is only a beginning.
+    `truncated`: the compressed body ends too early, so only its beginning is here.
     """
 
     url: str
@@ -266,11 +265,11 @@ class Fetched(NamedTuple):
 
 
 class Capture(NamedTuple):
-    """What an earlier run captured of a key: the answer without its body, and where the body lies; the fields of
-    `captures_from` but for the first two, as the database has them.
+    """The capture of a key by an earlier run: the response without its body, and the location of the body; the
+    columns of `captures_from` except the first two, as the database has them.
 
-    `url` is the one that was answered. What is no page, and was not kept, has no body. `packed` is the record of
-    its links unless that is long; `read`, `extractor` and `sketch` are of the document that was made of its page.
+    `url` is the one that responded. A response that was not a page and was not stored has no body. `packed` is the
+    record of its links unless that is long; `read`, `extractor` and `sketch` describe the document of its page.
     """
 
     run_id: int
@@ -308,19 +307,19 @@ class Capture(NamedTuple):
 
     @property
     def location(self) -> tuple[int | None, int | None, int, int]:
-        """As that of `store.blobs`."""
+        """The fields of `store.bodies.Location`."""
         return self.segment, self.offset, self.length, self.size
 
     @property
     def document(self) -> PackedDocument | None:
-        """What was read out of its page, without the frame."""
+        """The document of its page, without the frame."""
         return PackedDocument(self.read, self.extractor, sketch=self.sketch) if self.read else None
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No usable answer. One that does not count says nothing about the site: the request is repeated, and costs no
-    try. `head` is there if a response began, and needs nothing of the visit's row."""
+    """No usable response. Unless it `counts`, the failure says nothing about the site: the request is repeated and
+    does not count as a try. `head` is there if a response began, and is complete without the visit's row."""
 
     kind: FailKind
     error: str
@@ -332,18 +331,18 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A leased place that may not be asked for after all, and the very rule that says so."""
+    """A leased place that may not be requested, with the exact rule."""
 
     reason: SkipReason
     rule: str
 
 
 NO_BODY = b""
-"""Instead of a hash: the body is not to be kept."""
+"""Instead of a hash: the body is not to be stored."""
 
 
 class Blob(NamedTuple):
-    """A body as the store keeps it: `frame` is one zstd frame of `size` decoded bytes. Empty: the store has it."""
+    """A body as it is stored: `frame` is one zstd frame of `size` decoded bytes; empty if the store has it."""
 
     sha256: bytes
     frame: bytes
@@ -351,7 +350,7 @@ class Blob(NamedTuple):
 
 
 class ProcessedPage(NamedTuple):
-    """Everything the parallel stages made of a body. A page has a document, and its content is that text."""
+    """The result of processing a body. A page has a document, and its content hash is that of its text."""
 
     parsed: Parsed
     blob: Blob
@@ -360,27 +359,27 @@ class ProcessedPage(NamedTuple):
 
 
 class Reused(NamedTuple):
-    """That a place took what an earlier run had captured, how, and from which run."""
+    """How a place reused a capture, and of which run."""
 
     how: Reuse
     run_id: int
 
 
 class Unchanged(NamedTuple):
-    """How a place ended whose server says that it has what was captured. What that is, is all in the capture."""
+    """The outcome of a place whose server confirmed a capture; everything else is in the capture."""
 
     tries: int
     fetched_at: int
-    answer: Fetched
+    response: Fetched
     capture: Capture
 
 
 class Outcome(NamedTuple):
-    """How a place ended, ready to be committed in its turn."""
+    """How a place ended, ready to be committed in order."""
 
     tries: int
     fetched_at: int
-    answer: Fetched | Failed | Refused
+    response: Fetched | Failed | Refused
     processed: ProcessedPage | None = None
     is_page: bool = True
     redirect: tuple[str, str] | None = None
@@ -388,7 +387,7 @@ class Outcome(NamedTuple):
 
 
 class FamilyRow(NamedTuple):
-    """What is known of a family of URLs; the fields of `save_family`."""
+    """A family of URLs that may be endless; the fields of `save_family`."""
 
     run_id: int
     pattern: str

@@ -1,4 +1,4 @@
-"""One suite for every body store: what is synced is there, what is read is right. Some tests are about files alone.
+"""One suite for every body store: what is synced is there, what is read is right. Some tests are of files alone.
 
 `Workspace` stands in for the database: it hands out segment numbers and remembers what was committed.
 """

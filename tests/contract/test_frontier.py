@@ -304,7 +304,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def settle(self, data: st.DataObject) -> None:
         place = data.draw(st.sampled_from(sorted(self.books.leased)))
         item = self.books.leased.pop(place)
-        self.books.frontier.settled(item)
+        self.books.frontier.committed(item)
         self.books.group.settled.append(SettleRow("visited", None, None, self.books.run.id, item.id))
 
     @rule(base=st.integers(0, BASES - 1))

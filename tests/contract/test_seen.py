@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from orbweb.store import seen as seen_hashes
+from orbweb.engine import batch
 
 
 def test_no_hash_is_forgotten_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen_hashes, "REMEMBERED", 20)
+    monkeypatch.setattr(batch, "REMEMBERED", 20)
     chance, database, group, writing, all_of_them = random.Random(7), set[bytes](), set[bytes](), set[bytes](), []
     reads = 0
 
@@ -20,7 +20,7 @@ def test_no_hash_is_forgotten_before_it_is_written(monkeypatch: pytest.MonkeyPat
         reads += 1
         return sha256 in database
 
-    seen = seen_hashes.SeenHashes([], ask)
+    seen = batch.SeenHashes([], ask)
     for number in range(2_000):
         sha256 = hashlib.sha256(number.to_bytes(4)).digest()
         assert sha256 not in seen

@@ -39,8 +39,9 @@ from orbweb.store.rows import (
     skipped,
 )
 from orbweb.store.runs import Base, Project, Run
-from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, load_queries
+from orbweb.store.sqlite.db import Database, load_queries
 from orbweb.store.sqlite.run_store import SqliteStore
+from orbweb.store.sqlite.schema import SCHEMA_VERSION
 
 NOW = 1_700_000_000_000_000
 QUERIES = load_queries("queries.sql")
@@ -229,7 +230,7 @@ def test_a_settled_url_is_not_settled_again_by_name_of_the_error(site: Site) -> 
     site.settle(1)
     site.commit()
     site.settle(1)
-    with pytest.raises(StoreError, match="settled by another process; nothing of this group was stored"):
+    with pytest.raises(StoreError, match="changed by another process; this unit of work was not stored"):
         site.commit()
 
 
@@ -329,10 +330,10 @@ def test_a_project_keeps_its_id_and_takes_new_settings(db: Database, project: Pr
 
 
 def test_an_unknown_project_is_told_what_there_is(db: Database) -> None:
-    with pytest.raises(UnknownProject, match=r"no project 'docs' .* \(there are none yet\)"):
+    with pytest.raises(UnknownProject, match=r"no project 'docs' .* \(no projects yet\)"):
         runs.project(db, "docs")
     runs.save_project(db, "blog", {}, [], NOW)
-    with pytest.raises(UnknownProject, match=r"\(there are: blog\)"):
+    with pytest.raises(UnknownProject, match=r"\(projects: blog\)"):
         runs.project(db, "docs")
     assert runs.find_project(db, "docs") is None
 

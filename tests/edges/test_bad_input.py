@@ -86,11 +86,11 @@ def two_projects(cli: Cli) -> Iterator[str]:
 
 def test_a_word_that_is_neither_project_nor_url(cli: Cli, two_projects: str, tmp_path: Path) -> None:
     (tmp_path / "new.yaml").write_text("limits: {max_depth: 3}")
-    known = f"in {cli.workspace} (there are: %s); a URL starts with http:// or https://"
+    known = f"in {cli.workspace} (projects: %s); a URL starts with http:// or https://"
     for command in (("crawl",), ("plan",), ("plan", "--config", tmp_path / "new.yaml")):
         refused(cli(*command, "pyton"), 2, f"no project 'pyton' {known % 'python, archive'}")
         refused(cli(*command, "127.0.0.1-9"), 2, f"no project '127.0.0.1-9' {known % 'archive, python'}")
-    refused(cli("resume", "pyton"), 2, "(there are: python, archive)")
+    refused(cli("resume", "pyton"), 2, "(projects: python, archive)")
 
 
 def test_a_host_is_no_project_to_plan(cli: Cli, two_projects: str) -> None:
@@ -107,8 +107,8 @@ def test_a_url_in_the_place_of_a_project(cli: Cli, two_projects: str) -> None:
     for verb in ("resume", "recrawl"):
         for url in (two_projects, two_projects.rstrip("/")):
             refused(cli(verb, url), 2, f"{verb} takes a project, not a URL", f"`orbweb {verb} archive`", "python`")
-        refused(cli(verb, "http://127.0.0.1:9/docs"), 2, "takes a project", "(there are: archive, python)")
-        refused(cli(verb, "127.0.0.1:9"), 2, "takes a project", "(there are: archive, python)")
+        refused(cli(verb, "http://127.0.0.1:9/docs"), 2, "takes a project", "(projects: archive, python)")
+        refused(cli(verb, "127.0.0.1:9"), 2, "takes a project", "(projects: archive, python)")
 
 
 def test_two_lists_of_pages_at_once(cli: Cli, two_projects: str) -> None:
@@ -155,7 +155,7 @@ def test_the_only_project_may_be_left_out_before_a_url(cli: Cli) -> None:
 def test_a_word_without_any_workspace(cli: Cli) -> None:
     refused(cli("plan", "pyton"), 2, "no project 'pyton'", str(cli.workspace), "http:// or https://")
     assert not cli.workspace.exists()
-    refused(cli.crawl("pyton"), 2, "no project 'pyton'", "there are none yet", "http:// or https://")
+    refused(cli.crawl("pyton"), 2, "no project 'pyton'", "no projects yet", "http:// or https://")
 
 
 def test_a_host_without_a_scheme_is_crawled_and_found_again(cli: Cli) -> None:

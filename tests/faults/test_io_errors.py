@@ -22,7 +22,7 @@ from disk import Call, Disk, Loss, Op
 from harness import Cli, Result, assert_books_balance
 from orbweb.app.doctor import doctor
 from orbweb.errors import StoreError
-from orbweb.store.durable import found_database
+from orbweb.store.durable import create_database
 from orbweb.store.sqlite.db import use_wal
 from servers.graph import GraphSite
 from servers.site import Server, serve
@@ -179,5 +179,5 @@ def test_a_database_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
         raise StoreError("no more")
 
     with pytest.raises(StoreError, match="no more"):
-        found_database(tmp_path / "orbweb.db", fill)
+        create_database(tmp_path / "orbweb.db", fill)
     assert list(tmp_path.iterdir()) == []

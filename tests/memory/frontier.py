@@ -55,7 +55,7 @@ class MemoryFrontier:
     def is_leased(self, url_id: int) -> bool:
         return url_id in self._leased
 
-    def settled(self, item: Item) -> None:
+    def committed(self, item: Item) -> None:
         self._leased.discard(item.id)
 
     def starved(self) -> bool:

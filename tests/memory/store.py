@@ -12,7 +12,7 @@ from memory.tables import RunTables
 from orbweb.lifecycle import CrawlState, RunState
 from orbweb.model import FamilyRow
 from orbweb.store import RobotsCache, Store
-from orbweb.store.robots_cache import KEPT_BYTES, RobotsFile
+from orbweb.store.robots_cache import STORED_BYTES, RobotsFile
 from orbweb.store.rows import UrlRow
 from orbweb.store.runs import Base, Crawl, Run
 
@@ -103,7 +103,7 @@ class MemoryRobots:
         return file if file is not None and file.fetched_at > since else None
 
     def save(self, file: RobotsFile) -> None:
-        self._files[file.origin] = replace(file, body=file.body[:KEPT_BYTES])
+        self._files[file.origin] = replace(file, body=file.body[:STORED_BYTES])
 
 
 def _proof(store: MemoryStore, robots: MemoryRobots) -> tuple[Store, RobotsCache]:

@@ -297,9 +297,9 @@ def test_a_database_with_more_than_our_tables_is_refused(made: Path, tmp_path: P
                 if file == "limiter.db"
                 else STRANGE[name]
             )
-    with pytest.raises(orbweb.StoreError, match=r"which orbweb did not make.*doctor"):
+    with pytest.raises(orbweb.StoreError, match=r"which orbweb did not create.*doctor"):
         orbweb.open(root).status("segments")
-    with pytest.raises(orbweb.StoreError, match=r"which orbweb did not make.*Delete this file"):
+    with pytest.raises(orbweb.StoreError, match=r"which orbweb did not create.*Delete this file"):
         SqliteLimiter(root / "limiter.db")
     assert not doctor(root)["healthy"]
     doctor(root, repair=True)

@@ -102,7 +102,7 @@ def test_robots_lists_files_that_may_be_packed_plain_feeds_or_indexes(cli: Cli) 
     assert visited(cli) == ["", "linked", "b", "from-rss", "deep"]
     assert "/secret.xml" not in asked
     assert "gone.xml: HTTP 404" in done.err
-    assert "secret.xml: not asked for, robots.txt" in done.err
+    assert "secret.xml: not fetched, robots.txt" in done.err
     assert done.json["skipped"] == {"out_of_scope": 1}
     cli.check("site")
 

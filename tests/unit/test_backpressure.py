@@ -15,14 +15,14 @@ class Gauge:
     limit: float = 100.0
     now: float = 0.0
 
-    def brake(self, *, enough: bool = False) -> Threshold:
+    def brake(self, *, minimum: bool = False) -> Threshold:
         return Threshold(
-            lambda: self.figure, lambda: self.limit, lambda *at: f"{at}", clock=lambda: self.now, enough=enough
+            lambda: self.figure, lambda: self.limit, lambda *at: f"{at}", clock=lambda: self.now, minimum=minimum
         )
 
     def at(self, figure: float) -> None:
         self.figure = figure
-        self.now += backpressure.ASKED_EVERY_S
+        self.now += backpressure.CHECK_EVERY_S
 
 
 def test_too_much_holds_until_there_is_clearly_less() -> None:
@@ -40,7 +40,7 @@ def test_too_much_holds_until_there_is_clearly_less() -> None:
 
 def test_too_little_holds_until_there_is_clearly_more() -> None:
     gauge = Gauge()
-    brake = gauge.brake(enough=True)
+    brake = gauge.brake(minimum=True)
     held = []
     for figure in (200, 100, 99, 100, 124, 125, 100, 99):
         gauge.at(figure)

@@ -290,7 +290,7 @@ def test_what_is_not_a_result_fails_its_page_and_not_the_crawl(
     results = digests_of([html(1), html(2)])
     failed = results.pop(1)
     assert isinstance(failed, Failed)
-    assert f"died {ATTEMPTS} times on this page: it sent what is not a result" in failed.error
+    assert f"died {ATTEMPTS} times on this page: it sent a malformed result" in failed.error
     assert results == inline([html(2)])
 
 

@@ -27,23 +27,25 @@ def fetched(
 def step(
     answer: Fetched | Failed,
     *,
-    asked: tuple[str, ...] = (KEY,),
+    requested: tuple[str, ...] = (KEY,),
     tries_left: int = 0,
     waits_left: int = 0,
     rules: UrlRules = DEFAULT_RULES,
 ) -> Step:
-    return next_step(answer, key=KEY, asked=asked, tries_left=tries_left, waits_left=waits_left, rules=rules)
+    return next_step(
+        answer, key=KEY, requested=requested, tries_left=tries_left, waits_left=waits_left, rules=rules
+    )
 
 
-def redirect(location: str, *, asked: tuple[str, ...] = (KEY,), status: int = 301) -> Step:
-    return step(fetched(status, url=asked[-1], location=location), asked=asked)
+def redirect(location: str, *, requested: tuple[str, ...] = (KEY,), status: int = 301) -> Step:
+    return step(fetched(status, url=requested[-1], location=location), requested=requested)
 
 
 def kind_of(found: Step) -> FailKind:
     assert isinstance(found, Finish)
-    assert isinstance(found.answer, Failed)
+    assert isinstance(found.response, Failed)
     assert found.redirect is None
-    return found.answer.kind
+    return found.response.kind
 
 
 @pytest.mark.parametrize("tries_left", [0, 1, 5])
@@ -134,13 +136,13 @@ def test_another_spelling_of_the_same_key_is_followed_in_its_place(location: str
 
 
 def test_the_target_is_resolved_against_the_url_that_was_asked() -> None:
-    found = redirect("page", asked=(KEY, KEY + "/"))
+    found = redirect("page", requested=(KEY, KEY + "/"))
     assert isinstance(found, Finish)
     assert found.redirect == Target(KEY + "/page", KEY + "/page")
 
 
 @pytest.mark.parametrize(
-    ("location", "asked"),
+    ("location", "requested"),
     [
         (KEY, (KEY,)),
         ("", (KEY,)),
@@ -149,14 +151,14 @@ def test_the_target_is_resolved_against_the_url_that_was_asked() -> None:
         ("/dir/", (KEY, KEY + "/")),
     ],
 )
-def test_a_redirect_to_what_was_asked_is_a_loop(location: str, asked: tuple[str, ...]) -> None:
-    assert kind_of(redirect(location, asked=asked)) is FailKind.REDIRECT_LOOP
+def test_a_redirect_to_what_was_asked_is_a_loop(location: str, requested: tuple[str, ...]) -> None:
+    assert kind_of(redirect(location, requested=requested)) is FailKind.REDIRECT_LOOP
 
 
 def test_spellings_are_followed_only_so_often() -> None:
-    asked = tuple(f"{KEY}?utm_{number}=x" for number in range(MAX_FOLLOWED))
-    assert redirect("?utm_new=x", asked=asked) == Follow(f"{KEY}?utm_new=x")
-    assert kind_of(redirect("?utm_new=x", asked=(*asked, KEY))) is FailKind.TOO_MANY_REDIRECTS
+    requested = tuple(f"{KEY}?utm_{number}=x" for number in range(MAX_FOLLOWED))
+    assert redirect("?utm_new=x", requested=requested) == Follow(f"{KEY}?utm_new=x")
+    assert kind_of(redirect("?utm_new=x", requested=(*requested, KEY))) is FailKind.TOO_MANY_REDIRECTS
 
 
 @pytest.mark.parametrize(
@@ -167,13 +169,13 @@ def test_a_redirect_to_what_is_no_http_url_fails(location: str) -> None:
     found = redirect(location)
     assert kind_of(found) is FailKind.BAD_REDIRECT
     assert isinstance(found, Finish)
-    assert repr(location) in found.answer.error  # type: ignore[union-attr]
+    assert repr(location) in found.response.error  # type: ignore[union-attr]
 
 
 def test_a_very_long_bad_location_is_cut_in_the_message() -> None:
     found = redirect("data:" + "x" * 100_000)
     assert isinstance(found, Finish)
-    assert len(found.answer.error) < 300  # type: ignore[union-attr]
+    assert len(found.response.error) < 300  # type: ignore[union-attr]
 
 
 def test_a_redirect_without_a_location_settles_as_it_is() -> None:
@@ -204,7 +206,7 @@ def test_a_failure_that_is_not_the_sites_costs_no_try(
     found = next_step(
         failed,
         key=KEY,
-        asked=(KEY,),
+        requested=(KEY,),
         tries_left=tries_left,
         waits_left=0,
         resends_left=resends_left,

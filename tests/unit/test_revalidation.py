@@ -127,7 +127,9 @@ def test_what_is_taken_unasked_costs_nothing() -> None:
 
 
 def step(found: Fetched, known: Capture | None) -> object:
-    return next_step(found, key=URL, asked=(URL,), tries_left=2, waits_left=2, rules=DEFAULT_RULES, capture=known)
+    return next_step(
+        found, key=URL, requested=(URL,), tries_left=2, waits_left=2, rules=DEFAULT_RULES, capture=known
+    )
 
 
 def test_what_an_answer_to_a_conditional_request_means() -> None:

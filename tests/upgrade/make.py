@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import orbweb
-from orbweb.store.sqlite.db import SCHEMA_VERSION
+from orbweb.store.sqlite.schema import SCHEMA_VERSION
 from servers.pages import page
 from servers.site import Answer, Server, StaticSite, html, redirect, serve, text
 

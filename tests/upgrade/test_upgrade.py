@@ -25,8 +25,9 @@ from orbweb.app.directory import OpenWorkspace
 from orbweb.app.doctor import check_store
 from orbweb.errors import Busy, NewerWorkspace, OlderWorkspace, StoreError
 from orbweb.store.lock import OwnerLock
-from orbweb.store.sqlite import db, upgrade
-from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, stored_schema
+from orbweb.store.sqlite import schema, upgrade
+from orbweb.store.sqlite.db import Database
+from orbweb.store.sqlite.schema import SCHEMA_VERSION, stored_schema
 from orbweb.store.sqlite.upgrade import Step, UpgradePlan
 from servers.site import StaticSite, serve
 from upgrade.make import HERE, PROJECT, SITE, crawl, facts, make
@@ -60,7 +61,7 @@ def test_todays_schema_is_the_stored_one(tmp_path: Path) -> None:
 
 def _fresh() -> tuple[tuple[Any, ...], ...]:
     with closing(sqlite3.connect(":memory:")) as fresh:
-        for statement in db.today().statements:
+        for statement in schema.current_schema().statements:
             fresh.execute(statement)
         return stored_schema(fresh)
 
@@ -96,10 +97,13 @@ def test_a_newer_workspace_is_refused_clearly(tmp_path: Path) -> None:
 NEXT = SCHEMA_VERSION + 1
 
 
-def _next_schema() -> db.Schema:
+def _next_schema() -> schema.Schema:
     old = "created_at  INTEGER NOT NULL\n)"
-    statements = [each.replace(old, f"{old[:-2]},\n    owner       TEXT NOT NULL\n)") for each in db.schema()]
-    return db.Schema(NEXT, tuple(statements))
+    statements = [
+        each.replace(old, f"{old[:-2]},\n    owner       TEXT NOT NULL\n)")
+        for each in schema.current_schema().statements
+    ]
+    return schema.Schema(NEXT, tuple(statements))
 
 
 SCHEMA = _next_schema()
@@ -140,7 +144,7 @@ def before(made: tuple[Path, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_the_made_up_version_is_another_one() -> None:
-    assert SCHEMA.statements != db.today().statements
+    assert SCHEMA.statements != schema.current_schema().statements
 
 
 def test_a_step_is_taken_when_a_workspace_is_opened(
@@ -176,7 +180,7 @@ def test_todays_code_refuses_a_database_that_was_not_upgraded(old: Path) -> None
     with pytest.raises(OlderWorkspace, match=f"schema {SCHEMA_VERSION}"):
         Database(old / "orbweb.db", version=SCHEMA)
     assert upgrade.is_older(old / "orbweb.db", SCHEMA)
-    assert not upgrade.is_older(old / "orbweb.db", db.today())
+    assert not upgrade.is_older(old / "orbweb.db", schema.current_schema())
 
 
 @pytest.mark.parametrize(
@@ -204,7 +208,7 @@ def _dump(path: Path) -> list[str]:
 
 
 def test_steps_are_taken_in_order_and_none_may_be_missing(old: Path) -> None:
-    last = db.Schema(NEXT + 1, SCHEMA.statements)
+    last = schema.Schema(NEXT + 1, SCHEMA.statements)
     names = Step(NEXT + 1, "owners have names", ("UPDATE projects SET owner = 'somebody'",))
     with pytest.raises(StoreError, match=f"no upgrade step to schema {NEXT};"):
         upgrade.upgrade(old / "orbweb.db", UpgradePlan(last, (names,)), print)
@@ -257,7 +261,7 @@ def test_killed_in_the_middle_it_is_the_old_version(old: Path, before: dict[str,
 
 def test_the_steps_that_come_with_orbweb_lead_to_todays_schema() -> None:
     plan = upgrade.plan()
-    assert plan.schema == db.today()
+    assert plan.schema == schema.current_schema()
     assert [step.version for step in plan.steps] == list(range(2, SCHEMA_VERSION + 1))
     assert all(step.title and step.statements for step in plan.steps)
     assert orbweb.OlderWorkspace is OlderWorkspace

@@ -151,7 +151,7 @@ def committer(
             url_rules(config),
             drop_query=config.urls.keep_params == (),
             is_fed=session.feeds is not None,
-            keeps_resources=session.resources is Resources.STORE,
+            stores_resources=session.resources is Resources.STORE,
         ),
         run,
         frontier,
@@ -288,7 +288,7 @@ def brakes(workspace: OpenWorkspace, live: LiveSettings, *, produces: bool) -> l
         lambda: live.config.store.reserve_mb * 1e6,
         disk_reason,
         time.monotonic,
-        enough=True,
+        minimum=True,
     )
     if not produces:
         return [disk]

@@ -24,7 +24,7 @@ from orbweb.store import runs, workspace_files
 from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
-from orbweb.store.captures import StoredCaptures
+from orbweb.store.captures import CaptureTerms, StoredCaptures
 from orbweb.store.durable import make_home
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.runs import DISCOVERY, Project, RequestProfile, Run
@@ -196,16 +196,10 @@ class OpenWorkspace:
         self, run: Run, profile: RequestProfile, extractor: int, *, only: int | None = None
     ) -> StoredCaptures:
         """The captures of earlier runs that a run may reuse; with `only`, those of that run."""
-        return StoredCaptures(
-            self.db,
-            self._captured,
-            horizon=run.horizon,
-            asked_as=profile.asked_as,
-            read_with=profile.read_with,
-            extractor=extractor,
-            project_id=run.project_id,
-            only=only,
+        terms = CaptureTerms(
+            run.project_id, run.horizon, profile.asked_as, profile.read_with, extractor=extractor, only=only
         )
+        return StoredCaptures(self.db, self._captured, terms)
 
     def body(self, sha256: str) -> bytes:
         """A stored body, verified."""
@@ -278,7 +272,7 @@ def _damage(path: Path) -> StoreError | None:
     """The first damage of the database, if any."""
     from orbweb.store.maintenance.row_checks import misfit
     from orbweb.store.sqlite import layout, salvage
-    from orbweb.store.sqlite.db import damaged, explained
+    from orbweb.store.sqlite.errors import damaged, explained
 
     flaws = salvage.flaws(path / DATABASE, layout.main_layout(), misfit)
     return explained(path / DATABASE, damaged(f"{flaws[0].where}: {flaws[0].problem}")) if flaws else None

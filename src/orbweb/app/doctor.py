@@ -35,7 +35,8 @@ from orbweb.store.maintenance.doctor import Damage
 from orbweb.store.maintenance.repair import Quarantine, RepairReport
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Project, Run
-from orbweb.store.sqlite import db, upgrade
+from orbweb.store.sqlite import upgrade
+from orbweb.store.sqlite.schema import current_schema
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES
 
@@ -69,7 +70,7 @@ def check_store(
     aside = symlinks.set_aside(path, strange, now_us()) if repair else None
     if strange and (left := tuple(symlinks.find(path))):
         return _report(path, RepairReport(strange, left, 0, aside))
-    if upgrade.is_older(path / DATABASE, db.today()):
+    if upgrade.is_older(path / DATABASE, current_schema()):
         upgrade_database(path / DATABASE, None)
     with ExitStack() as owned:
         for name in store_doctor.project_names(path):

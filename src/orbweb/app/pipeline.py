@@ -237,7 +237,7 @@ def wait_for(ready: Callable[[], bool], control: ControlFiles) -> bool:
 async def _wait_for(ready: Callable[[], bool], control: ControlFiles) -> bool:
     received: list[Command] = []
     with signals(received.append):
-        while not received and control.asked() is None:
+        while not received and control.command() is None:
             if ready():
                 return True
             await asyncio.sleep(LOOK_S)

@@ -33,7 +33,7 @@ def status(workspace: OpenWorkspace, project: str) -> Report:
     found = store_runs.project(workspace.db, project)
     pid = workspace.owner(project)
     report: Report = {"project": found.name, "running": pid is not None, "pid": pid, "run": None}
-    held_by = workspace.control(project).held_by() if pid is not None else None
+    held_by = workspace.control(project).hold_reason() if pid is not None else None
     report.update(held=held_by is not None, held_by=held_by, role=workspace.role_of(project))
     report["spool"] = workspace.spool(project)
     latest = store_runs.latest_run(workspace.db, found.id)

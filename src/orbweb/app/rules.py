@@ -163,7 +163,7 @@ def with_new_rules(session: Session, run: Run) -> tuple[Session, Run]:
     If that leaves nothing to do, the crawl ends in the same transaction.
     """
     workspace = session.workspace
-    workspace.control(session.project.name).heeded(Command.RULES)
+    workspace.control(session.project.name).acknowledge(Command.RULES)
     session = _with_stored_rules(session)
     with workspace.db.transaction():
         current = runs.run_of(workspace.db, session.project, run.number)

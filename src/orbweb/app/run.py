@@ -170,7 +170,7 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
         on_progress=_watcher(session, opened.outputs),
         note=session.note,
         on_written=spool_writer.catch_up if spool_writer else _nothing,
-        on_paused=parts.control.say_held,
+        on_paused=parts.control.save_hold_reason,
     )
     by_level, only_plan = parts.committer.has_scores, session.plan is not None
     engine = Engine(
@@ -204,7 +204,7 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
             spool_source.close()
     if ending is None:
         return False
-    if engine.finish_asked:
+    if engine.finish_requested:
         finished = runs.run_of(workspace.db, project, run.number)
         if finished.state is RunState.PAUSED:
             runs.finish(workspace.db, finished, "finished by hand", now_us())

@@ -1,7 +1,7 @@
-"""Found URLs: links and resources of pages, sitemap entries, spool lines; each new one with its verdict.
+"""Admission of found URLs: links and resources of pages, sitemap entries, spool lines.
 
-A URL has one row, and is judged again whenever it is found on a better path. Ids and ranks are given out in the
-order of finding. A page with very many links is followed in portions.
+A URL has one row. It is judged when it is found first, and again whenever it is found on a better path. Ids and
+ranks are given out in the order of finding. A page with very many links is followed in portions.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from orbweb.store import links as packed_links
 from orbweb.store.captures import EarlierLinks
 from orbweb.store.rows import QUEUED, ReadmitRow, Tally, UrlRow, skipped
 
-# What a link is refused for, and a sitemap that lists it or a page that loads it is not.
+# Reasons that refuse a link, and do not apply to a URL that a sitemap lists or a page loads.
 NOT_FOR = {
     Source.SITEMAP: (SkipReason.SITEMAP_ONLY, SkipReason.TRAP),
     Source.RESOURCE: (SkipReason.SITEMAP_ONLY, SkipReason.OUT_OF_SCOPE, SkipReason.MAX_DEPTH),
 }
 
 PORTION = 500
-"""Links that are followed between two looks at what else there is to do."""
-LEFT_RULE = "scrape: what pages link to is for discovery to find"
+"""Links that are followed before the loop gets control."""
+LEFT_RULE = "scrape: links are left to discovery"
 
 
 class FoundUrl(NamedTuple):
-    """A target and how it was reached; `nofollow` is the rule by which this link is not to be followed."""
+    """A target and how it was reached; `nofollow` is the rule that forbids following this link."""
 
     key: str
     url: str
@@ -49,7 +49,7 @@ class FoundUrl(NamedTuple):
 
 
 class Admission:
-    """Admits the URLs that a run finds, all but those it begins with."""
+    """Admits the URLs that a run finds; those it starts with have their rows already."""
 
     def __init__(self, context: RunContext, batch: Batch) -> None:
         self._batch = batch
@@ -64,12 +64,12 @@ class Admission:
         self.earlier = EarlierTargets(context.store, context.frontier)
 
     def follow(
-        self, item: Item, links: Sequence[Link], resources: Sequence[Link], said: Directives
+        self, item: Item, links: Sequence[Link], resources: Sequence[Link], directives: Directives
     ) -> Iterator[None]:
-        """Find every link of a page, in document order, then what it loads, with a pause after each portion."""
+        """Find every link of a page in document order, then its resources; yields after each portion."""
         if not links and not resources:
             return
-        page_rule = self._policy.nofollow_rule(said, item.url)
+        page_rule = self._policy.nofollow_rule(directives, item.url)
         rel_rule = page_rule or self._policy.rel_nofollow_rule(item.url)
         targets: list[int] = []
         for at, portion in enumerate(_portions(links)):
@@ -92,9 +92,9 @@ class Admission:
                 links,
                 lambda link: self._find_links(item, (link,), page_rule, rel_rule)[0],
             )
-        recall, targets = self._frontier.known, []
+        lookup, targets = self._frontier.known, []
         for link in links:
-            known = recall(link.key)
+            known = lookup(link.key)
             if known is not None and not known.hops and known.reason is None:
                 targets.append(known.id)
             else:
@@ -115,8 +115,8 @@ class Admission:
         return [find(link) for link in resources]
 
     def inherit(self, item: Item, capture: Capture) -> bytes | None:
-        """The packed links of an unchanged page as a record of this run, empty if it has none; None if finding one
-        of them would change something, or the record is damaged."""
+        """The packed links of an unchanged page as a record of this run; empty if it has none. None if finding
+        one of them would change something, or the record is damaged."""
         packed = capture.packed
         if not packed:
             return packed
@@ -134,7 +134,7 @@ class Admission:
         return None if targets is None else packed_links.pack(targets, flags)
 
     def find(self, found: FoundUrl, known: Known | None, *, forced: bool = False) -> int:
-        """Admit or refuse a new target; judge a known one again if this path is better. Its id."""
+        """Admit or refuse a new target; judge a known one again if this path is better. Returns its id."""
         if self._drop_query:
             found = found._replace(url=found.url.partition("?")[0])
         if known is None:
@@ -166,11 +166,11 @@ class Admission:
         return verdict
 
     def _parked(self, found: FoundUrl, verdict: Verdict) -> str | None:
-        """What was learned of the URL's family: the pattern, nothing, or None if nobody looked."""
+        """The pattern of the endless family that the URL belongs to, "" if there is none, None if not checked."""
         if verdict.reason is SkipReason.TRAP and verdict.rule is not None:
             return verdict.rule.removeprefix(traps.rule(""))
-        looked = verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED
-        return "" if looked else None
+        checked = verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED
+        return "" if checked else None
 
     def _add(self, found: FoundUrl, verdict: Verdict) -> int:
         lane, reason = self._lane_of(found.key), verdict.reason.value if verdict.reason else None
@@ -207,7 +207,7 @@ class Admission:
         return number
 
     def _admit(self, found: FoundUrl, number: int, verdict: Verdict, lane: str) -> int:
-        """Give the target its place; the rank."""
+        """Give the target its place; returns its rank."""
         later = found.depth > found.parent.depth
         rank = self._policy.rank(found.key, self._batch.numbers.rank(lane), later=later)
         self._policy.admit(found.key)
@@ -233,8 +233,8 @@ class Admission:
         return rank
 
     def _reconsider(self, found: FoundUrl, number: int, old_reason: str, verdict: Verdict) -> None:
-        """A skipped URL was found on a better path. Still refused, it keeps the stored verdict, unless that is
-        `nofollow`: now a link may be followed, so any other verdict is more to the point."""
+        """A skipped URL was found on a better path. If still refused it keeps the stored verdict, unless that is
+        `nofollow`: this link may be followed, so the new reason is the right one."""
         reason = verdict.reason.value if verdict.reason else None
         if reason is not None and old_reason != SkipReason.NOFOLLOW:
             return
@@ -286,14 +286,14 @@ def _flags(links: Sequence[Link]) -> bytes:
 
 
 def _is_news(found: FoundUrl, known: Known) -> bool:
-    """Whether finding a known URL again, by a link, may change what is known of it."""
+    """Whether finding a known URL again, by a link, may change its row."""
     if known.reason is not None:
         return _is_better(found, known, forced=False)
     return known.hops > found.parent.hops + 1
 
 
 def _is_better(found: FoundUrl, known: Known, *, forced: bool) -> bool:
-    """Whether this path to a skipped URL may lead to another verdict than the one it has."""
+    """Whether this path to a skipped URL may lead to a different verdict."""
     if found.nofollow is not None or known.reason == SkipReason.NOINDEX:
         return False
     if known.reason == SkipReason.LEFT:

@@ -34,21 +34,21 @@ from orbweb.urls import UrlRules
 
 BEFORE_ALL = Place(-1, 0)
 RESENDS = 50
-"""How often a request is repeated for failures that are not the site's, before they count."""
+"""How often a request is repeated after failures that do not count, before one counts."""
 ENTRIES_AT_ONCE = 2_000
 
 
 class Sender(Protocol):
-    """Who gives out tickets and hears of the results."""
+    """Gives out tickets and receives the results."""
 
     def ticket(self) -> int:
-        """A number that no request has had."""
+        """A new ticket, unique in this crawl."""
 
     def wake(self) -> None:
-        """There is something to send or to lease."""
+        """Wake the loop: there is something to send or to lease."""
 
     def rules_known(self, known: OriginKnown) -> None:
-        """The rules of an origin are known, or its server cannot be reached: its places wait no longer."""
+        """The rules of an origin are known, or its server cannot be reached: places that waited continue."""
 
 
 class AuxiliaryRequests:
@@ -70,11 +70,11 @@ class AuxiliaryRequests:
         self._closed = False
 
     def close(self) -> None:
-        """Ignore whatever is still to come."""
+        """Ignore all further events."""
         self._closed = True
 
     def request(self, ticket: int) -> tuple[str, Want] | None:
-        """The request of a ticket; None if it is not one of these."""
+        """The request of a ticket; None if it is not an auxiliary request."""
         found = self._wanted(ticket)
         if found is None or not self._resends[ticket]:
             return found
@@ -82,27 +82,27 @@ class AuxiliaryRequests:
         return url, want._replace(new_connection=True)
 
     def _wanted(self, ticket: int) -> tuple[str, Want] | None:
-        ask = self._robots_requests.get(ticket)
-        if ask is not None:
-            return ask.url, ROBOTS
+        request = self._robots_requests.get(ticket)
+        if request is not None:
+            return request.url, ROBOTS
         return (self._files[ticket][1], SITEMAP) if ticket in self._files else None
 
-    def answered(self, ticket: int, answer: Fetched | Failed) -> None:
-        """The fetcher is done with a ticket, which may be one of these. A file that was cut short is not used."""
-        if isinstance(answer, Failed) and not answer.counts and self._resend(ticket):
+    def on_response(self, ticket: int, response: Fetched | Failed) -> None:
+        """The response to a ticket, if it is an auxiliary request. A file that was cut short is not used."""
+        if isinstance(response, Failed) and not response.counts and self._resend(ticket):
             return
         self._resends.pop(ticket, None)
-        if isinstance(answer, Fetched) and answer.truncated and 200 <= answer.status < 300:
-            answer = cut_short(answer)
-        ask = self._robots_requests.pop(ticket, None)
-        if ask is not None:
-            self.apply(self._robots.answered(ask, answer))
+        if isinstance(response, Fetched) and response.truncated and 200 <= response.status < 300:
+            response = cut_short(response)
+        request = self._robots_requests.pop(ticket, None)
+        if request is not None:
+            self.apply(self._robots.on_response(request, response))
         elif ticket in self._files:
             reading, _ = self._files.pop(ticket)
-            self._continue(reading, reading.answered(answer))
+            self._continue(reading, reading.on_response(response))
 
     def _resend(self, ticket: int) -> bool:
-        """Queue the ticket again, unless that was done too often, or it is not one of these."""
+        """Queue the ticket again, unless it was resent too often or is not an auxiliary request."""
         found = self._wanted(ticket)
         if found is None or self._closed or self._resends[ticket] >= RESENDS:
             return False
@@ -119,8 +119,8 @@ class AuxiliaryRequests:
                 ticket = self._sender.ticket()
                 self._robots_requests[ticket] = step
                 self._queue(ticket, url)
-            case FetchRobotsLater(ask, delay_s):
-                self._loop.call_later(delay_s, self.apply, ask)
+            case FetchRobotsLater(request, delay_s):
+                self._loop.call_later(delay_s, self.apply, request)
             case OriginKnown():
                 for ticket in self._files.keys() & set(step.waiting):
                     self._request_file(ticket, step.failed)
@@ -133,7 +133,7 @@ class AuxiliaryRequests:
     # Sitemaps.
 
     def begin_surveys(self) -> None:
-        """Start to read the sitemaps of the scopes that are fixed by now."""
+        """Start to read the sitemaps of scopes that have become fixed."""
         for scopes in self._scope.unsurveyed():
             if self._sitemaps is None or self._scope.every_limit_reached:
                 self._scope.end_survey(scopes)
@@ -143,7 +143,7 @@ class AuxiliaryRequests:
             self._continue(reading, reading.start(self._origins(scopes)))
 
     def _origins(self, scopes: Sequence[BaseScope]) -> list[SitemapOrigin]:
-        """The origins of the scopes, each once; one without rules could not be reached, and is left out."""
+        """The origins of the scopes, each once; an origin without rules could not be reached and is left out."""
         found: dict[str, SitemapOrigin] = {}
         for base, key in scopes:
             name = origin_of(key)
@@ -175,7 +175,7 @@ class AuxiliaryRequests:
         verdict = failed or self._robots.judge(ticket, url)
         if isinstance(verdict, Failed):
             del self._files[ticket]
-            self._continue(reading, reading.answered(verdict))
+            self._continue(reading, reading.on_response(verdict))
         elif isinstance(verdict, Refused):
             del self._files[ticket]
             self._continue(reading, reading.refused(verdict.rule))
@@ -193,7 +193,7 @@ class AuxiliaryRequests:
     def _add_entries(
         self, reading: SitemapReading, base: int, entries: Sequence[SitemapEntry], step: sitemap_reader.Step
     ) -> None:
-        """Admit the entries of a file, in portions between which the loop does other things."""
+        """Admit the entries of a file in portions, so that the loop stays responsive."""
         if self._closed:
             return
         targets = [

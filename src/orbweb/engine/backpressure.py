@@ -1,8 +1,7 @@
-"""What holds a crawl though nobody asked it to: too little disk, too much that nobody has read.
+"""Brakes pause a crawl without a command: too little disk space, or a spool backlog that is too large.
 
-A brake is asked now and then and answers with the reason, or None. Always holds: it lets go only when its figure
-is clearly better than what made it hold, so a crawl does not stop and start at the edge. Never acts: the engine
-leases and sends nothing while a brake holds, and goes on by itself afterwards.
+A brake returns the reason to pause, or None. It releases only when its value is clearly better than the limit, so
+a crawl does not stop and start at the edge. While a brake holds, the engine leases and sends nothing.
 """
 
 from __future__ import annotations
@@ -10,53 +9,54 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-LETS_GO = 0.8
-ASKED_EVERY_S = 1.0
+RELEASE = 0.8
+"""A brake releases at this share of its limit."""
+CHECK_EVERY_S = 1.0
 
 Brake = Callable[[], str | None]
 
 
 @dataclass(slots=True)
 class Threshold:
-    """Holds while a figure is beyond its limit: above it, or below it for one of which there must be `enough`.
+    """Holds while a value is above its limit or, with `minimum`, below it.
 
-    `most` is asked each time: it may be reloaded. `say` makes the reason of figure and limit.
+    `limit` is read each time, because settings can be reloaded. `describe` makes the reason from value and limit.
     """
 
-    figure: Callable[[], float]
-    most: Callable[[], float]
-    say: Callable[[float, float], str]
+    value: Callable[[], float]
+    limit: Callable[[], float]
+    describe: Callable[[float, float], str]
     clock: Callable[[], float]
-    enough: bool = False
-    _asked_at: float = -ASKED_EVERY_S
+    minimum: bool = False
+    _checked_at: float = -CHECK_EVERY_S
     _reason: str | None = None
 
     def __call__(self) -> str | None:
         now = self.clock()
-        if now - self._asked_at >= ASKED_EVERY_S:
-            self._asked_at = now
-            figure, limit = self.figure(), self.most()
-            self._reason = self.say(figure, limit) if self._is_beyond(figure, limit) else None
+        if now - self._checked_at >= CHECK_EVERY_S:
+            self._checked_at = now
+            value, limit = self.value(), self.limit()
+            self._reason = self.describe(value, limit) if self._is_beyond(value, limit) else None
         return self._reason
 
-    def _is_beyond(self, figure: float, limit: float) -> bool:
-        held = self._reason is not None
-        if self.enough:
-            return figure < (limit / LETS_GO if held else limit)
-        return figure > (limit * LETS_GO if held else limit)
+    def _is_beyond(self, value: float, limit: float) -> bool:
+        holds = self._reason is not None
+        if self.minimum:
+            return value < (limit / RELEASE if holds else limit)
+        return value > (limit * RELEASE if holds else limit)
 
 
 def backlog_reason(unread: float, limit: float) -> str:
-    """For a producer whose consumer is behind."""
+    """Why discovery waits for the scraper."""
     return (
-        f"{unread / 1e6:.4g} MB of the spool are not scraped yet, more than {LETS_GO:.0%} of the "
-        f"{limit / 1e6:.4g} MB allowed (spool.max_backlog_gb); it goes on below that"
+        f"{unread / 1e6:.4g} MB of the spool are not scraped yet; resumes below {RELEASE:.0%} of the "
+        f"{limit / 1e6:.4g} MB allowed (spool.max_backlog_gb)"
     )
 
 
 def disk_reason(free: float, reserve: float) -> str:
-    """For whoever writes."""
+    """Why a crawl waits for disk space."""
     return (
-        f"{free / 1e6:.0f} MB of disk are free, and {reserve / 1e6:.0f} MB are kept in reserve "
-        "(store.reserve_mb); it goes on when there is space"
+        f"{free / 1e6:.0f} MB of disk space are free, less than the reserve of {reserve / 1e6:.0f} MB "
+        "(store.reserve_mb); resumes when there is space"
     )

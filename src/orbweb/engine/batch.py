@@ -1,12 +1,12 @@
-"""The counters of a run at work, the numbers it gives out, and the unit of work that is not written yet.
+"""The counters of a running crawl, the ids it gives out, and the unit of work that is not written yet.
 
-After `flush` everything committed is durable. Memory relies on the store only for what is written.
+After `flush` everything committed is durable. Caches drop only what is written to the store.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from orbweb.failpoints import failpoint
@@ -17,19 +17,20 @@ from orbweb.store import RunStore
 from orbweb.store.bodies import BodyStore
 from orbweb.store.rows import QUEUED, Progress, Tally, VisitRow
 from orbweb.store.runs import Run
-from orbweb.store.seen import REMEMBERED, SeenHashes
 from orbweb.store.unit import UnitOfWork
 
 WRITTEN_AT_ONCE = 4_000
-"""A unit with at most this many rows is written without a pause."""
+"""A unit with at most this many rows is written at once, a larger one in portions."""
 LARGE = 20_000
 """A unit with this many URLs is written before anything else is committed."""
+REMEMBERED = 50_000
+"""Hashes in memory, in each of two halves."""
 
 
 class Numbers:
     """Ids of URLs, ranks and visit numbers, each given out once.
 
-    The lane is named with every request: today all lanes of a run share one series.
+    Callers name the lane, though all lanes of a run share one series today.
     """
 
     __slots__ = ("next_rank", "next_url", "next_visit")
@@ -52,11 +53,39 @@ class Numbers:
         return self.next_visit - 1
 
 
-class Batch:
-    """Of one run, while one crawl works on it.
+class SeenHashes:
+    """A set of hashes, exact in bounded memory: beyond the bound the store is read.
 
-    `fed` counts the lines taken from the spool. `new_redirects` and `old_redirects` are the targets of redirects
-    in the current unit of work, and in the one that is being written.
+    Hashes that are not yet written to the store are always in memory.
+    """
+
+    def __init__(self, hashes: Iterable[bytes], is_stored: Callable[[bytes], bool]) -> None:
+        self._young = set(hashes)
+        self._old: set[bytes] = set()
+        self._is_stored = is_stored
+        self._complete = len(self._young) <= REMEMBERED
+
+    def __contains__(self, sha256: bytes) -> bool:
+        return sha256 in self._young or sha256 in self._old or (not self._complete and self._is_stored(sha256))
+
+    def add(self, sha256: bytes) -> None:
+        self._young.add(sha256)
+
+    def forget(self) -> None:
+        """A unit of work is about to be written, and all before it are: drop what those added.
+
+        What this unit added is in the younger half, and stays in memory as the older one.
+        """
+        if len(self._young) > REMEMBERED:
+            self._old, self._young = self._young, set()
+            self._complete = False
+
+
+class Batch:
+    """Counters and unwritten changes of one run, while one crawl works on it.
+
+    `fed` counts the lines read from the spool. `new_redirects` and `old_redirects` are the targets of redirects in
+    the current unit of work and in the one that is being written.
     """
 
     def __init__(
@@ -91,7 +120,7 @@ class Batch:
         self._begin_unit()
 
     def recount(self) -> None:
-        """Count the rows of the store; everything is written."""
+        """Read the counters from the store; everything must be written."""
         self.counts: Counter[Tally] = self.store.tallies()
         self.queued_by_base: Counter[int] = Counter(self.store.queued_by_base())
 
@@ -102,7 +131,7 @@ class Batch:
 
     @property
     def crawl_settled(self) -> int:
-        """What counts against the budget."""
+        """Visits of this crawl, which count against the budget."""
         return self.crawl_visited + self.crawl_failed
 
     @property
@@ -112,7 +141,7 @@ class Batch:
 
     @property
     def is_large(self) -> bool:
-        """Whether the unit takes so much memory that it should be written first."""
+        """Whether the unit must be written before more is committed, to bound its memory."""
         return len(self.unit.urls) >= LARGE
 
     @property
@@ -125,7 +154,7 @@ class Batch:
         return self.fed_durable == self.fed
 
     def count(self, old: Tally | None, new: Tally, number: int = 1) -> None:
-        """`number` URLs had the state `old`, or are new, and have the state `new`."""
+        """`number` URLs change from state `old` (None: they are new) to state `new`."""
         self.unit.count(old, new, number)
         if old is not None:
             self.counts[old] -= number
@@ -147,7 +176,7 @@ class Batch:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction with the unit of work, and with what the block adds to it."""
+        """One transaction with the unit of work and with what the block writes."""
         self._prepare()
         with self.store.transaction():
             self.store.write(self.unit, self.progress(), self._clock())
@@ -156,7 +185,7 @@ class Batch:
         self._on_durable()
 
     def begin_flush(self) -> None:
-        """Begin to make everything committed so far durable. Nothing is being written."""
+        """Begin to make everything committed so far durable; no other unit may be in the middle of its write."""
         unit = self.unit
         if len(unit.urls) + len(unit.changes) <= WRITTEN_AT_ONCE:
             self.flush()
@@ -167,8 +196,8 @@ class Batch:
         self.store.write_in_portions(unit, progress, self._clock(), self._on_portions_durable)
 
     def _prepare(self) -> None:
-        """Bodies are durable before the rows that name them. The units before this one are written, so memory may
-        rely on the store for what they hold."""
+        """Bodies are durable before the rows that name them. The units before this one are written, so caches may
+        drop what they added."""
         self._bodies.sync()
         self._frontier.forget()
         self.pages_seen.forget()
@@ -180,7 +209,7 @@ class Batch:
         self._on_durable()
 
     def _on_durable(self) -> None:
-        """Unless more came in meanwhile, the frontier may rely on the store for all of it."""
+        """The frontier loads from the store only if every admitted row is written."""
         self._writing = 0
         self.old_redirects = {}
         self._fed_written = self._fed_writing
@@ -189,7 +218,7 @@ class Batch:
             self._frontier.refill()
 
     def progress(self) -> Progress:
-        """Where the run and its crawl stand."""
+        """The counters of the run and of its crawl, as they are stored."""
         return Progress(
             self.numbers.next_url,
             self.numbers.next_rank,

@@ -56,7 +56,7 @@ class Committer:
         self._traps = context.traps
         self._bodies = bodies
         self._clock = clock
-        self._keeps_resources = context.settings.keeps_resources
+        self._stores_resources = context.settings.stores_resources
         self._begun: dict[str, Iterator[None]] = {}
         self._freed: set[str] = set()
         self.batch = Batch(
@@ -82,7 +82,7 @@ class Committer:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a page is committed in part."""
+        """Whether any page is committed in part."""
         return bool(self._begun)
 
     def is_begun(self, lane: str) -> bool:
@@ -90,7 +90,7 @@ class Committer:
         return lane in self._begun
 
     def step(self) -> None:
-        """Do a portion of what is begun."""
+        """Write a portion of the unit, and commit a portion of a page."""
         self._store.step()
         lane = next(iter(self._begun), None)
         if lane is not None:
@@ -103,17 +103,17 @@ class Committer:
             self._begun[lane] = steps
 
     def take_freed(self) -> set[str]:
-        """The lanes whose page was finished since the last call, and which can commit their next."""
+        """The lanes whose page was finished since the last call and which can commit the next one."""
         freed, self._freed = self._freed, set()
         return freed
 
     def flush(self) -> None:
-        """Finish what is begun, and make everything committed durable."""
+        """Finish pages committed in part, and make everything committed durable."""
         self._finish_begun()
         self.batch.flush()
 
     def begin_flush(self) -> bool:
-        """Begin to make everything committed durable; False while something is begun."""
+        """Begin to make everything committed durable; False while a page or a unit is unfinished."""
         if self.is_busy:
             return False
         self.batch.begin_flush()
@@ -130,21 +130,21 @@ class Committer:
         return content_sha256 in self.batch.pages_seen
 
     def commit(self, item: Item, outcome: Outcome) -> None:
-        """Commit the place whose turn it is. A page with very many links is only begun."""
+        """Commit the place whose turn it is; of a page with very many links only the first portion."""
         self._advance(item.lane, self._commit(item, outcome))
 
     def _commit(self, item: Item, outcome: Outcome) -> Iterator[None]:
         failpoint("page_settled")
         if item.hops:
             item = item._replace(hops=self._hops_now(item))
-        answer = outcome.answer
-        if isinstance(answer, Refused):
-            self._refuse(item, answer)
-        elif isinstance(answer, Failed):
-            self._fail(item, outcome, answer.kind, answer.error)
-        elif answer.status >= 400:
-            kind = FailKind.HTTP_4XX if answer.status < 500 else FailKind.HTTP_5XX
-            self._fail(item, outcome, kind, f"HTTP {answer.status}")
+        response = outcome.response
+        if isinstance(response, Refused):
+            self._refuse(item, response)
+        elif isinstance(response, Failed):
+            self._fail(item, outcome, response.kind, response.error)
+        elif response.status >= 400:
+            kind = FailKind.HTTP_4XX if response.status < 500 else FailKind.HTTP_5XX
+            self._fail(item, outcome, kind, f"HTTP {response.status}")
         elif outcome.redirect is not None:
             self._redirect(item, outcome, *outcome.redirect)
         elif outcome.processed is not None and outcome.is_page:
@@ -154,13 +154,12 @@ class Committer:
         else:
             self._visit(item, outcome)
         if item.depth == 0 and not self.batch.scope_fixed:
-            self.scope.base_settled(item.base)
+            self.scope.base_committed(item.base)
 
     def commit_unchanged(self, item: Item, seen: Unchanged) -> bool:
-        """Commit a page that is as an earlier run captured it, if that is all it means: it is the first with its
-        content, it is of no family, and its link targets are known as they are. Else nothing has happened.
-
-        The short way to the very rows that `commit` would make.
+        """Commit a page that an earlier run captured unchanged, on a short path to the same rows that `commit`
+        would write. False, with nothing changed, unless the page is the first with its content, is of no family,
+        and finding its links again would change nothing.
         """
         batch, content, document = self.batch, seen.capture.content_sha256, seen.capture.read
         if content is None or document is None or content in batch.pages_seen or self._may_be_trap(item):
@@ -178,18 +177,18 @@ class Committer:
         if packed:
             batch.unit.add_links(item.id, packed)
         if item.depth == 0 and not batch.scope_fixed:
-            self.scope.base_settled(item.base)
+            self.scope.base_committed(item.base)
         return True
 
     def defer(self, item: Item, due_at: int) -> None:
-        """Put a place that blocks the order at the end of its depth; it is not leased before `due_at`."""
+        """Move a place that blocks the order to the end of its depth; it is not leased before `due_at`."""
         rank = self.batch.numbers.rank(item.lane)
         self.batch.unit.defer(item.id, rank, due_at)
         self._frontier.defer(item._replace(rank=rank), due_at)
 
     def end(self, ending: Ending) -> bool:
-        """Make everything durable and end the crawl, in one transaction. False if the crawl continues, because
-        URLs that waited for others of their family have their turn."""
+        """Make everything durable and end the crawl, in one transaction. False if the crawl continues because
+        URLs that waited for others of their family are queued now."""
         self._finish_begun()
         completes = run_after(ending.ended_by) is RunState.COMPLETED
         with self.batch.writing():
@@ -209,14 +208,14 @@ class Committer:
         return known.hops if known else item.hops
 
     def _close(self, item: Item, tally: Tally, *, reason: str | None = None, rule: str | None = None) -> None:
-        self._frontier.settled(item)
+        self._frontier.committed(item)
         self.batch.unit.settle(item.id, tally[0], reason, rule)
         self.batch.count(QUEUED, tally)
         self.batch.queued_by_base[item.base] -= 1
 
     def _refuse(self, item: Item, refused: Refused) -> None:
         reason = refused.reason.value
-        self._frontier.settled(item)
+        self._frontier.committed(item)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
         self._admission.earlier.refused(item.key)
         self.batch.unit.refuse(item.id, reason, refused.rule)
@@ -259,7 +258,7 @@ class Committer:
         self.batch.unit.add_links(item.id, packed_links.pack([target], flag))
 
     def _leads_back(self, target: int | None, start: int) -> bool:
-        """Whether following the redirects from the target ends where it began."""
+        """Whether the redirects from the target lead back to the start."""
         for _ in range(2 * MAX_REDIRECTS):
             if target is None or target == start:
                 break
@@ -271,13 +270,13 @@ class Committer:
         return target == start
 
     def _page(self, item: Item, outcome: Outcome, processed: ProcessedPage) -> Iterator[None]:
-        said = processed.parsed.directives
-        rule = self._policy.noindex_rule(said)
+        directives = processed.parsed.directives
+        rule = self._policy.noindex_rule(directives)
         repeats = False
         if rule is None:
-            repeats = self._keep(item, outcome, processed) is Role.ALTERNATE
+            repeats = self._store_page(item, outcome, processed) is Role.ALTERNATE
         else:
-            self._leave_out(item, rule)
+            self._skip_noindex(item, rule)
         if self._may_be_trap(item):
             elsewhere = self._leads_elsewhere(item, processed.parsed.links)
             sketch = processed.document.sketch if processed.document else b""
@@ -285,15 +284,15 @@ class Committer:
                 item.key, family_member=item.family_member, repeats=repeats, elsewhere=elsewhere, summary=sketch
             )
         return self._admission.follow(
-            item, processed.parsed.links, () if rule else processed.parsed.resources, said
+            item, processed.parsed.links, () if rule else processed.parsed.resources, directives
         )
 
     def _may_be_trap(self, item: Item) -> bool:
-        """Whether the page tells something of a family of URLs."""
+        """Whether the page belongs to a family of URLs that may be a trap."""
         return self._policy.rules.park_traps and (item.family_member or family(item.key) is not None)
 
     def _leads_elsewhere(self, item: Item, links: Sequence[Link]) -> bool:
-        """Whether a page leads to a new URL that may be visited and is not of the page's own family."""
+        """Whether the page links to a new URL that may be visited and is not of the page's own family."""
         for link in links:
             if self._frontier.known(link.key) is None and not self._traps.is_family_member(link.key, item.key):
                 candidate = Candidate(link.key, item.depth + 1, item.hops, item.base, Source.SPIDER)
@@ -302,23 +301,23 @@ class Committer:
         return False
 
     def _resource(self, item: Item, outcome: Outcome, processed: ProcessedPage) -> Iterator[None]:
-        """Something a page loads. Its body is kept if they are; a style sheet may load more."""
-        if self._keeps_resources:
-            self._keep_body(processed)
+        """A resource of a page. Its body is stored if resources are; a style sheet may load more."""
+        if self._stores_resources:
+            self._store_body(processed)
         else:
             outcome = outcome._replace(processed=None)
         self._visit(item, outcome)
         return self._admission.follow(item, (), processed.parsed.resources, processed.parsed.directives)
 
-    def _leave_out(self, item: Item, rule: str) -> None:
-        """The page was fetched and asks not to be kept. That is final: no better path can change it."""
+    def _skip_noindex(self, item: Item, rule: str) -> None:
+        """Skip a fetched page that is marked noindex. That is final: no better path can change it."""
         reason = SkipReason.NOINDEX.value
         self._close(item, skipped(reason), reason=reason, rule=rule)
         self._frontier.remember(item.key, Known(item.id, item.depth, item.hops, reason))
 
-    def _keep(self, item: Item, outcome: Outcome, processed: ProcessedPage) -> Role:
+    def _store_page(self, item: Item, outcome: Outcome, processed: ProcessedPage) -> Role:
         is_new = processed.content_sha256 not in self.batch.pages_seen
-        self._keep_body(processed)
+        self._store_body(processed)
         role = Role.PRIMARY if is_new else Role.ALTERNATE
         self._visit(item, outcome, Result(role=role))
         if is_new and processed.document is not None:
@@ -337,7 +336,7 @@ class Committer:
         batch.crawl_pages += 1
         self.scope.add_page(item.base)
 
-    def _keep_body(self, processed: ProcessedPage) -> None:
+    def _store_body(self, processed: ProcessedPage) -> None:
         blob = processed.blob
         if not blob.sha256 or blob.sha256 in self.batch.bodies_seen:
             return

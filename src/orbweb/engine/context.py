@@ -1,4 +1,4 @@
-"""What the parts of the commit share: the run, and whom they consult about a URL."""
+"""What the parts of the commit share: the run, and the collaborators that decide about a URL."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class CommitSettings:
     url_rules: UrlRules
     drop_query: bool = False
     is_fed: bool = False
-    keeps_resources: bool = False
+    stores_resources: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """One run at work."""
+    """The run that a crawl works on. `lane_of` gives the lane of a key."""
 
     settings: CommitSettings
     store: RunStore

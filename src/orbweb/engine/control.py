@@ -1,10 +1,10 @@
-"""Telling a running crawl what to do: signals and control files become one Command type.
+"""Control of a running crawl: signals and control files become commands.
 
-`orbweb pause PROJECT` writes `control/PROJECT.pause` in the workspace; the owner of the project looks for
-it several times a second. Files named `pause` and `stop` at the top of the workspace speak to every crawl
-in it, `pause.scraper` and `stop.scraper` to those that scrape, `pause.crawler` and `stop.crawler` to all others. A
-`stop` left over from an earlier crawl is removed at the start, with a note. Only a crawl imports the event loop:
-who merely writes a file should not wait for it.
+`orbweb pause PROJECT` writes `control/PROJECT.pause` in the workspace; the crawl polls for it several times a
+second. Files named `pause` and `stop` at the top of the workspace apply to every crawl in it, `pause.scraper` and
+`stop.scraper` to those that scrape, `pause.crawler` and `stop.crawler` to all others. A `stop` left by an earlier
+crawl is removed at the start, with a note. asyncio is imported only where a crawl runs: a command that only writes
+a file should not wait for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from orbweb.store import workspace_files
 
 
 class Command(StrEnum):
-    """What a crawl can be told."""
+    """What a running crawl can be made to do."""
 
     PAUSE = "pause"
     UNPAUSE = "unpause"
@@ -38,11 +38,11 @@ SIGNALS = {signal.SIGHUP: Command.RELOAD, signal.SIGUSR1: Command.REPORT}
 
 
 LIFELINE = "ORBWEB_LIFELINE"
-"""The number of an open file of this process that ends when the process that started it does."""
+"""File descriptor of a pipe whose other end closes when the parent process dies."""
 
 
 class ControlKind(StrEnum):
-    """What a control file may be meant for, besides all crawls and those of one project."""
+    """Which crawls a control file at the top of the workspace can apply to, besides all of them."""
 
     CRAWLER = "crawler"
     SCRAPER = "scraper"
@@ -61,7 +61,7 @@ class ControlFiles:
         return self._directory / f"{self._project}.{command.value}"
 
     def write(self, command: Command) -> None:
-        """Ask the owner of the project."""
+        """Send the command to the crawl of the project."""
         if command is Command.UNPAUSE:
             workspace_files.unlink(self._top, self._file(Command.PAUSE))
             return
@@ -79,30 +79,30 @@ class ControlFiles:
         return [Path(command.value), Path(f"{command.value}.{self._kind.value}")]
 
     def clear(self, *, alone: bool = True) -> list[Path]:
-        """Remove what an earlier crawl left; which files. Unless it is alone, others must see `stop`."""
+        """Remove the files of an earlier crawl and return them. Unless `alone`, other crawls still need `stop`."""
         stale = [self._file(command) for command in (Command.PAUSE, Command.STOP, Command.FINISH, Command.RULES)]
         found = [path for path in [*stale, *(self._at_top(Command.STOP) if alone else ())] if self._is_there(path)]
         for path in found:
             workspace_files.unlink(self._top, path)
-        self.say_held(None)
+        self.save_hold_reason(None)
         return [self._top / path for path in found]
 
     def paused(self) -> str | None:
-        """By which file; None if there is none."""
+        """Which control file pauses the crawl; None if it is not paused."""
         files = [self._file(Command.PAUSE), *self._at_top(Command.PAUSE)]
         found = next(filter(self._is_there, files), None)
         return f"paused by {found}" if found is not None else None
 
-    def say_held(self, reason: str | None) -> None:
-        """Let others know why the crawl is held; None: it is not."""
+    def save_hold_reason(self, reason: str | None) -> None:
+        """Publish why the crawl is on hold, for reports; None: it is not."""
         path = self._directory / f"{self._project}.held"
         if reason is None:
             workspace_files.unlink(self._top, path)
         else:
             self._write(path, reason.encode())
 
-    def held_by(self) -> str | None:
-        """Why the crawl that runs is held, as it said."""
+    def hold_reason(self) -> str | None:
+        """Why the running crawl is on hold; None if it is not."""
         try:
             return workspace_files.read(self._top, self._directory / f"{self._project}.held").decode(
                 errors="replace"
@@ -110,25 +110,25 @@ class ControlFiles:
         except FileNotFoundError:
             return None
 
-    def asked(self) -> Command | None:
-        """FINISH, STOP, RULES, or nothing."""
+    def command(self) -> Command | None:
+        """The command that the control files give: FINISH, STOP, RULES or None."""
         if self._is_there(self._file(Command.FINISH)):
             return Command.FINISH
         if any(map(self._is_there, (self._file(Command.STOP), *self._at_top(Command.STOP)))):
             return Command.STOP
         return Command.RULES if self._is_there(self._file(Command.RULES)) else None
 
-    def heeded(self, command: Command) -> None:
-        """The owner does what was asked; whoever asks again means it again."""
+    def acknowledge(self, command: Command) -> None:
+        """Remove the file of a command that is being obeyed, so that it can be given again."""
         workspace_files.unlink(self._top, self._file(command))
 
 
 @contextmanager
-def signals(tell: Callable[[Command], None], *, more: bool = False) -> Iterator[None]:
-    """SIGINT and SIGTERM stop; a second one stops at once. With `more`, SIGHUP reloads settings, or stops where it
-    says that the terminal is gone, and SIGUSR1 asks for a report. Afterwards all mean what they meant before.
+def signals(on_command: Callable[[Command], None], *, more: bool = False) -> Iterator[None]:
+    """SIGINT and SIGTERM stop; a second one stops at once. With `more`, SIGHUP reloads settings, or stops if the
+    terminal was closed, and SIGUSR1 prints a report. The previous handlers are restored at the end.
 
-    In another thread than the main one nothing is caught: there signals belong to the program around us.
+    Outside the main thread nothing is caught: there signals belong to the embedding program.
     """
     from asyncio import get_running_loop
 
@@ -136,14 +136,14 @@ def signals(tell: Callable[[Command], None], *, more: bool = False) -> Iterator[
         yield
         return
     loop = get_running_loop()
-    told: list[int] = []
+    stops: list[int] = []
 
     def on_signal(number: int) -> None:
         if number in SIGNALS and not (number == signal.SIGHUP and _terminal_is_gone()):
-            tell(SIGNALS[signal.Signals(number)])
+            on_command(SIGNALS[signal.Signals(number)])
             return
-        tell(Command.STOP_NOW if told else Command.STOP)
-        told.append(number)
+        on_command(Command.STOP_NOW if stops else Command.STOP)
+        stops.append(number)
 
     caught = (signal.SIGINT, signal.SIGTERM, *(SIGNALS if more else ()))
     before = {number: signal.getsignal(number) for number in caught}
@@ -151,7 +151,7 @@ def signals(tell: Callable[[Command], None], *, more: bool = False) -> Iterator[
         loop.add_signal_handler(number, on_signal, number)
     line = os.environ.get(LIFELINE)
     if line is not None:
-        loop.add_reader(int(line), _cut, loop.remove_reader, int(line), tell)
+        loop.add_reader(int(line), _on_orphaned, loop.remove_reader, int(line), on_command)
     try:
         yield
     finally:
@@ -171,7 +171,7 @@ def _terminal_is_gone() -> bool:
     return False
 
 
-def _cut(forget: Callable[[int], object], line: int, tell: Callable[[Command], None]) -> None:
-    """The process that started this one is gone: nobody would stop it."""
-    forget(line)
-    tell(Command.STOP)
+def _on_orphaned(remove_reader: Callable[[int], object], line: int, on_command: Callable[[Command], None]) -> None:
+    """The parent process is gone: nobody else would stop this one."""
+    remove_reader(line)
+    on_command(Command.STOP)

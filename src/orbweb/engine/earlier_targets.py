@@ -1,8 +1,8 @@
-"""What the link targets of an earlier run are in this one.
+"""Link targets of an earlier run, translated to this one.
 
-A recrawl takes over the packed links of unchanged pages. Their targets are ids of an earlier run; here they become
-ids of this one, most of them without a look at the URL. Only a target that would be followed anyway is remembered
-by its id: any other has to be found again, because that may change its verdict.
+A recrawl takes over the packed links of unchanged pages. Their targets are ids of an earlier run and become ids of
+this one, mostly without loading the URL. Only a target that is followed anyway is remembered by its id: any other
+has to be found again, because that may change its verdict.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from orbweb.store import RunStore
 from orbweb.store.captures import EarlierLinks
 
 BLOCK = 512
-"""Ids of an earlier run, near to each other, whose URLs are looked up together."""
+"""Neighboring ids of an earlier run whose keys are read together."""
 MOST_OTHERS = 100_000
-"""Keys of earlier targets that are kept in memory because they are not, or not yet, followed."""
+"""Keys in memory of earlier targets that are not, or not yet, followed."""
 
 
 class EarlierTargets:
-    """The ids of earlier runs, as far as they are known in this one."""
+    """Maps ids of earlier runs to ids of this one."""
 
     def __init__(self, store: RunStore, frontier: Frontier) -> None:
         self._store = store
@@ -33,13 +33,13 @@ class EarlierTargets:
         self._others: dict[tuple[int, int], str] = {}
 
     def forget(self) -> None:
-        """URLs were judged again: what was followed may not be any more."""
+        """Drop everything: URLs were judged again, and some may not be followed any more."""
         self._ids.clear()
         self._read.clear()
         self._others.clear()
 
     def refused(self, key: str) -> None:
-        """This URL is not followed any more."""
+        """The URL with this key is not followed any more."""
         for run_id, ids in self._ids.items():
             found = self._store.earlier_id(run_id, key)
             if found is not None and found < len(ids):
@@ -47,11 +47,11 @@ class EarlierTargets:
                 self._others[run_id, found] = key
 
     def ids(self, run_id: int) -> array[int]:
-        """What is known of a run without looking anything up, by its ids; 0 where a target has to be found."""
+        """The translation of a run as far as it is in memory, by its ids; 0 where a target has to be found."""
         return self._ids.get(run_id) or array("I")
 
     def translate(self, links: EarlierLinks, find: Callable[[Link], int]) -> list[int]:
-        """The ids of these links; `find` is called for each target that is not known."""
+        """The ids of these links; calls `find` for each target that is not known."""
         ids = self._known(links.run_id, links.targets)
         targets = list(map(ids.__getitem__, links.targets))
         if not all(targets):
@@ -66,8 +66,8 @@ class EarlierTargets:
     def translate_known(
         self, run_id: int, earlier: array[int], links: int, is_news: Callable[[Known], bool]
     ) -> list[int] | None:
-        """The ids of these targets, of which the first `links` are links; None if finding one of them again would
-        change something."""
+        """The ids of these targets, the first `links` of which are links; None if finding one of them again would
+        change its row."""
         ids, targets = self._known(run_id, earlier), []
         for at, target in enumerate(earlier):
             now = ids[target] if target < len(ids) else 0
@@ -84,7 +84,7 @@ class EarlierTargets:
         return targets
 
     def _known(self, run_id: int, earlier: Iterable[int]) -> array[int]:
-        """The ids of a run, with these looked up."""
+        """The translation of a run, with the blocks of these ids read."""
         ids = self._ids.get(run_id)
         if ids is None:
             most = self._store.highest_id(run_id)
@@ -98,7 +98,7 @@ class EarlierTargets:
         return ids
 
     def _look_up(self, run_id: int, ids: array[int], first: int) -> None:
-        """Read a block of ids: those of one page are near to each other, and to those of the next."""
+        """Read a block of ids: the targets of one page are close together, and close to those of the next."""
         for number, key in self._store.earlier_keys(run_id, first, first + BLOCK - 1):
             known = self._frontier.known(key)
             if _is_followed(known):
@@ -108,5 +108,5 @@ class EarlierTargets:
 
 
 def _is_followed(known: Known | None) -> TypeGuard[Known]:
-    """Whether the URL is queued or visited inside the scope: finding it again changes nothing."""
+    """Whether the URL is queued or visited inside the scope, so that finding it again changes nothing."""
     return known is not None and not known.hops and known.reason is None

@@ -28,7 +28,7 @@ from orbweb.engine.responses import (
     UseCapture,
     Wait,
     next_step,
-    spoilt,
+    with_response,
 )
 from orbweb.engine.revalidation import Revalidation
 from orbweb.engine.robots_gate import FetchRobots, OriginKnown
@@ -61,7 +61,7 @@ WANTED = {Resources.OFF: PAGE, Resources.CHECK: STYLE, Resources.STORE: ANYTHING
 
 @dataclass(frozen=True, slots=True)
 class InFlightSettings:
-    """How often and how long a server is tried, and which responses are read."""
+    """How often and how long a request is repeated, and which responses are read."""
 
     window_bytes: int
     tries: int
@@ -76,7 +76,7 @@ class InFlightSettings:
 class InFlight:
     """The places of one crawl that are leased and not finished. Listens to its fetcher and its pool.
 
-    `fetching` counts requests; `unfinished` counts the places of each lane without an outcome.
+    `fetching` counts open requests; `unfinished` counts the places of each lane without an outcome.
     """
 
     def __init__(
@@ -109,33 +109,33 @@ class InFlight:
         self.auxiliary = AuxiliaryRequests(self, parts, settings.url_rules)
 
     def attach(self, fetcher: Fetcher, pool: Pool) -> None:
-        """Fetcher and pool report to this object, so they are made after it."""
+        """Fetcher and pool report to this object, so they are created after it."""
         self._fetcher = fetcher
         self.processing.attach(pool)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is in flight that brings an outcome by itself."""
+        """Whether no event is pending that would give a place its outcome."""
         return not self.fetching and not self.processing and not self.revalidation.fresh
 
     def waits(self, slot: Slot) -> bool:
-        """Whether the slot waits to be sent."""
-        return slot.outcome is None and not slot.under_way and slot.answer is None
+        """Whether the slot waits for its request to be sent."""
+        return slot.outcome is None and not slot.in_flight and slot.response is None
 
     def start(self, item: Item) -> None:
-        """Begin with a leased place."""
+        """Start a leased place."""
         slot = Slot(item, self.ticket())
         self._window.add(slot)
         self.unfinished[item.lane] += 1
         self._check_robots(slot)
 
     def ticket(self) -> int:
-        """A number that no request has had."""
+        """A new ticket, unique in this crawl."""
         self._next_ticket += 1
         return self._next_ticket
 
     def send(self, ticket: int) -> None:
-        """Send the request of the ticket: it is due."""
+        """Send the request of a ticket that is due."""
         slot = self._window.get(ticket)
         request = self._request(slot) if slot is not None else self.auxiliary.request(ticket)
         if request is not None:
@@ -143,11 +143,11 @@ class InFlight:
             self._fetcher.start(ticket, *request)
 
     def _request(self, slot: Slot) -> tuple[str, Want]:
-        slot.under_way = True
-        return slot.asked[-1], _wanted(slot, self._settings.resources)
+        slot.in_flight = True
+        return slot.requested[-1], _wanted(slot, self._settings.resources)
 
     def retract(self, slot: Slot) -> None:
-        """Take the slot out of the window, and out of everything that would send it."""
+        """Remove the slot from the window, the timers and the queues."""
         if slot.timer is not None:
             slot.timer.cancel()
         if slot.outcome is None:
@@ -157,73 +157,73 @@ class InFlight:
         self._dispatcher.discard(slot.ticket)
 
     def cancel(self) -> None:
-        """Drop every request."""
+        """Cancel all requests."""
         self._fetcher.cancel_all()
 
-    # Reports of the fetcher and the pool.
+    # Events of the fetcher and the pool.
 
     def sent(self, ticket: int) -> None:
-        """The request is about to leave."""
+        """The request is about to be sent."""
         self._dispatcher.sent(ticket)
 
-    def answered(self, ticket: int, answer: Fetched | Failed) -> None:
-        """The fetcher is done with a ticket."""
+    def answered(self, ticket: int, response: Fetched | Failed) -> None:
+        """The response to a ticket, or its failure."""
         self.fetching -= 1
         left_at = self._dispatcher.done(ticket)
-        if isinstance(answer, Fetched):
-            self._adapt_rate(answer, left_at)
+        if isinstance(response, Fetched):
+            self._adapt_rate(response, left_at)
         self.wake()
         slot = self._window.get(ticket)
         if slot is None:
-            self.auxiliary.answered(ticket, answer)
+            self.auxiliary.on_response(ticket, response)
             return
-        slot.under_way = False
+        slot.in_flight = False
         slot.fetched_at = self._clock()
-        self._advance(slot, answer)
+        self._advance(slot, response)
 
-    def _adapt_rate(self, answer: Fetched, left_at: int) -> None:
+    def _adapt_rate(self, response: Fetched, left_at: int) -> None:
         """Slow down for a busy host and honor its Retry-After; speed up when it recovers."""
-        site = urls.site(answer.url)
-        if answer.status not in BUSY:
+        site = urls.site(response.url)
+        if response.status not in BUSY:
             self._dispatcher.fine(site)
             return
         now = self._clock() / politeness.SECOND
-        asked = politeness.retry_after(answer.retry_after, date=answer.date, now=now) or 0.0
-        wait = min(asked, self._settings.longest_wait_s)
+        retry_after = politeness.retry_after(response.retry_after, date=response.date, now=now) or 0.0
+        wait = min(retry_after, self._settings.longest_wait_s)
         longer = self._dispatcher.busy(site, left_at, round(wait * politeness.SECOND))
         if site not in self._slowed and wait < SHOWN_WAIT_S:
-            self._note(f"{site} returned {answer.status}; halving the request rate until it recovers")
+            self._note(f"{site} returned {response.status}; halving the request rate until it recovers")
         self._slowed.add(site)
         if longer and wait >= SHOWN_WAIT_S:
-            cut = f", cut to {wait:g} s (fetch.max_retry_after_s)" if wait < asked else ""
-            self._note(f"{site} returned {answer.status} with Retry-After: {asked:.6g} s{cut}")
+            cut = f", cut to {wait:g} s (fetch.max_retry_after_s)" if wait < retry_after else ""
+            self._note(f"{site} returned {response.status} with Retry-After: {retry_after:.6g} s{cut}")
 
     def processed(self, ticket: int, page: ProcessedPage | Failed) -> None:
-        """The pool is done with a body."""
+        """The result of a body, or its failure."""
         self.processing.done(ticket)
         self.wake()
         slot = self._window.get(ticket)
         if slot is None:
             return
         if isinstance(page, Failed):
-            self.finish(slot, Finish(page if slot.answer is None else spoilt(page, slot.answer)))
-        elif slot.answer is not None:
-            self.finish(slot, Finish(slot.answer), page)
+            self.finish(slot, Finish(page if slot.response is None else with_response(page, slot.response)))
+        elif slot.response is not None:
+            self.finish(slot, Finish(slot.response), page)
 
     # The life of a slot.
 
-    def _advance(self, slot: Slot, answer: Fetched | Failed) -> None:
+    def _advance(self, slot: Slot, response: Fetched | Failed) -> None:
         slot.tries += 1
         step = next_step(
-            answer,
+            response,
             key=slot.item.key,
-            asked=slot.asked,
+            requested=slot.requested,
             tries_left=self._settings.tries - slot.tries,
             waits_left=self._settings.waits - slot.waits,
             resends_left=RESENDS - slot.resends,
             rules=self._settings.url_rules,
             resources=self._settings.resources,
-            capture=_asked_about(slot),
+            capture=_capture_to_revalidate(slot),
         )
         match step:
             case Retry():
@@ -237,39 +237,41 @@ class InFlight:
                 slot.waits += 1
                 self._try_later(slot, slot.waits, WAIT_BASE_S, WAIT_CAP_S)
             case Follow(url):
-                slot.asked = (*slot.asked, url)
+                slot.requested = (*slot.requested, url)
                 slot.tries = 0
                 self._check_robots(slot)
-            case Process(body, is_page) if isinstance(answer, Fetched):
-                self.process(slot, answer, body, is_page=is_page)
-            case UseCapture(capture) if isinstance(answer, Fetched):
-                self.revalidation.confirm(slot, answer, capture)
+            case Process(body, is_page) if isinstance(response, Fetched):
+                self.process(slot, response, body, is_page=is_page)
+            case UseCapture(capture) if isinstance(response, Fetched):
+                self.revalidation.confirm(slot, response, capture)
             case Unconditional():
                 self.revalidation.refetch(slot)
             case Finish():
                 self.finish(slot, step)
 
-    def process(self, slot: Slot, answer: Fetched, body: bytes, *, is_page: bool) -> None:
-        """Give the body to a worker, when there is room for its result."""
-        slot.answer = answer
+    def process(self, slot: Slot, response: Fetched, body: bytes, *, is_page: bool) -> None:
+        """Queue the body for a worker."""
+        slot.response = response
         slot.is_page = is_page
-        self.processing.add(slot, Job(slot.ticket, answer.url, answer.content_type, body, answer.robots_tags))
+        self.processing.add(
+            slot, Job(slot.ticket, response.url, response.content_type, body, response.robots_tags)
+        )
 
     def _try_later(self, slot: Slot, times: int, base_s: float, cap_s: float) -> None:
         delay = politeness.backoff(times, base_s=base_s, cap_s=cap_s, jitter=random.random())  # noqa: S311
         slot.timer = self._loop.call_later(delay, self.queue, slot)
 
     def queue(self, slot: Slot) -> None:
-        """Send the slot as soon as its host may be requested."""
+        """Send the request of the slot as soon as politeness allows."""
         slot.timer = None
-        self._dispatcher.add(slot.ticket, urls.site(slot.asked[-1]), slot.place)
+        self._dispatcher.add(slot.ticket, urls.site(slot.requested[-1]), slot.place)
         self.wake()
 
     # robots.txt, fetched before the first page of an origin.
 
     def _check_robots(self, slot: Slot) -> None:
-        """Let the slot through, finish it as refused, or let it wait for the rules of its origin."""
-        verdict = self._robots.judge(slot.ticket, slot.asked[-1])
+        """Let the slot pass, finish it as refused, or let it wait for the rules of its origin."""
+        verdict = self._robots.judge(slot.ticket, slot.requested[-1])
         if isinstance(verdict, Refused):
             slot.fetched_at = self._clock()
             self.finish(slot, Finish(verdict))
@@ -279,7 +281,7 @@ class InFlight:
             self.revalidation.request(slot)
 
     def rules_known(self, known: OriginKnown) -> None:
-        """The places that waited for the rules of an origin are judged, or fail with its server."""
+        """Judge the places that waited for the rules of an origin; if its server is unreachable, they fail."""
         for slot in filter(None, map(self._window.get, known.waiting)):
             if known.failed is None:
                 self._check_robots(slot)
@@ -290,13 +292,13 @@ class InFlight:
     # The outcome.
 
     def finish(self, slot: Slot, step: Finish, processed: ProcessedPage | None = None) -> None:
-        answer = step.answer
-        if isinstance(answer, Fetched) and answer.body is not None:
-            answer = answer._replace(body=None)
-        slot.answer = None
+        response = step.response
+        if isinstance(response, Fetched) and response.body is not None:
+            response = response._replace(body=None)
+        slot.response = None
         reused = Reused(slot.reuse, slot.offer.capture.run_id) if slot.reuse and slot.offer else None
         tries = max(slot.tries + slot.waits, 1)
-        self.end(slot, Outcome(tries, slot.fetched_at, answer, processed, slot.is_page, step.redirect, reused))
+        self.end(slot, Outcome(tries, slot.fetched_at, response, processed, slot.is_page, step.redirect, reused))
 
     def end(self, slot: Slot, outcome: Outcome | Unchanged) -> None:
         slot.outcome = outcome
@@ -305,21 +307,21 @@ class InFlight:
         self.touched.add(slot.item.lane)
 
     def reopen(self, slot: Slot) -> None:
-        """The slot gets another outcome than the one it has; it keeps its turn."""
+        """Discard the outcome of the slot; it keeps its place and gets another one."""
         self._window.release(slot)
         self.unfinished[slot.item.lane] += 1
 
 
-def _asked_about(slot: Slot) -> Capture | None:
-    """The capture whose validators a request sends: they are for the very URL that gave them."""
+def _capture_to_revalidate(slot: Slot) -> Capture | None:
+    """The capture whose validators the request sends: only to the exact URL that they came from."""
     offer = slot.offer
-    return (
-        offer.capture if offer is not None and offer.validators and offer.capture.url == slot.asked[-1] else None
-    )
+    if offer is None or not offer.validators or offer.capture.url != slot.requested[-1]:
+        return None
+    return offer.capture
 
 
 def _wanted(slot: Slot, resources: Resources) -> Want:
     want = WANTED[resources]
-    unless = slot.offer.validators if slot.offer is not None and _asked_about(slot) is not None else None
+    unless = slot.offer.validators if slot.offer is not None and _capture_to_revalidate(slot) is not None else None
     anew = slot.tries > 0 or slot.resends > 0
     return want if unless is None and not anew else want._replace(unless=unless, new_connection=anew)

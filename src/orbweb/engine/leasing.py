@@ -21,7 +21,7 @@ PROBES = 64
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """How much may be in flight."""
+    """Limits on what is in flight. `by_level`: with scores, one depth at a time."""
 
     workers: int
     window: int
@@ -47,13 +47,13 @@ class Leasing:
         self._rotation: deque[str] = deque()
 
     def adjust(self, *, workers: int, budget: int | None) -> None:
-        """Change the limits of a crawl at work."""
+        """Change the limits of the running crawl."""
         self.settings = replace(self.settings, workers=workers, budget=budget)
 
     def pull_from_spool(self) -> bool:
-        """Take lines of the spool while few URLs are queued; after the last of them the run has all there are.
+        """Read lines of the spool while few URLs are queued; after the last one the run has all its URLs.
 
-        Whether there were any.
+        True if there were any.
         """
         if self._spool is None or not self._scope.is_fed_now:
             return False
@@ -68,9 +68,9 @@ class Leasing:
         return bool(lines)
 
     def fill(self) -> None:
-        """Send what is due, and lease more, while there are workers for it.
+        """Send the requests that are due and lease more places, while workers are free.
 
-        When the bodies that wait for a worker all wait for their turn, only what they wait for is sent.
+        If the backlog of bodies is full and no worker is busy, only requests that the backlog waits for are sent.
         """
         refused: set[str] = set()
         while self._in_flight.fetching < self.settings.workers:
@@ -84,12 +84,12 @@ class Leasing:
                 return
 
     def _is_awaited(self, ticket: int) -> bool:
-        """Whether it is the head of its lane, or not a place at all."""
+        """Whether the backlog may wait for it: the head of a lane, or an auxiliary request."""
         slot = self._window.get(ticket)
         return slot is None or self._window.is_head(slot)
 
     def _lease_one(self, refused: set[str]) -> bool:
-        """Lease a place of a lane that has not refused: one that has no room now has none before the next turn."""
+        """Lease from a lane that has not refused: one without room now has none before the next call of `fill`."""
         if not self.settings.relaxed:
             return self._lease_from("")
         for _ in range(min(PROBES, self._frontier.lane_count())):
@@ -118,11 +118,11 @@ class Leasing:
         return True
 
     def _is_begun(self, item: Item, head: Slot | None) -> bool:
-        """With scores a depth begins when the one above is committed: until then better places may come in."""
+        """With scores a depth begins when the one above is committed: until then better places may be found."""
         return not self._committer.is_begun(item.lane) if head is None else item.depth <= head.item.depth
 
     def _open_lanes(self) -> list[str]:
-        """The lanes worth a try: at first many wait for base URLs that are not committed."""
+        """The lanes that can have a place to lease: at first many wait until base URLs are committed."""
         lanes = list(self._frontier.lanes())
         if self._batch.surveyed:
             return lanes
@@ -130,7 +130,7 @@ class Leasing:
         return [lane for lane, item in heads if item is not None and self._scope.may_fetch(item)]
 
     def _has_room(self, item: Item, *, is_head: bool) -> bool:
-        """The head of a lane always gets in: a place behind it makes room where something must be exact."""
+        """The head of a lane always gets in; where a limit must be exact, a later place is given back for it."""
         if not is_head and self._crowded(item.lane):
             return False
         budget_left = self._budget_left()
@@ -159,7 +159,7 @@ class Leasing:
         return self.settings.budget - self._batch.crawl_settled - len(self._window)
 
     def _evict(self, lane: str, base: int | None) -> bool:
-        """Give the latest lease back in favour of an earlier place."""
+        """Give back the latest lease in favor of an earlier place."""
         slot = self._window.last(lane, base)
         if slot is None:
             return False
@@ -171,7 +171,7 @@ class Leasing:
         self._frontier.give_back(slot.item)
 
     def give_back_all(self) -> None:
-        """Give back every lease: the crawl ends."""
+        """Cancel all requests and give back all leases: the crawl ends."""
         self._in_flight.cancel()
         for slot in self._window.slots():
             self._give_back(slot)

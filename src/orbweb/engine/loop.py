@@ -32,12 +32,12 @@ from orbweb.store.rows import FAILED, VISITED, Ending
 GRACE_S = 4.0
 POLL_S = 0.2
 HELD_UP = 4
-"""A unit of work that takes one part in HELD_UP of a full window holds up the work."""
+"""A unit of work that fills 1/HELD_UP of the window holds up the crawl."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """The settings of the loop itself, of leasing and of places in flight."""
+    """Settings of the loop, of leasing and of places in flight."""
 
     leasing: LeaseSettings
     in_flight: InFlightSettings
@@ -70,14 +70,14 @@ class Engine:
         self._started = self._loop.time()
         self._waker: asyncio.Future[None] | None = None
         self._failure: OrbwebError | None = None
-        self.finish_asked = False
+        self.finish_requested = False
         self.in_flight = InFlight(settings.in_flight, parts, events, self._window, self.wake)
         self._leasing = Leasing(settings.leasing, parts, self.in_flight, self._window)
 
     async def run(self) -> Ending | None:
-        """Work until there is nothing left, or nothing more may be done; everything is durable then.
+        """Crawl until nothing is left or a limit is reached; everything is durable when it returns.
 
-        None: the crawl continues by other rules, with another engine.
+        None: the rules changed, and the crawl continues with a new engine.
         """
         self._loop.set_exception_handler(self._on_fault)
         while True:
@@ -99,7 +99,8 @@ class Engine:
                 self._committer.flush()
                 return None
             if self._stop_at is None and self._rules_at is None and not self._paused_by:
-                self.in_flight.auxiliary.begin_surveys()
+                if not self._batch.surveyed:
+                    self.in_flight.auxiliary.begin_surveys()
                 if self._leasing.pull_from_spool():
                     self._group_since = self._group_since or self._loop.time()
                 self._leasing.fill()
@@ -109,7 +110,7 @@ class Engine:
             await self._wait()
 
     def handle(self, command: Command) -> None:
-        """A command from a signal or a control file."""
+        """Obey a command from a signal or a control file."""
         now = self._loop.time()
         if command is Command.RULES:
             self._rules_at = self._rules_at or now + GRACE_S
@@ -117,24 +118,24 @@ class Engine:
             self._stop_at = now
         elif self._stop_at is None:
             self._stop_at = now + GRACE_S
-            self.finish_asked = command is Command.FINISH
+            self.finish_requested = command is Command.FINISH
         self.wake()
 
     def adjust(self, *, workers: int, group_s: float, budget: int | None) -> None:
-        """Change the limits of a crawl at work."""
+        """Change the limits of the running crawl."""
         self._settings = replace(self._settings, group_s=group_s)
         self._leasing.adjust(workers=workers, budget=budget)
         self.wake()
 
     def _on_fault(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """A callback raised: without this the crawl would wait for ever for its report."""
+        """A callback raised: without this handler the crawl would wait forever for its result."""
         error = OrbwebError(f"internal error: {context.get('exception') or context['message']}")
         cause = context.get("exception")
         error.__cause__ = cause if isinstance(cause, BaseException) else None
         self.fail(error)
 
     def fail(self, error: OrbwebError) -> None:
-        """A part cannot continue: the crawl ends with this error."""
+        """End the crawl with this error."""
         self._failure = error
         self.wake()
 
@@ -155,7 +156,7 @@ class Engine:
                     return
 
     def _commit(self, slot: Slot) -> bool:
-        """Commit the head of its lane; False if something must be processed or fetched first, after all."""
+        """Commit the head of its lane; False if a body must be processed or fetched first after all."""
         if isinstance(slot.outcome, Unchanged):
             if self._committer.commit_unchanged(slot.item, slot.outcome):
                 self._window.pop(slot.item.lane)
@@ -172,7 +173,7 @@ class Engine:
         return True
 
     def _lacks_document(self, outcome: Outcome) -> bool:
-        """Whether an alternate of an earlier run, which has no document, is to be the page now."""
+        """Whether an alternate of an earlier run, which has no document, becomes the page in this one."""
         processed = outcome.processed
         if processed is None or processed.document is not None or outcome.reused is None or not outcome.is_page:
             return False
@@ -184,20 +185,20 @@ class Engine:
         return not self._batch.is_large
 
     def _ready_head(self, lane: str) -> Slot | None:
-        """The head of the lane if its turn has come: a redirect may have put a place before it."""
+        """The head of the lane, unless a redirect has put a place before it."""
         head = self._window.head(lane)
         if head is None or head.outcome is None or self._committer.is_begun(lane):
             return None
         return None if self._frontier.precedes(lane, head.place) else head
 
     def _flush(self) -> None:
-        """Begin to write the unit of work, if the one before is written and no page is committed in part."""
+        """Begin to write the unit of work, if the previous one is written and no page is committed in part."""
         may_end = not self._batch.queued and self._parts.spool is None
         if not may_end and self._committer.begin_flush():
             self._group_since = None
 
     def _report_written(self) -> None:
-        """Outputs and the spool follow after each unit that is durable."""
+        """Let outputs and the spool catch up with the units that are durable."""
         if self._written != self._batch.written:
             self._written = self._batch.written
             self._events.on_written()
@@ -205,7 +206,7 @@ class Engine:
             self._parts.spool.safe(self._batch.fed_durable)
 
     def _flush_if_due(self) -> None:
-        """A unit of work waits for more only for `group_s`, and never while it holds up the work."""
+        """A unit of work collects changes for at most `group_s`; it is written sooner if it holds up the crawl."""
         if self._frontier.starved():
             self._committer.flush()
             self._group_since = None
@@ -221,26 +222,26 @@ class Engine:
             self._flush()
 
     def _is_held_up(self) -> bool:
-        """Whether the window is full because of the unit of work. It is also full when pages come in faster than
-        they are processed: written for each of them, units would be tiny."""
+        """Whether the window is full because of the unit of work. When pages arrive faster than they are processed
+        it is full as well, and writing then would make units tiny."""
         unwritten, window = self._batch.unwritten, self._leasing.settings.window
         return len(self._window) + unwritten >= window and (
             not self.in_flight.processing or unwritten * HELD_UP >= window
         )
 
-    # A head that cannot be fetched for a long time does not block the others.
+    # Deferral: a head that cannot be fetched for a long time does not block the others.
 
     def _defer_stalled(self) -> None:
-        """Give the head of the order a later turn when its host has blocked the order for `defer_s`.
+        """Move the head to a later place when its host has blocked the order for `defer_s`.
 
-        Places of that host that become the head meanwhile follow it at once. In relaxed order a host blocks only
-        itself.
+        Other places of that host that become the head meanwhile are moved at once. In relaxed order a host blocks
+        only itself.
         """
         if self._leasing.settings.relaxed or self._committer.has_begun or self._paused_by:
             self._head = None
             return
         while (slot := self._waiting_head()) is not None:
-            site, now = urls.site(slot.asked[-1]), self._parts.steady()
+            site, now = urls.site(slot.requested[-1]), self._parts.steady()
             due_at = self._stalled.get(site, 0)
             if due_at <= now:
                 if self._head is None or self._head[0] != slot.ticket:
@@ -255,7 +256,7 @@ class Engine:
             self._commit_ready()
 
     def _waiting_head(self) -> Slot | None:
-        """The head of the strict order, if it is its turn and it waits to be sent."""
+        """The head of the strict order, if it is its turn and its request is not sent yet."""
         head = self._window.head("")
         if head is None or not self.in_flight.waits(head):
             self._head = None
@@ -268,7 +269,7 @@ class Engine:
         self._stalled[site] = now + wait
         return now + wait
 
-    # The end, and waiting for it.
+    # Waiting, and the end.
 
     def _ending(self) -> Ending | None:
         batch, budget, spool = self._batch, self._leasing.settings.budget, self._parts.spool
@@ -284,7 +285,7 @@ class Engine:
         return Ending(EndedBy.CANCELLED) if self._is_over(self._stop_at) else None
 
     def _is_over(self, at: float | None) -> bool:
-        """Whether what is in flight is done, or has had its time."""
+        """Whether everything in flight is done, or the deadline has passed."""
         if at is None:
             return False
         return not (self.in_flight.fetching or self.in_flight.processing) or self._loop.time() >= at
@@ -297,7 +298,7 @@ class Engine:
         self._frontier.wake()
         control = self._parts.control
         self._set_pause(control.paused() or next(filter(None, (brake() for brake in self._parts.brakes)), None))
-        command = control.asked()
+        command = control.command()
         if command is not None:
             self.handle(command)
         self._events.on_progress(self.snapshot())
@@ -315,7 +316,7 @@ class Engine:
             self._waker.set_result(None)
 
     async def _wait(self) -> None:
-        """Sleep until something is reported, or a request, a unit of work or the control files are due."""
+        """Sleep until an event, or until a request, a unit of work or a poll of the control files is due."""
         self._waker = self._loop.create_future()
         timer = self._loop.call_later(self._wait_s(), self.wake)
         await self._waker

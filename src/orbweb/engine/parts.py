@@ -1,4 +1,4 @@
-"""What an engine is built of. `app.build` chooses each part."""
+"""The parts of an engine. `app.build` chooses each of them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class EngineParts:
 
 @dataclass(frozen=True, slots=True)
 class EngineEvents:
-    """Whom the engine informs: of its progress several times a second, of what a person should know, of each unit
-    of work that is durable, and of the reason why it is paused (None: it is not)."""
+    """Callbacks of the engine: progress several times a second, notes for the user, each unit of work that is
+    durable, and why the crawl is on hold (None: it is not)."""
 
     on_progress: Callable[[Snapshot], None]
     note: Callable[[str], None]

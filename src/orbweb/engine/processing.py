@@ -1,7 +1,7 @@
-"""Bodies on their way through the worker pool, bounded by the memory that their results may take.
+"""The queue of bodies for the worker pool, bounded by the memory that their results may take.
 
-A body is submitted if its result has room beside those that wait for their commit and those that may come, or
-if it is the head of its lane. All others wait, in the order of their places.
+A body is submitted if there is room for its result besides the results that wait for their commit and those that
+are being computed, or if it is the head of its lane. All others wait, in the order of their places.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from orbweb.engine.workers.pool import Pool
 from orbweb.model import Place
 
 BACKLOG_BYTES = 16_000_000
-"""Ordinary bodies that may wait for a worker: more keep nobody busier."""
+"""Bytes of ordinary bodies that may wait for a worker: more would not keep workers busier."""
 ORDINARY_BYTES = 1_000_000
-"""A larger body counts as one of this size: it takes its time, and must not keep others from being fetched."""
+"""A larger body counts as this many: it is slow to process, and must not stop others from being fetched."""
 
 
 class _PendingBody(NamedTuple):
@@ -41,16 +41,16 @@ class ProcessingQueue:
         self._expected = self._backlog = self._ordinary = 0
 
     def attach(self, pool: Pool) -> None:
-        """The pool reports to the engine, so it is made after it."""
+        """The pool reports to the engine, so it is created after it."""
         self._pool = pool
 
     def __bool__(self) -> bool:
-        """Whether a worker has something to do."""
+        """Whether a body has been submitted and has no result yet."""
         return bool(self._submitted)
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits for a worker that nothing more should be fetched."""
+        """Whether the backlog is so large that nothing more should be fetched."""
         return self._backlog >= self._window_bytes or self._ordinary >= BACKLOG_BYTES
 
     def add(self, slot: Slot, job: Job) -> None:
@@ -62,13 +62,13 @@ class ProcessingQueue:
             bisect.insort(self._waiting, pending)
 
     def done(self, ticket: int) -> None:
-        """The pool is done with a body."""
+        """The pool has returned a result."""
         pending = self._submitted.pop(ticket)
         self._expected -= pending.expected
         self._weigh(-1, pending.job)
 
     def submit_waiting(self) -> None:
-        """Submit what has room by now: in order, and each head of a lane whatever comes before it."""
+        """Submit the bodies for which there is room now: in order, but the head of a lane always."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, []
@@ -79,7 +79,7 @@ class ProcessingQueue:
                 self._waiting.append(pending)
 
     def discard(self, ticket: int) -> None:
-        """Forget a body that waits; one that was submitted has a result that nobody needs."""
+        """Remove a waiting body; the result of one that is already submitted is ignored."""
         for at, pending in enumerate(self._waiting):
             if pending.ticket == ticket:
                 self._weigh(-1, pending.job)

@@ -1,4 +1,4 @@
-"""When a crawl at work judges its URLs again: the scope is fixed, or nothing is queued any more.
+"""When a running crawl judges its URLs again: the scope is fixed, or the queue is empty.
 
 How they are judged is in `frontier.reevaluate`. All changes are one transaction. Leased, visited and failed URLs
 are never touched.
@@ -17,7 +17,7 @@ from orbweb.frontier.reevaluate import Judge, Sweep
 
 
 class Rescope:
-    """Judges the URLs of one run again. `flush` finishes what is begun and makes it durable."""
+    """Judges the URLs of one run again. `flush` makes everything committed durable."""
 
     def __init__(
         self,
@@ -37,8 +37,8 @@ class Rescope:
         self._flush = flush
 
     def fix_scope(self) -> None:
-        """With several base URLs, a page may have been judged before the scope of another one moved. In a recrawl,
-        the known URLs were judged by the scope of the run before."""
+        """With several base URLs, a URL may have been judged before the scope of another one moved. In a recrawl,
+        the known URLs were judged by the scope of the previous run."""
         if not self._several and not self._recrawls:
             self._batch.scope_fixed = True
             return
@@ -53,8 +53,8 @@ class Rescope:
             self.reload()
 
     def _judge_again(self) -> None:
-        """Inside a transaction, with everything written. What is leased or visited by now is in the scope,
-        wherever it moved, and keeps its owner."""
+        """Inside a transaction, with everything written. Leased and visited URLs are in the scope wherever it
+        moved, and keep their base URL."""
         context, numbers = self._context, self._batch.numbers
         judge = Judge(context.policy, context.traps, self._store.key_of, obey_robots=True)
         sweep = Sweep(
@@ -69,9 +69,9 @@ class Rescope:
         self._store.advance(self._batch.progress())
 
     def readmit_waiting(self) -> bool:
-        """Nothing is queued: URLs that waited for others of their family have their turn. Whether there are any.
+        """The queue is empty: queue the URLs that waited for others of their family. True if there are any.
 
-        Inside a transaction, with everything written; after it the caller calls `reload`.
+        Inside a transaction, with everything written; the caller calls `reload` afterwards.
         """
         ranks = self._batch.numbers.next_rank
         if reevaluate.release_waiting(self._store, self._context.traps):
@@ -81,7 +81,7 @@ class Rescope:
         return self._batch.numbers.next_rank > ranks
 
     def reload(self) -> None:
-        """Rows were changed in the store: memory follows."""
+        """Rows were changed in the store: read them again."""
         self._batch.recount()
         self._admission.earlier.forget()
         self._context.frontier.reload()

@@ -1,6 +1,6 @@
-"""What an answer means for its place: try again, follow, processed, or settle.
+"""What a response means for its place: retry, follow, process or finish.
 
-Pure: a function of the answer, of how often the place was tried, and of where it has been.
+Pure: a function of the response, of the number of tries, and of the URLs requested so far.
 """
 
 from __future__ import annotations
@@ -26,48 +26,48 @@ MAX_FOLLOWED = 10
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Ask for the same URL again, later."""
+    """Request the same URL again, later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """The failure was not the site's: request the same URL again, by a new connection, which costs no try."""
+    """The failure was not the site's: request the same URL again on a new connection. Does not count as a try."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The host is busy and said so: ask again when it may be asked, which costs no try."""
+    """The host is busy: request again when its rate limit allows. Does not count as a try."""
 
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """The same key under another spelling, such as `/dir` to `/dir/`: ask there, in the same place."""
+    """A redirect to another spelling of the same key, as from `/dir` to `/dir/`: follow it in the same place."""
 
     url: str
 
 
 class Process(NamedTuple):
-    """A page, or something a page loads: processed its body."""
+    """A page, or a resource of a page: process its body."""
 
     body: bytes
     is_page: bool = True
 
 
 class UseCapture(NamedTuple):
-    """The server has what was captured before: processed that."""
+    """The server confirmed an earlier capture: use that."""
 
     capture: Capture
 
 
 @dataclass(frozen=True, slots=True)
 class Unconditional:
-    """The server did not understand the conditions of the request: ask without any."""
+    """The server did not understand the conditional request: repeat it without conditions."""
 
 
 class Finish(NamedTuple):
-    """The place is done. A redirect to another key carries its target."""
+    """The place is finished. `redirect` is the target of a redirect to another key."""
 
-    answer: Fetched | Failed | Refused
+    response: Fetched | Failed | Refused
     redirect: Target | None = None
 
 
@@ -75,10 +75,10 @@ Step = Retry | Resend | Wait | Follow | Process | UseCapture | Unconditional | F
 
 
 def next_step(
-    answer: Fetched | Failed,
+    response: Fetched | Failed,
     *,
     key: str,
-    asked: tuple[str, ...],
+    requested: tuple[str, ...],
     tries_left: int,
     waits_left: int,
     resends_left: int = 0,
@@ -86,73 +86,77 @@ def next_step(
     resources: Resources = Resources.OFF,
     capture: Capture | None = None,
 ) -> Step:
-    """`asked` are the URLs asked for in this place so far, the last one included.
+    """`requested` are the URLs requested in this place so far, including the last one.
 
-    `capture` is what the request named as known, if it named anything.
+    `capture` is the one whose validators the request sent, if it sent any.
     """
-    if isinstance(answer, Failed):
-        if not answer.counts and resends_left:
+    if isinstance(response, Failed):
+        if not response.counts and resends_left:
             return Resend()
-        return Retry() if answer.retriable and tries_left else Finish(answer)
-    if answer.status == TOO_MANY or (answer.status == UNAVAILABLE and answer.retry_after is not None):
-        return Wait() if waits_left else Finish(answer)
-    if (answer.status in AGAIN or answer.status >= 500) and tries_left:
+        return Retry() if response.retriable and tries_left else Finish(response)
+    if response.status == TOO_MANY or (response.status == UNAVAILABLE and response.retry_after is not None):
+        return Wait() if waits_left else Finish(response)
+    if (response.status in AGAIN or response.status >= 500) and tries_left:
         return Retry()
-    if capture is not None and answer.status in (NOT_MODIFIED, CONDITION_FAILED):
-        return UseCapture(capture) if is_confirmed(answer, capture) else Unconditional()
-    if answer.status in REDIRECTS and answer.location is not None:
-        return _redirected(answer, answer.location, key, asked, rules)
-    if answer.truncated and 200 <= answer.status < 300:
-        return _cut_short(answer, resources, tries_left)
-    if 200 <= answer.status < 300 and answer.body:
-        return to_read(answer, answer.body, resources)
-    return Finish(answer)
+    if capture is not None and response.status in (NOT_MODIFIED, CONDITION_FAILED):
+        return UseCapture(capture) if is_confirmed(response, capture) else Unconditional()
+    if response.status in REDIRECTS and response.location is not None:
+        return _redirected(response, response.location, key, requested, rules)
+    if response.truncated and 200 <= response.status < 300:
+        return _cut_short(response, resources, tries_left)
+    if 200 <= response.status < 300 and response.body:
+        return to_process(response, response.body, resources)
+    return Finish(response)
 
 
-def _cut_short(answer: Fetched, resources: Resources, tries_left: int) -> Step:
-    """The last try decides: what could be decoded is read and marked; without any, the place has failed."""
+def _cut_short(response: Fetched, resources: Resources, tries_left: int) -> Step:
+    """After the last try, what could be decoded is processed and marked as truncated; without any it fails."""
     if tries_left:
         return Retry()
-    return to_read(answer, answer.body, resources) if answer.body else Finish(cut_short(answer))
+    return to_process(response, response.body, resources) if response.body else Finish(cut_short(response))
 
 
-def cut_short(answer: Fetched) -> Failed:
+def cut_short(response: Fetched) -> Failed:
     """A compressed body that ends too early, as a failure."""
-    return spoilt(Failed(FailKind.BAD_ENCODING, CUT, retriable=True), answer)
+    return with_response(Failed(FailKind.BAD_ENCODING, CUT, retriable=True), response)
 
 
-def to_read(answer: Fetched, body: bytes, resources: Resources) -> Process | Finish:
-    """Pages are processed; what they load is if it is kept, or may load more."""
-    if is_html(answer.content_type, body):
+def to_process(response: Fetched, body: bytes, resources: Resources) -> Process | Finish:
+    """Pages are processed; resources are if they are stored, or may load more."""
+    if is_html(response.content_type, body):
         return Process(body)
-    if resources is Resources.STORE or (resources is Resources.CHECK and is_css(answer.content_type)):
+    if resources is Resources.STORE or (resources is Resources.CHECK and is_css(response.content_type)):
         return Process(body, is_page=False)
-    return Finish(answer)
+    return Finish(response)
 
 
-def spoilt(failed: Failed, answer: Fetched) -> Failed:
-    """The failure of a place that was answered, with what is kept of the answer."""
-    return replace(failed, proxy=answer.proxy, head=_head(answer))
+def with_response(failed: Failed, response: Fetched) -> Failed:
+    """The failure of a place that got a response, with the parts of the response that are stored."""
+    return replace(failed, proxy=response.proxy, head=_head(response))
 
 
-def _head(answer: Fetched) -> Head | None:
-    """The heads of an answer of which the row keeps nothing else."""
-    if answer.head is None:
+def _head(response: Fetched) -> Head | None:
+    """The heads of a response of which the row stores nothing else."""
+    if response.head is None:
         return None
-    return http_heads.whole(http_heads.decode(answer.head, answer.url, answer.etag, answer.last_modified))
+    return http_heads.whole(http_heads.decode(response.head, response.url, response.etag, response.last_modified))
 
 
-def _redirected(answer: Fetched, location: str, key: str, asked: tuple[str, ...], rules: UrlRules) -> Step:
-    target = urls.target(location, answer.url, rules=rules)
+def _redirected(response: Fetched, location: str, key: str, requested: tuple[str, ...], rules: UrlRules) -> Step:
+    target = urls.target(location, response.url, rules=rules)
     if target is None:
         shown = urls.shown(location)[:200]
         return Finish(
-            spoilt(Failed(FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL"), answer)
+            with_response(
+                Failed(FailKind.BAD_REDIRECT, f"redirects to {shown!r}, which is not an http(s) URL"), response
+            )
         )
     if target.key != key:
-        return Finish(answer, target)
-    if target.url in asked:
-        return Finish(spoilt(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}"), answer))
-    if len(asked) > MAX_FOLLOWED:
-        return Finish(spoilt(Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects"), answer))
+        return Finish(response, target)
+    if target.url in requested:
+        return Finish(with_response(Failed(FailKind.REDIRECT_LOOP, f"redirects back to {target.url}"), response))
+    if len(requested) > MAX_FOLLOWED:
+        return Finish(
+            with_response(Failed(FailKind.TOO_MANY_REDIRECTS, f"more than {MAX_FOLLOWED} redirects"), response)
+        )
     return Follow(target.url)

@@ -1,7 +1,7 @@
-"""Places that an earlier run has captured: requested conditionally, or not at all, and taken over if unchanged.
+"""Places that an earlier run has captured: requested conditionally or not at all, and reused if unchanged.
 
-What was read out of the body then stands if it would be read so now; else the stored body is processed again. A
-capture that cannot be used after all is fetched as if there were none.
+What was extracted from the body is reused if it would be extracted the same way now; else the stored body is
+processed again. If a capture cannot be used after all, the place is fetched as if there were none.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from orbweb.engine.responses import Finish, Process, to_read
+from orbweb.engine.responses import Finish, Process, to_process
 from orbweb.engine.window import Slot, Window
 from orbweb.errors import StoreError
 from orbweb.fetching.revalidation import Revalidator, confirmed, taken
@@ -21,11 +21,11 @@ TAKEN_AT_ONCE = 32
 
 
 class Places(Protocol):
-    """Who fetches, processes and finishes places."""
+    """Fetches, processes and finishes places."""
 
     def queue(self, slot: Slot) -> None: ...
 
-    def process(self, slot: Slot, answer: Fetched, body: bytes, *, is_page: bool) -> None: ...
+    def process(self, slot: Slot, response: Fetched, body: bytes, *, is_page: bool) -> None: ...
 
     def finish(self, slot: Slot, step: Finish, processed: ProcessedPage | None = None) -> None: ...
 
@@ -35,7 +35,7 @@ class Places(Protocol):
 
 
 class Revalidation:
-    """What becomes of the captured places of one crawl. `fresh` are those that need no request."""
+    """Reuses the captures of one crawl. `fresh` are the places that need no request."""
 
     def __init__(
         self,
@@ -56,41 +56,41 @@ class Revalidation:
 
     def request(self, slot: Slot) -> None:
         """Queue the slot, unless an earlier run captured it so recently that it needs no request."""
-        if not slot.looked:
-            slot.looked = True
+        if not slot.looked_up:
+            slot.looked_up = True
             slot.offer = self._revalidator.lookup(slot.item.key)
             if slot.offer is not None and slot.offer.is_fresh:
-                slot.under_way = True
+                slot.in_flight = True
                 self.fresh.append(slot)
                 return
         self._places.queue(slot)
 
     def take_fresh(self) -> None:
-        """Take some of the fresh ones; the rest wait until sockets and signals had their turn."""
+        """Use the captures of some fresh places; the rest wait until sockets and signals have been served."""
         for _ in range(min(TAKEN_AT_ONCE, len(self.fresh))):
             slot = self.fresh.popleft()
             if slot.offer is not None and self._window.get(slot.ticket) is slot:
                 capture = slot.offer.capture
-                slot.under_way, slot.fetched_at = False, capture.fetched_at
+                slot.in_flight, slot.fetched_at = False, capture.fetched_at
                 self._use(slot, taken(capture), capture, Reuse.CACHED)
 
-    def confirm(self, slot: Slot, answer: Fetched, capture: Capture) -> None:
-        """The server has what was captured. Where the capture says it all, nothing is done before its turn."""
-        if answer.robots_tags or not self._captures.stands(capture):
-            self._use(slot, confirmed(answer, capture), capture, Reuse.NOT_MODIFIED)
+    def confirm(self, slot: Slot, response: Fetched, capture: Capture) -> None:
+        """The server confirmed the capture. If that holds everything needed, nothing is read before its commit."""
+        if response.robots_tags or not self._captures.stands(capture):
+            self._use(slot, confirmed(response, capture), capture, Reuse.NOT_MODIFIED)
         else:
-            self._places.end(slot, Unchanged(slot.tries + slot.waits, slot.fetched_at, answer, capture))
+            self._places.end(slot, Unchanged(slot.tries + slot.waits, slot.fetched_at, response, capture))
 
     def use_capture(self, slot: Slot, seen: Unchanged) -> None:
-        """The capture cannot be taken over as it is: the place gets another outcome, now or later."""
+        """The capture cannot be committed as it is: the place gets another outcome, now or later."""
         self._places.reopen(slot)
-        self._use(slot, confirmed(seen.answer, seen.capture), seen.capture, Reuse.NOT_MODIFIED)
+        self._use(slot, confirmed(seen.response, seen.capture), seen.capture, Reuse.NOT_MODIFIED)
 
     def process_body(self, slot: Slot, outcome: Outcome) -> None:
         """An alternate becomes the page after all: process its stored body. The place keeps its turn."""
         self._places.reopen(slot)
-        if isinstance(outcome.answer, Fetched) and slot.offer is not None:
-            self._process_stored(slot, outcome.answer, slot.offer.capture)
+        if isinstance(outcome.response, Fetched) and slot.offer is not None:
+            self._process_stored(slot, outcome.response, slot.offer.capture)
 
     def refetch(self, slot: Slot) -> None:
         """Fetch the slot as if there were no capture."""
@@ -98,35 +98,35 @@ class Revalidation:
         slot.tries = 0
         self._places.queue(slot)
 
-    def _use(self, slot: Slot, answer: Fetched, capture: Capture, how: Reuse) -> None:
-        """Finish the slot with what was read out of the captured body; where that would differ now, process it
-        again."""
+    def _use(self, slot: Slot, response: Fetched, capture: Capture, how: Reuse) -> None:
+        """Finish the slot with what was extracted from the captured body; if that would differ now, process the
+        body again."""
         slot.reuse = how
-        known = answer.robots_tags == capture.robots_tags
+        known = response.robots_tags == capture.robots_tags
         try:
             processed = self._captures.process(capture) if known else None
         except StoreError as error:
             self._refetch_lost(slot, error)
             return
-        if capture.role == Role.ALTERNATE and traps.needs_sketch(answer.url):
+        if capture.role == Role.ALTERNATE and traps.needs_sketch(response.url):
             processed = None
         if processed is None and capture.body_sha256 is not None:
-            self._process_stored(slot, answer, capture)
+            self._process_stored(slot, response, capture)
         elif known:
             slot.is_page = capture.role != Role.NONE
-            self._places.finish(slot, Finish(answer), processed)
+            self._places.finish(slot, Finish(response), processed)
         else:
             self.refetch(slot)
 
-    def _process_stored(self, slot: Slot, answer: Fetched, capture: Capture) -> None:
+    def _process_stored(self, slot: Slot, response: Fetched, capture: Capture) -> None:
         try:
             body = self._captures.body(capture) or b""
         except StoreError as error:
             self._refetch_lost(slot, error)
             return
-        step = to_read(answer, body, self._resources)
+        step = to_process(response, body, self._resources)
         if isinstance(step, Process):
-            self._places.process(slot, answer, body, is_page=step.is_page)
+            self._places.process(slot, response, body, is_page=step.is_page)
         else:
             self._places.finish(slot, step)
 

@@ -1,7 +1,7 @@
 """What robots.txt allows, one origin at a time.
 
-No place of an origin is let through before its rules are known; a refusal names the very line. This module decides
-and never sends: `auxiliary` carries out its requests.
+No place of an origin passes before its rules are known; a refusal names the exact line. This module only decides:
+`auxiliary` sends the requests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from orbweb.urls import UrlRules
 
 MAX_REDIRECTS = 5
 RETRY_CAP_S = 30.0
-KEPT_AT_LEAST = 60_000_000
+MIN_CACHE = 60_000_000
+"""Microseconds that rules stay valid, whatever `cache_s` is."""
 UNREACHABLE = (
     FailKind.BLOCKED_ADDRESS,
     FailKind.DNS_NXDOMAIN,
@@ -48,7 +49,7 @@ class RobotsGateSettings:
 
 @dataclass(frozen=True, slots=True)
 class FetchRobots:
-    """Fetch this URL now; hand the response to `answered`."""
+    """Fetch this URL now; pass the response to `on_response`."""
 
     origin: str
     url: str
@@ -59,7 +60,7 @@ class FetchRobots:
 class FetchRobotsLater:
     """Fetch again after `delay_s` seconds."""
 
-    ask: FetchRobots
+    request: FetchRobots
     delay_s: float
 
 
@@ -77,7 +78,7 @@ class _Origin:
     robots: Robots | None = None
     unavailable: Refused | None = None
     expires_at: int = 0
-    asking: bool = False
+    requesting: bool = False
     tries: int = 0
     failing_since: float | None = None
     waiting: list[int] = field(default_factory=list)
@@ -108,7 +109,7 @@ class RobotsGate:
         self._origins: dict[str, _Origin] = {}
 
     def judge(self, ticket: int, url: str) -> Refused | FetchRobots | bool:
-        """True: let it through. False, or a request to be sent: the place waits. Else the refusal."""
+        """True: the place may be fetched. False, or a request to be sent: it waits. Else the refusal."""
         if not self._settings.obey:
             return True
         name = origin_of(url)
@@ -119,33 +120,35 @@ class RobotsGate:
             line = origin.robots.refusal(url)
             return True if line is None else Refused(SkipReason.ROBOTS, line)
         origin.waiting.append(ticket)
-        if origin.asking:
+        if origin.requesting:
             return False
-        origin.asking = True
+        origin.requesting = True
         return FetchRobots(name, f"{name}/robots.txt")
 
     def sitemaps(self, name: str) -> tuple[str, ...] | None:
-        """The sitemaps that the robots.txt of an origin lists; None if its rules count and are not known."""
+        """The sitemaps that the robots.txt of an origin lists; None if its rules apply and are not known."""
         if not self._settings.obey:
             return ()
         origin = self._origins.get(name) or self._recall(name)
         return None if origin.robots is None else tuple(origin.robots.sitemaps)
 
-    def answered(self, ask: FetchRobots, answer: Fetched | Failed) -> FetchRobots | FetchRobotsLater | OriginKnown:
-        """What a response to robots.txt means: 4xx allows; 5xx and no response refuse for a while."""
-        if isinstance(answer, Failed):
-            return self._failed(ask, answer)
-        if answer.status in REDIRECTS and answer.location:
-            return self._redirected(ask, answer, answer.location)
-        if answer.status == 429 or answer.status >= 500:
-            return self._failed(ask, Failed(FailKind.HTTP_5XX, f"HTTP {answer.status}", retriable=True))
-        body = answer.body or b"" if 200 <= answer.status < 300 else b""
-        file = RobotsFile(ask.origin, self._clock(), answer.status, without_userinfo(body))
+    def on_response(
+        self, request: FetchRobots, response: Fetched | Failed
+    ) -> FetchRobots | FetchRobotsLater | OriginKnown:
+        """What a response to robots.txt means: 4xx allows all; 5xx and failures are retried, then refuse."""
+        if isinstance(response, Failed):
+            return self._failed(request, response)
+        if response.status in REDIRECTS and response.location:
+            return self._redirected(request, response, response.location)
+        if response.status == 429 or response.status >= 500:
+            return self._failed(request, Failed(FailKind.HTTP_5XX, f"HTTP {response.status}", retriable=True))
+        body = response.body or b"" if 200 <= response.status < 300 else b""
+        file = RobotsFile(request.origin, self._clock(), response.status, without_userinfo(body))
         self._cache.save(file)
-        return self._settle(ask.origin, file)
+        return self._set_rules(request.origin, file)
 
     def _recall(self, name: str) -> _Origin:
-        """From the cache, if it is fresh enough."""
+        """Load the rules from the cache, if they are fresh enough."""
         origin = self._origins[name] = _Origin()
         file = self._cache.load(name, self._clock() - self._cache_us())
         if file is not None:
@@ -157,11 +160,11 @@ class RobotsGate:
 
     def _learn(self, name: str, origin: _Origin, file: RobotsFile) -> None:
         origin.robots = Robots.parse(file.body, self._settings.agent)
-        origin.expires_at = file.fetched_at + max(self._cache_us(), KEPT_AT_LEAST)
+        origin.expires_at = file.fetched_at + max(self._cache_us(), MIN_CACHE)
         if origin.robots.crawl_delay:
             self._on_delay(name, origin.robots.crawl_delay)
 
-    def _settle(self, name: str, file: RobotsFile) -> OriginKnown:
+    def _set_rules(self, name: str, file: RobotsFile) -> OriginKnown:
         origin = self._origins[name]
         self._learn(name, origin, file)
         return self._release(origin)
@@ -169,23 +172,23 @@ class RobotsGate:
     def _release(self, origin: _Origin, failed: Failed | None = None) -> OriginKnown:
         waiting, tries = tuple(origin.waiting), origin.tries
         origin.waiting.clear()
-        origin.asking = False
+        origin.requesting = False
         origin.tries = 0
         origin.failing_since = None
         return OriginKnown(waiting, failed, tries)
 
-    def _redirected(self, ask: FetchRobots, answer: Fetched, location: str) -> FetchRobots | OriginKnown:
-        """Followed wherever it leads; too many redirects mean that there is no robots.txt."""
-        target = urls.target(location, answer.url, rules=UrlRules())
-        if target is not None and ask.redirects < MAX_REDIRECTS:
-            return FetchRobots(ask.origin, target.url, ask.redirects + 1)
-        file = RobotsFile(ask.origin, self._clock(), answer.status, b"")
+    def _redirected(self, request: FetchRobots, response: Fetched, location: str) -> FetchRobots | OriginKnown:
+        """Redirects are followed to any host; too many mean that there is no robots.txt."""
+        target = urls.target(location, response.url, rules=UrlRules())
+        if target is not None and request.redirects < MAX_REDIRECTS:
+            return FetchRobots(request.origin, target.url, request.redirects + 1)
+        file = RobotsFile(request.origin, self._clock(), response.status, b"")
         self._cache.save(file)
-        return self._settle(ask.origin, file)
+        return self._set_rules(request.origin, file)
 
-    def _failed(self, ask: FetchRobots, failed: Failed) -> FetchRobotsLater | OriginKnown:
-        """No server: its pages fail the same way. A server that does not respond: none of its pages is fetched."""
-        origin, now = self._origins[ask.origin], self._monotonic()
+    def _failed(self, request: FetchRobots, failed: Failed) -> FetchRobotsLater | OriginKnown:
+        """If the server is unreachable, its pages fail too. If it fails for too long, they are refused."""
+        origin, now = self._origins[request.origin], self._monotonic()
         origin.tries += 1
         if failed.kind in UNREACHABLE and (origin.tries >= self._settings.tries or not failed.retriable):
             return self._release(origin, failed)
@@ -197,4 +200,6 @@ class RobotsGate:
             return self._release(origin)
         wait = politeness.backoff(origin.tries, base_s=self._settings.backoff_s, cap_s=RETRY_CAP_S, jitter=1.0)
         left = origin.failing_since + self._settings.retry_for_s - now
-        return FetchRobotsLater(FetchRobots(ask.origin, f"{ask.origin}/robots.txt"), min(wait, max(left, 0.0)))
+        return FetchRobotsLater(
+            FetchRobots(request.origin, f"{request.origin}/robots.txt"), min(wait, max(left, 0.0))
+        )

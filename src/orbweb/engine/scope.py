@@ -1,6 +1,6 @@
-"""The base URLs of a run at work: their scopes and page limits, and the URLs that sitemaps and a spool add.
+"""The base URLs of a running crawl: their scopes and page limits, and the URLs that sitemaps and a spool add.
 
-Only base URLs are fetched before the scopes of their site can move no more and its sitemaps are read.
+Until the scopes on a site are fixed and its sitemaps are read, only base URLs of that site are fetched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from orbweb.urls import Target
 
 
 class ScopeTracker:
-    """The base URLs of one run. `flush` finishes what is begun and makes it durable."""
+    """The base URLs of one run. `flush` makes everything committed durable."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ScopeTracker:
         for base in bases:
             if self._check_limit(base.number):
                 self._startup.drop(base.number)
-        if not batch.scope_fixed and self._startup.is_settled:
+        if not batch.scope_fixed and self._startup.all_committed:
             rescope.fix_scope()
 
     @property
@@ -56,18 +56,18 @@ class ScopeTracker:
         return self._policy.all_full
 
     def page_room(self, base: int) -> int | None:
-        """Unique pages the base URL may still have; None without a limit."""
+        """How many more unique pages the base URL may have; None without a limit."""
         limit = self._policy.rules.page_limit
         return None if limit is None else limit - self._bases[base].pages
 
     def add_page(self, base: int) -> None:
-        """Count a page; the last one allowed skips what the base URL has queued."""
+        """Count a page; when the limit is reached, the queued URLs of the base URL are skipped."""
         owner = self._bases[base]
         self._save(Base(owner.number, owner.url, owner.scope_key, owner.pages + 1))
         self._check_limit(base)
 
     def may_fetch(self, item: Item) -> bool:
-        """Whether the place may be fetched: a base URL, or one that stays in the scope wherever others move."""
+        """Whether the place may be fetched: a base URL, or a URL that stays in the scope wherever others move."""
         if not item.depth or self._batch.surveyed or self.is_fed_now:
             return True
         if item.hops or not self._startup.is_free(item.key):
@@ -75,7 +75,7 @@ class ScopeTracker:
         return not self._policy.judge(Candidate(item.key, item.depth, 0, item.base, item.source)).hops
 
     def unsurveyed(self) -> list[tuple[BaseScope, ...]]:
-        """The scopes whose sitemaps may be read from now on, each named once."""
+        """Scopes whose sitemaps may be read now; each is returned once."""
         return [] if self._batch.surveyed else self._startup.due()
 
     def add_sitemap_entries(self, base: int, entries: Iterable[tuple[Target, str | None]]) -> None:
@@ -92,9 +92,9 @@ class ScopeTracker:
                 self._batch.unit.list_in_sitemap(number, lastmod)
 
     def end_survey(self, scopes: Iterable[BaseScope]) -> None:
-        """Their sitemaps are read, or none are to be; after the last of them all links are followed.
+        """The sitemaps of these scopes are read, or are not to be read; after the last one all links are followed.
 
-        Which pages are due is read from the store, so the dates of sitemaps must be there.
+        With `due_only` the dates of sitemaps must be durable: which pages are due is read from the store.
         """
         if self._run.due_only:
             self._flush()
@@ -103,11 +103,11 @@ class ScopeTracker:
 
     @property
     def is_fed_now(self) -> bool:
-        """Whether lines of the spool may be taken: base URLs are committed, and there may be more lines."""
+        """Whether spool lines may be read: base URLs are committed, and the spool has not ended."""
         return self._is_fed and not self._batch.surveyed and self._startup.is_over
 
     def feed(self, lines: Iterable[SpoolLine]) -> None:
-        """Admit the URLs of spool lines, in their order and with their depth, as links of their referrer."""
+        """Admit the URLs of spool lines, in order and with their depth, as links of their referrer."""
         for line in lines:
             self._batch.fed += 1
             target = urls.target(line.url, rules=self._url_rules)
@@ -118,7 +118,7 @@ class ScopeTracker:
                 self._admission.find(found, self._frontier.known(target.key))
 
     def _referrer(self, line: SpoolLine) -> Item:
-        """The page that links there, if this run knows it at that depth; else a stand-in."""
+        """The page that links to the URL, if this run knows it at that depth; else a placeholder."""
         page = urls.target(line.referrer, rules=self._url_rules) if line.referrer else None
         known = self._frontier.known(page.key) if page else None
         if page is None or known is None or known.depth != line.depth - 1:
@@ -127,7 +127,7 @@ class ScopeTracker:
         return Item(known.id, page.key, page.url, Source.SPIDER, known.depth, 0, "", known.hops, 0, owner)
 
     def end_feed(self) -> None:
-        """There are no more lines."""
+        """The spool has ended."""
         self._batch.surveyed = True
 
     def _save(self, base: Base) -> None:
@@ -135,7 +135,7 @@ class ScopeTracker:
         self._batch.unit.save_base(base.number, base.scope_key, base.pages)
 
     def _check_limit(self, base: int) -> bool:
-        """Skip what the base URL has queued if its page limit is reached. Whether it is."""
+        """Skip the queued URLs of the base URL if its page limit is reached; True if it is."""
         room = self.page_room(base)
         if room is None or room > 0:
             return False
@@ -154,8 +154,8 @@ class ScopeTracker:
         moved = self._bases[base]
         self._save(Base(base, moved.url, key, moved.pages))
 
-    def base_settled(self, base: int) -> None:
+    def base_committed(self, base: int) -> None:
         """When the last base URL and its redirects are committed, the scope is fixed."""
-        self._startup.settle(base)
-        if self._startup.is_settled:
+        self._startup.committed(base)
+        if self._startup.all_committed:
             self._rescope.fix_scope()

@@ -1,9 +1,8 @@
-"""Which sitemaps are asked for, in which order, and what they gave.
+"""Which sitemaps are read, and in which order.
 
-Owns the lists of files still to be read and what has to be told about them. Always holds: the files of a reading
-are read one at a time, in the order in which robots.txt and the indexes name them, so what they give has one
-order; all readings together read no file twice and no more files and URLs than allowed, and an index leads no
-deeper than two levels. Decides, never sends: what it wants asked, the engine asks.
+The files of a reading are read one at a time, in the order in which robots.txt and the indexes list them, so that
+their entries have one order. All readings of a run together read no file twice and stay within the limits on files
+and URLs; indexes are followed two levels deep. This module only decides: `auxiliary` sends the requests.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from orbweb.model import Failed, Fetched
 from orbweb.parsing.sitemaps.entries import Sitemap, SitemapEntry
 from orbweb.urls import UrlRules
 
-USUAL_PLACE = "/sitemap.xml"
+DEFAULT_PATH = "/sitemap.xml"
 MAX_REDIRECTS = 5
 MAX_LEVEL = 2
 SHOWN_PROBLEMS = 10
@@ -29,7 +28,7 @@ RETRY_CAP_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SitemapSettings:
-    """How much is read, how often a file is asked for, and whether there is nothing to visit without one."""
+    """Limits and retries. `needed`: without a sitemap there is nothing to visit besides base URLs."""
 
     max_files: int
     max_urls: int
@@ -41,7 +40,7 @@ class SitemapSettings:
 
 
 class SitemapOrigin(NamedTuple):
-    """A server whose sitemaps are read: those its robots.txt lists, and the usual place."""
+    """A server whose sitemaps are read: those that its robots.txt lists, and the default path."""
 
     base: int
     name: str
@@ -49,7 +48,7 @@ class SitemapOrigin(NamedTuple):
 
 
 class _File(NamedTuple):
-    """`guessed`: nobody said that it exists."""
+    """`guessed`: the default path, which neither robots.txt nor an index names."""
 
     url: str
     base: int
@@ -59,7 +58,7 @@ class _File(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OpenSitemap:
-    """Ask for this file, after so many seconds and if robots.txt lets us."""
+    """Request this file after `delay_s` seconds, if robots.txt allows it."""
 
     url: str
     delay_s: float = 0.0
@@ -67,7 +66,7 @@ class OpenSitemap:
 
 @dataclass(frozen=True, slots=True)
 class ParseSitemap:
-    """Read this body, which was answered at `url`, and hand the result to `read`."""
+    """Parse this body, the response of `url`, and pass the result to `read`."""
 
     url: str
     body: bytes
@@ -75,14 +74,14 @@ class ParseSitemap:
 
 @dataclass(frozen=True, slots=True)
 class SitemapsDone:
-    """There is nothing more to read."""
+    """All files are read."""
 
 
 Step = OpenSitemap | ParseSitemap | SitemapsDone
 
 
 class SitemapReader:
-    """All sitemaps of a run: the limits its readings share, and what is told about them."""
+    """The sitemaps of a run: the limits that its readings share, and its notes."""
 
     def __init__(
         self,
@@ -100,20 +99,20 @@ class SitemapReader:
         self._cut = False
 
     def close(self) -> None:
-        """Tell what all readings gave."""
+        """Report the totals of all readings."""
         if self._files:
             self._note(f"sitemaps: {self._urls} URLs, {self._files} files read")
         elif self.settings.needed:
             self._note("no sitemap was found, and with --sitemap only no links are followed")
 
-    def tell(self, url: str, problem: str) -> None:
-        """Something is wrong with a file that somebody named."""
+    def report(self, url: str, problem: str) -> None:
+        """Report a problem of a listed file; only the first few are shown."""
         self._problems += 1
         if self._problems <= SHOWN_PROBLEMS:
             self._note(f"sitemap {url}: {problem}")
 
     def take(self, url: str, sitemap: Sitemap) -> Sequence[SitemapEntry]:
-        """The entries of a file, as many as may still be read."""
+        """The entries of a file, up to the limit of URLs."""
         entries = sitemap.entries[: self.settings.max_urls - self._urls]
         self._urls += len(entries)
         if sitemap.entries or sitemap.children:
@@ -122,8 +121,8 @@ class SitemapReader:
                 self._on_file((url, len(sitemap.entries)))
         return entries
 
-    def lists(self, url: str) -> bool:
-        """Whether the file is to be read: it was not named before, and is not one too many."""
+    def accept(self, url: str) -> bool:
+        """Whether the file is to be read: it was not listed before, and the limit of files is not reached."""
         if url in self._listed or len(self._listed) > self.settings.max_files:
             return False
         self._listed.add(url)
@@ -133,7 +132,7 @@ class SitemapReader:
         return True
 
     def is_full(self) -> bool:
-        """Whether no more URLs may be read, though there are files; told once."""
+        """Whether the limit of URLs is reached; reported once."""
         if self._urls < self.settings.max_urls:
             return False
         if not self._cut:
@@ -143,56 +142,56 @@ class SitemapReader:
 
 
 class SitemapReading:
-    """The sitemaps of some origins, one file after another."""
+    """The sitemaps of some origins, read one file after another."""
 
-    def __init__(self, survey: SitemapReader) -> None:
-        self._survey = survey
-        self._settings = survey.settings
+    def __init__(self, reader: SitemapReader) -> None:
+        self._reader = reader
+        self._settings = reader.settings
         self._left: deque[_File] = deque()
-        self._asked = 0
+        self._tries = 0
 
     def start(self, origins: Sequence[SitemapOrigin]) -> Step:
         """Begin with the files that these origins list."""
         for origin in origins:
             for listed in origin.listed:
                 self._list(urls.resolve(listed, f"{origin.name}/"), origin.base, 0, guessed=False)
-            self._list(origin.name + USUAL_PLACE, origin.base, 0, guessed=True)
+            self._list(origin.name + DEFAULT_PATH, origin.base, 0, guessed=True)
         return self._next()
 
     @property
     def base(self) -> int:
-        """The base URL on whose behalf the file at hand is read."""
+        """The base URL that the current file is read for."""
         return self._file.base
 
     def refused(self, rule: str) -> Step:
-        """robots.txt does not let us ask for the file."""
+        """robots.txt forbids the file."""
         if not self._file.guessed:
-            self._tell(f"not asked for, {rule}")
+            self._report(f"not fetched, {rule}")
         return self._next()
 
-    def answered(self, answer: Fetched | Failed) -> Step:
-        """What an answer means for the file at hand."""
-        if isinstance(answer, Failed):
-            return self._again(self._settings.tries) if answer.retriable else self._give_up(answer.error)
-        status = answer.status
-        if status == TOO_MANY or (status == UNAVAILABLE and answer.retry_after is not None):
-            return self._again(1 + self._settings.waits, f"HTTP {status}")
+    def on_response(self, response: Fetched | Failed) -> Step:
+        """What a response means for the current file."""
+        if isinstance(response, Failed):
+            return self._retry(self._settings.tries) if response.retriable else self._give_up(response.error)
+        status = response.status
+        if status == TOO_MANY or (status == UNAVAILABLE and response.retry_after is not None):
+            return self._retry(1 + self._settings.waits, f"HTTP {status}")
         if status >= 500:
-            return self._again(self._settings.tries, f"HTTP {status}")
-        if status in REDIRECTS and answer.location:
-            return self._redirected(answer.location)
-        if 200 <= status < 300 and answer.body:
-            return ParseSitemap(self._url, answer.body)
+            return self._retry(self._settings.tries, f"HTTP {status}")
+        if status in REDIRECTS and response.location:
+            return self._redirected(response.location)
+        if 200 <= status < 300 and response.body:
+            return ParseSitemap(self._url, response.body)
         return self._next() if self._file.guessed else self._give_up(f"HTTP {status}")
 
     def read(self, sitemap: Sitemap) -> tuple[Sequence[SitemapEntry], Step]:
-        """What the file gave: its entries, and what to do after they are written down."""
+        """The entries of the file, and the step to take after they are admitted."""
         if sitemap.problem and not self._file.guessed:
-            self._tell(sitemap.problem)
-        entries = self._survey.take(self._url, sitemap)
+            self._report(sitemap.problem)
+        entries = self._reader.take(self._url, sitemap)
         file = self._file
         if sitemap.children and file.level >= MAX_LEVEL:
-            self._tell(f"an index below {MAX_LEVEL} others is not followed")
+            self._report(f"an index below {MAX_LEVEL} others is not followed")
         else:
             waiting, self._left = self._left, deque()
             for child in sitemap.children:
@@ -202,35 +201,35 @@ class SitemapReading:
 
     def _list(self, url: str | None, base: int, level: int, *, guessed: bool) -> None:
         target = None if url is None else urls.target(url, rules=self._settings.url_rules)
-        if target is not None and self._survey.lists(target.url):
+        if target is not None and self._reader.accept(target.url):
             self._left.append(_File(target.url, base, level, guessed))
 
     def _next(self) -> Step:
-        if not self._left or self._survey.is_full():
+        if not self._left or self._reader.is_full():
             return SitemapsDone()
         self._file = self._left.popleft()
         self._url = self._file.url
-        self._redirects = self._asked = 0
+        self._redirects = self._tries = 0
         return OpenSitemap(self._url)
 
-    def _again(self, most: int, error: str = "no answer") -> Step:
-        self._asked += 1
-        if self._asked >= most:
+    def _retry(self, most: int, error: str = "no response") -> Step:
+        self._tries += 1
+        if self._tries >= most:
             return self._give_up(error)
-        wait = politeness.backoff(self._asked, base_s=self._settings.backoff_s, cap_s=RETRY_CAP_S, jitter=1.0)
+        wait = politeness.backoff(self._tries, base_s=self._settings.backoff_s, cap_s=RETRY_CAP_S, jitter=1.0)
         return OpenSitemap(self._url, wait)
 
     def _redirected(self, location: str) -> Step:
         target = urls.target(location, self._url, rules=self._settings.url_rules)
         if target is None or self._redirects >= MAX_REDIRECTS:
-            return self._give_up("redirects to nowhere")
+            return self._give_up("too many redirects, or one to an invalid URL")
         self._redirects += 1
         self._url = target.url
         return OpenSitemap(self._url)
 
     def _give_up(self, error: str) -> Step:
-        self._tell(error)
+        self._report(error)
         return self._next()
 
-    def _tell(self, problem: str) -> None:
-        self._survey.tell(self._url, problem)
+    def _report(self, problem: str) -> None:
+        self._reader.report(self._url, problem)

@@ -1,8 +1,4 @@
-"""The window: places that are leased and not yet committed, in the order of each lane.
-
-Owns what is known of a place between its lease and its commit. Decides nothing: when a slot is finished,
-committed or given back is for the engine.
-"""
+"""The window: places that are leased and not yet committed, in the order of each lane, and their memory."""
 
 from __future__ import annotations
 
@@ -22,35 +18,35 @@ from orbweb.urls import MAX_URL
 
 LINK_BYTES = 88
 TEXT_BYTES = 49
-"""What a link takes besides its texts, and what a text takes besides its characters."""
+"""Bytes of a link besides its strings, and of a string besides its characters."""
 EARLIER_BYTES = 16
-"""What a link takes that is known by its id."""
+"""Bytes of a link that is known by its id."""
 FRAMES_BYTES = 1_000
-"""What the frames of an empty body and of its document take, with what is stated about it."""
+"""Bytes of the frames of an empty body and its document, with its metadata."""
 ESCAPED = 3
-"""What a byte of an href becomes at most, in UTF-8: a percent sign and two digits."""
+"""Characters that a byte of an href becomes at most: a percent sign and two digits."""
 
 
 class Slot:
-    """A leased place on its way to its commit."""
+    """A leased place that is not committed. `requested` are its URLs so far: the item's, then redirect targets."""
 
     __slots__ = (
-        "answer",
-        "asked",
         "fetched_at",
         "held_bytes",
+        "in_flight",
         "is_page",
         "item",
-        "looked",
+        "looked_up",
         "offer",
         "outcome",
         "place",
+        "requested",
         "resends",
+        "response",
         "reuse",
         "ticket",
         "timer",
         "tries",
-        "under_way",
         "waits",
     )
 
@@ -58,31 +54,31 @@ class Slot:
         self.item = item
         self.place = item.place
         self.ticket = ticket
-        self.asked: tuple[str, ...] = (item.url,)
+        self.requested: tuple[str, ...] = (item.url,)
         self.tries = 0
         self.waits = 0
         self.resends = 0
-        self.under_way = False
+        self.in_flight = False
         self.is_page = True
         self.fetched_at = 0
         self.held_bytes = 0
         self.timer: asyncio.TimerHandle | None = None
-        self.answer: Fetched | None = None
-        self.looked = False
+        self.response: Fetched | None = None
+        self.looked_up = False
         self.offer: Offer | None = None
         self.reuse: Reuse | None = None
         self.outcome: Outcome | Unchanged | None = None
 
 
 def bytes_of(processed: ProcessedPage) -> int:
-    """What a result takes in memory while it waits for its turn."""
+    """Memory of a result that waits for its commit."""
     parsed, document = processed.parsed, processed.document
     frames = len(processed.blob.frame) + (len(document.frame) if document is not None else 0)
     return frames + _link_bytes(parsed.links) + _link_bytes(parsed.resources)
 
 
 def most_bytes(job: Job, *, with_resources: bool) -> int:
-    """What the result of a body may take: a relative link takes more than what is written of it."""
+    """Upper bound of the memory that the result of a body takes: a relative link grows when it is resolved."""
     size = len(job.body)
     attributes, others, has_base = references(job.body)
     links = min(attributes + (others if with_resources else 0), MAX_LINKS)
@@ -90,8 +86,8 @@ def most_bytes(job: Job, *, with_resources: bool) -> int:
     return FRAMES_BYTES + 2 * size + links * (LINK_BYTES + TEXT_BYTES) + texts
 
 
-def _head_bytes(answer: Fetched | Failed | Refused) -> int:
-    return 0 if isinstance(answer, Refused) or answer.head is None else len(answer.head.values)
+def _head_bytes(response: Fetched | Failed | Refused) -> int:
+    return 0 if isinstance(response, Refused) or response.head is None else len(response.head.values)
 
 
 def _link_bytes(links: Sequence[Link]) -> int:
@@ -133,15 +129,15 @@ class Window:
         """The slot has its outcome, which takes memory until it is committed."""
         outcome = slot.outcome
         if isinstance(outcome, Unchanged):
-            slot.held_bytes = len(outcome.capture.packed or b"") + _head_bytes(outcome.answer)
+            slot.held_bytes = len(outcome.capture.packed or b"") + _head_bytes(outcome.response)
         elif outcome is not None and outcome.processed is not None:
             slot.held_bytes = bytes_of(outcome.processed)
         if isinstance(outcome, Outcome):
-            slot.held_bytes += _head_bytes(outcome.answer)
+            slot.held_bytes += _head_bytes(outcome.response)
         self.bytes += slot.held_bytes
 
     def release(self, slot: Slot) -> None:
-        """The outcome is not what it comes to: the slot has none again."""
+        """Discard the outcome of the slot."""
         self.bytes -= slot.held_bytes
         slot.outcome, slot.held_bytes = None, 0
 
@@ -150,7 +146,7 @@ class Window:
         return self._slots[places[0][1]] if places else None
 
     def is_head(self, slot: Slot) -> bool:
-        """Whether nothing that is leased comes before the slot."""
+        """Whether no leased place of the lane comes before the slot."""
         return self.head(slot.item.lane) is slot
 
     def pop(self, lane: str) -> Slot:

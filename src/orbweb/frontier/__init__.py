@@ -1,8 +1,8 @@
-"""The frontier: every URL a run has seen, and whose turn is next.
+"""The frontier: every URL of a run, and which is next.
 
-The life of a URL: it is found on a page and looked up (`known`). A new one is admitted with a place
-`(depth, rank)`, or recorded as skipped. When its turn comes it is leased. After its fetch it is committed in the
-order of places, given back when the crawl stops first, or deferred when its host blocks the crawl.
+The life of a URL: it is found on a page and looked up (`known`). A new one is admitted with a place `(depth,
+rank)`, or recorded as skipped. When it is the next in its lane it is leased. After its fetch it is committed in
+the order of places, given back if the crawl stops first, or deferred if its host blocks the crawl.
 
 Within a lane, `lease` hands out places in order, and never one twice. In strict order there is one lane; in
 relaxed order each site has its own.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Frontier(Protocol):
-    """The frontier of one run. Rows it was given may still be on their way to the store."""
+    """The frontier of one run. Admitted rows may not be written to the store yet."""
 
     def lanes(self) -> Iterator[str]:
         """The lanes that may have a place to lease."""
@@ -27,7 +27,7 @@ class Frontier(Protocol):
     def lane_count(self) -> int: ...
 
     def next(self, lane: str) -> Item | None:
-        """The item whose turn is next in the lane, if it is in memory."""
+        """The next item of the lane, if it is in memory."""
 
     def precedes(self, lane: str, place: Place) -> bool:
         """Whether a waiting place of the lane may come before this one."""
@@ -37,14 +37,14 @@ class Frontier(Protocol):
 
     def is_leased(self, url_id: int) -> bool: ...
 
-    def settled(self, item: Item) -> None:
+    def committed(self, item: Item) -> None:
         """The lease ended in a commit."""
 
     def starved(self) -> bool:
         """Whether a lane has no place in memory while the store has more."""
 
     def admit(self, item: Item) -> None:
-        """A new place; its row is on its way to the store."""
+        """Queue an item; its row is part of a unit of work."""
 
     def give_back(self, item: Item) -> None:
         """The lease ended without a commit."""
@@ -53,21 +53,21 @@ class Frontier(Protocol):
         """The lease ended without a commit, and the item may not be leased before `due_at`."""
 
     def wake(self) -> None:
-        """Let the deferred places that are due take their turn."""
+        """Queue the deferred items that are due."""
 
     def drop(self, base: int) -> None:
-        """Forget the queued places of a base URL; they are skipped."""
+        """Remove the queued items of a base URL, which are skipped."""
 
     def known(self, key: str) -> Known | None: ...
 
     def remember(self, key: str, known: Known) -> None:
-        """A URL was found, or what is known of it changed."""
+        """Record a new URL, or a change of a known one."""
 
     def forget(self) -> None:
-        """A unit of work begins to be written, and those before it are: memory may rely on the store for them."""
+        """A unit of work is about to be written, and all before it are: drop what those found from memory."""
 
     def refill(self) -> None:
-        """Load places of lanes that run low. All admitted rows are written."""
+        """Load items of lanes that run low. All admitted rows are written."""
 
     def reload(self) -> None:
         """Read the queue and the known URLs again; leases stay, and every admitted row is written."""

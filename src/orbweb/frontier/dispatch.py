@@ -1,8 +1,7 @@
 """Which leased place may be sent now.
 
-Owns the waiting places of each site and the moment its next request may leave. Always holds: two requests
-to one site leave at least an interval apart, counted from the moment of sending, whichever process sends
-them; a site that is busy is left alone as long as it asks; earlier places of a site leave first.
+Two requests to one site are sent at least an interval apart, counted from the moment of sending, whichever process
+sends them. A busy site gets no request until its Retry-After has passed. Earlier places of a site are sent first.
 """
 
 from __future__ import annotations
@@ -15,12 +14,13 @@ from orbweb.frontier import politeness
 from orbweb.model import Place
 from orbweb.store import Limiter
 
-LOOK_AGAIN = 100_000
+RECHECK = 100_000
+"""Microseconds after which the shared limiter is read again for a site without an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class DispatchSettings:
-    """How fast a site is asked. Times are microseconds."""
+    """How fast requests are sent to a site. Times are microseconds."""
 
     interval: int
     slowest: int
@@ -29,19 +29,19 @@ class DispatchSettings:
 
 @dataclass(slots=True)
 class _Site:
-    """`interval` is the usual one, `pace` what a busy site was slowed down to; the longer one counts. `asked` is
-    what the site itself asks for."""
+    """`interval` is the usual one, `pace` what a busy site was slowed down to; the longer one counts.
+    `crawl_delay` is what the site itself demands."""
 
     interval: int
     pace: int
-    looked_at: int
+    checked_at: int
     slowed_at: int = 0
     good: int = 0
     waiting: list[tuple[Place, int]] = field(default_factory=list)
     sending: int | None = None
-    under_way: int = 0
+    in_flight: int = 0
     listed: bool = False
-    asked: int = 0
+    crawl_delay: int = 0
 
     @property
     def gap(self) -> int:
@@ -62,27 +62,27 @@ class Dispatcher:
         self._sent_at: dict[int, int] = {}
 
     def _site(self, name: str) -> _Site:
-        """The site. Without an interval it is looked up now and then: another process may hold it."""
+        """The site. Without an interval the limiter is read now and then: another process may slow it down."""
         site = self._sites.get(name)
         if site is None:
             site = self._sites[name] = _Site(self._settings.interval, self._limiter.pace(name), self._clock())
-        elif not site.gap and self._clock() - site.looked_at > LOOK_AGAIN:
-            site.pace, site.looked_at = self._limiter.pace(name), self._clock()
+        elif not site.gap and self._clock() - site.checked_at > RECHECK:
+            site.pace, site.checked_at = self._limiter.pace(name), self._clock()
         return site
 
     def adjust(self, settings: DispatchSettings) -> None:
-        """Ask as fast as that from now on. A site that asked for more time keeps it."""
+        """Change the rate of all sites. The crawl delay of a site stays."""
         self._settings = settings
         for name, site in self._sites.items():
-            site.interval = max(settings.interval, site.asked)
+            site.interval = max(settings.interval, site.crawl_delay)
             self._list(name, site, 0)
 
-    # What a site asks for.
+    # Rates.
 
     def slow(self, name: str, interval: int) -> None:
-        """The site asks for more time between requests; the slower of it and the rate wins. Counted from now."""
+        """Set the crawl delay of a site; the longer of it and the interval counts, from now on."""
         site = self._site(name)
-        site.asked = max(site.asked, interval)
+        site.crawl_delay = max(site.crawl_delay, interval)
         if interval > site.interval:
             site.interval = interval
             now = self._clock()
@@ -90,10 +90,11 @@ class Dispatcher:
                 self._limiter.sent(name, now, site.gap)
 
     def busy(self, name: str, left_at: int, wait: int) -> bool:
-        """The site answered 429 or 503 to what left then: half the rate, and nothing at all for `wait`.
+        """The site returned 429 or 503 to a request sent at `left_at`: halve the rate, and send nothing for
+        `wait`.
 
-        Answers to what had left before the rate was halved are of the same moment and halve it no further.
-        Whether the site is now left alone for longer than before.
+        A response to a request that was sent before the rate was halved does not halve it again. Returns whether
+        the site has to wait longer than before.
         """
         site, now = self._site(name), self._clock()
         if not site.slowed_at or left_at > site.slowed_at:
@@ -105,7 +106,7 @@ class Dispatcher:
         return longer
 
     def fine(self, name: str) -> None:
-        """The site gave a good answer. Ten of them raise the rate of one that was slowed down."""
+        """The site returned a good response. Several of them raise the rate of a site that was slowed down."""
         site = self._sites.get(name)
         if site is None or not site.pace:
             return
@@ -116,13 +117,13 @@ class Dispatcher:
             self._limiter.set_pace(name, site.pace)
 
     def wait_for(self, name: str) -> int:
-        """Microseconds until the site may be asked again."""
+        """Microseconds until the next request to the site may be sent."""
         return max(0, self._limiter.due(name) - self._clock())
 
-    # The way of a ticket.
+    # Tickets.
 
     def add(self, ticket: int, name: str, place: Place) -> None:
-        """This ticket waits to be sent."""
+        """Queue a ticket."""
         site = self._site(name)
         if not site.gap and self._settings.connections is None:
             heapq.heappush(self._free, (place, ticket, name))
@@ -135,7 +136,7 @@ class Dispatcher:
         self._list(name, site, 0)
 
     def discard(self, ticket: int) -> None:
-        """This ticket is not to be sent after all. One that was taken stays until `done` tells of it."""
+        """Remove a waiting ticket. One that was taken stays until `done`."""
         self._free = [entry for entry in self._free if entry[1] != ticket]
         heapq.heapify(self._free)
         site = self._sites.get(self._site_of.get(ticket, ""))
@@ -146,7 +147,7 @@ class Dispatcher:
         heapq.heapify(site.waiting)
 
     def take(self, is_wanted: Callable[[int], bool] | None = None) -> int | None:
-        """A ticket to send now, if one is due; with `is_wanted`, one of those."""
+        """A ticket to send now, if one is due; with `is_wanted`, only one that it accepts."""
         passed_over: list[tuple[Place, int, str]] = []
         taken = None
         while self._free and taken is None:
@@ -191,7 +192,7 @@ class Dispatcher:
             site.waiting.remove(first)
             heapq.heapify(site.waiting)
         ticket = first[1]
-        site.under_way += 1
+        site.in_flight += 1
         if site.gap:
             site.sending = ticket
         else:
@@ -200,10 +201,10 @@ class Dispatcher:
 
     def _full(self, site: _Site) -> bool:
         most = self._settings.connections
-        return most is not None and site.under_way >= most
+        return most is not None and site.in_flight >= most
 
     def sent(self, ticket: int) -> None:
-        """The ticket's request leaves now, or came to nothing before it could."""
+        """The ticket's request is sent now, or failed before it could be."""
         name = self._site_of.get(ticket)
         if name is None or self._sites[name].sending != ticket:
             return
@@ -214,12 +215,12 @@ class Dispatcher:
         self._list(name, site, now + site.gap)
 
     def done(self, ticket: int) -> int:
-        """The ticket's request is over. When it left; 0 where no one has to know."""
+        """The ticket's request is finished. Returns when it was sent; 0 if its site has no interval."""
         self.sent(ticket)
         name = self._site_of.pop(ticket, None)
         if name is not None:
             site = self._sites[name]
-            site.under_way -= 1
+            site.in_flight -= 1
             self._list(name, site, 0)
         return self._sent_at.pop(ticket, 0)
 
@@ -229,14 +230,14 @@ class Dispatcher:
             heapq.heappush(self._due, (due_at, name))
 
     def wait_s(self) -> float | None:
-        """Seconds until the next ticket may be due; None when nothing waits for a moment."""
+        """Seconds until the next ticket may be due; None if no ticket waits for its time."""
         if not self._due:
             return None
         return max(0.0, (self._due[0][0] - self._clock()) / 1_000_000)
 
 
 def _first(site: _Site, is_wanted: Callable[[int], bool] | None) -> tuple[Place, int] | None:
-    """The earliest place that waits for the site, of those that are wanted."""
+    """The earliest waiting place of the site that is wanted."""
     if is_wanted is None:
         return site.waiting[0] if site.waiting else None
     return min((entry for entry in site.waiting if is_wanted(entry[1])), default=None)

@@ -1,8 +1,8 @@
 """A frontier in bounded memory over a store.
 
-Each lane keeps the places before its horizon in a heap; later ones are only in the store. Rows admitted in a unit
-of work that is not written yet exist in memory alone, so the caller writes the unit before `refill`. The cache of
-known URLs has two halves; what leaves it was found before a unit that is written.
+Each lane has the places before its horizon in a heap; later ones are only in the store. Rows admitted in a unit of
+work that is not written yet exist only in memory, so the caller writes the unit before `refill`. The cache of
+known URLs has two halves; what is dropped from it was found before a unit that is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Entry = tuple[int, int, Item]
 
 @dataclass(slots=True)
 class _Lane:
-    """The places of one lane that are in memory; `horizon` is None when that is all there are."""
+    """The places of one lane that are in memory; `horizon` is None if these are all."""
 
     heap: list[_Entry] = field(default_factory=list)
     horizon: Place | None = None
@@ -98,7 +98,7 @@ class HeapFrontier:
     def is_leased(self, url_id: int) -> bool:
         return url_id in self._leased
 
-    def settled(self, item: Item) -> None:
+    def committed(self, item: Item) -> None:
         self._leased.discard(item.id)
 
     def starved(self) -> bool:
@@ -108,7 +108,7 @@ class HeapFrontier:
         self._lanes.setdefault(item.lane, _Lane()).add(item)
 
     def give_back(self, item: Item) -> None:
-        """Beyond the horizon the store still has it."""
+        """Beyond the horizon it is not needed in memory: the store has it."""
         self._leased.discard(item.id)
         self.admit(item)
 
@@ -147,7 +147,7 @@ class HeapFrontier:
         return found
 
     def forget(self) -> None:
-        """What the unit of work has found is in the younger half, and stays in memory as the older one."""
+        """URLs of the current unit of work are in the younger half, which stays in memory as the older one."""
         if len(self._young) > REMEMBERED:
             self._old, self._young = self._young, {}
             self._complete = False
@@ -161,7 +161,7 @@ class HeapFrontier:
                 del self._lanes[name]
 
     def _load(self, name: str, lane: _Lane, start: Place) -> None:
-        """The next places. A lease may lie among them: earlier places can be admitted after it was given."""
+        """Load the next places. Some may be leased: earlier places can be admitted after a lease."""
         items = self._store.queued_from(name, start, CHUNK + 1)
         lane.horizon = items[CHUNK][0].place if len(items) > CHUNK else None
         now = self._clock()
@@ -175,5 +175,5 @@ class HeapFrontier:
         heapq.heapify(lane.heap)
 
     def _most(self, item: Item, wait: int) -> int:
-        """A due time was written by the wall clock of another process, which may have been ahead of ours."""
+        """A due time was written by the wall clock of another process, which may have been ahead."""
         return wait if self._longest_wait is None else min(wait, self._longest_wait(item))

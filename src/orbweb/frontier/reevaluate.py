@@ -2,13 +2,13 @@
 
 One pass over all URLs that were never requested, queued or skipped. Each is judged as at its admission, by the
 path that is stored with it: source, depth, hops and base URL of the page that led to it. So the verdict is a
-function of the stored rows and of the current rules, whatever rules there were in between. What comes back does
-so in the order of finding, with a new rank; what is queued has its turn by the current scores, and among equals
-in the order in which it was queued. States, tallies, ranks and rules change in one transaction, which the
-caller opens.
+function of the stored rows and of the current rules, whatever rules applied in between. Skipped URLs that are
+queued again get a new rank, in the order of finding; queued URLs are ordered by the current scores, and with equal
+scores in the order in which they were queued. States, tallies, ranks and rules change in one transaction, which
+the caller opens.
 
-A new reason that `Policy.judge` gives is judged again without a line here; one that is decided elsewhere is
-named in `Judge.stands`.
+A new reason that `Policy.judge` returns needs no code here; one that is decided elsewhere is listed in
+`Judge.stands`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BY_ROBOTS = (SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
 
 _SOURCES = {source.value: source for source in Source}
 _LINKED, _FOLLOWED = 1, 2
-_ASKED = (ItemState.VISITED, ItemState.FAILED)
+_REQUESTED = (ItemState.VISITED, ItemState.FAILED)
 _BY_OTHERS = (SkipReason.FINISHED, SkipReason.IMPORTED, SkipReason.LEFT)
 
 Lanes = Callable[[str], str]
@@ -44,19 +44,19 @@ Lanes = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class JudgingTerms:
-    """All by which the URLs of a run are judged; whether robots.txt counts and sitemaps are read is part of it."""
+    """Everything by which the URLs of a run are judged, including whether robots.txt and sitemaps apply."""
 
     rules: Rules
     obey_robots: bool = True
     read_sitemaps: bool = True
 
     def text(self) -> str:
-        """As a run keeps them: equal for equal terms."""
+        """As stored with a run: equal for equal terms."""
         return json.dumps(asdict(self), sort_keys=True)
 
 
 class Judged(NamedTuple):
-    """A verdict, and what is known of the URL's family."""
+    """A verdict, and the result of the trap detection (see `model.Item` and the column `parked`)."""
 
     verdict: Verdict
     family_member: bool
@@ -64,8 +64,8 @@ class Judged(NamedTuple):
 
 
 class Judge:
-    """Says what becomes of a URL. `parent` gives the key of an id; `unfollowed` the rule by which no link leads to
-    a URL, None where the rules about that are what they were."""
+    """Judges a URL. `parent` returns the key of an id; `unfollowed` the rule that forbids every link to a URL, and
+    is None if the nofollow rules have not changed."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Judge:
         self._unfollowed = unfollowed
 
     def stands(self, reason: str | None) -> bool:
-        """Whether something else than the path decided, and still does: an answer, or a person."""
+        """Whether a reason that does not depend on the path still applies: from a response, or from the user."""
         if reason in BY_ROBOTS:
             return self._obey_robots
         if reason == SkipReason.NOINDEX:
@@ -91,7 +91,7 @@ class Judge:
         return reason in _BY_OTHERS
 
     def recount(self, keys: Iterable[str]) -> None:
-        """These are the URLs that have a place, before any is judged again."""
+        """Set the URLs that have a place, before any is judged again."""
         self._policy.recount(keys)
 
     def admit(self, found: StoredUrl) -> None:
@@ -99,7 +99,7 @@ class Judge:
         self._policy.admit(found.key)
 
     def rank(self, found: StoredUrl, number: int) -> int:
-        """The rank of a URL that was queued as the number-th, as at its admission."""
+        """The rank of a URL with this sequence number, as at its admission."""
         return self._policy.rank(found.key, number, later=bool(found.later))
 
     @property
@@ -108,7 +108,7 @@ class Judge:
         return self._policy.has_caps
 
     def judge(self, found: StoredUrl) -> Judged:
-        """As at the admission of the URL."""
+        """The verdict as at the admission of the URL."""
         verdict = self._by_path(found)
         nofollow = self._nofollow(found)
         if nofollow is not None:
@@ -133,7 +133,7 @@ class Judge:
         return found.rule if found.reason == SkipReason.NOFOLLOW else None
 
     def _by_family(self, found: StoredUrl, verdict: Verdict) -> Judged:
-        """What was found before anyone looked for endless families is looked at now."""
+        """A URL that was found while trap detection was off is checked now."""
         parks, parked, family_member = self._policy.rules.park_traps, found.parked, bool(found.family_member)
         if parked is None and parks:
             pattern, family_member = self._families.judge(
@@ -146,7 +146,7 @@ class Judge:
 
 
 class Sweep:
-    """One pass over a run, inside a transaction. `moves` counts by the reason before and after; none is queued."""
+    """One pass over a run, inside a transaction. `moves` counts changes by old and new reason; None is queued."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Sweep:
         self.base_came_back = False
 
     def run(self) -> None:
-        """Judge all; can be repeated."""
+        """Judge all URLs; can be repeated."""
         before = self.moves.copy()
         after = 0
         if self._judge.counts:
@@ -185,10 +185,10 @@ class Sweep:
             self._judge.recount(key for _, key, *_ in self._store.admitted_urls())
 
     def _keeping(self) -> Iterator[str]:
-        """The URLs that keep their place whatever the rules say; groups count them before all others."""
+        """URLs that keep their place whatever the rules say; caps count them before all others."""
         for number, key, state, reason in self._store.admitted_urls():
-            asked = state in _ASKED
-            if asked or self._is_leased(number) or self._judge.stands(reason):
+            requested = state in _REQUESTED
+            if requested or self._is_leased(number) or self._judge.stands(reason):
                 yield key
 
     def _change(self, found: StoredUrl) -> RejudgeRow | None:
@@ -221,7 +221,7 @@ class Sweep:
         )
 
     def _rank(self, found: StoredUrl) -> int:
-        """By the score of now. What is queued keeps its place among equals; what comes back is behind them."""
+        """By the current score. Among equals, queued URLs keep their order and precede those queued again."""
         if found.reason is None and found.rank is not None:
             return self._judge.rank(found, sequence(found.rank))
         self.next_rank += 1
@@ -234,14 +234,14 @@ def _tally(reason: str | None) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class RuleEffects:
-    """What new rules did to a run: the URLs that came back, by the reason they had; those skipped, by theirs."""
+    """What new rules did to a run: URLs queued again, by their old reason; URLs skipped, by their new one."""
 
     came_back: dict[str, int]
     skipped: dict[str, int]
     state: RunState
 
     def __str__(self) -> str:
-        return f"the rules have changed: {_listed(self.came_back)} come back, {_listed(self.skipped)} are skipped"
+        return f"rules changed: {_listed(self.came_back)} queued again, {_listed(self.skipped)} skipped"
 
 
 def _listed(counts: dict[str, int]) -> str:
@@ -259,10 +259,10 @@ def apply(
     now: int,
     is_fed: bool = False,
 ) -> RuleEffects | None:
-    """Judge a run of which nothing is leased by these terms, if it is not. Runs inside a transaction.
+    """Judge a run of which nothing is leased by these terms, unless it already is. Inside a transaction.
 
-    A run that has work again is reopened, one that has none left is completed; but for one in progress, whose
-    crawl the caller ends.
+    A run that has work again is reopened, one that has none left is completed; the state of a run in progress is
+    left to the caller, which ends its crawl.
     """
     if run.rules == terms.text():
         return None
@@ -301,8 +301,7 @@ def apply(
 
 
 def release_waiting(store: UrlJudging, families: Traps) -> bool:
-    """Nothing is queued: URLs that waited for others of their family are not parked any more. Whether there are
-    any."""
+    """The queue is empty: unpark URLs that waited for others of their family. True if there are any."""
     return sum(map(store.unpark_family, families.take_waiting())) > 0
 
 
@@ -311,7 +310,7 @@ def _nobody(_number: int) -> bool:
 
 
 def _reads_more(before: dict[str, Any], terms: JudgingTerms, bases: Sequence[Base], policy: Policy) -> bool:
-    """Whether there may be sitemaps that nobody read because of the rules before."""
+    """Whether there may be sitemaps that were not read because of the previous rules."""
     if not terms.read_sitemaps or policy.all_full:
         return False
     limit = before["rules"]["page_limit"]
@@ -320,7 +319,7 @@ def _reads_more(before: dict[str, Any], terms: JudgingTerms, bases: Sequence[Bas
 
 
 def _move_run(store: UrlJudging, run: Run, *, has_work: bool, now: int) -> RunState:
-    """Move the run to where its work leaves it."""
+    """Pause or complete the run, by whether it has work."""
     state = RunState.PAUSED if has_work else RunState.COMPLETED
     if state is run.state:
         return state
@@ -340,7 +339,7 @@ def _effects(moves: Counter[tuple[str | None, str | None]], state: RunState) -> 
 def _unfollowed(
     store: UrlJudging, run: Run, policy: Policy, before: dict[str, Any]
 ) -> Callable[[StoredUrl], str | None] | None:
-    """The rule by which nothing that may be followed leads to a URL; None where those rules are what they were."""
+    """Returns the rule that forbids every link to a URL, if any; None if the nofollow rules are unchanged."""
     rules = policy.rules
     now = (rules.obey_directives, rules.follow_nofollow_links)
     if now == (before["obey_directives"], before["follow_nofollow_links"]):
@@ -358,7 +357,7 @@ def _unfollowed(
 
 
 def _ways(store: UrlJudging, run: Run, rules: Rules) -> bytearray:
-    """For each id whether pages link to it, and whether one of these links may be followed."""
+    """For each id, whether pages link to it, and whether one of these links may be followed."""
     ways = bytearray(run.next_url)
     for packed, page_says in store.link_records():
         page_followed = not (page_says and rules.obey_directives)

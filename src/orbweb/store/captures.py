@@ -1,10 +1,10 @@
-"""What earlier runs of the workspace captured, by key.
+"""Captures of earlier runs of the workspace, by key; read-only.
 
-Owns the horizon: only crawls that had ended when the run began, and that asked as this one does, are looked at.
-So what is found is the same at any time of the run, whatever other projects do meanwhile, and after a crash; the
-run's own captures are never among it. There is no table for this: the runs that know the origin of a key are asked
-by the index they have, the latest first. Pages are mostly visited in the order in which they were, so what such a
-run visited next is read ahead. Never: changes anything, or judges whether a capture is still good.
+Only crawls that had ended when the run began, and that sent requests as this one does, are searched. So the result
+is the same throughout the run, whatever other projects do meanwhile, and after a crash; the run's own captures are
+never among them. There is no table for this: the runs that know the origin of a key are searched by their own
+index, the latest first. Pages are mostly visited in the same order again, so the next visits of such a run are
+read ahead. Whether a capture is still valid is decided elsewhere (`fetching.revalidation`).
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from orbweb.store.bodies.segments import SegmentStore
 
 MOST_ORIGINS = 10_000
 NAMED_AT_ONCE = 512
-NAMES_KEPT = 100_000
-"""Names of earlier URLs that are kept in memory."""
+MOST_NAMES = 100_000
+"""Names of earlier URLs in memory."""
 MOST_AHEAD = 256
 LONG = 8_192
-"""Bytes of a record of links that is not read ahead."""
+"""Links records of this many bytes or more are not read ahead."""
 
 Name = tuple[str, str]
 """The key of a URL, and the URL."""
 
 
 class EarlierLinks(Sequence[Link]):
-    """Links of a captured page in document order, each spelt as that run found its target first.
+    """Links of a captured page in document order, each URL as that run found it first.
 
-    They are made when they are looked at; one who knows the targets by their ids in `run_id` need not look. Who
-    wants to know compares the type: `isinstance` takes its time with an abstract class.
+    A `Link` is created when it is read; a caller that knows the targets by their ids in `run_id` does not need it.
+    Callers compare the type, because `isinstance` with an abstract class is slow.
     """
 
     __slots__ = ("_name", "flags", "run_id", "targets")
@@ -65,7 +65,7 @@ class EarlierLinks(Sequence[Link]):
 
 @dataclass(slots=True)
 class _Ahead:
-    """Rows of one run that were read and not asked for yet, by key. More are read where those were wanted."""
+    """Rows of one run that were read ahead, by key. The next read is larger if most of them were used."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     count: int = 0
@@ -75,33 +75,32 @@ class _Ahead:
         return min(2 * self.count or 1, MOST_AHEAD) if wanted else 1
 
 
-class StoredCaptures:
-    """The captures that one run may reuse. `read_with` and `extractor` are what bodies are read with now."""
+@dataclass(frozen=True, slots=True)
+class CaptureTerms:
+    """Which captures a run may reuse.
 
-    def __init__(
-        self,
-        db: Queries,
-        store: Path,
-        *,
-        horizon: int,
-        asked_as: str | None,
-        read_with: str | None,
-        extractor: int,
-        project_id: int,
-        only: int | None = None,
-    ) -> None:
-        """`only`: the one run whose captures are looked at, whoever it asked as."""
+    `horizon` and `asked_as` choose the crawls (see `runs.RequestProfile`); with `only`, they are those of that
+    run. `read_with` and `extractor` stand for how bodies are processed now.
+    """
+
+    project_id: int
+    horizon: int
+    asked_as: str | None
+    read_with: str | None
+    extractor: int
+    only: int | None = None
+
+
+class StoredCaptures:
+    """The captures that one run may reuse."""
+
+    def __init__(self, db: Queries, store: Path, terms: CaptureTerms) -> None:
         self._db = db
-        self._project_id = project_id
-        self._horizon = horizon
-        self._asked_as = asked_as
-        self._read_with = read_with
-        self._extractor = extractor
-        self._only = only
+        self._terms = terms
         self._crawls: dict[int, str | None] = dict(
-            db.all("reusable_crawls", horizon=horizon, asked_as=asked_as)
-            if only is None
-            else db.all("crawls_read_with", run_id=only)
+            db.all("reusable_crawls", horizon=terms.horizon, asked_as=terms.asked_as)
+            if terms.only is None
+            else db.all("crawls_read_with", run_id=terms.only)
         )
         self._runs: dict[str, tuple[int, ...]] = {}
         self._ahead: dict[int, _Ahead] = {}
@@ -111,7 +110,7 @@ class StoredCaptures:
         self._files = FileStore(store)
 
     def find(self, key: str) -> Capture | None:
-        """What the latest run that captured the key has of it."""
+        """The capture of the key by the latest run that has one."""
         if not self._crawls:
             return None
         for run_id in self._runs_that_know(key[: key.index("/", 8) + 1]):
@@ -123,17 +122,17 @@ class StoredCaptures:
         return None
 
     def is_latest(self, key: str, capture: Capture) -> bool:
-        """Whether no later run was answered otherwise: by a redirect, a failure, or a page not to be kept."""
+        """Whether no later run got something else: a redirect, a failure, or a page marked noindex."""
         for run_id in self._runs_that_know(key[: key.index("/", 8) + 1]):
             if run_id == capture.run_id:
                 break
-            row = self._db.one("answered_by", run_id=run_id, key=key, project_id=self._project_id)
+            row = self._db.one("answered_by", run_id=run_id, key=key, project_id=self._terms.project_id)
             if row is not None and (row[0] is None or row[0] in self._crawls):
                 return False
         return True
 
     def _row(self, run_id: int, key: str) -> Row | None:
-        """What a run has of a key, whether it can be reused or not; None if it never visited it."""
+        """The visit of a key by a run, whether it can be reused or not; None if it never visited it."""
         ahead = self._ahead.get(run_id)
         if ahead is None:
             ahead = self._ahead[run_id] = _Ahead()
@@ -145,24 +144,25 @@ class StoredCaptures:
         return ahead.rows.pop(key, None)
 
     def _is_known_without_body(self, capture: Capture) -> bool:
-        """Whether there is nothing to be read again. Discovery keeps no bodies: its pages stand for nothing."""
-        return capture.role == Role.NONE and self._is_read_alike(capture)
+        """Whether a capture without a body can be reused. Pages of discovery cannot: it stores no bodies."""
+        return capture.role == Role.NONE and self._is_processed_alike(capture)
 
-    def _is_read_alike(self, capture: Capture) -> bool:
-        """Whether its body was read, or left unread, by the rules of now."""
-        return self._crawls[capture.crawl_id] == self._read_with
+    def _is_processed_alike(self, capture: Capture) -> bool:
+        """Whether its body was processed, or not, by the current settings."""
+        return self._crawls[capture.crawl_id] == self._terms.read_with
 
     def _runs_that_know(self, origin: str) -> tuple[int, ...]:
-        if self._only is not None:
-            return (self._only,)
+        terms = self._terms
+        if terms.only is not None:
+            return (terms.only,)
         found = self._runs.get(origin)
         if found is None:
             if len(self._runs) >= MOST_ORIGINS:
                 self._runs.clear()
             rows = self._db.all(
                 "runs_that_know",
-                horizon=self._horizon,
-                asked_as=self._asked_as,
+                horizon=terms.horizon,
+                asked_as=terms.asked_as,
                 first=origin,
                 beyond=f"{origin[:-1]}0",
             )
@@ -170,7 +170,7 @@ class StoredCaptures:
         return found
 
     def body(self, capture: Capture) -> bytes | None:
-        """The captured body, verified; None if none was kept, StoreError if it cannot be read."""
+        """The captured body, verified; None if none was stored, StoreError if it cannot be read."""
         if capture.body_sha256 is None:
             return None
         location = Location(*capture.location)
@@ -178,23 +178,23 @@ class StoredCaptures:
         return store.read(capture.body_sha256, location)
 
     def stands(self, capture: Capture) -> bool:
-        """Whether all that would be read out of the body now is in the capture itself: the first page with its
-        content, with a document and a record of its links, and nothing said to robots."""
+        """Whether the capture holds everything that processing its body would give now: a primary page with a
+        document, a record of its links, and no robots directives."""
         return (
             capture.role == Role.PRIMARY
-            and capture.extractor == self._extractor
+            and capture.extractor == self._terms.extractor
             and capture.packed is not None
             and not (capture.noindex or capture.nofollow)
-            and self._is_read_alike(capture)
+            and self._is_processed_alike(capture)
         )
 
     def process(self, capture: Capture) -> ProcessedPage | None:
-        """What was read out of the body then, if it is what would be read out of it now; else None.
+        """The stored result of processing the body, if processing it now would give the same; else None.
 
-        What a page says to robots was not kept in its words: its body is read again. An alternate has no document
-        of its own, and needs one only if it is to be the page. StoreError if the record of the links is damaged.
+        The text of robots directives is not stored, so a body with directives is processed again. An alternate has
+        no document of its own, and needs one only if it becomes the page. StoreError if the links are damaged.
         """
-        if not self._is_read_alike(capture) or capture.noindex or capture.nofollow:
+        if not self._is_processed_alike(capture) or capture.noindex or capture.nofollow:
             return None
         sha256 = capture.body_sha256 or b""
         blob = Blob(sha256, b"", capture.location[3] if sha256 else 0)
@@ -202,7 +202,7 @@ class StoredCaptures:
             parsed = self._parsed(capture)
             return ProcessedPage(parsed, blob, sha256) if sha256 or parsed.resources else None
         content, document = capture.content_sha256, capture.document
-        if content is None or document is None or document.extractor != self._extractor:
+        if content is None or document is None or document.extractor != self._terms.extractor:
             return None
         own = document if capture.role == Role.PRIMARY else None
         return ProcessedPage(self._parsed(capture), blob, content, own)
@@ -232,18 +232,18 @@ class StoredCaptures:
         return EarlierLinks(run_id, targets, flags, self._name)
 
     def _name(self, run_id: int, target: int) -> Name:
-        """The name of an earlier URL; StoreError if there is none."""
+        """The name of an earlier URL; StoreError if it is missing."""
         known = self._names.setdefault(run_id, {})
         if target not in known:
             self._read_names(run_id, target - target % NAMED_AT_ONCE)
         if target not in known:
-            raise StoreError(f"run {run_id}: URL {target} is linked to, and missing")
+            raise StoreError(f"run {run_id}: link target {target} is missing")
         return known[target]
 
     def _read_names(self, run_id: int, first: int) -> None:
-        """Read names with ids near to each other: they may be needed next. It is remembered which there are."""
+        """Read the names of neighboring ids, which are likely to be needed next, and record which exist."""
         known, named, last = self._names[run_id], self._named[run_id], first + NAMED_AT_ONCE - 1
-        if len(known) > NAMES_KEPT:
+        if len(known) > MOST_NAMES:
             known.clear()
         rows = self._db.all("urls_between", run_id=run_id, first=first, last=last)
         named.extend(bytes(max([0, *(row[0] + 1 - len(named) for row in rows)])))

@@ -1,8 +1,7 @@
-"""Documents, kept by the SHA-256 of their record: the record, its frame, and back.
+"""Documents, stored by the SHA-256 of their record: packing and unpacking.
 
-A record is a line of JSON, the Markdown and the text. The JSON has the document's fields with sorted keys, of the
-other two the sizes in bytes, so the same document has the same hash on every machine. Always: what `unpack`
-returns has the asked size and hash.
+A record is a line of JSON, the Markdown and the text. The JSON has the document's fields with sorted keys, and the
+sizes in bytes of the other two, so a document has the same hash on every machine. `unpack` verifies size and hash.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class Captured(NamedTuple):
     document: Document
 
 
-class Kept(NamedTuple):
-    """A document, the version of the extractor that made it, and the primary URL of its page."""
+class StoredDocument(NamedTuple):
+    """A document, the version of the extractor that created it, and the primary URL of its page."""
 
     url: str
     sha256: bytes
@@ -54,7 +53,7 @@ class Kept(NamedTuple):
 def pack(
     document: Document, extractor: int, sketch: bytes, compressor: zstandard.ZstdCompressor
 ) -> PackedDocument:
-    """The document as rows have it, with the sketch of its text (see traps)."""
+    """The document as a row, with the sketch of its text (see `policy.traps`)."""
     markdown, text = _encoded(document.markdown), _encoded(document.text)
     fields = {name: getattr(document, name) for name in document.__slots__}
     fields.update(extractor=extractor, markdown=len(markdown), text=len(text))
@@ -77,17 +76,17 @@ def pack(
 
 
 def signed(simhash: int) -> int:
-    """The 64 bits as the database keeps them."""
+    """The 64 bits as a signed integer, which the database can store."""
     return (simhash ^ _SIGN) - _SIGN
 
 
 def unsigned(stored: int) -> int:
-    """The 64 bits of what the database keeps."""
+    """The 64 bits of a stored integer."""
     return stored & (2 * _SIGN - 1)
 
 
 def _fields(sha256: bytes, size: int, frame: bytes, where: str) -> dict[str, Any]:
-    """All fields of a record. One that is JSON alone, without a line end, holds them all."""
+    """All fields of a record. A record without a line end is JSON with all fields."""
     head, line_end, texts = bodies.unpack(frame, size, sha256, where=where).partition(b"\n")
     fields: dict[str, Any] = json.loads(_decoded(head))
     if line_end:
@@ -105,7 +104,7 @@ def _decoded(data: bytes) -> str:
 
 
 def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
-    """The document of a row, or `CorruptBody` saying what is wrong at `where`."""
+    """The document of a row; CorruptBody names `where` and the problem."""
     fields = _fields(sha256, size, frame, where)
     del fields["extractor"]
     headings = tuple(Heading(level, text) for level, text in fields.pop("headings"))
@@ -113,27 +112,28 @@ def unpack(sha256: bytes, size: int, frame: bytes, *, where: str) -> Document:
 
 
 def problem(row: PackedDocument) -> str | None:
-    """What is wrong with a row: its frame, or a column that its record has otherwise. None if all is well."""
+    """What is wrong with a row: its frame, or a column that differs from its record. None if nothing is."""
     try:
         fields = _fields(row.sha256, row.size, row.frame, f"document {row.sha256.hex()}")
     except CorruptBody as error:
         return str(error)
     fields["simhash"] = signed(fields["simhash"])
-    other = [name for name in _REPEATED if getattr(row, name) != fields[name]]
-    return f"its column {other[0]} is not what its record says" if other else None
+    wrong = [name for name in _REPEATED if getattr(row, name) != fields[name]]
+    return f"its column {wrong[0]} differs from its record" if wrong else None
 
 
-def of_url(db: Queries, run_id: int, url_id: int) -> Kept | None:
-    """The document of a page; for an alternate that of the page it belongs to. None where there is no page."""
+def of_url(db: Queries, run_id: int, url_id: int) -> StoredDocument | None:
+    """The document of a page; of an alternate, that of its page. None if the URL has no page."""
     row = db.one("document_of", run_id=run_id, url_id=url_id)
     if row is None:
         return None
     url, sha256, extractor, size, frame = row
-    return Kept(url, sha256, extractor, unpack(sha256, size, frame, where=f"{db.path}: document of {url}"))
+    document = unpack(sha256, size, frame, where=f"{db.path}: document of {url}")
+    return StoredDocument(url, sha256, extractor, document)
 
 
 def captured(db: Queries, run_id: int, order: Iterable[int] | None = None) -> Iterator[Captured]:
-    """The pages of a run in the order of commits, or of the given ids of URLs, each read when its turn comes."""
+    """The pages of a run in the order of commits, or of the given URL ids, read one at a time."""
     alternates: defaultdict[bytes, list[tuple[str, str]]] = defaultdict(list)
     for content, key, url in db.each("alternates_of", run_id=run_id):
         alternates[content].append((key, url))

@@ -1,8 +1,8 @@
-"""Steps that make files, names and databases durable, and what is done after one has failed.
+"""How files, names and databases are made durable, and what is done after a sync has failed.
 
-Always: an error of a sync is raised, and the same file is never synced again by this process, because after a
-failed fsync the kernel may report success for bytes it has dropped. A new database gets its name when it is whole
-and on the disk; SQLite itself would pass over an error of the directory's sync.
+An error of a sync is raised, and the same file is never synced again by this process, because after a failed fsync
+the kernel may report success for bytes it has dropped. A new database gets its name when it is complete and on the
+disk; SQLite itself would ignore an error of the directory's sync.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _sync(path: Path, flags: int) -> None:
 
 
 def make_home(path: Path) -> None:
-    """A directory for its owner only, and those missing above it, all of them durable."""
+    """Create a directory for its owner only, with its missing parents, all of them durable."""
     if path.is_dir():
         return
     make_home(path.parent)
@@ -46,11 +46,11 @@ def make_home(path: Path) -> None:
     sync_directory(path.parent)
 
 
-def found_database(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
-    """Make the database if there is none, or an empty file: whole and durable, or not at all.
+def create_database(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
+    """Create the database if it is missing or an empty file: complete and durable, or not at all.
 
-    `fill` makes its tables. SQLite syncs nothing meanwhile; the one sync of the finished file is ours, so that
-    its error is not passed over.
+    `fill` creates its tables. SQLite syncs nothing meanwhile; the finished file is synced here, so that an error
+    is not ignored.
     """
     if _has_content(path):
         return
@@ -87,7 +87,7 @@ def _has_content(path: Path) -> bool:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """One process at a time makes databases in a directory."""
+    """Only one process at a time creates databases in a directory."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -97,11 +97,11 @@ def _alone(directory: Path) -> Iterator[None]:
 
 
 def keep_log(path: Path) -> None:
-    """Let no connection of this process checkpoint the database when it is closed, which would sync it again.
+    """Prevent a checkpoint when a connection of this process closes, which would sync the database again.
 
-    SQLite checkpoints when the last connection closes, if it gets the file for itself alone. A lock that belongs
-    to an open file, which stays open until the process ends, denies that. The write-ahead log is kept, and the
-    next process reads it up to the last whole transaction.
+    SQLite checkpoints when the last connection closes, if it gets an exclusive lock. A shared lock of an open file
+    description, which stays open until the process ends, prevents that. The write-ahead log stays, and the next
+    process reads it up to the last complete transaction.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, *_SHARED_LOCK, 0)

@@ -1,7 +1,7 @@
-"""Heads of requests and responses: the templates that visits share, and what a visit has of its own.
+"""Heads of requests and responses: templates that visits share, and the values of each visit.
 
-Always: a template is written in the transaction of the visits that name it, and has one id in the workspace,
-whoever writes. Never: knows what is in a head.
+A template is written in the transaction of the visits that refer to it, and has one id in the workspace, whichever
+process writes it. The format is in `parsing.http_heads`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from orbweb.parsing.http_heads import Exchange, decode
 from orbweb.store import Queries, Row, bodies
 
 SHORT = 512
-"""Bytes of values that are kept as they are."""
+"""Values of at most this many bytes are stored uncompressed."""
 MOST = 2_000_000
-"""Bytes that values may have: a head of an answer has 300 KiB at most."""
+"""Bytes that values may have: a response head has 300 KiB at most."""
 _PACKED = b"\1"
-"""Before a zstd frame; values that are kept as they are begin otherwise."""
+"""Precedes a zstd frame; uncompressed values never begin with it."""
 
 
 def with_ids(db: Queries, visits: Sequence[Row]) -> list[Row]:
-    """Rows of visits, which end with values and template: the id instead of the template. Inside a transaction."""
+    """Visit rows, which end with values and template, with the id of the template. Inside a transaction."""
     ids: dict[bytes | None, int | None] = {None: None}
     for template in {visit[-1] for visit in visits}:
         if template not in ids:
@@ -48,30 +48,29 @@ def _packed(values: bytes) -> bytes:
     return _PACKED + bodies.new_compressor().compress(values)
 
 
-def _given(kept: bytes) -> bytes:
-    """The values again."""
-    return bodies.unpack_foreign(kept[1:], MOST, where="values") if kept[:1] == _PACKED else kept
+def _unpacked(stored: bytes) -> bytes:
+    return bodies.unpack_foreign(stored[1:], MOST, where="values") if stored[:1] == _PACKED else stored
 
 
 def of_url(db: Queries, run_id: int, url_id: int) -> Exchange | None:
-    """The heads of a visit; None where there are none. `CorruptBody` says what is wrong with them."""
+    """The heads of a visit; None if there are none, CorruptBody if they are damaged."""
     row = db.one("head_of", run_id=run_id, url_id=url_id)
     if row is None:
         return None
-    sha256, size, frame, kept, url, etag, last_modified = row
+    sha256, size, frame, stored, url, etag, last_modified = row
     template = bodies.unpack(frame, size, sha256, where=f"{db.path}: head of {url}")
-    return _decoded(template, kept, url, etag, last_modified)
+    return _decoded(template, stored, url, etag, last_modified)
 
 
-def _decoded(template: bytes, kept: bytes | None, url: str, etag: str | None, modified: str | None) -> Exchange:
+def _decoded(template: bytes, stored: bytes | None, url: str, etag: str | None, modified: str | None) -> Exchange:
     try:
-        return decode(Head(template, _given(kept or b"")), url, etag, modified)
+        return decode(Head(template, _unpacked(stored or b"")), url, etag, modified)
     except ValueError as error:
         raise CorruptBody(f"head of {url}: {error}") from error
 
 
 def templates(db: Queries) -> Iterator[tuple[int, bytes | None, str]]:
-    """Each row of the table: its id, the template, and what is wrong with it."""
+    """Each row of the table: its id, the template, and its problem if there is one."""
     for number, sha256, size, frame in db.each("all_heads"):
         try:
             yield number, bodies.unpack(frame, size, sha256, where=f"head {number}"), ""
@@ -79,12 +78,12 @@ def templates(db: Queries) -> Iterator[tuple[int, bytes | None, str]]:
             yield number, None, str(error)
 
 
-def problem(template: bytes | None, kept: bytes | None, url: str, etag: str | None, modified: str | None) -> str:
+def problem(template: bytes | None, stored: bytes | None, url: str, etag: str | None, modified: str | None) -> str:
     """What is wrong with the heads of a visit; empty if nothing is."""
     if template is None:
         return "the template of its head is missing or damaged"
     try:
-        _decoded(template, kept, url, etag, modified)
+        _decoded(template, stored, url, etag, modified)
     except CorruptBody as error:
         return str(error)
     return ""

@@ -1,7 +1,7 @@
-"""The visits of a run in the order of commits, from any of them on: what files that follow a run are made of.
+"""The visits of a run in the order of commits, from any visit on: the source of files that follow a run.
 
-Owns the cursors of these files. Never changes anything else. A caller inside a transaction in portions would see
-what is not yet durable, so it asks when none is under way.
+Also stores the cursors of these files. During a transaction in portions a caller would read rows that are not yet
+durable, so it must not call then.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from orbweb.store import Queries
 from orbweb.store import links as packed_links
 
 NAMED_AT_ONCE = 512
-NAMES_KEPT = 65_536
+MOST_NAMES = 65_536
 WHOLE = ".whole"
 
 
 class Portion(NamedTuple):
-    """Visits with their URLs, their referrers, and where their bodies lie: the columns of `followed_visits`.
+    """Visits with their URLs, their referrers and the locations of their bodies: the columns of `followed_visits`.
 
-    Columns, because what is made of a visit is made of many at once, and most of them say the same.
+    Columns, because visits are formatted many at once, and most values of a column are equal.
     """
 
     number: Sequence[int]
@@ -64,7 +64,7 @@ class Portion(NamedTuple):
 def stored_path(
     store: Path, sha256: bytes, location: tuple[int | None, int | None, int | None, int | None]
 ) -> str:
-    """Where a body lies, from the workspace on: a file, or a stretch of one as `FILE#OFFSET+LENGTH`."""
+    """The location of a body relative to the workspace: a file, or a range of one as `FILE#OFFSET+LENGTH`."""
     segment, offset, length, size = location
     if segment is not None:
         return f"{store.name}/segments/{segment:04d}.seg#{offset}+{length}"
@@ -75,10 +75,10 @@ def stored_path(
 
 
 class Cursor(NamedTuple):
-    """How far a file has come: its last visit, its length, and the checksum of its bytes from `since` on.
+    """How far a file has been written: its last visit, its length, and the checksum of its bytes from `since` on.
 
-    `whole` is the checksum of all of them, None if that is not known. It is kept as a second cursor, which begins
-    at the first byte: a start has no time to read the whole file, `doctor` has.
+    `whole` is the checksum of all its bytes, None if unknown. It is stored as a second cursor that begins at the
+    first byte: `doctor` verifies the whole file, which would take too long at the start of a crawl.
     """
 
     visit: int
@@ -89,9 +89,9 @@ class Cursor(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Visits of one kind, the bytes of their bodies and the tries after the first; a row of `counted_visits`.
+    """Visits of one kind, the bytes of their bodies and their retries; a row of `counted_visits`.
 
-    `kept`: there is a body.
+    `kept`: the bodies are stored.
     """
 
     status: int | None
@@ -117,13 +117,13 @@ def cursor(db: Queries, run_id: int, name: str) -> Cursor | None:
 
 
 def least_visit(db: Queries, run_id: int) -> int | None:
-    """How far the file has come that is the least far; None if there is none."""
+    """The last visit of the file that is furthest behind; None if there are no files."""
     found: int | None = db.value("least_cursor", run_id=run_id)
     return found
 
 
 def move(db: Queries, run_id: int, cursors: Sequence[tuple[str, Cursor]]) -> None:
-    """Move the cursors of these files, all in one transaction."""
+    """Move the cursors of these files in one transaction."""
     with db.transaction():
         db.many("move_cursor", [(run_id, name, *at[:4]) for name, at in cursors])
         whole = [(name + WHOLE, at) for name, at in cursors if at.whole is not None]
@@ -131,23 +131,23 @@ def move(db: Queries, run_id: int, cursors: Sequence[tuple[str, Cursor]]) -> Non
 
 
 def counts(db: Queries, run_id: int) -> Iterator[Count]:
-    """All visits of a run by what they came to."""
+    """All visits of a run, counted by their results."""
     return (Count(*row) for row in db.each("counted_visits", run_id=run_id))
 
 
 class VisitPortions:
-    """Reads portions of the visits of a run. The last portion is kept: several files are made of the same."""
+    """Reads portions of the visits of a run. The last portion is cached: several files are written from it."""
 
     def __init__(self, db: Queries, run_id: int) -> None:
         self._db, self._run_id = db, run_id
         self._last: tuple[int, Portion | None] | None = None
 
     def renew(self) -> None:
-        """There may be more than was read last."""
+        """Drop the cache: there may be new visits."""
         self._last = None
 
     def after(self, number: int, count: int) -> Portion | None:
-        """The next visits after that one, None if there are none."""
+        """The next visits after this one; None if there are none."""
         if self._last is None or self._last[0] != number:
             rows = self._db.all("followed_visits", run_id=self._run_id, after=number, count=count)
             self._last = number, Portion._make(zip(*rows, strict=True)) if rows else None
@@ -155,7 +155,7 @@ class VisitPortions:
 
 
 class Linked(NamedTuple):
-    """URLs that were visited, how many links each has, and all their targets, in the order of pages and on them.
+    """Visited URLs, the number of links of each, and all their targets, in the order of visits and documents.
     `last` is the number of the last visit."""
 
     sources: Sequence[str]
@@ -165,14 +165,14 @@ class Linked(NamedTuple):
 
 
 class LinkPortions:
-    """Reads portions of the links of a run, each URL as `spell` writes it. The spelling of many is remembered."""
+    """Reads portions of the links of a run, each URL formatted by `spell`. The results of `spell` are cached."""
 
     def __init__(self, db: Queries, run_id: int, spell: Callable[[str], str]) -> None:
         self._db, self._run_id, self._spell = db, run_id, spell
         self._known: dict[int, str] = {}
 
     def after(self, number: int, count: int) -> Linked:
-        """The next visits after that one with what they link to."""
+        """The next visits after this one, with their link targets."""
         rows = self._db.all("followed_links", run_id=self._run_id, after=number, count=count)
         found = [packed_links.followable(packed) if packed else () for _, _, packed in rows]
         targets = self._names(list(chain.from_iterable(found)))
@@ -187,12 +187,12 @@ class LinkPortions:
             return [known.get(each) or self._name(each) for each in ids]
 
     def _name(self, number: int) -> str:
-        """The spelling of a URL, and of its neighbours: they are likely to be needed next."""
-        if len(self._known) > NAMES_KEPT:
+        """The formatted URL; its neighbors are read with it, because they are likely to be needed next."""
+        if len(self._known) > MOST_NAMES:
             self._known.clear()
         first = number - number % NAMED_AT_ONCE
         rows = self._db.all("urls_between", run_id=self._run_id, first=first, last=first + NAMED_AT_ONCE - 1)
         self._known.update((each, self._spell(url or key)) for each, key, url in rows)
         if number not in self._known:
-            raise StoreError(f"{self._db.path}: URL {number} is linked to, and missing; run `orbweb doctor`")
+            raise StoreError(f"{self._db.path}: link target {number} is missing; run `orbweb doctor`")
         return self._known[number]

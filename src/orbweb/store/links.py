@@ -1,7 +1,7 @@
 """The packed record of a page's links.
 
-A version byte, the count, the ids of the targets in document order as 32-bit little-endian numbers, then
-one flag byte a link. One record a page instead of one row an edge keeps the hot path and the file small.
+A version byte, the count, the ids of the targets in document order as 32-bit little-endian numbers, then one flag
+byte per link. One record per page instead of one row per link keeps commits fast and the database small.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KINDS = (
     *("a", "area", "iframe", "frame", "next", "alternate", "refresh", "redirect"),
     *("script", "style", "image", "font", "media", "other"),
 )
-"""Links, then resources. A kind's number is stored: new ones go to the end, and there may be 128."""
+"""Links, then resources. A kind is stored as its index: new ones go to the end, at most 128."""
 LOADED = frozenset(KINDS[KINDS.index("script") :])
 NOFOLLOW = 0x80
 FLAGS = {(kind, nofollow): code | (NOFOLLOW if nofollow else 0)
@@ -40,7 +40,7 @@ class Outlink(NamedTuple):
 
 
 def pack(targets: Sequence[int], flags: bytes) -> bytes:
-    """Targets are ids of `urls` in the same run; flags come from FLAGS."""
+    """Targets are ids of URLs of the same run; flags are values of FLAGS."""
     ids = array("I", targets)
     if sys.byteorder == "big":
         ids.byteswap()
@@ -48,13 +48,13 @@ def pack(targets: Sequence[int], flags: bytes) -> bytes:
 
 
 def unpack(packed: bytes) -> Iterator[Outlink]:
-    """The edges in document order; StoreError for what `pack` cannot have written."""
+    """The edges in document order; StoreError if the record is damaged."""
     for target, flag in zip(*edges(packed), strict=True):
         yield Outlink(target, *EDGES[flag])
 
 
 def targets(packed: bytes) -> array[int]:
-    """The ids that the edges lead to; as `edges`, without a look at the flags."""
+    """The target ids; as `edges`, without checking the flags."""
     if len(packed) < _HEAD.size or packed[0] != VERSION:
         raise StoreError(f"damaged outlink record of {len(packed)} bytes")
     ids = array("I", packed[_HEAD.size : _HEAD.size + 4 * _HEAD.unpack_from(packed)[1]])
@@ -64,19 +64,19 @@ def targets(packed: bytes) -> array[int]:
 
 
 def followable(packed: bytes) -> array[int]:
-    """As `targets`, without what the page only loads."""
+    """As `targets`, without resources."""
     ids = targets(packed)
     return ids[: followed(packed[_HEAD.size + 4 * len(ids) :])]
 
 
 def followed(flags: bytes) -> int:
-    """How many of so flagged edges are links: they come first in a record, then what the page only loads."""
+    """The number of links among edges with these flags: in a record links come first, then resources."""
     loaded = flags.translate(_IS_LOADED).find(b"\1")
     return len(flags) if loaded < 0 else loaded
 
 
 def edges(packed: bytes) -> tuple[array[int], bytes]:
-    """As `unpack`: all targets, and the flag of each."""
+    """All targets and the flag of each; StoreError if the record is damaged."""
     count = _HEAD.unpack_from(packed)[1] if len(packed) >= _HEAD.size else 0
     flags = packed[_HEAD.size + 4 * count :]
     if len(flags) != count or flags.translate(None, _KNOWN):
@@ -85,7 +85,7 @@ def edges(packed: bytes) -> tuple[array[int], bytes]:
 
 
 def renumbered(packed: bytes, numbers: Sequence[int]) -> bytes | None:
-    """The record with the ids that `numbers` has for its own; None if it has none, or 0, for one of them."""
+    """The record with each id replaced by `numbers[id]`; None if one of them is missing or 0."""
     ids, flags = edges(packed)
     try:
         ids = array("I", map(numbers.__getitem__, ids))

@@ -1,7 +1,7 @@
 """One owner per project and role.
 
-The lock is the kernel's (`flock`), held by an open file and gone with its process, so a crash never
-leaves it behind. The file's text says who holds it, for messages only. Worker processes do not inherit it.
+The lock is the kernel's (`flock`): it belongs to an open file and ends with its process, so a crash never leaves
+it behind. The file contains the process id of the owner, for messages only. Worker processes do not inherit it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROBE_S = 0.02
 
 
 def _acquire(fd: int) -> bool:
-    """A report that looks for an owner holds the lock for an instant; so one refusal proves nothing."""
+    """Retries: a report that checks for an owner holds the lock for an instant."""
     for probe in range(PROBES):
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,7 +77,7 @@ def _place(directory: Path, project: str, role: str) -> tuple[Path, Path]:
 
 
 def owner_pid(directory: Path, project: str, role: str = "crawl") -> int | None:
-    """The process that owns the project now, if any. Takes nothing and leaves nothing behind."""
+    """The process that owns the project now, if any; 0 if its id cannot be read. Creates no file."""
     try:
         fd = workspace_files.open_file(*_place(directory, project, role), os.O_RDWR)
     except FileNotFoundError:

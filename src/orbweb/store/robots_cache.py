@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from orbweb.store import Queries
 
-KEPT_BYTES = 512_000
+STORED_BYTES = 512_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class StoredRobots:
         return RobotsFile(*row) if row else None
 
     def save(self, file: RobotsFile) -> None:
-        """Keep the newest response of an origin."""
+        """Replace the stored file of its origin."""
         with self._db.transaction():
             self._db.run(
                 "save_robots",
                 origin=file.origin,
                 fetched_at=file.fetched_at,
                 status=file.status,
-                body=file.body[:KEPT_BYTES],
+                body=file.body[:STORED_BYTES],
             )

@@ -1,4 +1,4 @@
-"""The rows of the store: what the engine writes, one record per kind of change.
+"""Rows that the engine writes, one record per kind of change.
 
 Fields are in the order of the parameters of the named query that writes them.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from orbweb.lifecycle import EndedBy, ItemState
 
 Tally = tuple[str, str]
-"""A state and its reason, as URLs are counted."""
+"""A state and its reason, by which URLs are counted."""
 
 QUEUED: Tally = (ItemState.QUEUED.value, "")
 VISITED: Tally = (ItemState.VISITED.value, "")
@@ -68,7 +68,7 @@ class UrlRow(NamedTuple):
 
 
 class SettleRow(NamedTuple):
-    """A queued URL that was requested: visited, failed, or refused by its page; the fields of `settle_url`."""
+    """A queued URL that was requested: visited, failed, or noindex; the fields of `settle_url`."""
 
     state: str
     reason: str | None
@@ -126,7 +126,7 @@ class RefuseRow(NamedTuple):
 
 
 class DeferRow(NamedTuple):
-    """A leased URL whose turn comes later; the fields of `defer_url`."""
+    """A leased URL that is moved to a later place; the fields of `defer_url`."""
 
     rank: int
     due_at: int
@@ -135,7 +135,7 @@ class DeferRow(NamedTuple):
 
 
 class DateRow(NamedTuple):
-    """When a known URL was last changed; the fields of `date_url`."""
+    """The date that a sitemap gives for a known URL; the fields of `date_url`."""
 
     lastmod: str
     run_id: int
@@ -150,7 +150,7 @@ class ListRow(NamedTuple):
 
 
 class CarryRow(NamedTuple):
-    """What became of a URL that a recrawl knew; the fields of `carry_url`."""
+    """The new state of a URL that a recrawl took over; the fields of `carry_url`."""
 
     carried: str
     run_id: int
@@ -166,7 +166,7 @@ class ShortenRow(NamedTuple):
 
 
 class VisitRow(NamedTuple):
-    """One visit; the fields of `add_visit`. `head` is a template, stored once and referred to by its id."""
+    """A visit; the fields of `add_visit`. `head` is a template, stored once and referred to by its id."""
 
     run_id: int
     number: int
@@ -206,7 +206,7 @@ class VisitRow(NamedTuple):
 
 
 class BaseRow(NamedTuple):
-    """The moving part of a base URL; the fields of `save_base`."""
+    """The fields of a base URL that change; those of `save_base`."""
 
     scope_key: str
     pages: int
@@ -215,7 +215,7 @@ class BaseRow(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where the run and its crawl stand after a group."""
+    """The counters of the run and its crawl after a unit of work."""
 
     next_url: int
     next_rank: int
@@ -229,7 +229,7 @@ class Progress(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How the crawl ends with this group."""
+    """How a crawl ends."""
 
     ended_by: EndedBy
     error: str | None = None
@@ -240,7 +240,7 @@ Change = ReadmitRow | RefuseRow | DeferRow | DateRow | ListRow | CarryRow | Shor
 
 
 class StoredUrl(NamedTuple):
-    """A URL that was not requested, and the path on which it was found; a row of `urls_to_judge`."""
+    """A URL that was never requested, and how it was found; a row of `urls_to_judge`."""
 
     id: int
     key: str

@@ -1,7 +1,8 @@
-"""Projects, runs and crawls: how they come to be, go on and end.
+"""Projects, runs and crawls: how they start, continue and end.
 
-Always holds: every change of a run's or a crawl's state is a guarded UPDATE inside a transaction, and a
-project has at most one crawl in progress. The caller holds the project's lock (see store.lock).
+Every change of a run's or a crawl's state is a guarded UPDATE inside a transaction, and a project has at most one
+crawl in progress. The caller holds the project's lock (see `store.lock`). The module is long because all these
+changes are one subject.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from orbweb.store import Queries, Row
 from orbweb.store.rows import QUEUED, Ending, Progress, Tally, UrlRow, skipped
 
 DISCOVERY = ".discovery"
-"""The end of the name of a project that finds what another one scrapes, and keeps no bodies."""
+"""Suffix of a discovery project: it finds URLs for another project to scrape, and stores no bodies."""
 NAMES_SHOWN = 20
 
 
@@ -38,7 +39,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One logical pass over a project, with the counters it gives out."""
+    """One logical pass over a project, with the next ids to give out."""
 
     id: int
     project_id: int
@@ -59,10 +60,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RequestProfile:
-    """How a crawl works, as far as it decides whose captures it may reuse, and who its own.
+    """The settings of a crawl that decide which captures it may reuse, and which crawls may reuse its own.
 
-    Captures are shared by crawls with the same `asked_as`; None shares nothing. What was read out of a body holds
-    for the same `read_with`. With `refresh` a run reuses nothing.
+    Captures are shared by crawls with the same `asked_as`; None shares nothing. The result of processing a body is
+    reused with the same `read_with`. With `refresh` a run reuses nothing.
     """
 
     asked_as: str | None = None
@@ -75,7 +76,7 @@ ALONE = RequestProfile()
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """One session of work under a run."""
+    """One session of work on a run."""
 
     id: int
     run_id: int
@@ -93,7 +94,7 @@ class Crawl:
 
 
 class Base(NamedTuple):
-    """A base URL of a run. `scope_key` is where its scope lies now, `pages` what it gave so far."""
+    """A base URL of a run. `scope_key` is where its scope is now, `pages` the number of its unique pages."""
 
     number: int
     url: str
@@ -123,7 +124,7 @@ def find_project(db: Queries, name: str) -> Project | None:
 
 
 def project(db: Queries, name: str) -> Project:
-    """The project, or an error that names those there are."""
+    """The project, or an error that lists the existing ones."""
     found = find_project(db, name)
     if found is None:
         raise unknown(db, name)
@@ -131,12 +132,12 @@ def project(db: Queries, name: str) -> Project:
 
 
 def unknown(db: Queries, name: str) -> UnknownProject:
-    """Says that there is no project of that name, and which there are, those first that are nearly it."""
+    """The error for an unknown project; lists the existing ones, similar names first."""
     names = [each.name for each in projects(db)]
     near = difflib.get_close_matches(name, names, n=len(names) or 1)
     ordered = list(dict.fromkeys((*near, *names)))
     more = f" and {len(ordered) - NAMES_SHOWN} more" if len(ordered) > NAMES_SHOWN else ""
-    there = f"there are: {', '.join(ordered[:NAMES_SHOWN])}{more}" if ordered else "there are none yet"
+    there = f"projects: {', '.join(ordered[:NAMES_SHOWN])}{more}" if ordered else "no projects yet"
     return UnknownProject(f"no project {name!r} in {db.path.parent} ({there})")
 
 
@@ -167,7 +168,7 @@ def latest_run(db: Queries, project_id: int) -> Run | None:
 
 
 def run_of(db: Queries, owner: Project, number: int | None) -> Run:
-    """The run with that number, or the latest; an error if there is none."""
+    """The run with this number, or the latest; an error if it does not exist."""
     if number is None:
         found = latest_run(db, owner.id)
     else:
@@ -183,7 +184,7 @@ def run_of(db: Queries, owner: Project, number: int | None) -> Run:
 
 
 def named(db: Queries, run_id: int | None) -> dict[str, Any] | None:
-    """Project and number of a run by its id, for reports; None without one, or if it is gone."""
+    """Project and number of a run by its id, for reports; None if there is no id, or no such run."""
     row = db.one("run_named", run_id=run_id) if run_id is not None else None
     return {"project": row[0], "run": row[1]} if row else None
 
@@ -213,7 +214,8 @@ def start_run(
     due_only: bool = False,
     rules: str | None = None,
 ) -> tuple[Run, int]:
-    """A new run and its first crawl. `urls`, with a run id of 0: base URLs, and what run `recalls` knew."""
+    """Start a run with its first crawl. `urls`, with a run id of 0, are base URLs and the known URLs of run
+    `recalls`."""
     previous = latest_run(db, owner.id)
     with db.transaction():
         number = previous.number + 1 if previous else 1
@@ -249,7 +251,7 @@ def start_run(
 def continue_run(
     db: Queries, owner: Project, run: Run, budget: int | None, now: int, manner: RequestProfile = ALONE
 ) -> tuple[Run, int]:
-    """A further crawl under a paused run."""
+    """Resume a paused run with a new crawl."""
     with db.transaction():
         move_run(db, run.id, RunState.PAUSED, RunState.IN_PROGRESS, now)
         if manner.refresh:
@@ -276,7 +278,7 @@ def move_run(db: Queries, run_id: int, old: RunState, new: RunState, now: int) -
 
 
 def set_lanes(db: Queries, run_id: int, lane_of: Callable[[str], str] | None) -> None:
-    """Give queued URLs the lanes of the order that a crawl uses now; None is strict order."""
+    """Assign queued URLs to the lanes of the crawl's order; None is strict order."""
     with db.transaction():
         if lane_of is None:
             db.run("set_lanes_strict", run_id=run_id)
@@ -286,7 +288,7 @@ def set_lanes(db: Queries, run_id: int, lane_of: Callable[[str], str] | None) ->
 
 
 def settle_crashed(db: Queries, project_id: int, now: int) -> int:
-    """Close what a killed owner left open: crawl failed/crashed, run paused. How many there were."""
+    """Close the crawls that a killed owner left open: crawl failed/crashed, run paused. Returns how many."""
     with db.transaction():
         left = db.all("open_crawls", project_id=project_id)
         for crawl_id, run_id, run_state in left:
@@ -297,13 +299,13 @@ def settle_crashed(db: Queries, project_id: int, now: int) -> int:
 
 
 def end_crawl(db: Queries, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:
-    """End a crawl that has nothing left to commit."""
+    """End a crawl that has nothing to commit."""
     with db.transaction():
         end(db, run_id, crawl_id, ending, now)
 
 
 def advance(db: Queries, run_id: int, progress: Progress) -> None:
-    """Record where the run stands, inside a transaction."""
+    """Store the counters of the run, inside a transaction."""
     db.run(
         "advance_run",
         run_id=run_id,
@@ -316,7 +318,7 @@ def advance(db: Queries, run_id: int, progress: Progress) -> None:
 
 
 def end(db: Queries, run_id: int, crawl_id: int, ending: Ending, now: int) -> None:
-    """Move crawl and run to where the ending leaves them, inside a transaction."""
+    """Move crawl and run to the states of the ending, inside a transaction."""
     db.moved(
         "end_crawl",
         crawl_id=crawl_id,
@@ -325,35 +327,28 @@ def end(db: Queries, run_id: int, crawl_id: int, ending: Ending, now: int) -> No
         error=ending.error,
         now=now,
     )
-    after = run_after(ending.ended_by)
-    db.moved(
-        "move_run",
-        run_id=run_id,
-        from_state=RunState.IN_PROGRESS.value,
-        to_state=after.value,
-        ended_at=now if after is RunState.COMPLETED else None,
-    )
+    move_run(db, run_id, RunState.IN_PROGRESS, run_after(ending.ended_by), now)
 
 
 def finish(db: Queries, run: Run, rule: str, now: int) -> int:
-    """Give up what is queued and complete a paused run. How many URLs were given up."""
+    """Skip the queued URLs of a paused run and complete it. Returns how many were skipped."""
     with db.transaction():
-        given_up = db.run("skip_queued", run_id=run.id, rule=rule)
-        _tally(db, run.id, QUEUED, -given_up)
-        _tally(db, run.id, skipped(SkipReason.FINISHED.value), given_up)
+        count = db.run("skip_queued", run_id=run.id, rule=rule)
+        _tally(db, run.id, QUEUED, -count)
+        _tally(db, run.id, skipped(SkipReason.FINISHED.value), count)
         move_run(db, run.id, RunState.PAUSED, RunState.COMPLETED, now)
-    return given_up
+    return count
 
 
 def reopen(db: Queries, run: Run, now: int) -> None:
-    """A completed run that was fed has more to come."""
+    """Reopen a completed run: its spool has new lines."""
     with db.transaction():
         move_run(db, run.id, RunState.COMPLETED, RunState.PAUSED, now)
         db.run("reopen_feed", run_id=run.id)
 
 
 def retry(db: Queries, run: Run, kind: str | None, now: int) -> int:
-    """Queue failed URLs again, each with a new rank; a completed run is reopened. How many there were."""
+    """Queue failed URLs again, each with a new rank; a completed run is reopened. Returns how many."""
     with db.transaction():
         ids = [row[0] for row in db.all("failed_ids", run_id=run.id, kind=kind)]
         for url_id in ids:
@@ -376,7 +371,7 @@ def release(db: Queries, run: Run, ids: Sequence[int], patterns: Collection[str]
 
 
 def _queue_again(db: Queries, run: Run, ids: Sequence[int], from_state: ItemState, tally: Tally, now: int) -> None:
-    """Give settled URLs a new place at the end; a completed run is reopened. Runs inside a transaction."""
+    """Give URLs a new place at the end of their depth; a completed run is reopened. Inside a transaction."""
     if not ids:
         return
     for rank, url_id in enumerate(ids, start=run.next_rank):

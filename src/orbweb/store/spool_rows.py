@@ -1,8 +1,7 @@
-"""Which files the spool has, which run of discovery wrote each, and how far each is durable.
+"""The files of the spool, the discovery run that wrote each, and how much of each is durable.
 
-Owns the table `spools`, and the visits that lines are made of. Always holds: a file has its row before it has a
-line; `visit` is the last visit of the run that was looked at when the first `size` bytes of the file were durable.
-Never touches the files themselves (see `spool`).
+A file has its row before it has a line. `visit` is the last visit of the run that was processed when the first
+`size` bytes of the file were durable. The files themselves are in `frontier.spool`.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class SpoolFile(NamedTuple):
 
 
 class DiscoveredVisit(NamedTuple):
-    """A visit of discovery; one with a page becomes a line."""
+    """A visit of discovery; one with a page becomes a line of the spool."""
 
     visit: int
     url: str
@@ -42,7 +41,7 @@ class DiscoveredVisit(NamedTuple):
 
 
 def files(db: Queries) -> list[SpoolFile]:
-    """Every file ever begun, in the order of their names."""
+    """Every file ever created, ordered by name."""
     return [SpoolFile(*row) for row in db.all("spool_files")]
 
 
@@ -53,24 +52,24 @@ def latest(db: Queries, run_id: int) -> SpoolFile | None:
 
 
 def begin(db: Queries, file: SpoolFile) -> None:
-    """A file is about to be made."""
+    """Add the row of a file that is about to be created."""
     with db.transaction():
         db.many("add_spool_file", [file])
 
 
 def advance(db: Queries, file: SpoolFile) -> None:
-    """So much of the file is durable."""
+    """Record how much of the file is durable."""
     with db.transaction():
         db.moved("advance_spool_file", name=file.name, visit=file.visit, size=file.size)
 
 
 def found(db: Queries, run_id: int, after: int) -> list[DiscoveredVisit]:
-    """The visits of a run after that one, in their order, as many as make a portion."""
+    """The next portion of visits of a run after this one, in order."""
     return [_found(db, run_id, row) for row in db.all("spool_visits", run_id=run_id, after=after, most=PORTION)]
 
 
 def unfed(db: Queries, run_id: int, fed_run: int) -> list[DiscoveredVisit]:
-    """The pages of a run of discovery that the run which scrapes it does not know, or knows from links alone."""
+    """Pages of a discovery run that the scraping run does not know, or knows only from links."""
     return [_found(db, run_id, row) for row in db.all("unfed_pages", run_id=run_id, fed_run=fed_run)]
 
 
@@ -83,18 +82,18 @@ def _found(db: Queries, run_id: int, row: Row) -> DiscoveredVisit:
 
 
 def is_behind(db: Queries, run_id: int) -> bool:
-    """Whether the run has visits that the spool has not looked at, though a crash may be all that is between."""
+    """Whether the run has pages that are not in the spool, as after a crash."""
     file = latest(db, run_id)
     return db.value("page_after", run_id=run_id, after=file.visit if file else 0) is not None
 
 
 def trail(db: Queries, run_id: int, visit: DiscoveredVisit) -> list[str]:
-    """The URLs that led to a visit, one after the other, the nearest first; some of them may be redirects."""
+    """The chain of URLs that led to a visit, the nearest first; some of them may be redirects."""
     return [url for url, _ in _led(db, run_id, visit.found_on)]
 
 
 def _page_before(db: Queries, run_id: int, referrer: int | None) -> str | None:
-    """The URL of the page that led here, through whatever redirects."""
+    """The URL of the page that led here, directly or through redirects."""
     return next((url for url, redirects in _led(db, run_id, referrer) if not redirects), None)
 
 

@@ -1,6 +1,6 @@
-"""The unit of work: the changes of many ordered commits on their way to one transaction.
+"""The unit of work: the changes of many ordered commits, written in one transaction.
 
-A plain buffer, the same for every backend: the engine fills it, `RunStore.write` writes it whole or not at all.
+A plain buffer, the same for every backend: the engine fills it, `RunStore.write` writes all of it or nothing.
 Changes of a URL keep their order; a URL that is added and changed in one unit is added first.
 """
 
@@ -30,7 +30,7 @@ from orbweb.store.rows import (
 
 @dataclass(slots=True)
 class UnitOfWork:
-    """The changes of one run. The lists are read by the backend that writes them."""
+    """The changes of one run. The backend reads the lists."""
 
     run_id: int
     urls: list[UrlRow] = field(default_factory=list)
@@ -54,7 +54,7 @@ class UnitOfWork:
         self.urls.append(row)
 
     def settle(self, url_id: int, state: str, reason: str | None = None, rule: str | None = None) -> None:
-        """A queued URL was visited, failed, or was refused by its own page."""
+        """A queued URL was visited, failed, or is marked noindex."""
         self.settled.append(SettleRow(state, reason, rule, self.run_id, url_id))
 
     def refuse(self, url_id: int, reason: str, rule: str) -> None:
@@ -71,13 +71,13 @@ class UnitOfWork:
         self.changes.append(ShortenRow(hops, self.run_id, url_id))
 
     def list_in_sitemap(self, url_id: int, lastmod: str | None) -> None:
-        """A sitemap names a URL that was known already."""
+        """A sitemap lists a known URL."""
         self.changes.append(ListRow(self.run_id, url_id))
         if lastmod is not None:
             self.changes.append(DateRow(lastmod, self.run_id, url_id))
 
     def carry(self, url_id: int, carried: Carried) -> None:
-        """What became of a URL that a recrawl knew."""
+        """The new state of a URL that a recrawl took over."""
         self.changes.append(CarryRow(carried.value, self.run_id, url_id))
 
     def add_visit(self, row: VisitRow) -> None:
@@ -99,11 +99,11 @@ class UnitOfWork:
         self.bases[number] = BaseRow(scope_key, pages, self.run_id, number)
 
     def skip_base(self, number: int, rule: str) -> None:
-        """Skip what the base URL still has queued."""
+        """Skip the queued URLs of the base URL."""
         self.limited[number] = rule
 
     def count(self, old: Tally | None, new: Tally, number: int) -> None:
-        """`number` URLs had the state `old`, or are new, and have the state `new`."""
+        """`number` URLs change from state `old` (None: they are new) to state `new`."""
         if old is not None:
             self.tallies[old] -= number
         self.tallies[new] += number

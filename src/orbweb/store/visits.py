@@ -1,4 +1,4 @@
-"""The row of a visit, from the response and from what was read out of its body, now or by an earlier run. Pure."""
+"""The row of a visit, from its response and the result of processing its body, now or by an earlier run. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orbweb.store.rows import VisitRow
 
 
 class PageFacts(NamedTuple):
-    """What a visit says about its body. All empty: it left none."""
+    """The columns of a visit about its body; empty without one."""
 
     encoding: str | None = None
     title: str | None = None
@@ -28,7 +28,7 @@ NO_PAGE = PageFacts()
 
 
 class VisitNumber(NamedTuple):
-    """Which visit it is, of which run and crawl."""
+    """The number of a visit in its run, and its crawl."""
 
     run_id: int
     number: int
@@ -36,7 +36,7 @@ class VisitNumber(NamedTuple):
 
 
 class Response(NamedTuple):
-    """How the visit was answered. All empty: it was not."""
+    """The columns of a visit about its response; empty without one."""
 
     status: int | None = None
     url: str | None = None
@@ -52,7 +52,7 @@ class Response(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What the visit came to."""
+    """The result of a visit."""
 
     kind: FailKind | None = None
     error: str | None = None
@@ -65,16 +65,15 @@ _PRIMARY = Result(role=Role.PRIMARY)
 
 
 def visit_row(item: Item, outcome: Outcome, result: Result, number: VisitNumber) -> VisitRow:
-    """The row of a visit whose body was read, or was of no use. A failed one keeps its response, but nothing
-    of its body."""
+    """The row of a visit. A failed one has the columns of its response, but not those of its body."""
     facts = _facts(outcome, result.role) if result.kind is None else NO_PAGE
-    response = _response(outcome.answer, usable=result.kind is None)
+    response = _response(outcome.response, usable=result.kind is None)
     return _row(item, number, result, response, facts, outcome.tries, outcome.fetched_at)
 
 
 def unchanged_row(item: Item, seen: Unchanged, number: VisitNumber) -> VisitRow:
-    """The row of a page that is as an earlier run captured it: what `visit_row` gives for the same outcome."""
-    answer, capture = seen.answer, seen.capture
+    """The row of a page that has not changed since its capture: what `visit_row` gives for the same outcome."""
+    fetched, capture = seen.response, seen.capture
     facts = PageFacts(
         capture.encoding or "",
         capture.title or "",
@@ -89,17 +88,17 @@ def unchanged_row(item: Item, seen: Unchanged, number: VisitNumber) -> VisitRow:
         capture.run_id,
     )
     response = Response(
-        answer.status,
-        answer.url,
+        fetched.status,
+        fetched.url,
         capture.content_type,
-        answer.etag or capture.etag,
-        answer.last_modified or capture.last_modified,
+        fetched.etag or capture.etag,
+        fetched.last_modified or capture.last_modified,
         capture.tags or None,
         False,
-        answer.wire_bytes,
-        answer.latency_ms,
-        answer.proxy,
-        answer.head,
+        fetched.wire_bytes,
+        fetched.latency_ms,
+        fetched.proxy,
+        fetched.head,
     )
     return _row(item, number, _PRIMARY, response, facts, seen.tries, seen.fetched_at)
 
@@ -125,22 +124,22 @@ def _facts(outcome: Outcome, role: Role) -> PageFacts:
     )
 
 
-def _response(answer: Fetched | Failed | Refused, *, usable: bool) -> Response:
-    if isinstance(answer, Fetched):
+def _response(found: Fetched | Failed | Refused, *, usable: bool) -> Response:
+    if isinstance(found, Fetched):
         return Response(
-            answer.status,
-            answer.url,
-            answer.content_type,
-            answer.etag,
-            answer.last_modified,
-            "\n".join(answer.robots_tags) or None,
-            usable and answer.truncated,
-            answer.wire_bytes,
-            answer.latency_ms,
-            answer.proxy,
-            answer.head,
+            found.status,
+            found.url,
+            found.content_type,
+            found.etag,
+            found.last_modified,
+            "\n".join(found.robots_tags) or None,
+            usable and found.truncated,
+            found.wire_bytes,
+            found.latency_ms,
+            found.proxy,
+            found.head,
         )
-    return Response() if isinstance(answer, Refused) else Response(proxy=answer.proxy, head=answer.head)
+    return Response() if isinstance(found, Refused) else Response(proxy=found.proxy, head=found.head)
 
 
 def _row(

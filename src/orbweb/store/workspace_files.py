@@ -1,8 +1,8 @@
 """Files of a workspace, opened without following a symbolic link.
 
-Each component below the directory that the user named is opened relative to the one above it, and none may be a
-link. What is opened is a regular file; one that is written has no second name, which might be outside. Anything
-unexpected is reported with what to do, and never removed.
+Each component below the workspace is opened relative to its parent, and none may be a link. Only regular files are
+opened, and only those without further hard links, which might be outside, are written. Anything unexpected is
+reported with what to do, and never removed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Name = str | Path
 
 @contextmanager
 def _above(root: Path, name: Name) -> Iterator[tuple[int, str]]:
-    """The open directory in which the last component of `name` lies, and that component."""
+    """The open directory of the last component of `name`, and that component."""
     *folders, last = Path(name).parts
     at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -59,7 +59,7 @@ def _entered(at: int, folder: str, shown: Path) -> int:
 
 
 def kind(found: os.stat_result) -> str:
-    """What is there, in words."""
+    """What kind of file it is, in words."""
     return _KINDS.get(stat.S_IFMT(found.st_mode), "a file")
 
 
@@ -81,7 +81,7 @@ def _checked(shown: Path, found: os.stat_result, *, writes: bool) -> None:
 
 
 def open_file(root: Path, name: Name, flags: int, mode: int = 0o600) -> int:
-    """As os.open, for a regular file below `root`; one that is written is cut only when it is known to be one."""
+    """As os.open, for a regular file below `root`; it is truncated only after that is checked."""
     shown = root / name
     with _above(root, name) as (at, last):
         try:
@@ -101,7 +101,7 @@ def open_file(root: Path, name: Name, flags: int, mode: int = 0o600) -> int:
 
 
 def stream(root: Path, name: Name, flags: int = os.O_RDONLY, mode: int = 0o600) -> BinaryIO:
-    """An open file as a stream of bytes: to read, or both ways with O_RDWR."""
+    """Open a file as a binary stream."""
     how: Literal["rb", "wb", "r+b"] = "r+b" if flags & os.O_RDWR else "wb" if flags & os.O_WRONLY else "rb"
     return os.fdopen(open_file(root, name, flags, mode), how)
 
@@ -112,7 +112,7 @@ def read(root: Path, name: Name) -> bytes:
 
 
 def state(root: Path, name: Name) -> os.stat_result | None:
-    """What is there, a link itself included; None if nothing is."""
+    """The status of a file, or of a link itself; None if nothing is there."""
     try:
         with _above(root, name) as (at, last):
             return os.lstat(last, dir_fd=at)
@@ -121,12 +121,12 @@ def state(root: Path, name: Name) -> os.stat_result | None:
 
 
 def exists(root: Path, name: Name) -> bool:
-    """Whether anything is there, were it a link that leads nowhere."""
+    """Whether anything is there, even a broken link."""
     return state(root, name) is not None
 
 
 def size(root: Path, name: Name) -> int | None:
-    """The length of a regular file; None if there is none."""
+    """The length of a regular file; None if it does not exist."""
     found = state(root, name)
     if found is None:
         return None
@@ -135,9 +135,9 @@ def size(root: Path, name: Name) -> int | None:
 
 
 def check(root: Path, name: Name, *, writes: bool = True) -> bool:
-    """Whether a file is there; ForeignFile if it is none that may be opened.
+    """Whether a file is there; ForeignFile if it must not be opened.
 
-    Opens nothing: SQLite holds locks that closing any handle of its file would drop.
+    Opens nothing: closing any descriptor of a file drops the locks that SQLite holds on it.
     """
     found = state(root, name)
     if found is not None:
@@ -146,7 +146,7 @@ def check(root: Path, name: Name, *, writes: bool = True) -> bool:
 
 
 def names(root: Path, name: Name = "") -> list[str]:
-    """What a directory holds; nothing if there is none."""
+    """The names in a directory; none if it does not exist."""
     try:
         fd = _opened_directory(root, name)
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def sync_directory(root: Path, name: Name = "") -> None:
 
 
 def make_directory(root: Path, name: Name, mode: int = 0o700) -> None:
-    """A directory, and those missing above it, with exactly these permissions. Not yet durable."""
+    """Create a directory and its missing parents, with exactly these permissions. Not yet durable."""
     parts = Path(name).parts
     for number in range(1, len(parts) + 1):
         with _above(root, Path(*parts[:number])) as (at, last):
@@ -187,7 +187,7 @@ def make_directory(root: Path, name: Name, mode: int = 0o700) -> None:
 
 
 def unlink(root: Path, name: Name) -> bool:
-    """Remove a file, or a link itself; whether there was one."""
+    """Remove a file, or a link itself; True if there was one."""
     try:
         with _above(root, name) as (at, last):
             os.unlink(last, dir_fd=at)
@@ -197,19 +197,19 @@ def unlink(root: Path, name: Name) -> bool:
 
 
 def replace(root: Path, old: Name, new: Name) -> None:
-    """Give a file another name; what had that name is gone, a link itself and not where it leads."""
+    """Rename a file; replaces an existing file or link, never the target of a link."""
     with _above(root, old) as (source, first), _above(root, new) as (target, last):
         os.rename(first, last, src_dir_fd=source, dst_dir_fd=target)
 
 
 def link(root: Path, name: Name, target: str) -> None:
-    """A link of our own, for readers, to a file beside it. Nobody here follows it."""
+    """Create a link to a file beside it, for other programs; orbweb never follows it."""
     with _above(root, name) as (at, last):
         os.symlink(target, last, dir_fd=at)
 
 
 def write_whole(root: Path, name: Name, data: bytes, mode: int = 0o600) -> None:
-    """The whole file or none of it, durable; what had the name is replaced."""
+    """Write a file completely or not at all, durable; an existing file is replaced."""
     half = Path(name).with_name(f".{Path(name).name}.half")
     unlink(root, half)
     with stream(root, half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode) as file:

@@ -1,1 +1,1 @@
-"""Worker processes that turn bodies into pages: the pool, what travels between, and what is done to a body."""
+"""Worker processes that turn bodies into pages: the pool, its wire format, and what is done to a body."""

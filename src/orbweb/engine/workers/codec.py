@@ -1,6 +1,6 @@
-"""What travels between the main process and a worker: lengths, JSON, text and bytes, never code.
+"""The wire format between the main process and a worker: lengths, JSON, text and bytes, never pickles.
 
-A worker parses what strangers wrote, so nothing it sends back may do more than be read.
+A worker parses untrusted input and may be compromised, so its results are data only, and are checked.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from orbweb.store.links import EDGES, FLAGS
 from orbweb.urls import UrlRules
 
 READY = b"\1"
-"""What a worker sends first, when it is about to read its first job."""
-MAX_DIGEST = 1 << 30
+"""The first byte that a worker sends, when it is about to read its first job."""
+MAX_RESULT = 1 << 30
 _JOB = struct.Struct("<IIIII")
 _RESULT = struct.Struct("<IIIIIIIIIIQ32s32s")
 _SECTIONS = slice(1, 10)
@@ -25,9 +25,9 @@ _KNOWN_FLAGS = bytes(EDGES)
 
 
 class PackedLinks(Sequence[Link]):
-    """Links as a worker sent them: the texts of a page in one piece each. A link is made when it is read.
+    """Links as a worker sent them: all keys in one string, all URLs in another. A `Link` is made when it is read.
 
-    A page may wait long for its turn with thousands of links, which take five times the memory one by one.
+    A page may wait for its commit with thousands of links, which would take five times the memory as objects.
     """
 
     __slots__ = ("_keys", "_urls", "flags")
@@ -39,7 +39,7 @@ class PackedLinks(Sequence[Link]):
 
     @classmethod
     def pack(cls, links: Sequence[Link]) -> PackedLinks:
-        """`urls` is empty where each is its key."""
+        """`urls` is empty if every URL equals its key."""
         keys = "\n".join([link.key for link in links]).encode()
         urls = b""
         if any(link.url != link.key for link in links):
@@ -47,13 +47,13 @@ class PackedLinks(Sequence[Link]):
         return cls(keys, urls, bytes([FLAGS[link.kind, link.nofollow] for link in links]))
 
     def check(self) -> PackedLinks:
-        """ValueError if no worker in its right mind sent this."""
+        """Return the links; ValueError if a worker cannot have packed them."""
         count = len(self.flags)
         texts = [self._keys, self._urls] if self._urls else [self._keys]
         if self.flags.translate(None, _KNOWN_FLAGS) or any(
             text.count(b"\n") != max(count - 1, 0) for text in texts
         ):
-            raise ValueError("links that do not fit together")
+            raise ValueError("malformed links")
         for text in texts:
             text.decode()
         return self
@@ -117,18 +117,18 @@ def read_job(stream: BinaryIO) -> Job | None:
 
 
 def is_ready(buffer: bytearray) -> bool:
-    """Whether the worker has started; it sends nothing before that."""
+    """Whether the worker has started; it sends nothing before READY."""
     if buffer and not buffer.startswith(READY):
-        raise ValueError("no greeting")
+        raise ValueError("no READY byte")
     return bool(buffer)
 
 
 def page_size(buffer: bytearray, start: int) -> int:
-    """The length of the processed that begins there; 0 while it is not complete."""
+    """The length of the result that starts there; 0 while it is not complete."""
     if len(buffer) - start < _RESULT.size:
         return 0
     size = _RESULT.size + sum(_RESULT.unpack_from(buffer, start)[_SECTIONS])
-    if size > MAX_DIGEST:
+    if size > MAX_RESULT:
         raise ValueError(f"{size} bytes")
     return size if len(buffer) - start >= size else 0
 
@@ -155,7 +155,7 @@ def encode_page(ticket: int, processed: ProcessedPage | Failed) -> list[bytes]:
 
 
 def decode_page(record: bytes) -> tuple[int, ProcessedPage | Failed]:
-    """The processed that a worker sent. ValueError if its memory was damaged, so that this is none."""
+    """The result that a worker sent; ValueError if it is malformed, as after memory corruption."""
     try:
         return _decoded(record)
     except (LookupError, TypeError, AttributeError) as error:
@@ -183,8 +183,8 @@ def _decoded(record: bytes) -> tuple[int, ProcessedPage | Failed]:
         links_cut,
     )
     document = _decode_document(listed, document_frame) if listed else None
-    kept = NO_BODY if sha256 == bytes(32) else sha256
-    return ticket, ProcessedPage(parsed, Blob(kept, frame, size), content_sha256, document)
+    body_sha256 = NO_BODY if sha256 == bytes(32) else sha256
+    return ticket, ProcessedPage(parsed, Blob(body_sha256, frame, size), content_sha256, document)
 
 
 def _decode_document(listed: list[Any], frame: bytes) -> PackedDocument:

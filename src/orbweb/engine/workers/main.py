@@ -1,7 +1,7 @@
-"""A worker process: digests pages until the main process is gone.
+"""A worker process: processes pages until the main process ends.
 
-A page that takes more than its share of processor time ends the process by SIGPROF, whatever it is doing.
-Imports as little as it can, because every worker starts with it.
+A page that exceeds its processor time ends the process by SIGPROF, whatever it is doing. Imports are few, because
+every worker pays for them at its start.
 """
 
 from __future__ import annotations
@@ -19,27 +19,29 @@ from orbweb.engine.workers.page import PageProcessor, cpu_limit_s
 READ_BUFFER = 1 << 18
 COLLECT_AFTER = 50_000
 RETIRED_BYTES = 32_000_000
-"""A worker whose memory has grown by more makes room for a new one: what a large page leaves behind goes too."""
+"""A worker whose memory has grown by more exits and is replaced, which frees what large pages leave behind."""
 
 
 def work(connection: socket.socket, processor: PageProcessor) -> None:
-    """Jobs in, digests out."""
+    """Process jobs until the connection closes, or memory has grown too much."""
     stream = cast("BinaryIO", connection.makefile("rb", buffering=READ_BUFFER))
     limit = processor.memory_taken() + RETIRED_BYTES
     connection.sendall(codec.READY)
     while (job := codec.read_job(stream)) is not None:
         signal.setitimer(signal.ITIMER_PROF, cpu_limit_s(len(job.body)))
-        answer = codec.encode_page(job.ticket, processor.process(job))
+        result = codec.encode_page(job.ticket, processor.process(job))
         signal.setitimer(signal.ITIMER_PROF, 0)
-        connection.sendall(b"".join(answer))
+        connection.sendall(b"".join(result))
         if processor.memory_taken() > limit:
             os._exit(0)
 
 
 def main() -> None:
-    """The socket's number and the settings are the arguments. Signals to the group are for the main process.
+    """The arguments are the file descriptor of the socket and the settings. Signals to the process group are for
+    the main process.
 
-    The socket is open until the process ends: the main process takes its closing for that, and asks for the cause.
+    The socket stays open until the process ends: the main process takes its closing for that, and reads the exit
+    code.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

@@ -1,9 +1,8 @@
 """The parallel stages in one pure step: a body becomes links, a document, hashes and compressed frames.
 
-A `PageProcessor` lives as long as its process, because its memo and its compressor do; what it returns depends
-on the body, the URL and the settings alone, so it does not matter which process answers. A page with too many
-nodes, one of which too much would come, or one that needs more memory than a page may take, fails; the process
-goes on.
+A `PageProcessor` lives as long as its process and reuses its caches and its compressor. Its result depends only on
+the body, the URL and the settings, so any process gives the same. A page that has too many nodes, gives too much
+output or needs too much memory fails; the process continues.
 """
 
 from __future__ import annotations
@@ -35,23 +34,24 @@ ERROR_LENGTH = 500
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 MEMORY_BYTES = 150_000_000
 MEMORY_PER_BYTE = 11
-"""What parsing may take: so many bytes, or so many for each byte of the body if that is more."""
+"""Memory that parsing may take: MEMORY_BYTES, or MEMORY_PER_BYTE for each byte of the body if that is more."""
 SHARED_BYTES = 96_000_000
-"""What it may take in a process that has other things to do: less, so what is let through there is everywhere."""
+"""The same in the main process: less, so that a page that passes there passes in any worker."""
 READING_BYTES = 600_000_000
-"""What reading a parsed page may take, in any process. It is more than any page needs, because what comes of a
-page is in proportion to it, and leaves room for other threads: each reserves some 70 MB when it begins."""
+"""Memory that extraction from a parsed page may take, in any process. It is more than any page needs, because the
+output is proportional to the page, and leaves room for other threads: each reserves some 70 MB when it starts."""
 ORDINARY_BYTES = 256 * 1024
 GIVEN_BACK_BYTES = 128 * 1024
 KEPT_BYTES = 4 * 1024 * 1024
-"""Blocks of memory above this are given back as soon as they are free, for an ordinary body the latter. By itself
-glibc keeps more after each large page, tens of megabytes; to keep nothing makes ordinary pages slower."""
+"""Threshold above which malloc returns freed blocks to the kernel: KEPT_BYTES for an ordinary body, else
+GIVEN_BACK_BYTES. By default glibc keeps tens of megabytes after each large page; a low threshold for all pages
+would make ordinary ones slower."""
 _M_MMAP_THRESHOLD = -3
 _SILENT = "without setting an exception"
-"""What Python says of a library that got no memory and told nobody."""
+"""Python's message for an extension that failed to allocate and set no MemoryError."""
 CPU_S = 20.0
 CPU_S_PER_MB = 1.0
-"""Processor time of one processed in a worker process. The last net: no page that we could write comes near it."""
+"""Processor time of one page in a worker. A last resort: no page that we could construct comes near it."""
 
 _BEFORE = rb"(?:\s++|<!--(?:[^-]++|-(?!->))*+-->|<\?[^>]*+>)*+"
 _begins_as_html = re.compile(
@@ -85,7 +85,7 @@ _WIDE = ("UTF-16LE", "UTF-16BE")
 
 
 def is_html(content_type: str | None, body: bytes) -> bool:
-    """Whether the answer is a page: as declared, unless its first bytes plainly say something else."""
+    """Whether the response is a page: by its content type, unless its first bytes clearly show something else."""
     kind = media_type(content_type)
     if kind in HTML_TYPES:
         plain = _is_plainly_html(body, 0, SNIFFED) is not None
@@ -96,12 +96,12 @@ def is_html(content_type: str | None, body: bytes) -> bool:
 
 
 def is_css(content_type: str | None) -> bool:
-    """Whether the answer is a style sheet: by its declaration alone, as browsers have it."""
+    """Whether the response is a style sheet: by its content type alone, as in browsers."""
     return media_type(content_type) == CSS_TYPE
 
 
 def _is_binary(content_type: str | None, body: bytes) -> bool:
-    """A format that is known by its first bytes, or more than a tenth NUL, which text is in UTF-16 only."""
+    """A known magic number, or more than a tenth NUL bytes, which only UTF-16 text has."""
     if body.startswith(_MAGIC):
         return True
     nuls = body.count(0, 0, SNIFFED)
@@ -109,7 +109,7 @@ def _is_binary(content_type: str | None, body: bytes) -> bool:
 
 
 def _start(body: bytes) -> bytes:
-    """The first bytes as one would type them: without a byte-order mark, and UTF-16 as ASCII."""
+    """The first bytes without a byte-order mark, UTF-16 converted to ASCII."""
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         return body[: 2 * SNIFFED].decode("utf-16", "replace").encode("ascii", "replace")
     return body[:SNIFFED].removeprefix(b"\xef\xbb\xbf")
@@ -117,11 +117,11 @@ def _start(body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorSettings:
-    """What a processor must know of its project: `agent` is the product token that pages may address.
+    """The settings of a project that affect processing. `agent` is the product token that robots directives name.
 
-    With `resources` it takes any body, and finds what pages and style sheets load. `tokenizer` counts the tokens.
-    With `only_links` a page is read for its links and for what tells it from others, and nothing of it is to be
-    kept.
+    With `resources`, any body is processed, and the resources of pages and style sheets are found. `tokenizer`
+    counts the tokens. With `only_links` a page is read for its links and its content hash, and nothing of it is
+    stored.
     """
 
     rules: UrlRules
@@ -143,7 +143,7 @@ class Job:
 
 
 class _Memory:
-    """The address space of this process. Inside the block the kernel refuses what goes beyond the limit."""
+    """The address space of this process. Inside the block the kernel refuses allocations beyond the limit."""
 
     def __init__(self) -> None:
         self._mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -152,14 +152,14 @@ class _Memory:
         weakref.finalize(self, os.close, self._figures)
 
     def expect(self, size: int) -> None:
-        """A body of this size comes: what a large one takes is given back, else it is kept for the next."""
+        """Choose the malloc threshold for a body of this size."""
         kept = KEPT_BYTES if size <= ORDINARY_BYTES else GIVEN_BACK_BYTES
         if kept != self._kept and self._mallopt is not None:
             self._mallopt(_M_MMAP_THRESHOLD, kept)
         self._kept = kept
 
     def taken(self) -> int:
-        """Bytes of it in use."""
+        """Bytes of address space in use."""
         return int(os.pread(self._figures, 64, 0).split()[0]) * PAGE_SIZE
 
     def up_to(self, limit: int) -> _Memory:
@@ -178,7 +178,7 @@ class _Memory:
 
 
 class PageProcessor:
-    """Digests what one project keeps: pages and, with `resources`, what they load as well."""
+    """Processes the bodies of one project: pages and, with `resources`, their resources."""
 
     def __init__(self, settings: ProcessorSettings) -> None:
         self._settings = settings
@@ -189,17 +189,17 @@ class PageProcessor:
         self._no_document = documents.pack(extraction.NOTHING, extraction.VERSION, b"", self._compressor)
 
     def process(self, job: Job) -> ProcessedPage | Failed:
-        """What the page holds. A page that breaks a library fails by itself, with the library's words."""
+        """Process a body. An exception of a library fails this page only, with its message."""
         allowed = max(MEMORY_BYTES, MEMORY_PER_BYTE * len(job.body))
         needs_more = f"needs more than {allowed / 1e6:.0f} MB of memory to be parsed"
         return self._within(allowed, max(allowed, READING_BYTES), job) or Failed(FailKind.UNPARSABLE, needs_more)
 
     def memory_taken(self) -> int:
-        """Bytes of address space that this process has."""
+        """Bytes of address space that this process uses."""
         return self._memory.taken()
 
     def attempt(self, job: Job) -> ProcessedPage | Failed | None:
-        """As `processed`, in a process that is not for digests alone. None: one that is has to judge the page."""
+        """As `process`, in the main process, with less memory. None: a worker process has to try."""
         return self._within(SHARED_BYTES, READING_BYTES, job)
 
     def _within(self, to_parse: int, to_read: int, job: Job) -> ProcessedPage | Failed | None:
@@ -207,9 +207,9 @@ class PageProcessor:
         start = self._memory.taken()
         try:
             with self._memory.up_to(start + to_parse):
-                dom = None if self._is_loaded(job) else page_parser.dom(job.body, job.content_type)
+                dom = None if self._is_resource(job) else page_parser.dom(job.body, job.content_type)
             with self._memory.up_to(start + to_read):
-                return self._loaded(job) if dom is None else self._page(job, dom)
+                return self._resource(job) if dom is None else self._page(job, dom)
         except MemoryError:
             return None
         except TooComplex as error:
@@ -219,11 +219,11 @@ class PageProcessor:
                 return None
             return Failed(FailKind.UNPARSABLE, f"{type(error).__name__}: {error}"[:ERROR_LENGTH])
 
-    def _is_loaded(self, job: Job) -> bool:
-        """Whether it is no page: something that pages load."""
+    def _is_resource(self, job: Job) -> bool:
+        """Whether the body is a resource, not a page."""
         return self._settings.resources and (is_css(job.content_type) or not is_html(job.content_type, job.body))
 
-    def _loaded(self, job: Job) -> ProcessedPage:
+    def _resource(self, job: Job) -> ProcessedPage:
         parsed = Parsed()
         if is_css(job.content_type):
             parsed = page_parser.parse_css(
@@ -233,7 +233,7 @@ class PageProcessor:
         return ProcessedPage(parsed, blob, blob.sha256)
 
     def _page(self, job: Job, dom: page_parser.Dom) -> ProcessedPage:
-        """Two pages are one if their texts are; without any text, if their bodies are."""
+        """Pages with equal text are one page; without any text, pages with equal bodies."""
         parsed = page_parser.read(
             dom,
             job.url,
@@ -252,11 +252,11 @@ class PageProcessor:
         return ProcessedPage(parsed, blob, content_sha256, packed)
 
     def _links(self, job: Job, parsed: Parsed, text: str) -> ProcessedPage:
-        """A page that is known by its words, and has neither body nor document."""
-        said = text.encode("utf-8", "surrogatepass") or job.body
+        """A page that is identified by its words; neither body nor document is stored."""
+        content = text.encode("utf-8", "surrogatepass") or job.body
         sketch = traps.sketch(text) if traps.needs_sketch(job.url) else b""
         document = self._no_document._replace(sketch=sketch)
-        return ProcessedPage(parsed, Blob(NO_BODY, b"", len(job.body)), hashlib.sha256(said).digest(), document)
+        return ProcessedPage(parsed, Blob(NO_BODY, b"", len(job.body)), hashlib.sha256(content).digest(), document)
 
 
 def _sha256(text: str) -> bytes:

@@ -1,9 +1,9 @@
-"""Runs digests in worker processes or, where the site is trusted, in the main process; the result is the same.
+"""Processes pages in worker processes or, if the site is trusted, in the main process; the results are the same.
 
-Owns the worker processes. Always: what strangers wrote is parsed in a worker, which may crash; a worker that dies
-is replaced and its pages are given to the new one; the page it died on is tried at most `ATTEMPTS` times, only
-once if it used up its processor time, and then fails with the signal's name. A page never ends the crawl. Workers
-end when the main process does, however it ends: their socket closes.
+Untrusted pages are parsed in a worker, which may crash: a page never ends the crawl. A worker that dies is
+replaced, and its other pages go to the new one. The page it died on is tried at most `ATTEMPTS` times, only once
+if it used up its processor time, and then fails with the name of the signal. Workers end when the main process
+does, however it ends: their socket closes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from orbweb.model import Failed, FailKind, ProcessedPage
 
 ATTEMPTS = 3
 FRUITLESS = 30
-"""Workers in a row that died before they had anything to do: they cannot start here."""
+"""Workers in a row that died before their first job: worker processes cannot run here."""
 JOBS_AHEAD = 32
 BYTES_AHEAD = 8_000_000
 SOCKET_BYTES = 1 << 20
-"""What is on its way to or from a worker while the other end is at work; the kernel may allow less."""
+"""Socket buffer to and from a worker; the kernel may allow less."""
 SMALL_BYTES = 65_536
 """A larger body is not copied to save a system call."""
 LIGHT_BYTES = 300_000
@@ -36,28 +36,28 @@ HEAVY_BYTES = 4_000_000
 HEAVY_DENSITY = 8
 BUSY_PAGES = 30
 BUSY_S = 1.2
-"""So many pages in less time are worth worker processes."""
+"""BUSY_PAGES pages within BUSY_S seconds start all workers."""
 HEAVY_ATTRIBUTES = 30_000
-"""Each link has at least one."""
+"""Equals signs in the body: each link has at least one."""
 
 Done = Callable[[int, "ProcessedPage | Failed"], None]
 Broken = Callable[[OrbwebError], None]
 
 
 class Pool(Protocol):
-    """Takes jobs and reports each once, in any order."""
+    """Takes jobs and reports the result of each once, in any order."""
 
     def submit(self, job: Job) -> None:
-        """Digest this page."""
+        """Process this body."""
 
     def close(self) -> None:
-        """Stop; what was not reported yet is not reported."""
+        """Stop; results that were not reported are dropped."""
 
 
 class InlinePool:
-    """Digests at once, in this process: for sites that are trusted, because a crash of the parser ends the crawl.
+    """Processes at once, in this process: for trusted sites, because a crash of the parser ends the crawl.
 
-    What may take long, or too much memory, is for a worker, which judges it as it would judge any page.
+    A page that may take long or too much memory goes to a worker, with the limits of any worker.
     """
 
     def __init__(self, settings: ProcessorSettings, done: Done, workers: ProcessPool) -> None:
@@ -77,7 +77,7 @@ class InlinePool:
 
 
 def is_heavy(body: bytes) -> bool:
-    """Whether the page may take a good part of a second: very large, or large and all tags or full of links."""
+    """Whether the page may take a good part of a second: very large, or large with very many tags or links."""
     size = len(body)
     if not LIGHT_BYTES < size <= HEAVY_BYTES:
         return size > HEAVY_BYTES
@@ -85,7 +85,7 @@ def is_heavy(body: bytes) -> bool:
 
 
 class _Task(NamedTuple):
-    """A job, which attempt this is, and whether it is heavy, so that nothing may wait behind it."""
+    """A job, its attempt, and whether it is heavy, so that nothing may wait behind it."""
 
     job: Job
     is_heavy: bool
@@ -93,7 +93,7 @@ class _Task(NamedTuple):
 
 
 class Spawned:
-    """A worker process that has been started and does not belong to a pool yet."""
+    """A started worker process that does not belong to a pool yet."""
 
     def __init__(self, settings: ProcessorSettings) -> None:
         self.socket, theirs = socket.socketpair()
@@ -109,7 +109,7 @@ class Spawned:
                 )
             except OSError as error:
                 self.socket.close()
-                raise OrbwebError(f"a worker process cannot be started: {error}") from error
+                raise OrbwebError(f"cannot start a worker process: {error}") from error
         self.socket.setblocking(False)
 
     def close(self) -> None:
@@ -121,9 +121,9 @@ class Spawned:
 class ProcessPool:
     """Spreads jobs over worker processes, at most `most`.
 
-    It starts one when it has none and gets something to do, another when a heavy page comes, and all when there is
-    much to do in little time. Unless it has heavy pages only, it keeps one worker free of them, so that no
-    other page waits behind one: then there are two, even if `most` is one.
+    It starts one with the first job, another for a heavy page, and all when many jobs arrive in a short time.
+    Unless it has heavy pages only, it keeps one worker free of them, so that no other page waits behind one: then
+    there are two workers, even if `most` is one.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class ProcessPool:
         most: int | None = None,
         spawned: list[Spawned] | None = None,
     ) -> ProcessPool:
-        """A pool with these many workers to begin with; those in `spawned` are taken out of it first."""
+        """A pool that starts with this many workers; those in `spawned` are used, and removed from it, first."""
         pool = cls(settings, done, broken, most=max(processes, 1) if most is None else most)
         for _ in range(processes):
             begun = spawned.pop() if spawned else Spawned(settings)
@@ -161,7 +161,7 @@ class ProcessPool:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a worker is there to take jobs."""
+        """Whether a worker can take jobs."""
         return bool(self._workers)
 
     def submit(self, job: Job) -> None:
@@ -171,8 +171,8 @@ class ProcessPool:
         self.feed()
 
     def _wanted(self, task: _Task) -> int:
-        """How many workers there should be. Pages wait neither for a heavy one nor, where they are many, for each
-        other."""
+        """How many workers there should be, so that pages wait neither for a heavy one nor, if they are many, for
+        each other."""
         has = len(self._workers) + len(self._starting)
         least = 2 if task.is_heavy and not self._only_heavy else 1
         if has >= self._most:
@@ -191,8 +191,7 @@ class ProcessPool:
             self._start_one()
 
     def feed(self) -> None:
-        """Give waiting jobs to the workers with the least to do; a heavy one lets others pass while it has to wait
-        for another."""
+        """Give waiting jobs to the workers with the least to do; a heavy job that has to wait lets others pass."""
         held: list[_Task] = []
         while self._waiting:
             task = self._waiting[0]
@@ -218,7 +217,7 @@ class ProcessPool:
         self.feed()
 
     def died(self, worker: _Worker) -> None:
-        """Replace a dead worker. It works in order, so it died on the first of its jobs, if it had begun."""
+        """Replace a dead worker. Workers process jobs in order, so it died on its first one, if it had started."""
         if worker not in self._workers:
             return
         self._workers.remove(worker)
@@ -232,10 +231,10 @@ class ProcessPool:
             self._start_one()
         else:
             hint = "with --processes 0 only very large pages need one"
-            self._broken(OrbwebError(f"worker processes die before they do anything; {hint}"))
+            self._broken(OrbwebError(f"worker processes die at startup; {hint}"))
 
     def _judge(self, worker: _Worker, task: _Task) -> None:
-        """A page fails if its worker dies for it again and again, or has used up its processor time."""
+        """A page fails if its workers die on it repeatedly, or if it has used up its processor time."""
         failed = verdict(worker.cause, task.attempt, len(task.job.body))
         if failed is None:
             self._waiting.appendleft(task._replace(attempt=task.attempt + 1))
@@ -263,8 +262,8 @@ class ProcessPool:
 
 
 def verdict(cause: int | str, attempt: int, size: int) -> Failed | None:
-    """What a page of this size comes to if a worker died on it, by this signal or with these words; None if it is
-    tried again. A worker may be killed for no fault of the page, so one death does not fail it."""
+    """The failure of a page of this size on which a worker died, by a signal or with a message; None if it is
+    tried again. A worker may be killed for other reasons, so one death does not fail the page."""
     if cause == signal.SIGPROF:
         return Failed(
             FailKind.UNPARSABLE, f"needs more than {cpu_limit_s(size):g} s of processor time to be parsed"
@@ -305,12 +304,12 @@ class _Worker(asyncio.Protocol):
 
     @property
     def is_held_up(self) -> bool:
-        """Whether it has a heavy job, which then is its last."""
+        """Whether it has a heavy job, which is always its last."""
         return bool(self.tasks) and next(reversed(self.tasks.values())).is_heavy
 
     def has_room(self, job: Job) -> bool:
-        """Nothing waits behind a heavy job. A large one waits until it is the only one: what is on its way is in
-        memory twice."""
+        """Nothing waits behind a heavy job. A large body waits until it is the only one: a body in the socket is
+        in memory twice."""
         fits = len(self.tasks) < JOBS_AHEAD and self.ahead + len(job.body) <= BYTES_AHEAD
         return (fits and not self.is_held_up) or not self.tasks
 
@@ -335,7 +334,7 @@ class _Worker(asyncio.Protocol):
                 self._take(bytes(self._buffer[start : start + size]))
                 start += size
         except ValueError as error:
-            self._garbled = f"it sent what is not a result ({error})"
+            self._garbled = f"it sent a malformed result ({error})"
             self._transport.abort()
         del self._buffer[:start]
 
@@ -349,12 +348,12 @@ class _Worker(asyncio.Protocol):
 
     @property
     def died_at_work(self) -> bool:
-        """Whether it had started, and did not end by itself between two jobs because its memory had grown."""
+        """Whether it had started and did not exit by itself between two jobs because its memory had grown."""
         return self._is_at_work and (self._process.returncode != 0 or bool(self._garbled))
 
     @property
     def cause(self) -> int | str:
-        """The signal that ended it, or what else did."""
+        """The signal that ended it, or another cause as text."""
         code = self._process.returncode
         return self._garbled or (-code if code < 0 else f"exit code {code}")
 

@@ -21,7 +21,9 @@ from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SEGMENT_HEADER, SegmentStore
 from orbweb.store.maintenance.row_checks import misfit
 from orbweb.store.sqlite import layout, salvage
-from orbweb.store.sqlite.db import SCHEMA_VERSION, Database, load_queries, newer
+from orbweb.store.sqlite.db import Database, load_queries
+from orbweb.store.sqlite.errors import newer
+from orbweb.store.sqlite.schema import SCHEMA_VERSION
 from orbweb.store.workspace_files import DATABASE
 
 LIMITER = "limiter.db"

@@ -251,7 +251,7 @@ def url_report(db: Queries, run_id: int, key: str) -> Report | None:
     return report
 
 
-def _document_report(found: documents.Kept | None) -> Report:
+def _document_report(found: documents.StoredDocument | None) -> Report:
     """The document of a page without its text, and the primary URL of the page."""
     if found is None:
         return {"primary": None, "document": None}

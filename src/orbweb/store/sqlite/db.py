@@ -1,9 +1,7 @@
-"""The database: one SQLite file in WAL mode, named queries, a schema version.
+"""The connection to the workspace database: one SQLite file in WAL mode, used through named queries.
 
-Owns the connection and the dialect: SQLite's names appear only here and in store/sql. Always holds: a
-write happens inside `transaction()` and is durable when it returns, or in the portions of `start`, one
-transaction as well, and is durable when they are done. Queries come from .sql files by name. Times are passed in,
-never asked of the database.
+Every write happens inside `transaction()`, and is durable when that returns, or in the portions of `start`, which
+are one transaction too, and is durable when they are done. Times are arguments, never `now()` in SQL.
 """
 
 from __future__ import annotations
@@ -11,33 +9,27 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from orbweb.errors import DiskFull, NewerWorkspace, OlderWorkspace, StoreError, is_disk_full
-from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
-from orbweb.model import Carried, Reuse
-from orbweb.store.durable import found_database, keep_log, sync_directory
+from orbweb.errors import OlderWorkspace, StoreError
+from orbweb.store import Row
+from orbweb.store.durable import create_database, keep_log, sync_directory
+from orbweb.store.sqlite.errors import UNREADABLE, error_code, explained, newer, unwritable
+from orbweb.store.sqlite.schema import QUERY, Schema, current_schema, foreign_objects, read_sql, statement_of
 
-"""The file in a workspace."""
-SCHEMA_VERSION = 3
 BUSY_TIMEOUT_S = 60.0
 CACHE_KIB = 16_384
 CHECKPOINT_BYTES = 8_240_000
-"""How long the write-ahead log gets before it is moved to the database: 2,000 pages."""
+"""Size of the write-ahead log at which it is moved to the database: 2,000 pages."""
 MEMORY = ":memory:"
 WAL_PROBE_S = 0.01
 
-Row = tuple[Any, ...]
-
-# The message of an error may quote damaged bytes, and then fails to be text itself.
-UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-
-# sqlite3 looks for an adapter of every value that is no int, float or str, and longest where there is none.
+# sqlite3 searches an adapter for every value that is not an int, float or str; the search is slowest if it fails.
 for _kind in (type(None), bool, bytes):
     sqlite3.register_adapter(_kind, lambda value: value)
 
@@ -46,7 +38,7 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z_0-9]*)")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One named statement; `params` are in the order in which values are passed."""
+    """A named statement; `params` are in the order of its values."""
 
     name: str
     sql: str
@@ -67,93 +59,22 @@ def _number_parameters(sql: str) -> tuple[str, tuple[str, ...]]:
     return _PARAMETER.sub(number, sql), tuple(names)
 
 
-def _sql(filename: str) -> str:
-    return Path(__file__).with_name("sql").joinpath(filename).read_text(encoding="utf-8")
-
-
-def _statement(section: str) -> str:
-    lines = [line for line in section.splitlines() if not line.lstrip().startswith("--")]
-    return "\n".join(lines).strip().rstrip(";")
-
-
 @cache
 def load_queries(filename: str) -> Mapping[str, Query]:
     """The named queries of one .sql file."""
     queries = {}
-    for section in re.split(r"^-- name: ", _sql(filename), flags=re.MULTILINE)[1:]:
+    for section in re.split(f"^{QUERY}", read_sql(filename), flags=re.MULTILINE)[1:]:
         name, _, body = section.partition("\n")
-        sql, params = _number_parameters(_statement(body))
+        sql, params = _number_parameters(statement_of(body))
         queries[name.strip()] = Query(name.strip(), sql, params)
     return queries
 
 
-def statements(text: str) -> tuple[str, ...]:
-    """The statements of a text, each of which ends its line with a semicolon."""
-    return tuple(statement for part in text.split(";\n") if (statement := _statement(part)))
-
-
-def named_schema(filename: str) -> tuple[str, ...]:
-    """The statements before the first named query of a file."""
-    return statements(_sql(filename).partition("-- name: ")[0])
-
-
-def _quoted(states: Iterable[str]) -> str:
-    return ", ".join(f"'{state}'" for state in states)
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The tables of one version."""
-
-    version: int
-    statements: tuple[str, ...]
-
-
-@cache
-def today() -> Schema:
-    """What a new database has."""
-    return Schema(SCHEMA_VERSION, tuple(schema()))
-
-
-def stored_schema(connection: sqlite3.Connection) -> tuple[Row, ...]:
-    """The tables and indexes of a database: kind, name and the statement that made it."""
-    return tuple(connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY rowid"))
-
-
-@cache
-def _made_by(statements: tuple[str, ...]) -> frozenset[Row]:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        return frozenset(stored_schema(connection))
-
-
-def strangers(connection: sqlite3.Connection, statements: tuple[str, ...]) -> list[str]:
-    """What a database has besides what these statements make, or otherwise; but for the figures of ANALYZE."""
-    odd = set(stored_schema(connection)) - _made_by(statements)
-    return sorted(f"{kind} {name}" for kind, name, _ in odd if not name.startswith("sqlite_stat"))
-
-
-def schema() -> list[str]:
-    """The statements of the schema, with the states of `lifecycle` in its CHECK constraints."""
-    words = {
-        "run_states": _quoted(RunState),
-        "crawl_states": _quoted(CrawlState),
-        "endings": _quoted(EndedBy),
-        "reuses": _quoted(Reuse),
-        "carried": _quoted(Carried),
-        "stored_item_states": _quoted(state for state in ItemState if state is not ItemState.LEASED),
-    }
-    return [
-        re.sub(r"<(\w+)>", lambda match: words[match[1]], statement) for statement in named_schema("schema.sql")
-    ]
-
-
 def use_wal(connection: sqlite3.Connection, path: Path, timeout_s: float) -> None:
-    """Switch to WAL mode, or StoreError where the file system cannot do that.
+    """Switch to WAL mode; StoreError if the file system does not support it.
 
-    SQLite does not wait for another process that does the same just now; this does. The rows are fetched, because
-    an error of the switch shows only when the statement ends.
+    SQLite does not wait for another process that switches at the same time; this does. The rows are fetched,
+    because an error of the switch shows only when the statement ends.
     """
     deadline = time.monotonic() + timeout_s
     while True:
@@ -172,69 +93,9 @@ def use_wal(connection: sqlite3.Connection, path: Path, timeout_s: float) -> Non
         )
 
 
-def explained(path: Path, error: Exception) -> StoreError:
-    """What an error of the database means, and what to do."""
-    if is_disk_full(error):
-        return DiskFull(f"disk full: {path} cannot grow. Free some space, then resume.")
-    if "unable to open" in str(error) or "readonly" in str(error):
-        return StoreError(f"{path}: cannot be written ({error}). Check the directory's permissions.")
-    if is_damage(error):
-        return StoreError(
-            f"{path}: damaged ({error}). Run `orbweb doctor` to see what is wrong and how to repair it."
-        )
-    if _code(error) == sqlite3.SQLITE_IOERR:
-        return StoreError(
-            f"{path}: the disk failed ({error}, {_name(error)}). Everything committed before is safe; nothing "
-            "more was written. Check the disk, then run `orbweb doctor`."
-        )
-    return StoreError(f"{path}: {error}")
-
-
-def newer(path: Path, version: int, known: int) -> NewerWorkspace:
-    return NewerWorkspace(
-        f"{path}: written by a newer orbweb (schema {version}, this one knows {known}). "
-        "Nothing was changed. Upgrade orbweb, or use another --workspace."
-    )
-
-
-def unwritable(path: Path, error: OSError) -> StoreError:
-    """An error of the disk, with the file and what to do."""
-    if is_disk_full(error):
-        return DiskFull(f"disk full: {path} cannot be written. Free some space, then resume.")
-    return StoreError(
-        f"{path}: cannot be written ({error.strerror}). Check the disk and the directory's permissions."
-    )
-
-
-def is_damage(error: Exception) -> bool:
-    """Whether the file is not a database, or its pages, tables or values do not fit together."""
-    if isinstance(error, UnicodeDecodeError):
-        return True
-    texts = ("no such table", "no such column", "has no column named", "Could not decode", "vtable constructor")
-    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or any(
-        text in str(error) for text in texts
-    )
-
-
-def damaged(problem: str) -> sqlite3.DatabaseError:
-    """The error of a file that SQLite can read, and that is not what was written."""
-    error = sqlite3.DatabaseError(problem)
-    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    return error
-
-
-def _code(error: Exception) -> int:
-    """The primary code of SQLite; 0 where the error is Python's own."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def _name(error: Exception) -> str:
-    return str(getattr(error, "sqlite_errorname", "SQLITE_IOERR"))
-
-
 @contextmanager
 def immediate(connection: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that may write from its beginning: committed at the end, rolled back by an error."""
+    """A transaction that holds the write lock from its start: committed at the end, rolled back on an error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -246,12 +107,12 @@ def immediate(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 class Database:
-    """A connection that only one thread uses."""
+    """A connection, used by one thread."""
 
     def __init__(self, path: Path, *, timeout_s: float = BUSY_TIMEOUT_S, version: Schema | None = None) -> None:
-        """`version`: other tables than today's, which hold all that the queries need."""
+        """`version`: another schema than the current one, with everything that the queries need."""
         self.path = path
-        self._schema = version or today()
+        self._schema = version or current_schema()
         self._timeout_s = timeout_s
         self._queries = load_queries("queries.sql")
         self._portions: Iterator[None] | None = None
@@ -270,21 +131,21 @@ class Database:
             raise
 
     def _create(self) -> None:
-        """A database that is not there yet gets its tables before it gets its name."""
+        """A new database gets its tables before it gets its name."""
         if str(self.path) == MEMORY:
             return
         try:
-            found_database(self.path, self._fill)
+            create_database(self.path, self._fill)
         except UNREADABLE as error:
             raise self._explain(error) from error
         except OSError as error:
             raise unwritable(self.path, error) from error
 
     def _prepare(self) -> None:
-        """Nothing is written before the version is known."""
+        """Check the version before anything is written."""
         try:
             self._check_version()
-            self._refuse_strange()
+            self._refuse_foreign()
             self._configure()
             if not self._version():
                 self._fill(self._connection)
@@ -292,7 +153,7 @@ class Database:
             raise self._explain(error) from error
 
     def _fill(self, connection: sqlite3.Connection) -> None:
-        """The tables of a new database, in WAL mode."""
+        """Create the tables of a new database, and switch it to WAL mode."""
         with immediate(connection):
             if not connection.execute("SELECT 1 FROM sqlite_schema").fetchall():
                 for statement in self._schema.statements:
@@ -306,21 +167,21 @@ class Database:
         if version > known:
             raise newer(self.path, version, known)
         if 0 < version < known:
-            raise OlderWorkspace(f"{self.path}: schema {version}, not yet upgraded to {known} (see store.upgrade)")
+            raise OlderWorkspace(f"{self.path}: schema {version}, not yet upgraded to {known}")
 
-    def _refuse_strange(self) -> None:
-        """A trigger, a view or a table that orbweb did not make would run with our statements."""
+    def _refuse_foreign(self) -> None:
+        """A trigger or a view that orbweb did not create would run with its statements."""
         self._connection.execute("PRAGMA trusted_schema = OFF")
-        strange = strangers(self._connection, self._schema.statements) if self._version() else []
-        if strange:
+        foreign = foreign_objects(self._connection, self._schema.statements) if self._version() else []
+        if foreign:
             raise StoreError(
-                f"{self.path}: holds {', '.join(strange)}, which orbweb did not make. Nothing was changed. "
-                "`orbweb doctor --repair` takes over the rows alone."
+                f"{self.path}: holds {', '.join(foreign)}, which orbweb did not create. Nothing was changed. "
+                "`orbweb doctor --repair` copies only the rows."
             )
 
     def _configure(self) -> None:
-        """SQLite passes over errors of its own checkpoints, so it makes none: see `_checkpoint`. After one the log
-        is cut to what is in it, so that its size tells when the next is due."""
+        """SQLite ignores errors of automatic checkpoints, so they are off: see `_checkpoint`. After one the log is
+        truncated, so that its size shows when the next one is due."""
         use_wal(self._connection, self.path, self._timeout_s)
         for pragma in (
             "synchronous = FULL",
@@ -339,7 +200,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, durable at the end. Other writers wait; one in portions is brought to its end first."""
+        """All or nothing, durable at the end. Other writers wait; a transaction in portions is finished first."""
         self.finish()
         with self._begun():
             yield
@@ -359,8 +220,7 @@ class Database:
             raise self._stopped(error) from error
 
     def _name_log(self) -> None:
-        """Make the name of the log durable before anything that is in it: an error of SQLite's own sync of the
-        directory is passed over."""
+        """Make the name of the log durable before its content: SQLite ignores errors of its directory sync."""
         if not self._is_new_log:
             return
         try:
@@ -371,7 +231,7 @@ class Database:
         self._is_new_log = False
 
     def _checkpoint(self, least: int) -> None:
-        """Move what is in the log to the file if there is that much. While rows are read it has to wait."""
+        """Move the log into the database if it is larger than `least`; it has to wait while rows are read."""
         try:
             size = self._log.stat().st_size
         except FileNotFoundError:
@@ -381,22 +241,22 @@ class Database:
         try:
             self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.OperationalError as error:
-            if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if error_code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
 
     def _stopped(self, error: Exception) -> StoreError:
-        """What an error of a write means. After one of the disk nothing is written or synced any more."""
+        """Explain an error of a write. After an I/O error nothing is written or synced any more."""
         found = self._explain(error)
-        if _code(error) == sqlite3.SQLITE_IOERR and self._broken is None:
+        if error_code(error) == sqlite3.SQLITE_IOERR and self._broken is None:
             self._broken = found
             keep_log(self.path)
         return found
 
-    def start(self, work: Iterator[None], done: Callable[[], None]) -> None:
-        """Begin a transaction that does a portion of the work at each `step`, and calls `done` at its end."""
+    def start(self, work: Iterator[None], on_durable: Callable[[], None]) -> None:
+        """Begin a transaction that does one portion of the work per `step`, and calls `on_durable` at the end."""
         self.finish()
         self._portions = self._in_portions(work)
-        self._done = done
+        self._on_durable = on_durable
 
     def _in_portions(self, work: Iterator[None]) -> Iterator[None]:
         with self._begun():
@@ -404,7 +264,7 @@ class Database:
 
     @property
     def is_writing(self) -> bool:
-        """Whether a transaction in portions is not yet done."""
+        """Whether a transaction in portions is unfinished."""
         return self._portions is not None
 
     def step(self) -> None:
@@ -415,7 +275,7 @@ class Database:
         if next(portions, self) is None:
             self._portions = portions
         else:
-            self._done()
+            self._on_durable()
 
     def finish(self) -> None:
         """Do all portions that are left."""
@@ -423,7 +283,7 @@ class Database:
             self.step()
 
     def each(self, name: str, /, **values: object) -> Iterator[Row]:
-        """The rows of a query, read as they are consumed; whoever stops early may close the database first."""
+        """The rows of a query, read as they are consumed; the database may be closed before all are."""
         query = self._queries[name]
         try:
             for row in self._connection.execute(query.sql, query.values(values)):  # noqa: UP028
@@ -447,14 +307,14 @@ class Database:
         return row[0] if row else None
 
     def run(self, name: str, /, **values: object) -> int:
-        """Execute a change; the number of rows it touched."""
+        """Execute a change; returns the number of rows it touched."""
         query = self._queries[name]
         return self._connection.execute(query.sql, query.values(values)).rowcount
 
     def many(self, name: str, rows: Sequence[Row]) -> int:
         """Execute a change for each row; fields in the order of the query's parameters.
 
-        sqlite3 takes the fields of a plain tuple much faster than those of a named one.
+        sqlite3 reads the fields of a plain tuple much faster than those of a named one.
         """
         if not rows:
             return 0
@@ -466,15 +326,15 @@ class Database:
             raise StoreError(f"{self.path}: {name} found another state than expected: {values}")
 
     def copy_to(self, path: Path) -> None:
-        """A copy of the whole database as it is now."""
+        """Copy the whole database to a new file."""
         try:
             self._connection.execute("VACUUM INTO ?", (str(path),))
         except UNREADABLE as error:
             raise explained(path, error) from error
 
     def close(self) -> None:
-        """Let go of the file. What is in the log is moved to the file by whoever closes last; here that is done
-        first by a statement, whose error is not passed over."""
+        """Close the connection. SQLite moves the log into the database when the last connection closes; a
+        statement does it first, because its errors are reported."""
         try:
             if self._connection.total_changes and self._broken is None:
                 self._checkpoint(0)

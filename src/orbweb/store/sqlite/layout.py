@@ -8,8 +8,9 @@ from contextlib import closing
 from functools import cache
 from typing import Any, NamedTuple
 
+from orbweb.store import Row
 from orbweb.store.sqlite.carving import Cell
-from orbweb.store.sqlite.db import SCHEMA_VERSION, Row, named_schema, schema, stored_schema
+from orbweb.store.sqlite.schema import SCHEMA_VERSION, current_schema, named_schema, stored_schema
 
 _KINDS: Mapping[str, type] = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
 
@@ -64,7 +65,7 @@ class SchemaLayout(NamedTuple):
 
 @cache
 def main_layout() -> SchemaLayout:
-    return _layout(schema(), SCHEMA_VERSION)
+    return _layout(current_schema().statements, SCHEMA_VERSION)
 
 
 @cache

@@ -1,9 +1,9 @@
-"""The rate limiter's memory: a small database of its own, shared by all processes of a workspace.
+"""The rate limiter: a small database of its own, shared by all processes of a workspace.
 
-A slot is taken at the moment of sending, in one statement, so two processes never break the spacing. Due
-times are of the machine's monotonic clock, so a jump of the wall clock changes nothing; after a reboot
-they mean nothing and are forgotten. So nothing here has to survive a power cut, and nothing is synced. A file that
-is found damaged when it is opened is replaced by an empty one; the cost is one interval per host.
+A slot is taken at the moment of sending, in one statement, so two processes never break the spacing. Due times are
+of the machine's monotonic clock, so a jump of the wall clock changes nothing; after a reboot they are deleted. So
+nothing here has to survive a power cut, and nothing is synced. A file that is damaged when it is opened is
+replaced by an empty one; the cost is one interval per host.
 """
 
 from __future__ import annotations
@@ -14,17 +14,9 @@ from pathlib import Path
 
 from orbweb.errors import StoreError
 from orbweb.store import LONGEST_WAIT
-from orbweb.store.sqlite.db import (
-    BUSY_TIMEOUT_S,
-    UNREADABLE,
-    damaged,
-    explained,
-    is_damage,
-    load_queries,
-    named_schema,
-    strangers,
-    use_wal,
-)
+from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, load_queries, use_wal
+from orbweb.store.sqlite.errors import UNREADABLE, damaged, explained, is_damage
+from orbweb.store.sqlite.schema import foreign_objects, named_schema
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -42,7 +34,7 @@ class SqliteLimiter:
         except UNREADABLE as error:
             if not is_damage(error):
                 raise explained(path, error) from error
-            _log.warning("%s: damaged (%s); replaced by an empty one, it holds no pages", path, error)
+            _log.warning("%s: damaged (%s); replaced by an empty one, no pages are lost", path, error)
             self._replace()
 
     def _open(self) -> None:
@@ -71,9 +63,9 @@ class SqliteLimiter:
         found = [line for (line,) in self._connection.execute("PRAGMA quick_check(1)") if line != "ok"]
         if found:
             raise damaged(found[0])
-        if strange := strangers(self._connection, named_schema("limiter.sql")):
+        if foreign := foreign_objects(self._connection, named_schema("limiter.sql")):
             raise StoreError(
-                f"{self._path}: holds {', '.join(strange)}, which orbweb did not make. Delete this file; it "
+                f"{self._path}: holds {', '.join(foreign)}, which orbweb did not create. Delete this file; it "
                 "holds no pages."
             )
         self._forget_other_boots()
@@ -95,7 +87,6 @@ class SqliteLimiter:
         return self._connection.execute(query.sql, query.values(values)).fetchall()
 
     def take(self, site: str, now: int, interval: int) -> int:
-        """0 if the slot is taken and the request may be sent now, else the instant to ask again."""
         if self._run(
             "reserve_host", site=site, now=now, next_at=now + interval, longest=now + LONGEST_WAIT + interval
         ):
@@ -103,23 +94,19 @@ class SqliteLimiter:
         return self.due(site) or now + interval
 
     def sent(self, site: str, now: int, interval: int) -> None:
-        """The request left only now: the next slot is counted from here."""
         self._run("push_host", site=site, next_at=now + interval)
 
     def pace(self, site: str) -> int:
-        """The pace the host was slowed down to, by whichever process; 0 if it was not."""
         found = self._run("host_pace", site=site)
         return found[0][0] if found else 0
 
     def hold(self, site: str, until: int, pace: int) -> None:
-        """Nobody asks the host before `until`; afterwards at most once in `pace`."""
         self._run("hold_host", site=site, due_at=until, pace=pace)
 
     def set_pace(self, site: str, pace: int) -> None:
         self._run("set_pace", site=site, pace=pace)
 
     def due(self, site: str) -> int:
-        """The instant of the host's next slot; 0 if it was never asked."""
         found = self._run("host_due", site=site)
         return found[0][0] if found else 0
 

@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from orbweb.store import Row
 from orbweb.store.durable import sync_directory, sync_file
 from orbweb.store.sqlite import wal
 from orbweb.store.sqlite.carving import cells
-from orbweb.store.sqlite.db import UNREADABLE, Database, Row, load_queries, stored_schema
+from orbweb.store.sqlite.db import Database, load_queries
+from orbweb.store.sqlite.errors import UNREADABLE
 from orbweb.store.sqlite.layout import SchemaLayout, Table, main_layout
 from orbweb.store.sqlite.salvage import Flaw, Judge, judged, key_of, reading, rows
+from orbweb.store.sqlite.schema import stored_schema
 from orbweb.store.sqlite.wal import PAGE_BYTES
 
 _PAGE_COUNT, _FREE_PAGES = slice(28, 32), slice(32, 40)

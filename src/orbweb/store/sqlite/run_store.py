@@ -1,7 +1,4 @@
-"""One run on SQLite: the transaction that everything rests on, and what the engine reads.
-
-`write` is the one place that touches every table; it is long for that reason.
-"""
+"""One run on SQLite: the transaction of each unit of work, and the queries of the engine and the frontier."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ from orbweb.store.sqlite.db import Database
 from orbweb.store.unit import UnitOfWork
 
 PORTION = 500
-"""Rows that are written between two looks at what else there is to do."""
+"""Rows that are written per step of a transaction in portions."""
 
 _CHANGES: dict[type[Change], str] = {
     ReadmitRow: "readmit_url",
@@ -100,9 +97,10 @@ class SqliteRunStore:
         self._db.step()
 
     def _rows(self, unit: UnitOfWork, progress: Progress, now: int) -> Iterator[None]:
-        """Write a unit inside a transaction, with a pause after each portion of what there may be very much of.
+        """Write a unit inside a transaction; yields after each portion of URLs and changes, which may be very
+        many.
 
-        Inserts come first, then changes as they came: a row may be inserted and changed in the same unit.
+        Inserts come first, then changes in their order: a row may be inserted and changed in the same unit.
         """
         db, run_id = self._db, self.run.id
         for start in range(0, len(unit.urls), PORTION):
@@ -114,7 +112,7 @@ class SqliteRunStore:
                 db.many(_CHANGES[type(row)], [row])
             yield
         if self._settle(unit.settled) != len(unit.settled):
-            raise StoreError(f"{db.path}: a URL was settled by another process; nothing of this group was stored")
+            raise StoreError(f"{db.path}: a URL was changed by another process; this unit of work was not stored")
         for base, rule in unit.limited.items():
             db.run("skip_base", run_id=run_id, base=base, rule=rule)
         db.many("add_visit", heads.with_ids(db, unit.visits))
@@ -138,15 +136,15 @@ class SqliteRunStore:
         failpoint("rows_written")
 
     def _settle(self, rows: Sequence[SettleRow]) -> int:
-        """Settle URLs; how many were queued. Those that were visited nearly always form one stretch of ids."""
+        """Settle URLs; returns how many were queued. The ids of visited URLs nearly always form one range."""
         others = [row for row in rows if row.state != VISITED[0]]
-        stretches: list[list[int]] = []
+        ranges: list[list[int]] = []
         for number in sorted(row.id for row in rows if row.state == VISITED[0]):
-            if stretches and stretches[-1][1] == number - 1:
-                stretches[-1][1] = number
+            if ranges and ranges[-1][1] == number - 1:
+                ranges[-1][1] = number
             else:
-                stretches.append([number, number])
-        visited = [(self.run.id, *ends) for ends in stretches]
+                ranges.append([number, number])
+        visited = [(self.run.id, *ends) for ends in ranges]
         return self._db.many("settle_url", others) + self._db.many("settle_stretch", visited)
 
     def _add_bodies(self, unit: UnitOfWork) -> None:
@@ -161,7 +159,7 @@ class SqliteRunStore:
     def end(self, ending: Ending, now: int) -> None:
         runs.end(self._db, self.run.id, self.crawl.id, ending, now)
 
-    # What the engine counts and remembers.
+    # Counters and hashes.
 
     def roles(self) -> dict[str, int]:
         return dict(self._db.all("count_roles", run_id=self.run.id))

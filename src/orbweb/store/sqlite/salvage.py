@@ -12,9 +12,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from orbweb.store import Row
 from orbweb.store.sqlite import wal
-from orbweb.store.sqlite.db import UNREADABLE, Row, stored_schema
+from orbweb.store.sqlite.errors import UNREADABLE
 from orbweb.store.sqlite.layout import SchemaLayout, Table
+from orbweb.store.sqlite.schema import stored_schema
 
 MOST_FLAWS = 20
 _KIND_NAMES: Mapping[type, str] = {int: "an integer", float: "a number", str: "text", bytes: "a blob"}

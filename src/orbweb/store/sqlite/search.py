@@ -1,8 +1,8 @@
-"""Full-text search: an index in `search.db`, updated at each search.
+"""Full-text search: an index beside the database, brought up to date by each search.
 
-The index is derived from the documents: it may be deleted at any time, and a damaged or foreign one is replaced.
-It contains exactly the documents of the run, by their hashes, so results are those of the run as it is now. No
-query is an error. The database of the workspace is only read.
+`search.db` can be rebuilt from the documents: it may be deleted at any time, and a damaged or foreign one is.
+Results belong to the current state of the run, because the index holds exactly the documents of the run, by their
+hash. No query is an error. Nothing is written to the database of the workspace, so a search does not slow a crawl.
 """
 
 from __future__ import annotations
@@ -18,27 +18,19 @@ from typing import Any
 from orbweb.errors import StoreError
 from orbweb.model import Document
 from orbweb.store.documents import unpack
-from orbweb.store.sqlite.db import (
-    BUSY_TIMEOUT_S,
-    UNREADABLE,
-    Database,
-    damaged,
-    immediate,
-    is_damage,
-    load_queries,
-    named_schema,
-    use_wal,
-)
+from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, Database, immediate, load_queries, use_wal
+from orbweb.store.sqlite.errors import UNREADABLE, damaged, is_damage
+from orbweb.store.sqlite.schema import named_schema
 
 Report = dict[str, Any]
 Watch = Callable[[int, int], None]
 
 VERSION = 2
-"""Incremented when the index format changes; an index of another version is rebuilt."""
+"""Incremented when the format of the index changes; an index of another version is rebuilt."""
 BATCH = 200
 """Documents that are indexed in one transaction."""
 MAX_TERMS = 64
-"""Further words and phrases of a query are ignored."""
+"""Words and phrases of a query that are used."""
 MAX_TERM = 200
 
 _BETWEEN = "\u200b"
@@ -47,7 +39,7 @@ _WORDLESS = (
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"
 )
-"""Characters of scripts without spaces between words, or with joined endings: Han, Kana, Hangul."""
+"""Characters of scripts without spaces between words, or with endings joined to them: Han, Kana, Hangul."""
 _edges = re.compile(f"(?<=[{_WORDLESS}])|(?=[{_WORDLESS}])")
 _BEGIN, _END = "\x02", "\x03"
 _TERM = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
@@ -57,10 +49,10 @@ _TERM = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
 
 
 def expression(query: str) -> str | None:
-    """The FTS5 expression of a query: every word and "phrase", `word*` as a prefix, without `-word`.
+    """The query as an FTS5 expression: every word and "phrase", `word*` as a prefix, and not `-word`.
 
-    Everything is quoted, so no other syntax has a meaning. A minus excludes only beside a term to search for, and
-    only once: `--json` is a word. None if there is nothing to search for.
+    Everything is quoted, so FTS5's own syntax has no effect. A minus excludes only if there is also something to
+    find, and only a single one: `--json` is a word. None: the query has no words.
     """
     wanted: list[str] = []
     unwanted: list[str] = []
@@ -76,7 +68,7 @@ def expression(query: str) -> str | None:
 
 
 def _quoted(text: str, *, prefix: bool) -> str:
-    """A quoted FTS5 phrase; empty if it contains no word."""
+    """A quoted FTS5 phrase; empty if it has no words."""
     clean = text[:MAX_TERM].encode("utf-8", "replace").decode("utf-8").replace('"', " ")
     if not any(character.isalnum() for character in clean):
         return ""
@@ -104,7 +96,7 @@ class SearchIndex:
         use_wal(self._connection, self.path, BUSY_TIMEOUT_S)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if self._connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
-            raise damaged("it has a trigger or a view, which orbweb did not create")
+            raise damaged("it has a trigger or a view that orbweb did not create")
         if self._version() == VERSION:
             return
         with immediate(self._connection):
@@ -131,7 +123,7 @@ class SearchIndex:
             watch(min(start + BATCH, len(missing)), len(missing))
 
     def _missing(self, run_id: int, documents: Sequence[bytes]) -> list[bytes]:
-        """The documents to be indexed; an index that contains others is emptied first."""
+        """Documents that are not indexed yet; an index with other documents is emptied first."""
         indexed = {document for (document,) in self._execute("entries_of", run_id)}
         if not indexed or indexed.difference(documents):
             with immediate(self._connection):
@@ -150,7 +142,7 @@ class SearchIndex:
                 self._execute("add_words", run_id, id=number, title=title, text=text)
 
     def find(self, run_id: int, query: str, most: int) -> list[tuple[bytes, float]]:
-        """The documents that match an expression, best first, with their scores (lower is better)."""
+        """The documents that match an expression, the best first, with their scores (lower is better)."""
         return self._execute("find", run_id, query=query, most=most).fetchall()
 
     def close(self) -> None:
@@ -167,7 +159,7 @@ def _clean(text: str) -> str:
 
 
 def _parted(text: str) -> str:
-    """Text in which each character of such a script is a word, so that its words are phrases."""
+    """Text in which each character of a script without spaces is a word, so that its words become phrases."""
     return text if text.isascii() else _edges.sub(_BETWEEN, text)
 
 
@@ -175,14 +167,14 @@ def _parted(text: str) -> str:
 
 
 def search(path: Path, db: Database, run_id: int, query: str, limit: int, watch: Watch) -> list[Report]:
-    """The matching pages of a run, best first. `path` is that of the index, which is created if missing."""
-    asked = expression(query)
+    """The pages of a run that match, the best first. `path` is the index, which is created if missing."""
+    wanted = expression(query)
     pages: dict[bytes, int] = dict(db.all("run_documents", run_id=run_id))
-    if asked is None or not pages:
+    if wanted is None or not pages:
         return []
-    found = _found(path, db, run_id, list(pages), asked, limit, watch)
+    found = _found(path, db, run_id, list(pages), wanted, limit, watch)
     documents = [_document(db, sha256) for sha256, _ in found]
-    snippets = _snippets(asked, documents)
+    snippets = _snippets(wanted, documents)
     return [
         {
             "url": db.value("url_of", run_id=run_id, id=pages[sha256]),
@@ -196,14 +188,14 @@ def search(path: Path, db: Database, run_id: int, query: str, limit: int, watch:
 
 
 def _found(
-    path: Path, db: Database, run_id: int, documents: Sequence[bytes], asked: str, limit: int, watch: Watch
+    path: Path, db: Database, run_id: int, documents: Sequence[bytes], wanted: str, limit: int, watch: Watch
 ) -> list[tuple[bytes, float]]:
-    """Query the index; a damaged one is rebuilt, once."""
+    """Search the index; a damaged one is rebuilt, once."""
     for again in (True, False):
         try:
             with closing(SearchIndex(path)) as index:
                 index.update(db, run_id, documents, watch)
-                return index.find(run_id, asked, limit)
+                return index.find(run_id, wanted, limit)
         except UNREADABLE as error:
             if not again or not is_damage(error):
                 raise _explained(path, error) from error
@@ -218,12 +210,12 @@ def _explained(path: Path, error: Exception) -> StoreError:
         return StoreError(f"{path}: this Python's SQLite has no full-text search (FTS5): {error}")
     return StoreError(
         f"{path}: the search index cannot be written or read ({error}). Check the permissions of the workspace "
-        "and the free space; the file may be deleted, it will be rebuilt."
+        "and the free space; the file may be deleted, it is rebuilt."
     )
 
 
-def _snippets(asked: str, documents: Sequence[Document]) -> list[tuple[str, list[list[int]]]]:
-    """The best matching part of each text, and the positions of the query's words in it."""
+def _snippets(wanted: str, documents: Sequence[Document]) -> list[tuple[str, list[list[int]]]]:
+    """The part of each text that matches best, and where the words of the query are in it."""
     queries = load_queries("search.sql")
 
     def run(name: str, **values: object) -> list[tuple[int, str]]:
@@ -234,12 +226,12 @@ def _snippets(asked: str, documents: Sequence[Document]) -> list[tuple[str, list
         for number, document in enumerate(documents):
             text = _clean(document.text).replace(_BEGIN, " ").replace(_END, " ")
             run("add_hit", id=number, title=_clean(document.title), text=text)
-        marked = dict(run("snippets", query=asked, begin=_BEGIN, end=_END))
+        marked = dict(run("snippets", query=wanted, begin=_BEGIN, end=_END))
     return [_unmarked(marked.get(number, "")) for number in range(len(documents))]
 
 
 def _unmarked(marked: str) -> tuple[str, list[list[int]]]:
-    """A snippet on one line without its marks, and their positions."""
+    """A snippet on one line without its marks, and where they were."""
     plain, marks, at = [], [], 0
     for number, part in enumerate(re.split(f"[{_BEGIN}{_END}]", re.sub(r"\s", " ", marked.replace(_BETWEEN, "")))):
         if number % 2:

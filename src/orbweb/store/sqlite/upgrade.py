@@ -20,7 +20,9 @@ from orbweb.failpoints import failpoint
 from orbweb.store import workspace_files
 from orbweb.store.lock import OwnerLock
 from orbweb.store.sqlite import salvage
-from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, UNREADABLE, Schema, explained, statements, stored_schema, today
+from orbweb.store.sqlite.db import BUSY_TIMEOUT_S
+from orbweb.store.sqlite.errors import UNREADABLE, explained
+from orbweb.store.sqlite.schema import Schema, current_schema, statements, stored_schema
 
 BACKUPS = "backups"
 _LOCK = ".crawl.lock"
@@ -59,7 +61,9 @@ def plan() -> UpgradePlan:
     """The built-in steps: sql/migrations/0002.sql upgrades version 1 to version 2."""
     folder = Path(__file__).with_name("sql") / "migrations"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return UpgradePlan(today(), tuple(_step(name, (folder / name).read_text(encoding="utf-8")) for name in names))
+    return UpgradePlan(
+        current_schema(), tuple(_step(name, (folder / name).read_text(encoding="utf-8")) for name in names)
+    )
 
 
 def _step(name: str, text: str) -> Step:

@@ -1,17 +1,17 @@
--- The named queries of `doctor` and its repair. They read whole tables, which no query of a crawl may.
+-- The named queries of `doctor` and its repair. They read whole tables, which no query of a crawl may do.
 
 -- name: urls_unlike_index
--- The index repeats the key, so a damaged key shows as a difference; it lacks the source, so the rows themselves are read.
+-- The index repeats the key, so a damaged key shows as a difference; it lacks the source, so the table itself is read.
 SELECT run_id, id, key FROM urls WHERE source <> ''
 EXCEPT SELECT run_id, id, key FROM urls INDEXED BY urls_by_key;
 
 -- name: visits_unlike_index
--- The index repeats the URL of a visit and lacks the role, so here too the rows are held against it.
+-- The index repeats the URL of a visit and lacks the role, so the table itself is read and compared with it.
 SELECT run_id, number, url_id FROM visits WHERE role <> ''
 EXCEPT SELECT run_id, number, url_id FROM visits INDEXED BY visits_by_url;
 
 -- name: damaged_visits
--- `doctor`: what a settled URL, its visit, its page and its body say twice must be the same. Discovery keeps no bodies.
+-- What a settled URL, its visit, its page and its body store twice must agree; discovery stores no bodies.
 SELECT urls.run_id, urls.id, COALESCE(urls.url, urls.key), CASE
     WHEN visits.number IS NULL THEN 'it is settled, and its visit is missing'
     WHEN (visits.depth, visits.rank) IS NOT (urls.depth, urls.rank) THEN 'its visit has another place'
@@ -46,18 +46,18 @@ JOIN runs ON runs.id = urls.run_id JOIN projects ON projects.id = runs.project_i
 WHERE urls.state IN ('visited', 'failed') AND problem IS NOT NULL ORDER BY urls.run_id, visits.number;
 
 -- name: all_outlinks
--- `doctor` unpacks every record and looks its targets up.
+-- `doctor` unpacks every record and checks its targets.
 SELECT outlinks.run_id, outlinks.url_id, COALESCE(urls.url, urls.key), outlinks.packed, visits.redirect_to
 FROM outlinks JOIN urls ON urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
 LEFT JOIN visits ON visits.run_id = outlinks.run_id AND visits.url_id = outlinks.url_id
 WHERE visits.number IS NOT NULL OR urls.reason = 'noindex' ORDER BY outlinks.run_id, outlinks.url_id;
 
 -- name: url_ids
--- What the targets of a run's records may be.
+-- The valid targets of a run's records.
 SELECT id FROM urls WHERE run_id = :run_id;
 
 -- name: pages_without_outlinks
--- Where records are known to be lost, a page without one may have had one, whether it was kept or not.
+-- Where records are known to be lost, a page without one may have had one, whether it was stored or not.
 SELECT urls.run_id, urls.id FROM urls
 LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE (visits.role <> '-' OR urls.reason = 'noindex') AND NOT EXISTS
@@ -65,11 +65,11 @@ WHERE (visits.role <> '-' OR urls.reason = 'noindex') AND NOT EXISTS
 ORDER BY urls.run_id, urls.depth, urls.rank;
 
 -- name: all_bodies
--- `doctor` reads every body where it should lie.
+-- `doctor` reads every body at its location.
 SELECT sha256, segment, position, length, size FROM bodies ORDER BY segment, position;
 
 -- name: body_visits
--- Which URLs a damaged body belongs to, in one pass for all of them.
+-- The URLs that a damaged body belongs to, in one pass for all of them.
 SELECT visits.run_id, visits.url_id, COALESCE(urls.url, urls.key), visits.body_sha256
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.body_sha256 IS NOT NULL ORDER BY visits.run_id, visits.number;
@@ -94,15 +94,15 @@ WHERE visits.head IS NOT NULL OR visits.head_values IS NOT NULL ORDER BY visits.
 UPDATE visits SET head = NULL, head_values = NULL WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: forget_head
--- A template that is not what was kept is as good as not there.
+-- A damaged template is as good as missing.
 DELETE FROM heads WHERE id = :id;
 
 -- name: forget_heads
--- A template that no visit names any more is of no use.
+-- A template that no visit refers to is not needed.
 DELETE FROM heads WHERE id NOT IN (SELECT head FROM visits WHERE head IS NOT NULL);
 
 -- name: document_pages
--- Which page each document belongs to, and how its page was captured, so that it can be read again.
+-- The page of each document, and how it was captured, so that its body can be processed again.
 SELECT pages.document, pages.run_id, pages.content_sha256, pages.url_id, COALESCE(urls.url, urls.key), visits.final_url,
        visits.content_type, visits.body_sha256
 FROM pages JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
@@ -110,25 +110,25 @@ JOIN visits ON visits.run_id = pages.run_id AND visits.url_id = pages.url_id
 WHERE visits.body_sha256 IS NOT NULL ORDER BY pages.run_id, visits.number;
 
 -- name: frame_of
--- What goes to the quarantine of a document.
+-- The frame of a document, for the quarantine.
 SELECT frame FROM documents WHERE sha256 = :sha256;
 
 -- name: forget_document
--- A document that is not what was kept is as good as not there.
+-- A damaged document is as good as missing.
 DELETE FROM documents WHERE sha256 = :sha256;
 
 -- name: put_document
--- A page whose document was lost gets the one that was read again.
+-- A page whose document was lost gets the one that was extracted again.
 UPDATE pages SET document = :document WHERE run_id = :run_id AND content_sha256 = :content_sha256;
 
 -- name: open_segments
--- A segment that may be written again must be whole up to what is committed; 0 means closed.
+-- A segment that may be written again must be complete up to `committed`; 0 means closed.
 SELECT segments.id, segments.committed, COALESCE(MAX(bodies.position + bodies.length), 0)
 FROM segments LEFT JOIN bodies ON bodies.segment = segments.id
 WHERE segments.committed <> 0 GROUP BY segments.id ORDER BY segments.id;
 
 -- name: lost_runs
--- Rows of a run that is not there, or that has lost its project or its base URLs, can lead nowhere.
+-- Rows of a run that is missing, or that has lost its project or its base URLs, are of no use.
 SELECT run_id, 'runs', 'the run, its project or its base URLs are missing' FROM (
     SELECT id AS run_id FROM runs WHERE project_id NOT IN (SELECT id FROM projects)
     UNION SELECT id FROM runs WHERE id NOT IN (SELECT run_id FROM bases)
@@ -146,7 +146,7 @@ SELECT bases.run_id, 'bases', 'base URL ' || bases.url || ' is not among the URL
  AND urls.source = 'initial') ORDER BY bases.run_id, bases.number;
 
 -- name: lost_base_urls
--- What `lost_bases` names, as it must be added again.
+-- The rows that `lost_bases` reports, as they must be added again.
 SELECT bases.run_id, bases.number, bases.url, runs.next_url, runs.next_rank
 FROM bases JOIN runs ON runs.id = bases.run_id WHERE NOT EXISTS
 (SELECT 1 FROM urls WHERE urls.run_id = bases.run_id AND urls.base = bases.number AND urls.depth = 0
@@ -160,12 +160,12 @@ WHERE runs.id NOT IN (SELECT run_id FROM crawls) OR EXISTS
  (SELECT crawls.id FROM crawls WHERE crawls.run_id = runs.id)) ORDER BY runs.id;
 
 -- name: crawl_totals
--- What the visits still tell about the crawls of a run.
+-- What the visits show about the crawls of a run.
 SELECT crawl_id, SUM(kind IS NULL), SUM(kind IS NOT NULL), SUM(role = 'primary'), SUM(bytes), MIN(fetched_at), MAX(fetched_at)
 FROM visits WHERE run_id = :run_id GROUP BY crawl_id ORDER BY crawl_id;
 
 -- name: restore_crawl
--- A crawl whose row was lost is told as interrupted, with what its visits still tell.
+-- A crawl whose row was lost is recorded as interrupted, with the totals of its visits.
 INSERT INTO crawls (id, run_id, number, state, ended_by, started_at, updated_at, visited, failed, pages, bytes)
 VALUES (:id, :run_id, :number, 'failed', 'crashed', :started_at, :updated_at, :visited, :failed, :pages, :bytes);
 
@@ -176,13 +176,13 @@ LEFT JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE urls.id IS NULL OR urls.state NOT IN ('visited', 'failed') GROUP BY visits.run_id;
 
 -- name: stray_pages
--- A page belongs to the visit that showed it first.
+-- A page belongs to the visit that is its primary.
 SELECT pages.run_id, 'pages', COUNT(*) || ' pages have no primary visit' FROM pages WHERE NOT EXISTS
 (SELECT 1 FROM visits WHERE visits.run_id = pages.run_id AND visits.url_id = pages.url_id
  AND visits.content_sha256 = pages.content_sha256 AND visits.role = 'primary') GROUP BY pages.run_id;
 
 -- name: stray_outlinks
--- Links belong to a visit, or to a page that was fetched and not kept.
+-- Links belong to a visit, or to a noindex page.
 SELECT outlinks.run_id, 'outlinks', COUNT(*) || ' records of links belong to no visit' FROM outlinks WHERE NOT EXISTS
 (SELECT 1 FROM visits WHERE visits.run_id = outlinks.run_id AND visits.url_id = outlinks.url_id AND visits.kind IS NULL)
 AND NOT EXISTS (SELECT 1 FROM urls WHERE urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
@@ -220,7 +220,7 @@ WHERE next_url <> (SELECT COALESCE(MAX(urls.id), 0) + 1 FROM urls WHERE urls.run
    OR next_visit <= (SELECT COALESCE(MAX(visits.number), 0) FROM visits WHERE visits.run_id = runs.id);
 
 -- name: wrong_run_states
--- A completed run has nothing queued; a paused one has, or sitemaps to read; one in progress has a crawl in progress.
+-- A completed run has no queue; a paused one has a queue, or sitemaps to read; one in progress has a crawl in progress.
 SELECT id, 'runs', 'it is ' || state || ', and its queue or its crawls say otherwise' FROM runs
 WHERE (state = 'completed' AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.state = 'queued'))
    OR (state = 'paused' AND surveyed AND NOT EXISTS
@@ -235,31 +235,31 @@ FROM crawls WHERE (state = 'in_progress') <> (ended_by IS NULL)
    OR (state = 'completed') <> COALESCE(ended_by IN ('exhausted', 'budget', 'page_limit', 'drained'), 0);
 
 -- name: wrong_crawl_counts
--- A crawl counts each of its visits; where a URL was retried or fetched again, it counted more than are left.
+-- A crawl counts each of its visits; if a URL was retried or fetched again, it counted more than are left.
 SELECT crawls.run_id, 'crawls', 'crawl ' || crawls.number || ' counts fewer visits than it has' FROM crawls
 JOIN (SELECT crawl_id, SUM(kind IS NULL) AS visited, SUM(kind IS NOT NULL) AS failed FROM visits GROUP BY crawl_id) AS found
 ON found.crawl_id = crawls.id WHERE found.visited > crawls.visited OR found.failed > crawls.failed ORDER BY crawls.id;
 
 -- name: visited_twice
--- No URL is visited in two crawls of one run, whatever the indexes promise.
+-- No URL is visited in two crawls of one run, whatever the indexes guarantee.
 SELECT visits.run_id, 'visits', urls.key || ' was visited ' || COUNT(*) || ' times' FROM visits NOT INDEXED
 JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id GROUP BY visits.run_id, urls.key HAVING COUNT(*) > 1;
 
 -- name: forget_body
--- A body that cannot be read is as good as not there.
+-- An unreadable body is as good as missing.
 DELETE FROM bodies WHERE sha256 = :sha256;
 
 -- name: reopen_url
--- A URL whose record is damaged gets a new place and is fetched again.
+-- A URL with a damaged record gets a new place and is fetched again.
 UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank
 WHERE run_id = :run_id AND id = :id AND (state IN ('visited', 'failed') OR reason = 'noindex');
 
 -- name: forget_page
--- A reopened URL is the primary of nothing.
+-- A reopened URL is not the primary of a page.
 DELETE FROM pages WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: forget_outlinks
--- A reopened URL will have its links written anew.
+-- A reopened URL gets new links.
 DELETE FROM outlinks WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: forget_stray_visits
@@ -280,7 +280,7 @@ AND NOT EXISTS (SELECT 1 FROM urls WHERE urls.run_id = outlinks.run_id AND urls.
 AND urls.reason = 'noindex');
 
 -- name: forget_lost_referrers
--- The repair of `lost_referrers`: how the URL was found is not known any more.
+-- The repair of `lost_referrers`: how the URL was found is unknown.
 UPDATE urls SET referrer = NULL WHERE referrer IS NOT NULL AND NOT EXISTS
 (SELECT 1 FROM urls AS referrers WHERE referrers.run_id = urls.run_id AND referrers.id = urls.referrer
  AND (urls.source NOT IN ('spider', 'redirect') OR urls.depth = referrers.depth + (urls.source = 'spider')));
@@ -326,52 +326,52 @@ UPDATE crawls SET
     failed = MAX(failed, (SELECT COUNT(*) FROM visits WHERE visits.crawl_id = crawls.id AND visits.kind IS NOT NULL));
 
 -- name: crash_contradicting_crawls
--- The repair of `wrong_crawl_states`: all that is sure is that it did not end well.
+-- The repair of `wrong_crawl_states`: the only certainty is that it did not end normally.
 UPDATE crawls SET state = 'failed', ended_by = 'crashed' WHERE (state = 'in_progress') <> (ended_by IS NULL)
    OR (state = 'completed') <> COALESCE(ended_by IN ('exhausted', 'budget', 'page_limit', 'drained'), 0);
 
 -- name: forget_run_urls
--- Part of giving up a lost run.
+-- Part of deleting a lost run.
 DELETE FROM urls WHERE run_id = :run_id;
 
 -- name: forget_run_visits
--- Part of giving up a lost run.
+-- Part of deleting a lost run.
 DELETE FROM visits WHERE run_id = :run_id;
 
 -- name: forget_run_pages
--- Part of giving up a lost run.
+-- Part of deleting a lost run.
 DELETE FROM pages WHERE run_id = :run_id;
 
 -- name: forget_run_outlinks
--- Part of giving up a lost run.
+-- Part of deleting a lost run.
 DELETE FROM outlinks WHERE run_id = :run_id;
 
 -- name: forget_run_bases
--- Part of giving up a lost run.
+-- Part of deleting a lost run.
 DELETE FROM bases WHERE run_id = :run_id;
 
 -- name: forget_run_crawls
--- Part of giving up a lost run.
+-- Part of deleting a lost run.
 DELETE FROM crawls WHERE run_id = :run_id;
 
 -- name: forget_run_tallies
--- Part of giving up a lost run.
+-- Part of deleting a lost run.
 DELETE FROM tallies WHERE run_id = :run_id;
 
 -- name: forget_run_outputs
--- Part of giving up a lost run.
+-- Part of deleting a lost run.
 DELETE FROM outputs WHERE run_id = :run_id;
 
 -- name: forget_run
--- The last part of giving up a lost run.
+-- The last part of deleting a lost run.
 DELETE FROM runs WHERE id = :run_id;
 
 -- name: next_rank
--- Where the queue of a run goes on, for URLs that are reopened.
+-- Where the queue of a run ends, for URLs that are reopened.
 SELECT next_rank FROM runs WHERE id = :run_id;
 
 -- name: orphaned_runs
--- Runs of which rows are left, but not the run itself, or not its project.
+-- Runs with rows in other tables whose own row, or whose project, is missing.
 SELECT left_over.run_id, runs.project_id, runs.number, MIN(visits.fetched_at) FROM (
     SELECT run_id FROM urls UNION SELECT run_id FROM visits
     UNION SELECT id FROM runs WHERE project_id NOT IN (SELECT id FROM projects)
@@ -379,32 +379,32 @@ SELECT left_over.run_id, runs.project_id, runs.number, MIN(visits.fetched_at) FR
 WHERE runs.id IS NULL OR runs.project_id NOT IN (SELECT id FROM projects) GROUP BY left_over.run_id ORDER BY left_over.run_id;
 
 -- name: first_visited_keys
--- By what a run is recognised in the files that follow runs.
+-- By these a run is recognized in the files that follow runs.
 SELECT urls.key FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id ORDER BY visits.number LIMIT :most;
 
 -- name: restore_project
--- A project whose row was lost gets the name that files still tell; its settings are gone.
+-- A project whose row was lost gets its name from the files that follow runs; its settings are lost.
 INSERT INTO projects (id, name, settings, bases, created_at) VALUES (:id, :name, '{}', :bases, :created_at) RETURNING id;
 
 -- name: restore_run
--- A run whose row was lost is paused, so that what is queued of it can be resumed; its counters are mended later.
+-- A run whose row was lost is paused, so that its queue can be resumed; its counters are repaired later.
 INSERT INTO runs (id, project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
                   horizon, due_only)
 VALUES (:id, :project_id, :number, 'paused', :started_at, 1, 0, 1, 1, 1, 0, 0) RETURNING id;
 
 -- name: baseless_runs
--- Runs whose base URLs were lost; the URLs that a user gave are still marked as such.
+-- Runs whose base URLs were lost; the URLs that the user gave are still marked as such.
 SELECT urls.run_id, urls.base, COALESCE(urls.url, urls.key), urls.key FROM urls
 WHERE urls.source = 'initial' AND urls.depth = 0 AND NOT EXISTS (SELECT 1 FROM bases WHERE bases.run_id = urls.run_id)
 GROUP BY urls.run_id, urls.base ORDER BY urls.run_id, urls.base;
 
 -- name: unplaced_bodies
--- Bodies that visits name and the index of bodies does not; the store may have them all the same.
+-- Bodies that visits refer to and that have no row; the store may still have them.
 SELECT DISTINCT body_sha256 FROM visits WHERE body_sha256 IS NOT NULL AND body_sha256 NOT IN (SELECT sha256 FROM bodies);
 
 -- name: restore_visit
--- A visit as the line of a file that follows its run tells it.
+-- A visit as a line of a file that follows its run records it.
 INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
                     content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, links_cut, truncated,
                     body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, robots_tags)
@@ -413,11 +413,11 @@ VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :er
         :body_sha256, :content_sha256, :role, :bytes, :bytes, :latency_ms, :fetched_at, :proxy, :robots_tags);
 
 -- name: next_crawl
--- The number of a crawl that nobody has.
+-- An unused number for a crawl.
 SELECT MAX((SELECT COALESCE(MAX(id), 0) FROM crawls), (SELECT COALESCE(MAX(crawl_id), 0) FROM visits)) + 1;
 
 -- name: counted_runs
--- What each run has, and what its counters say it had.
+-- The rows of each run, and what its counters say.
 SELECT runs.id, projects.name, runs.number,
     (SELECT COUNT(*) FROM urls WHERE run_id = runs.id),
     MAX(runs.next_url - 1, (SELECT COALESCE(MAX(id), 0) FROM urls WHERE run_id = runs.id),
@@ -436,5 +436,5 @@ FROM runs JOIN projects ON projects.id = runs.project_id ORDER BY runs.id;
 SELECT key FROM urls WHERE run_id = :run_id;
 
 -- name: run_ids
--- Runs of which rows were left in a damaged database.
+-- Runs with rows left in a damaged database.
 SELECT run_id FROM urls UNION SELECT run_id FROM visits UNION SELECT id FROM runs;

@@ -1,7 +1,7 @@
--- Named queries. Each says in one sentence why it exists. Parameters are :names.
+-- Named queries, each with one sentence on why it exists. Parameters are :names.
 
 -- name: project_by_name
--- Commands speak of projects by name.
+-- Commands name projects, not ids.
 SELECT id, name, settings, bases, created_at FROM projects WHERE name = :name;
 
 -- name: projects
@@ -9,16 +9,16 @@ SELECT id, name, settings, bases, created_at FROM projects WHERE name = :name;
 SELECT id, name, settings, bases, created_at FROM projects ORDER BY name;
 
 -- name: add_project
--- A project comes to be at its first crawl.
+-- A project is created by its first crawl.
 INSERT INTO projects (name, settings, bases, created_at) VALUES (:name, :settings, :bases, :created_at)
 RETURNING id;
 
 -- name: save_project
--- Options given again replace the stored ones.
+-- New options replace the stored ones.
 UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 
 -- name: latest_run
--- Reports without --run speak of the latest run.
+-- Reports without --run show the latest run.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
        horizon, recalls, due_only, rules
 FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
@@ -36,7 +36,7 @@ SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank,
 FROM runs WHERE project_id = :project_id ORDER BY number;
 
 -- name: add_run
--- A run begins with an empty queue, or with what another knew, and may reuse what crawls captured that have ended by now.
+-- A run starts with an empty queue or with the URLs of another run, and may reuse captures of crawls that have ended.
 INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed,
                   surveyed, horizon, recalls, due_only, rules)
 VALUES (:project_id, :number, 'in_progress', :started_at, 1, 0, 1, 0, 0,
@@ -52,13 +52,13 @@ UPDATE runs SET horizon = 0 WHERE id = :run_id;
 UPDATE runs SET state = :to_state, ended_at = :ended_at WHERE id = :run_id AND state = :from_state;
 
 -- name: advance_run
--- Ids, ranks and visit numbers given out in a group become durable with the group.
+-- Ids, ranks and visit numbers given out in a unit of work become durable with it.
 UPDATE runs SET next_url = :next_url, next_rank = :next_rank, next_visit = :next_visit, scope_fixed = :scope_fixed,
                 surveyed = :surveyed
 WHERE id = :run_id;
 
 -- name: rule_run
--- All URLs of the run are judged by these rules.
+-- All URLs of the run are judged by these rules now.
 UPDATE runs SET rules = :rules WHERE id = :run_id;
 
 -- name: add_base
@@ -74,7 +74,7 @@ SELECT number, url, scope_key, pages FROM bases WHERE run_id = :run_id ORDER BY 
 UPDATE bases SET scope_key = :scope_key, pages = :pages WHERE run_id = :run_id AND number = :number;
 
 -- name: add_crawl
--- One session of work.
+-- One session of work on a run.
 INSERT INTO crawls (run_id, number, state, budget, started_at, updated_at, asked_as, read_with)
 VALUES (:run_id, (SELECT COUNT(*) + 1 FROM crawls WHERE run_id = :run_id), 'in_progress', :budget, :now, :now, :asked_as,
         :read_with)
@@ -86,12 +86,12 @@ SELECT id, run_id, number, state, ended_by, error, budget, started_at, updated_a
 FROM crawls WHERE run_id = :run_id ORDER BY number;
 
 -- name: open_crawls
--- After a crash the next owner settles what was left in progress.
+-- After a crash the next owner closes the crawls that were left in progress.
 SELECT crawls.id, crawls.run_id, runs.state FROM crawls JOIN runs ON runs.id = crawls.run_id
 WHERE runs.project_id = :project_id AND crawls.state = 'in_progress';
 
 -- name: count_crawl
--- A crawl's figures move with each group, so that a crash leaves them right.
+-- The counters of a crawl are written with each unit of work, so that a crash leaves them correct.
 UPDATE crawls SET visited = :visited, failed = :failed, pages = :pages, bytes = :bytes, updated_at = :now
 WHERE id = :crawl_id;
 
@@ -102,7 +102,7 @@ UPDATE crawls SET state = :to_state, ended_by = :ended_by, error = :error, updat
 WHERE id = :crawl_id AND state = 'in_progress';
 
 -- name: crash_crawl
--- A crawl found in progress by the next owner was killed; its last group tells when.
+-- A crawl that the next owner finds in progress was killed; it ended with its last unit of work.
 UPDATE crawls SET state = 'failed', ended_by = 'crashed', ended = (SELECT COALESCE(MAX(ended), 0) + 1 FROM crawls)
 WHERE id = :crawl_id AND state = 'in_progress';
 
@@ -114,11 +114,11 @@ VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank
         :referrer, :lastmod, :family_member, :carried, :found_hops, :found_base, :parked, :listed);
 
 -- name: settle_url
--- Guarded: only the owner settles, and only what is queued.
+-- Guarded: only the owner settles URLs, and only queued ones.
 UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: settle_stretch
--- As `settle_url`, for visited URLs whose ids follow each other, as those of most groups do: one statement for all.
+-- As `settle_url`, for visited URLs with consecutive ids, as most units of work have them: one statement for all.
 UPDATE urls SET state = 'visited', reason = NULL, rule = NULL
 WHERE run_id = :run_id AND id BETWEEN :first AND :last AND state = 'queued';
 
@@ -130,75 +130,75 @@ UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, sour
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
--- The scope was moved by a redirecting base URL, or a person changed the rules, so what was found before is judged again.
+-- The scope moved with a redirecting base URL, or the user changed the rules, so URLs found before are judged again.
 UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, lane = :lane, hops = :hops, base = :base,
                 family_member = :family_member, parked = :parked
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
 -- name: refuse_url
--- A leased URL may not be asked for after all: robots.txt is judged at the lease.
+-- A leased URL may not be requested: robots.txt is checked at the lease.
 UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule
 WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: defer_url
--- A place that held up the order for too long goes back to the queue, and has no turn before `due_at`.
+-- A place that blocked the order for too long returns to the queue, and is not leased before `due_at`.
 UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: families_of
--- What a run has learned of URLs without end.
+-- What a run has learned about families of URLs that may be endless.
 SELECT pattern, kind, barren, tried, released, sketch FROM families WHERE run_id = :run_id;
 
 -- name: save_family
--- Each page of a family may change what is known of it.
+-- Each page of a family may change its row.
 INSERT INTO families (run_id, pattern, kind, barren, tried, released, sketch)
 VALUES (:run_id, :pattern, :kind, :barren, :tried, :released, :sketch)
 ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, tried = excluded.tried, released = excluded.released,
                                             sketch = excluded.sketch;
 
 -- name: unpark_family
--- URLs that waited for what others of their family show, when none of them has shown anything.
+-- URLs that waited for the results of others of their family, when there are none.
 UPDATE urls SET parked = '' WHERE run_id = :run_id AND state = 'skipped' AND parked = :pattern;
 
 -- name: robots_of
--- Rules are kept for a day, whichever project asked.
+-- robots.txt is cached for a day, for all projects.
 SELECT origin, fetched_at, status, body FROM robots WHERE origin = :origin AND fetched_at > :since;
 
 -- name: save_robots
--- The newest answer counts.
+-- The newest response counts.
 INSERT INTO robots (origin, fetched_at, status, body) VALUES (:origin, :fetched_at, :status, :body)
 ON CONFLICT (origin) DO UPDATE SET fetched_at = excluded.fetched_at, status = excluded.status, body = excluded.body;
 
 -- name: shorten_path
--- A queued URL found with fewer hops passes them on to its children.
+-- A queued URL found with fewer hops passes them on to its links.
 UPDATE urls SET hops = :hops, found_hops = :hops - 1 WHERE run_id = :run_id AND id = :id;
 
 -- name: date_url
--- A sitemap tells when a URL that is known already was last changed.
+-- A sitemap gives the modification date of a known URL.
 UPDATE urls SET lastmod = :lastmod WHERE run_id = :run_id AND id = :id;
 
 -- name: list_url
--- A sitemap names a URL that is known already.
+-- A sitemap lists a known URL.
 UPDATE urls SET listed = 1 WHERE run_id = :run_id AND id = :id AND listed = 0;
 
 -- name: skip_base
--- The page limit of a base URL is reached: what it still has queued is skipped at once.
+-- The page limit of a base URL is reached: its queued URLs are skipped at once.
 UPDATE urls SET state = 'skipped', reason = 'page_limit', rule = :rule
 WHERE run_id = :run_id AND base = :base AND state = 'queued';
 
 -- name: skip_queued
--- A run finished by hand gives up what is queued.
+-- A run that is finished by hand skips its queued URLs.
 UPDATE urls SET state = 'skipped', reason = 'finished', rule = :rule WHERE run_id = :run_id AND state = 'queued';
 
 -- name: set_lanes_strict
--- The order of a resumed run may have been changed to strict.
+-- The order of a resumed run may have changed to strict.
 UPDATE urls SET lane = '' WHERE run_id = :run_id AND state = 'queued' AND lane <> '';
 
 -- name: set_lane
--- The order of a resumed run may have been changed to relaxed.
+-- The order of a resumed run may have changed to relaxed.
 UPDATE urls SET lane = :lane WHERE run_id = :run_id AND id = :id;
 
 -- name: queued_keys_in_lane
--- What must be moved when the order changes to relaxed.
+-- The URLs to move when the order changes to relaxed.
 SELECT id, key FROM urls WHERE run_id = :run_id AND lane = :lane AND state = 'queued' ORDER BY id;
 
 -- name: queued_in_order
@@ -208,7 +208,7 @@ WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) >
 ORDER BY depth, rank LIMIT :count;
 
 -- name: admitted_urls
--- What the caps of groups count: every URL that was given a place, but for those that a rule took it from.
+-- What the caps of page types count: every URL that was given a place, except those that a rule took it from.
 SELECT id, key, state, reason FROM urls WHERE run_id = :run_id AND rank IS NOT NULL
 AND (state <> 'skipped' OR reason IN ('robots', 'robots_unavailable', 'noindex', 'page_limit', 'finished'));
 
@@ -217,11 +217,11 @@ AND (state <> 'skipped' OR reason IN ('robots', 'robots_unavailable', 'noindex',
 SELECT DISTINCT lane FROM urls WHERE run_id = :run_id AND state = 'queued';
 
 -- name: known_url
--- Exact dedup: the cache may forget, this never does.
+-- Exact deduplication: the cache may drop a URL, this never does.
 SELECT id, depth, hops, reason FROM urls WHERE run_id = :run_id AND key = :key;
 
 -- name: known_urls
--- A resumed run of moderate size is known completely from the start.
+-- A resumed run of moderate size is loaded completely at the start.
 SELECT key, id, depth, hops, reason FROM urls WHERE run_id = :run_id;
 
 -- name: queued_by_base
@@ -229,24 +229,24 @@ SELECT key, id, depth, hops, reason FROM urls WHERE run_id = :run_id;
 SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY base;
 
 -- name: open_base_places
--- While base URLs, or what they redirect to, are queued the scope is not fixed.
+-- While base URLs or their redirect targets are queued, the scope is not fixed.
 SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' AND depth = 0 GROUP BY base;
 
 -- name: moved_base
--- Without one, nothing that was judged would be judged otherwise when the scope is fixed.
+-- If no base URL has moved, no verdict changes when the scope is fixed.
 SELECT bases.number FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
 WHERE bases.run_id = :run_id AND bases.scope_key <> urls.key LIMIT 1;
 
 -- name: moved_since
--- A recrawl judged what it knew by the scope of the run before; unless a base URL led elsewhere, that holds.
+-- A recrawl judged the known URLs by the scope of the previous run, which is valid unless a base URL has moved.
 SELECT bases.number FROM bases JOIN runs ON runs.id = bases.run_id
 LEFT JOIN bases AS before ON before.run_id = runs.recalls AND before.url = bases.url
 JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
 WHERE bases.run_id = :run_id AND bases.scope_key <> COALESCE(before.scope_key, urls.key) LIMIT 1;
 
 -- name: urls_to_judge
--- What other rules or another scope may change, in the order of finding: all that was not asked for. A portion at a time.
--- The last column: whether it came into a later level than that of the page that led to it, or a recrawl knew it.
+-- URLs that other rules or another scope may change, in the order of finding, a portion at a time: those never requested.
+-- The last column: whether it is on a later level than the page that led to it, or was taken over by a recrawl.
 SELECT id, key, source, reason, rule, depth, rank, hops, base, found_hops, found_base, referrer, family_member, parked, listed,
        carried IS NOT NULL,
        depth > 0 AND (carried IS NOT NULL
@@ -254,7 +254,7 @@ SELECT id, key, source, reason, rule, depth, rank, hops, base, found_hops, found
 FROM urls WHERE run_id = :run_id AND id > :after AND state IN ('queued', 'skipped') ORDER BY id LIMIT :count;
 
 -- name: link_records
--- Who leads to what, and which pages ask that none of their links be followed.
+-- Which pages link to what, and which pages are marked nofollow.
 SELECT outlinks.packed, COALESCE(visits.nofollow,
        urls.reason = 'noindex' AND (urls.rule LIKE '%nofollow%' OR urls.rule LIKE '%none%'), 0)
 FROM outlinks JOIN urls ON urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
@@ -262,14 +262,14 @@ LEFT JOIN visits ON visits.run_id = outlinks.run_id AND visits.url_id = outlinks
 WHERE outlinks.run_id = :run_id;
 
 -- name: said_nofollow
--- Whether a page asks that none of its links be followed, and its URL, for the rule that refuses what it links to.
+-- Whether a page is marked nofollow, and its URL, for the rule that refuses its links.
 SELECT COALESCE(urls.url, urls.key), COALESCE(visits.nofollow,
        urls.reason = 'noindex' AND (urls.rule LIKE '%nofollow%' OR urls.rule LIKE '%none%'), 0)
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE urls.run_id = :run_id AND urls.id = :id;
 
 -- name: recalled_urls
--- What a recrawl visits first, but for base URLs and their redirects: what was asked for, in that order, then the queue.
+-- What a recrawl visits first, after base URLs and their redirects: the requested URLs in order, then the queue.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.redirects, urls.referrer, urls.family_member,
        urls.found_hops, urls.found_base
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
@@ -279,7 +279,7 @@ AND urls.carried IS NOT 'unlinked' AND COALESCE(visits.status, 0) NOT IN (404, 4
 ORDER BY visits.number IS NULL, visits.number, urls.depth, urls.rank;
 
 -- name: looks_at
--- When the pages of earlier runs were last asked for, and what they said; one taken over unasked is the same look again.
+-- When earlier runs fetched a page, and its content; a capture reused without a request counts as the same fetch.
 SELECT DISTINCT visits.fetched_at, COALESCE(visits.content_sha256, visits.body_sha256)
 FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
 JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
@@ -287,16 +287,16 @@ WHERE runs.project_id = :project_id AND runs.number < :number AND visits.kind IS
 ORDER BY visits.fetched_at DESC LIMIT :most;
 
 -- name: lastmod_of
--- When a sitemap of this run says that a page was changed.
+-- The modification date that a sitemap of this run gives for a page.
 SELECT lastmod FROM urls WHERE run_id = :run_id AND key = :key;
 
 -- name: keep_released
--- A person wanted these families followed, and has not said otherwise since.
+-- The user released these families, and has not changed that since.
 INSERT INTO families (run_id, pattern, kind, barren, tried, released, sketch)
 SELECT :run_id, pattern, 'released', 0, 0, 1, x'' FROM families WHERE run_id = :recalls AND released = 1;
 
 -- name: carry_url
--- What became of a URL that a recrawl knew: a sitemap lists it, or nothing leads to it any more.
+-- The new state of a URL that a recrawl took over: a sitemap lists it, or nothing links to it any more.
 UPDATE urls SET carried = :carried WHERE run_id = :run_id AND id = :id AND carried IS NOT NULL;
 
 -- name: most_urls
@@ -304,33 +304,33 @@ UPDATE urls SET carried = :carried WHERE run_id = :run_id AND id = :id AND carri
 SELECT COALESCE(MAX(id), 0) FROM urls WHERE run_id = :run_id;
 
 -- name: graph_roots
--- Where a walk over the links of a recrawl begins: base URLs, what they redirect to, and what sitemaps list.
+-- Where a walk over the links of a recrawl starts: base URLs, their redirect targets, and URLs that sitemaps list.
 SELECT id FROM urls WHERE run_id = :run_id
 AND (depth = 0 OR carried = 'listed' OR (source = 'sitemap' AND carried IS NULL));
 
 -- name: graph_records
--- Each page's links, in the order in which the URLs became known, so that one pass nearly always is enough.
+-- The links of each page, in the order in which the URLs were found, so that one pass is nearly always enough.
 SELECT url_id, packed FROM outlinks WHERE run_id = :run_id ORDER BY url_id;
 
 -- name: unread_urls
--- URLs that did not tell what they link to now, for a reason that may pass.
+-- URLs whose current links are unknown, for a reason that may pass.
 SELECT urls.id, urls.key FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE urls.run_id = :run_id AND (urls.state = 'queued' OR (urls.state = 'failed' AND COALESCE(visits.status, 0) NOT IN (404, 410))
 OR urls.reason IN ('page_limit', 'finished', 'robots_unavailable')) ORDER BY urls.id;
 
 -- name: latest_links
--- What a URL linked to when a run of the project before this one last read it.
+-- The links of a URL when an earlier run of the project last read it.
 SELECT runs.id, outlinks.packed FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
 JOIN outlinks ON outlinks.run_id = urls.run_id AND outlinks.url_id = urls.id
 WHERE runs.project_id = :project_id AND runs.number < :number ORDER BY runs.number DESC LIMIT 1;
 
 -- name: carried_urls
--- What a recrawl knew and asked for, and no sitemap lists.
+-- URLs that a recrawl took over and requested, and that no sitemap lists.
 SELECT id, carried FROM urls WHERE run_id = :run_id AND carried IN ('known', 'unlinked') AND state IN ('visited', 'failed')
 ORDER BY id;
 
 -- name: gone_keys
--- URLs of a project that were gone in some run.
+-- URLs of a project that had vanished in some run.
 SELECT urls.key FROM runs JOIN urls ON urls.run_id = runs.id AND urls.carried = 'unlinked'
 WHERE runs.project_id = :project_id AND runs.number <= :number
 UNION
@@ -339,14 +339,14 @@ JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE runs.project_id = :project_id AND runs.number <= :number ORDER BY 1;
 
 -- name: past_of
--- What became of a URL in each run of a project that knew it, the latest first.
+-- The state of a URL in each run of a project that knew it, the latest first.
 SELECT runs.number, COALESCE(urls.url, urls.key), urls.carried, visits.status, visits.role
 FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
 LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE runs.project_id = :project_id AND runs.number <= :number ORDER BY runs.number DESC;
 
 -- name: add_visit
--- One row a settled URL.
+-- One row per visit.
 INSERT INTO visits (run_id, number, url_id, crawl_id, depth, rank, status, kind, error, tries, final_url, redirect_to,
                     content_type, encoding, etag, last_modified, title, canonical, noindex, nofollow, links_cut, truncated,
                     body_sha256, content_sha256, role, bytes, wire_bytes, latency_ms, fetched_at, proxy, robots_tags,
@@ -357,15 +357,15 @@ VALUES (:run_id, :number, :url_id, :crawl_id, :depth, :rank, :status, :kind, :er
         :reuse, :reused_run, :head_values, :head);
 
 -- name: head_id
--- Whether a template is kept already.
+-- Whether a template is already stored.
 SELECT id FROM heads WHERE sha256 = :sha256;
 
 -- name: add_head
--- What heads have in common, once for the whole workspace.
+-- The common parts of heads are stored once per workspace.
 INSERT INTO heads (sha256, size, frame) VALUES (:sha256, :size, :frame);
 
 -- name: head_of
--- The heads of one visit, and what they share with its row.
+-- The heads of one visit, and the values that they share with its row.
 SELECT heads.sha256, heads.size, heads.frame, visits.head_values, COALESCE(visits.final_url, urls.url, urls.key),
        visits.etag, visits.last_modified
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
@@ -373,22 +373,22 @@ JOIN heads ON heads.id = visits.head
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
 -- name: reusable_crawls
--- Whose captures a crawl may reuse: they had ended when its run began, and asked as it does.
+-- Crawls whose captures may be reused: they had ended when the run began, and sent requests the same way.
 SELECT id, read_with FROM crawls WHERE ended <= :horizon AND asked_as = :asked_as;
 
 -- name: crawls_read_with
--- How the bodies of a run were read, crawl by crawl.
+-- How the bodies of a run were processed, by crawl.
 SELECT id, read_with FROM crawls WHERE run_id = :run_id;
 
 -- name: runs_that_know
--- Runs with such a crawl that know any URL of an origin, the latest first; asked once an origin.
+-- Runs with a reusable crawl that know any URL of an origin, the latest first; read once per origin.
 SELECT id FROM runs WHERE id IN (SELECT run_id FROM crawls WHERE ended <= :horizon AND asked_as = :asked_as)
 AND EXISTS (SELECT 1 FROM urls WHERE urls.run_id = runs.id AND urls.key >= :first AND urls.key < :beyond)
 ORDER BY id DESC;
 
 -- name: captures_from
--- What a run has of a key, and of those visited after it, which are wanted next; whether it can be reused.
--- It cannot where it has failed, or its body has been lost. A long record of links is left for when it is needed.
+-- The visit of a key by a run and those after it, which are likely to be needed next, and whether each can be reused.
+-- It cannot if it failed or its body is lost. A long record of links is left out, and read when it is needed.
 SELECT urls.key, visits.kind IS NULL AND (visits.status BETWEEN 200 AND 299 OR visits.reuse IS NOT NULL)
            AND visits.body_sha256 IS bodies.sha256,
        visits.run_id, visits.url_id, visits.crawl_id, COALESCE(visits.final_url, urls.url, urls.key), visits.status,
@@ -408,14 +408,14 @@ WHERE visits.run_id = :run_id AND visits.number >= (
 ORDER BY visits.number LIMIT :count;
 
 -- name: answered_by
--- The crawl in which a run was answered for a key, so that an older capture is not taken unasked.
--- A page not to be kept has none, and counts in the runs of the project alone, where no other process can add it meanwhile.
+-- The crawl in which a run got a response for a key, so that an older capture is not used without a request.
+-- A noindex page has none, and counts only in the runs of the project, where no other process can add it meanwhile.
 SELECT visits.crawl_id FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE urls.run_id = :run_id AND urls.key = :key AND (visits.number IS NOT NULL OR urls.reason = 'noindex'
     AND (SELECT project_id FROM runs WHERE id = :run_id) = :project_id);
 
 -- name: answer_of
--- What a run was answered when it asked for a URL; no status and no kind where it never did.
+-- The response that a run got for a URL; no status and no kind if it was not requested.
 SELECT urls.id, urls.reason, urls.rule, visits.final_url, visits.status, visits.kind, visits.error,
        COALESCE(targets.url, targets.key), visits.content_type
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
@@ -427,29 +427,29 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 SELECT id FROM urls WHERE run_id = :run_id AND key >= :first AND key < :beyond AND reason = :reason LIMIT 1;
 
 -- name: listed_urls
--- What sitemaps list, in the order of finding.
+-- The URLs that sitemaps list, in the order of finding.
 SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND listed = 1 ORDER BY id;
 
 -- name: planned_visits
--- What a planned run asks for, in order, and what the run before made of it.
+-- The URLs that a planned run requests, in order, and their results in the previous run.
 SELECT COALESCE(urls.url, urls.key), before.state, before.reason
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN urls AS before ON before.run_id = :before AND before.key = urls.key
 WHERE visits.run_id = :run_id ORDER BY visits.number;
 
 -- name: no_longer_visited
--- What a run asked for and a planned one does not: refused, or not found.
+-- URLs that a run requested and a planned one does not: refused, or not found.
 SELECT COALESCE(before.url, before.key), urls.reason, urls.rule
 FROM urls AS before LEFT JOIN urls ON urls.run_id = :run_id AND urls.key = before.key
 WHERE before.run_id = :before AND before.state IN ('visited', 'failed')
 AND (urls.id IS NULL OR urls.state = 'skipped') ORDER BY before.id;
 
 -- name: urls_between
--- The names of the targets of captured links, many at once.
+-- The URLs of link targets, many at once.
 SELECT id, key, url FROM urls WHERE run_id = :run_id AND id BETWEEN :first AND :last;
 
 -- name: redirect_of
--- Redirect loops are found by following the targets of earlier visits.
+-- Redirect loops are detected by following the targets of earlier visits.
 SELECT redirect_to FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: add_page
@@ -474,11 +474,11 @@ JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id;
 
 -- name: document_by_hash
--- What the search index, its snippets and `diff` read.
+-- For the search index, its snippets and `diff`.
 SELECT size, frame FROM documents WHERE sha256 = :sha256;
 
 -- name: run_documents
--- Which documents a search may find, and where; in the order in which the URLs were found.
+-- The documents that a search may find, with their URLs, in the order of finding.
 SELECT document, url_id FROM pages WHERE run_id = :run_id ORDER BY url_id;
 
 -- name: page_exists
@@ -486,15 +486,15 @@ SELECT document, url_id FROM pages WHERE run_id = :run_id ORDER BY url_id;
 SELECT 1 FROM pages WHERE run_id = :run_id AND content_sha256 = :content_sha256;
 
 -- name: page_hashes
--- A resumed run of moderate size knows its pages from the start.
+-- The pages of a resumed run of moderate size are loaded at the start.
 SELECT content_sha256 FROM pages WHERE run_id = :run_id LIMIT :most;
 
 -- name: body_hashes
--- A workspace of moderate size knows its bodies from the start.
+-- The bodies of a workspace of moderate size are loaded at the start.
 SELECT sha256 FROM bodies LIMIT :most;
 
 -- name: add_outlinks
--- One packed record a page; a page that asked not to be kept may be read again by other rules.
+-- One packed record per page; a noindex page may be read again by other rules.
 INSERT INTO outlinks (run_id, url_id, packed) VALUES (:run_id, :url_id, :packed)
 ON CONFLICT (run_id, url_id) DO UPDATE SET packed = excluded.packed;
 
@@ -508,7 +508,7 @@ INSERT INTO bodies (sha256, segment, position, length, size) VALUES (:sha256, :s
 ON CONFLICT (sha256) DO NOTHING;
 
 -- name: body_location
--- Where a body lies.
+-- Where a body is stored.
 SELECT segment, position, length, size FROM bodies WHERE sha256 = :sha256;
 
 -- name: add_segment
@@ -516,7 +516,7 @@ SELECT segment, position, length, size FROM bodies WHERE sha256 = :sha256;
 INSERT INTO segments (project_id, committed) VALUES (:project_id, 0) RETURNING id;
 
 -- name: latest_segment
--- Where a project goes on writing; bytes beyond `committed` are of a crash.
+-- Where a project continues to write; bytes beyond `committed` are left from a crash.
 SELECT id, committed FROM segments WHERE project_id = :project_id AND committed > 0 ORDER BY id DESC LIMIT 1;
 
 -- name: extend_segment
@@ -524,7 +524,7 @@ SELECT id, committed FROM segments WHERE project_id = :project_id AND committed 
 UPDATE segments SET committed = :committed WHERE id = :segment;
 
 -- name: add_tally
--- Counters move with the states they count.
+-- Counters change in the transaction of the states they count.
 INSERT INTO tallies (run_id, state, reason, count) VALUES (:run_id, :state, :reason, :change)
 ON CONFLICT (run_id, state, reason) DO UPDATE SET count = tallies.count + excluded.count;
 
@@ -537,11 +537,11 @@ SELECT state, reason, count FROM tallies WHERE run_id = :run_id AND count <> 0 O
 SELECT role, COUNT(*) FROM visits WHERE run_id = :run_id GROUP BY role;
 
 -- name: count_reuses
--- What was reused in a run, by how it was; the sum is what was transferred.
+-- Visits of a run by how they reused a capture, if they did, and the bytes transferred.
 SELECT reuse, COUNT(*), SUM(wire_bytes) FROM visits WHERE run_id = :run_id GROUP BY reuse;
 
 -- name: alternates_by_base
--- A crawl tells at its end what each base URL gave.
+-- A crawl reports at its end the alternates of each base URL.
 SELECT urls.base, COUNT(*) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' GROUP BY urls.base;
 
@@ -550,33 +550,33 @@ WHERE visits.run_id = :run_id AND visits.role = 'alternate' GROUP BY urls.base;
 SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
 
 -- name: run_tokens
--- What the pages of a run cost a language model, by each tokenizer that counted; answered from the index alone.
+-- The tokens of the pages of a run, by tokenizer; read from the index alone.
 SELECT documents.tokenizer, SUM(documents.tokens)
 FROM pages JOIN documents INDEXED BY documents_tokens ON documents.sha256 = pages.document
 WHERE pages.run_id = :run_id GROUP BY documents.tokenizer ORDER BY documents.tokenizer;
 
 -- name: queued_by_source
--- `queue` shows where the waiting URLs came from.
+-- `queue` shows where the queued URLs came from.
 SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY source ORDER BY source;
 
 -- name: settled_by_source
--- `queue` shows where the URLs came from that were visited or failed.
+-- `queue` shows where the visited and failed URLs came from.
 SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state IN ('visited', 'failed') GROUP BY source ORDER BY source;
 
 -- name: queue_head
--- The next URLs, whatever their lane.
+-- The next URLs, in any lane.
 SELECT COALESCE(url, key), source, depth, rank, hops FROM urls
 WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank LIMIT :count;
 
 -- name: manifest
--- One line a visit, in the order of commits.
+-- One line per visit, in the order of commits.
 SELECT visits.depth, visits.rank, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.reuse,
        visits.body_sha256, visits.content_sha256, visits.role, visits.truncated
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id ORDER BY visits.number;
 
 -- name: page_visits
--- Primaries and alternates, grouped by the reader.
+-- Primaries and alternates, grouped by the caller.
 SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth, COALESCE(NULLIF(documents.title, ''), visits.title),
        visits.content_sha256, visits.body_sha256, visits.bytes, visits.content_type, visits.final_url, visits.fetched_at,
        visits.role, visits.truncated, documents.language, documents.words, documents.tokens, documents.confidence, documents.simhash,
@@ -587,7 +587,7 @@ LEFT JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.role <> '-' ORDER BY visits.number;
 
 -- name: page_documents
--- Primaries with what was read out of them, in the order of commits, one at a time.
+-- Primaries with their documents, in the order of commits, one at a time.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
        visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, visits.truncated, documents.sha256,
        documents.size, documents.frame
@@ -597,7 +597,7 @@ JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
 
 -- name: pages_to_read
--- What `extract` reads again: pages whose document another extractor made, or all, in the order of commits.
+-- What `extract` processes again: pages with a document of another extractor, or all, in the order of commits.
 SELECT visits.number, pages.content_sha256, pages.document, COALESCE(urls.url, urls.key), visits.final_url,
        visits.content_type, visits.body_sha256
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
@@ -608,27 +608,27 @@ AND (:everything OR documents.extractor <> :extractor)
 ORDER BY visits.number LIMIT :count;
 
 -- name: count_pages_to_read
--- How far an extraction has to go.
+-- For the progress of `extract`.
 SELECT COUNT(*) FROM pages JOIN documents ON documents.sha256 = pages.document
 WHERE pages.run_id = :run_id AND (:everything OR documents.extractor <> :extractor);
 
 -- name: change_document
--- The page keeps everything else: its content hash says what it was when it was captured.
+-- Everything else about the page stays: its content hash is that of its capture.
 UPDATE pages SET document = :document
 WHERE run_id = :run_id AND content_sha256 = :content_sha256 AND document = :replaced;
 
 -- name: forget_documents
--- A document that no page of the workspace names any more is of no use.
+-- A document that no page of the workspace refers to is not needed.
 DELETE FROM documents WHERE sha256 NOT IN (SELECT document FROM pages);
 
 -- name: alternates_of
--- The URLs that showed the content of a page again, in the order of commits.
+-- The URLs with the same content as a page, in the order of commits.
 SELECT visits.content_sha256, urls.key, COALESCE(urls.url, urls.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
 -- name: page_document
--- One of `page_documents`, for those who want another order.
+-- As `page_documents`, for another order.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
        visits.bytes, visits.content_type, visits.final_url, visits.fetched_at, visits.truncated, documents.sha256,
        documents.size, documents.frame
@@ -638,26 +638,26 @@ JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.url_id = :url_id AND visits.role = 'primary';
 
 -- name: outline_pages
--- What an export must know of all pages before it writes the first: which there are, and where they were answered.
+-- What an export must know about all pages before it writes the first: which there are, and their final URLs.
 SELECT urls.id, urls.key, COALESCE(visits.final_url, urls.url, urls.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
 
 -- name: outline_alternates
--- Which page a link to an alternate leads to.
+-- The page that a link to an alternate leads to.
 SELECT urls.id, urls.key, pages.url_id
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
 -- name: outline_redirects
--- Which page a link to a URL that redirects leads to.
+-- The page that a link to a redirecting URL leads to.
 SELECT urls.id, urls.key, visits.redirect_to
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.redirect_to IS NOT NULL ORDER BY visits.number;
 
 -- name: outline_bodies
--- Bodies of a run with what their visits say.
+-- The bodies of a run with the data of their visits.
 SELECT COALESCE(urls.url, urls.key), COALESCE(visits.final_url, urls.url, urls.key), visits.role, visits.status,
        visits.depth, visits.content_type, visits.encoding, visits.bytes, visits.fetched_at, visits.body_sha256,
        visits.content_sha256
@@ -678,17 +678,17 @@ LEFT JOIN urls AS targets ON targets.run_id = urls.run_id AND targets.id = visit
 WHERE urls.run_id = :run_id ORDER BY urls.key;
 
 -- name: base_visits
--- What became of the base URLs and of what they redirect to.
+-- The visits of base URLs and their redirect targets.
 SELECT COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.error, visits.content_type, visits.role
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.depth = 0 ORDER BY visits.number;
 
 -- name: refused_bases
--- Base URLs that may not be asked for or kept.
+-- Base URLs that may not be requested or stored.
 SELECT id, COALESCE(url, key), reason, rule FROM urls WHERE run_id = :run_id AND depth = 0 AND state = 'skipped' ORDER BY id;
 
 -- name: unfollowed_of_bases
--- Links that only a base URL has, and that it asks not to follow.
+-- Links that only a base URL has, and that it marks nofollow.
 SELECT bases.id, MIN(urls.rule), COUNT(*)
 FROM urls JOIN urls AS bases ON bases.run_id = urls.run_id AND bases.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.reason = 'nofollow' AND urls.rule NOT LIKE 'rel=nofollow%' AND bases.depth = 0
@@ -700,27 +700,27 @@ SELECT COALESCE(url, key), rule FROM urls WHERE run_id = :run_id AND state = 'sk
 ORDER BY id LIMIT :count;
 
 -- name: robots_files
--- `plan` shows what each origin asks for.
+-- `plan` shows the robots.txt of each origin.
 SELECT origin, body FROM robots ORDER BY origin;
 
 -- name: base_outcomes
--- `plan` shows what became of each base URL and of what it redirects to.
+-- `plan` shows the outcome of each base URL and of its redirect targets.
 SELECT urls.base, urls.state, urls.reason, urls.rule, visits.status, visits.error
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE urls.run_id = :run_id AND urls.depth = 0 ORDER BY urls.id;
 
 -- name: queued_urls
--- `plan` judges what is known by robots.txt, which a crawl does at each lease.
+-- `plan` checks the queue against robots.txt, as a crawl does at each lease.
 SELECT COALESCE(url, key), source FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY id;
 
 -- name: failures
--- What failed and why, in the order of commits.
+-- Failed URLs and their causes, in the order of commits.
 SELECT COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries, visits.fetched_at
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.kind IS NOT NULL ORDER BY visits.number;
 
 -- name: failed_ids
--- What `retry` queues again, in the order in which it failed.
+-- The URLs that `retry` queues again, in the order in which they failed.
 SELECT visits.url_id FROM visits WHERE visits.run_id = :run_id AND visits.kind IS NOT NULL
 AND (:kind IS NULL OR visits.kind = :kind) ORDER BY visits.number;
 
@@ -731,25 +731,25 @@ UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank,
 WHERE run_id = :run_id AND id = :id AND state = :from_state;
 
 -- name: trapped
--- `queue --release` looks among them, in the order of their finding.
+-- `queue --release` chooses from these, in the order of finding.
 SELECT id, COALESCE(url, key), rule FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' ORDER BY id;
 
 -- name: traps_of
--- `queue` shows what is parked, by family.
+-- `queue` shows parked URLs by family.
 SELECT rule, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'skipped' AND reason = 'trap' GROUP BY rule ORDER BY rule;
 
 -- name: release_family
--- A person wants this family followed, whatever it has shown.
+-- The user wants this family followed, whatever its pages show.
 INSERT INTO families (run_id, pattern, kind, barren, tried, released, sketch)
 VALUES (:run_id, :pattern, 'released', 0, 0, 1, x'')
 ON CONFLICT (run_id, pattern) DO UPDATE SET released = 1;
 
 -- name: forget_visit
--- A retried URL will be visited again, so its old row goes.
+-- A retried URL will be visited again, so its old row is deleted.
 DELETE FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: url_by_key
--- `show` and `queue` speak of one URL.
+-- `show` and `queue` report on one URL.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, urls.source, urls.depth, urls.rank,
        urls.hops, referrers.key
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
@@ -767,18 +767,18 @@ FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 SELECT packed FROM outlinks WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: key_of
--- Names a target of a packed record.
+-- The key of a target in a packed record.
 SELECT key FROM urls WHERE run_id = :run_id AND id = :id;
 
 -- name: explained_url
--- `explain` speaks of one URL and of the base URL it belongs to.
+-- `explain` reports on one URL and its base URL.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, urls.source, urls.depth, urls.rank,
        urls.lane, urls.hops, urls.due_at, bases.url, bases.scope_key
 FROM urls JOIN bases ON bases.run_id = urls.run_id AND bases.number = urls.base
 WHERE urls.run_id = :run_id AND urls.key = :key;
 
 -- name: chain_to
--- How a URL was found, from a base URL on.
+-- How a URL was found, starting from a base URL.
 WITH RECURSIVE chain (id, step) AS (
     SELECT :id, 0
     UNION ALL
@@ -789,56 +789,56 @@ SELECT COALESCE(urls.url, urls.key), urls.source FROM chain JOIN urls ON urls.ru
 ORDER BY chain.step DESC;
 
 -- name: outlinks_with
--- Pages that may link to a URL: all records are searched for its four bytes, wherever in the record they lie.
+-- Pages that may link to a URL: all records are searched for its four bytes, wherever they are.
 SELECT COALESCE(urls.url, urls.key), outlinks.packed
 FROM outlinks JOIN urls ON urls.run_id = outlinks.run_id AND urls.id = outlinks.url_id
 WHERE outlinks.run_id = :run_id AND instr(outlinks.packed, :pattern) > 0 ORDER BY outlinks.url_id;
 
 -- name: queued_before
--- How many URLs have their turn before a queued one; the partial index serves it.
+-- How many URLs come before a queued one; the partial index serves it.
 SELECT COUNT(*) FROM urls
 WHERE run_id = :run_id AND lane = :lane AND state = 'queued' AND (depth, rank) < (:depth, :rank);
 
 -- name: outcome_of
--- What a visit came to.
+-- The result of a visit.
 SELECT status, kind, error, tries, role, redirect_to, content_sha256, proxy, reuse, reused_run FROM visits
 WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: primary_of
--- The URL that showed this content first.
+-- The URL that is the page of this content.
 SELECT COALESCE(urls.url, urls.key)
 FROM pages JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
 -- name: run_named
--- From which run a visit took its page.
+-- The run that a visit reused a capture of.
 SELECT projects.name, runs.number FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id;
 
 -- name: url_of
--- Where a redirect leads.
+-- The target of a redirect.
 SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND id = :id;
 
 -- name: cursor_of
--- Where a file that follows a run goes on.
+-- Where a file that follows a run continues.
 SELECT visit, size, since, checksum FROM outputs WHERE run_id = :run_id AND name = :name;
 
 -- name: least_cursor
--- Whether a run that ended has a file that was not finished; the second cursor of a file says nothing about that.
+-- Whether a file of an ended run is unfinished; the second cursor of a file does not count.
 SELECT MIN(visit) FROM outputs WHERE run_id = :run_id AND name NOT LIKE '%.whole';
 
 -- name: move_cursor
--- What is before the cursor is durable in its file.
+-- Everything before the cursor is durable in its file.
 INSERT INTO outputs (run_id, name, visit, size, since, checksum)
 VALUES (:run_id, :name, :visit, :size, :since, :checksum)
 ON CONFLICT (run_id, name) DO UPDATE SET visit = excluded.visit, size = excluded.size, since = excluded.since,
                                          checksum = excluded.checksum;
 
 -- name: latest_visit
--- How far files that follow a run can come.
+-- How far files that follow a run can be written.
 SELECT COALESCE(MAX(number), 0) FROM visits WHERE run_id = :run_id;
 
 -- name: followed_visits
--- The next visits of a run with all that a line says of them, in the order of commits.
+-- The next visits of a run with all fields of an output line, in the order of commits.
 SELECT visits.number, urls.key, COALESCE(urls.url, urls.key), urls.source, visits.depth,
        COALESCE(referrers.url, referrers.key), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
        COALESCE(targets.url, targets.key), visits.content_type, visits.encoding, visits.etag, visits.last_modified,
@@ -852,18 +852,18 @@ LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
 WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
 
 -- name: followed_links
--- The next visits of a run with the links that they found.
+-- The next visits of a run with their links.
 SELECT visits.number, visits.url_id, outlinks.packed
 FROM visits LEFT JOIN outlinks ON outlinks.run_id = visits.run_id AND outlinks.url_id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
 
 -- name: counted_visits
--- What the metrics of a run begin with.
+-- The initial values of the metrics of a run.
 SELECT status, kind, role, reuse, body_sha256 IS NOT NULL AS kept, COUNT(*), SUM(bytes), SUM(tries - 1)
 FROM visits WHERE run_id = :run_id GROUP BY status, kind, role, reuse, kept;
 
 -- name: state_of_run
--- What `export --to state` says of a run as a whole.
+-- The header of `export --to state`.
 SELECT projects.settings, runs.next_rank, runs.scope_fixed, runs.surveyed
 FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id;
 
@@ -875,14 +875,14 @@ FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND refe
 WHERE urls.run_id = :run_id AND urls.state = 'queued' ORDER BY urls.depth, urls.rank;
 
 -- name: state_skipped
--- What a run has refused, so that it is not asked for after a move either.
+-- The URLs that a run has refused, so that they are not requested after a move either.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
        urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.reason, urls.rule
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.state = 'skipped' ORDER BY urls.id;
 
 -- name: page_index
--- What is known of each URL that was asked for: by it a later run asks conditionally. In the order of commits.
+-- The data by which a later run requests each URL conditionally, in the order of commits.
 SELECT COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
        visits.status, visits.kind, visits.error, visits.tries, visits.final_url, COALESCE(targets.url, targets.key),
        visits.content_type, visits.encoding, visits.title, visits.canonical, visits.noindex, visits.nofollow,
@@ -897,22 +897,22 @@ LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
 WHERE visits.run_id = :run_id ORDER BY visits.number;
 
 -- name: adopt_run
--- A run that was begun elsewhere goes on here; what it gave out is given on.
+-- An imported run continues here with its own counters.
 INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, next_visit, scope_fixed, surveyed, horizon,
                   due_only)
 VALUES (:project_id, 1, 'in_progress', :started_at, :next_url, :next_rank, :next_visit, :scope_fixed, :surveyed, 0, 0)
 RETURNING id;
 
 -- name: postpone_url
--- A queued URL that was deferred elsewhere keeps its due time.
+-- A queued URL that was deferred before an import keeps its due time.
 UPDATE urls SET due_at = :due_at WHERE run_id = :run_id AND id = :id;
 
 -- name: spool_files
--- Few: a file is begun once a run, and when one is full.
+-- Few rows: one file per run, and one whenever a file is full.
 SELECT name, run_id, visit, size FROM spools ORDER BY LENGTH(name), name;
 
 -- name: latest_spool_file
--- Where discovery goes on writing.
+-- Where discovery continues to write.
 SELECT name, run_id, visit, size FROM spools WHERE run_id = :run_id ORDER BY LENGTH(name) DESC, name DESC LIMIT 1;
 
 -- name: add_spool_file
@@ -920,11 +920,11 @@ SELECT name, run_id, visit, size FROM spools WHERE run_id = :run_id ORDER BY LEN
 INSERT INTO spools (name, run_id, visit, size) VALUES (:name, :run_id, :visit, :size);
 
 -- name: advance_spool_file
--- The cursor moves when the lines are on disk.
+-- The cursor moves when the lines are durable.
 UPDATE spools SET visit = :visit, size = :size WHERE name = :name;
 
 -- name: spool_visits
--- What discovery has visited since, in the order of commits.
+-- The visits of discovery since the cursor, in the order of commits.
 SELECT visits.number, urls.url, urls.key, visits.depth, urls.referrer, visits.status, visits.bytes, visits.latency_ms,
        visits.role
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
@@ -935,17 +935,17 @@ WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number 
 SELECT number FROM visits WHERE run_id = :run_id AND number > :after AND role <> '-' LIMIT 1;
 
 -- name: spool_referrer
--- A URL that others were found on: the page itself, or a redirect and who led to it.
+-- A URL on which others were found: a page, or a redirect and its own referrer.
 SELECT COALESCE(urls.url, urls.key), visits.redirect_to IS NOT NULL, urls.referrer
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE urls.run_id = :run_id AND urls.id = :id;
 
 -- name: reopen_feed
--- Discovery found more for a run whose scraping was over.
+-- Discovery found more for a run that had finished scraping.
 UPDATE runs SET surveyed = 0 WHERE id = :run_id;
 
 -- name: unfed_pages
--- Pages that discovery has and the run that scrapes it never got: their lines are lost or damaged.
+-- Pages of discovery that the scraping run never got, because their lines are lost or damaged.
 SELECT visits.number, urls.url, urls.key, visits.depth, urls.referrer, visits.status, visits.bytes, visits.latency_ms,
        visits.role
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id

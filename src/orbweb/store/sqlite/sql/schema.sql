@@ -1,5 +1,5 @@
 -- Version 3 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
--- The words in angle brackets become the states of orbweb.lifecycle when the schema is created.
+-- The words in angle brackets are replaced by the states of orbweb.lifecycle when the schema is created.
 
 CREATE TABLE projects (
     id          INTEGER PRIMARY KEY,
@@ -9,9 +9,10 @@ CREATE TABLE projects (
     created_at  INTEGER NOT NULL
 );
 
--- `recalls`: a recrawl began with the URLs of that run; with `due_only` it asks for what is due. `horizon`: captures of crawls that had ended as the horizon-th of the workspace, or before, may be reused. It is fixed
--- at the start of the run, so that a run goes on after a crash as if there had been none. `rules`: those by which all of
--- its URLs are judged, as JSON (see rejudge).
+-- `recalls`: the run whose URLs a recrawl started with; with `due_only` it requests only pages that are due. `horizon`:
+-- captures of the first `horizon` crawls that ended in the workspace may be reused; it is fixed at the start of the run,
+-- so that a run resumes after a crash as if there had been none. `rules`: those by which all of its URLs are judged, as
+-- JSON (see frontier.reevaluate).
 CREATE TABLE runs (
     id          INTEGER PRIMARY KEY,
     project_id  INTEGER NOT NULL REFERENCES projects (id),
@@ -40,8 +41,9 @@ CREATE TABLE bases (
     PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
--- `ended` counts the crawls of the workspace in the order of their ending. `asked_as` stands for all that a server may
--- have told us by, and is NULL where that is a secret; `read_with` for all that decides what is read out of a body.
+-- `ended` numbers the crawls of the workspace in the order in which they ended. `asked_as` is a hash of everything by
+-- which a server may recognize the crawl, NULL if that includes secrets; `read_with` of everything that decides how a
+-- body is processed.
 CREATE TABLE crawls (
     id          INTEGER PRIMARY KEY,
     run_id      INTEGER NOT NULL REFERENCES runs (id),
@@ -62,11 +64,11 @@ CREATE TABLE crawls (
     UNIQUE (run_id, number)
 );
 
--- Every URL ever seen in a run. `url` is NULL where it equals the key. `lane` is empty in strict
--- order and the site in relaxed order; a URL's turn is (depth, rank) within its lane. A deferred URL has
--- no turn before `due_at`. `lastmod` is what a sitemap says. `carried` is set where a recrawl knew the URL before it found it.
--- `found_hops` and `found_base` are those of the page that led to it. `parked` is the pattern of the endless family (see traps) it
--- is of, '' if it was looked at and is of none, NULL if nobody looked. `listed`: a sitemap names it.
+-- Every URL found in a run. `url` is NULL if it equals the key. `lane` is empty in strict order and the site in relaxed
+-- order; within its lane, URLs are visited by (depth, rank). A deferred URL is not leased before `due_at`. `lastmod` is
+-- from a sitemap. `carried` is set if a recrawl took the URL over before it found it. `found_hops` and `found_base` are
+-- those of the page that led to it. `parked` is the pattern of its endless family (see policy.traps), '' if it was
+-- checked and has none, NULL if it was not checked. `listed`: a sitemap lists it.
 CREATE TABLE urls (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     id          INTEGER NOT NULL,
@@ -97,8 +99,8 @@ CREATE TABLE urls (
 CREATE UNIQUE INDEX urls_by_key ON urls (run_id, key);
 CREATE INDEX urls_in_order ON urls (run_id, lane, depth, rank) WHERE state = 'queued';
 
--- Families of URLs that may be without end (see traps): `barren` pages in a row brought nothing new, `sketch` sums up
--- the words of the last one, `released` says that a person wants them followed. `tried` counts filters (-1: decided).
+-- Families of URLs that may be endless (see policy.traps): `barren` pages in a row had nothing new, `sketch` summarizes
+-- the words of the last one, `released`: the user wants them followed. `tried` counts filters (-1: decided).
 CREATE TABLE families (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     pattern     TEXT NOT NULL,
@@ -110,10 +112,10 @@ CREATE TABLE families (
     PRIMARY KEY (run_id, pattern)
 ) WITHOUT ROWID;
 
--- One row a settled URL, in the order of commits. A retried URL loses its row when it is queued again. Where `reuse` is
--- set, body, text and links are those that run `reused_run` captured of the same key. `links_cut`: the page had more links
--- than are read. `truncated`: the body is compressed and ends too early. `head` and `head_values` are the heads of the request
--- and of the response (see store.heads), NULL where there was none.
+-- One row per visit, in the order of commits. The row of a retried URL is deleted when it is queued again. If `reuse` is
+-- set, body, text and links are those that run `reused_run` captured of the same key. `links_cut`: the page had more
+-- links than are read. `truncated`: the compressed body ends too early. `head` and `head_values` are the heads of the
+-- request and of the response (see store.heads), NULL if there are none.
 CREATE TABLE visits (
     run_id        INTEGER NOT NULL REFERENCES runs (id),
     number        INTEGER NOT NULL,
@@ -155,7 +157,7 @@ CREATE TABLE visits (
 
 CREATE UNIQUE INDEX visits_by_url ON visits (run_id, url_id);
 
--- What heads of requests and responses have in common, of the whole workspace, by the SHA-256 of the template (see heads).
+-- Templates of heads of requests and responses, shared by the whole workspace, by their SHA-256 (see store.heads).
 -- `frame` is zstd.
 CREATE TABLE heads (
     id          INTEGER PRIMARY KEY,
@@ -164,7 +166,7 @@ CREATE TABLE heads (
     frame       BLOB NOT NULL
 );
 
--- Unique content of a run and the URL that showed it first. `document` is what the latest extraction made of it.
+-- Unique content of a run and the first URL that had it. `document` is the result of the latest extraction.
 CREATE TABLE pages (
     run_id         INTEGER NOT NULL REFERENCES runs (id),
     content_sha256 BLOB NOT NULL,
@@ -174,8 +176,8 @@ CREATE TABLE pages (
     PRIMARY KEY (run_id, content_sha256)
 ) WITHOUT ROWID;
 
--- What was read out of pages, of the whole workspace, by the SHA-256 of the packed record (see store.documents):
--- an unchanged page of a later run has the same document. `frame` is zstd, `extractor` the version that made it.
+-- Documents of the whole workspace, by the SHA-256 of the packed record (see store.documents): an unchanged page of a
+-- later run has the same document. `frame` is zstd, `extractor` the version that created it.
 CREATE TABLE documents (
     sha256      BLOB PRIMARY KEY,
     extractor   INTEGER NOT NULL,
@@ -193,7 +195,7 @@ CREATE TABLE documents (
 
 CREATE INDEX documents_tokens ON documents (sha256, tokenizer, tokens);
 
--- The links of a page as one packed record (see store.outlinks), not a row an edge.
+-- The links of a page as one packed record (see store.links), not one row per link.
 CREATE TABLE outlinks (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     url_id      INTEGER NOT NULL,
@@ -201,7 +203,7 @@ CREATE TABLE outlinks (
     PRIMARY KEY (run_id, url_id)
 ) WITHOUT ROWID;
 
--- What each origin answered when it was last asked for its robots.txt.
+-- The latest response of each origin to a request for its robots.txt.
 CREATE TABLE robots (
     origin      TEXT PRIMARY KEY,
     fetched_at  INTEGER NOT NULL,
@@ -224,7 +226,7 @@ CREATE TABLE bodies (
     size        INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- How many URLs of a run are in which state, kept in the same transaction as the states themselves.
+-- How many URLs of a run are in each state, written in the same transaction as the states themselves.
 CREATE TABLE tallies (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     state       TEXT NOT NULL,
@@ -233,8 +235,8 @@ CREATE TABLE tallies (
     PRIMARY KEY (run_id, state, reason)
 ) WITHOUT ROWID;
 
--- How far a file that follows a run has come (see outputs): `visit` is the last one in it, `size` its length. The bytes from
--- `since` on were written last, and `checksum` is their CRC-32. The row NAME.whole says the same from the first byte on.
+-- How far a file that follows a run has been written (see export.live): `visit` is the last one in it, `size` its length.
+-- `checksum` is the CRC-32 of the bytes from `since` on, which were written last; the row NAME.whole has that of all.
 CREATE TABLE outputs (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     name        TEXT NOT NULL,
@@ -245,8 +247,8 @@ CREATE TABLE outputs (
     PRIMARY KEY (run_id, name)
 ) WITHOUT ROWID;
 
--- The files of the spool, by name, and the run of discovery that wrote each: `visit` is the last visit it was made of, `size` how many
--- of its bytes are durable (see store.spools).
+-- The files of the spool by name, and the discovery run that wrote each: `visit` is the last visit in it, `size` how
+-- many of its bytes are durable (see store.spool_rows).
 CREATE TABLE spools (
     name        TEXT PRIMARY KEY,
     run_id      INTEGER NOT NULL REFERENCES runs (id),

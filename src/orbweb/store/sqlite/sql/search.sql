@@ -10,17 +10,17 @@ CREATE TABLE entries (
 CREATE UNIQUE INDEX entries_by_id ON entries (run_id, id);
 
 -- name: create_words
--- One index a run, so that other runs do not change the ranks. It does not keep the text a second time.
+-- One index per run, so that other runs do not change the scores; it does not store the text again.
 CREATE VIRTUAL TABLE words_<run> USING fts5 (
     title, text, content = '', tokenize = 'unicode61 remove_diacritics 2'
 );
 
 -- name: drop_words
--- A row of an index that does not keep the text cannot be taken out, so an index with stale rows goes as a whole.
+-- Rows cannot be deleted from an index that does not store the text, so an index with stale rows is dropped.
 DROP TABLE IF EXISTS words_<run>;
 
 -- name: forget_entries
--- Together with the index they belong to.
+-- Deleted together with the index they belong to.
 DELETE FROM entries WHERE run_id = <run>;
 
 -- name: entries_of
@@ -28,7 +28,7 @@ DELETE FROM entries WHERE run_id = <run>;
 SELECT document FROM entries WHERE run_id = <run>;
 
 -- name: last_entry
--- Rows are numbered in the order in which they were indexed.
+-- Rows are numbered in the order in which they are indexed.
 SELECT COALESCE(MAX(id), 0) FROM entries WHERE run_id = <run>;
 
 -- name: add_entry
@@ -37,7 +37,7 @@ INSERT INTO entries (run_id, id, document) VALUES (<run>, :id, :document)
 ON CONFLICT (run_id, document) DO NOTHING;
 
 -- name: add_words
--- What can be found of a document.
+-- The searchable text of a document.
 INSERT INTO words_<run> (rowid, title, text) VALUES (:id, :title, :text);
 
 -- name: find
@@ -51,11 +51,11 @@ JOIN entries ON entries.run_id = <run> AND entries.id = matched.id
 ORDER BY matched.score, matched.id;
 
 -- name: create_hits
--- The texts of the matches that are shown, for their snippets; in memory.
+-- The texts of the shown matches, for their snippets; in memory.
 CREATE VIRTUAL TABLE hits USING fts5 (title, text, tokenize = 'unicode61 remove_diacritics 2');
 
 -- name: add_hit
--- In the order of the matches.
+-- Rows are in the order of the matches.
 INSERT INTO hits (rowid, title, text) VALUES (:id, :title, :text);
 
 -- name: snippets
