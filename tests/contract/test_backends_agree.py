@@ -159,7 +159,7 @@ def told(backend: Backend, first: list[list[Operation]], later: list[list[Operat
     yield from all_that_is_read(again)
 
 
-@settings(max_examples=80, deadline=None, database=None, derandomize=True)
+@settings(max_examples=40, deadline=None, database=None, derandomize=True)
 @given(first=st.lists(UNITS, max_size=3), later=st.lists(UNITS, max_size=3))
 def test_all_backends_say_the_same_of_any_units(
     first: list[list[Operation]], later: list[list[Operation]]

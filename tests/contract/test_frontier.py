@@ -51,16 +51,16 @@ def memory() -> Backend:
     return MemoryBackend(Path())
 
 
-@pytest.fixture(scope="module", params=["heaps-sqlite", "heaps-memory", "memory"])
-def setup(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setup]:
+@pytest.fixture(params=["heaps-sqlite", "heaps-memory", "memory"])
+def setup(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Setup]:
     if request.param == "heaps-sqlite":
-        with closing(SqliteBackend(tmp_path_factory.mktemp("frontier"))) as shared:
+        with closing(SqliteBackend(tmp_path)) as shared:
             yield Setup(lambda: shared, in_heaps)
     else:
         yield Setup(memory, in_heaps if request.param == "heaps-memory" else in_memory)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     with closing(Database(tmp_path_factory.mktemp("frontier") / "orbweb.db")) as opened:
         yield opened
@@ -189,9 +189,9 @@ class Books:
                 assert expected is None or self.frontier.starved()
             else:
                 assert identity(shown) == identity(expected)
-            for item in self.leased.values():
-                is_behind = expected is not None and expected.place < item.place
-                assert self.frontier.precedes(lane, item.place) is is_behind or self.frontier.starved()
+            for place in (*self.leased, *([expected.place] if expected else ())):
+                is_behind = expected is not None and expected.place < place
+                assert self.frontier.precedes(lane, place) is is_behind or self.frontier.starved()
         assert all(self.frontier.is_leased(item.id) for item in self.leased.values())
         assert not any(self.frontier.is_leased(item.id) for item in self.queued.values())
 
