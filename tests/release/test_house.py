@@ -58,3 +58,13 @@ def test_a_constructor_takes_a_record_rather_than_many_parameters(path: Path) ->
         if isinstance(node, ast.FunctionDef) and node.name == "__init__"
     }
     assert {line: number for line, number in many.items() if number > PARAMETERS} == {}
+
+
+def test_no_named_query_is_called_outside_the_store() -> None:
+    call = re.compile(r"\.(?:all|one|value|each|run|many|moved)\(\s*\"[a-z_]+\"")
+    found = {
+        str(path.relative_to(SOURCE)): call.findall(path.read_text())
+        for path in MODULES
+        if path.relative_to(SOURCE).parts[0] != "store"
+    }
+    assert {name: calls for name, calls in found.items() if calls} == {}

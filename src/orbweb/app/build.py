@@ -59,11 +59,11 @@ from orbweb.frontier.spool.writer import SpoolWriter
 from orbweb.model import Item, Resources
 from orbweb.policy.rules import Policy
 from orbweb.policy.traps import Traps
-from orbweb.store import RobotsCache, RunStore, Store, runs
+from orbweb.store import RobotsCache, RunStore, runs
 from orbweb.store.bodies import BodyStore
+from orbweb.store.bodies.files import FileStore
 from orbweb.store.queries.recorded import Recording
 from orbweb.store.runs import Base, Project, RequestProfile, Run
-from orbweb.store.sqlite.run_store import SqliteStore
 
 MOST_PROCESSES = 4
 
@@ -130,10 +130,6 @@ def _egress(session: Session, names: DnsResolver) -> Egress:
         proxies,
         Guard(names, PrivateConsent(everything=private_proxies(config)), {}, clock=clock),
     )
-
-
-def store(workspace: OpenWorkspace) -> Store:
-    return SqliteStore(workspace.db)
 
 
 def frontier(
@@ -224,6 +220,12 @@ def bodies(workspace: OpenWorkspace, project: Project, config: Config) -> BodySt
     return workspace.segment_writer(project.id)
 
 
+def adjust_bodies(bodies: BodyStore, config: Config) -> None:
+    """Apply the settings that can change at work."""
+    if isinstance(bodies, FileStore):
+        bodies.compress(config.store.compress)
+
+
 def revalidator(
     workspace: OpenWorkspace, run: Run, config: Config, manner: RequestProfile, replays: ReplayedRun | None
 ) -> Revalidator:
@@ -238,7 +240,7 @@ def revalidator(
         return Revalidator(captures, fresh_since=fresh_since)
     intervals = (config.recrawl.min_interval_s, config.recrawl.max_interval_s)
     bounds = Bounds(*(round(each * politeness.SECOND) for each in intervals))
-    calendar = RecrawlSchedule(store(workspace).open_run(run), run.started_at, bounds)
+    calendar = RecrawlSchedule(workspace.store().open_run(run), run.started_at, bounds)
     return Revalidator(captures, fresh_since=fresh_since, is_due=calendar.is_due)
 
 

@@ -20,16 +20,18 @@ from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
 from orbweb.engine.control import ControlFiles, ControlKind
 from orbweb.errors import CorruptBody, OlderWorkspace, StoreError, UsageError, call, option
 from orbweb.frontier.spool import files as spool_files
-from orbweb.store import runs, workspace_files
-from orbweb.store.bodies import BodyStore, Location
+from orbweb.store import Store, body_rows, runs, workspace_files
+from orbweb.store.bodies import BodyStore
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
 from orbweb.store.captures import CaptureTerms, StoredCaptures
 from orbweb.store.durable import make_home
 from orbweb.store.lock import OwnerLock, owner_pid
+from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY, Project, RequestProfile, Run
 from orbweb.store.sqlite.db import Database
 from orbweb.store.sqlite.limiter import SqliteLimiter
+from orbweb.store.sqlite.run_store import SqliteStore
 from orbweb.store.workspace_files import DATABASE
 
 if TYPE_CHECKING:
@@ -80,6 +82,15 @@ def upgrade_database(path: Path, plan: UpgradePlan | None) -> None:
     from orbweb.store.sqlite import upgrade
 
     upgrade.upgrade(path, plan or upgrade.plan(), _log.warning)
+
+
+def upgrade_if_older(path: Path) -> None:
+    """Upgrade the database of a workspace that is not opened otherwise."""
+    from orbweb.store.sqlite import upgrade
+    from orbweb.store.sqlite.schema import current_schema
+
+    if upgrade.is_older(path / DATABASE, current_schema()):
+        upgrade_database(path / DATABASE, None)
 
 
 class OpenWorkspace:
@@ -176,16 +187,23 @@ class OpenWorkspace:
 
     def segment_writer(self, project_id: int) -> SegmentStore:
         """The project's segments, opened at the end of the last commit."""
-        latest = self.db.one("latest_segment", project_id=project_id)
         return SegmentStore(
             self.path / "store",
             allocate=lambda: self._new_segment(project_id),
-            resume=(latest[0], latest[1]) if latest else None,
+            resume=body_rows.latest_segment(self.db, project_id),
         )
 
     def _new_segment(self, project_id: int) -> int:
         with self.db.transaction():
-            return int(self.db.value("add_segment", project_id=project_id))
+            return body_rows.new_segment(self.db, project_id)
+
+    def new_segments(self, project_id: int) -> SegmentStore:
+        """The segments of a new project, whose rows are added in the transaction of the caller."""
+        return SegmentStore(self.path / "store", allocate=lambda: body_rows.new_segment(self.db, project_id))
+
+    def store(self) -> Store:
+        """The state of the workspace, as an engine uses it."""
+        return SqliteStore(self.db)
 
     def file_writer(self, project_id: int, *, compress: bool, file_mode: int) -> FileStore:
         return FileStore(
@@ -212,15 +230,28 @@ class OpenWorkspace:
         segments, files = SegmentStore(self.path / "store"), FileStore(self.path / "store")
 
         def read(sha256: bytes) -> bytes:
-            row = self.db.one("body_location", sha256=sha256)
-            if row is None:
+            location = body_rows.location(self.db, sha256)
+            if location is None:
                 raise StoreError(f"body {sha256.hex()} is not in {self.path}")
-            location = Location(*row)
             store: BodyStore = files if location.segment is None else segments
             return store.read(sha256, location)
 
         with closing(segments), closing(files):
             yield read
+
+    def search(self, run: Run, query: str, limit: int, on_progress: Callable[[int, int], None]) -> list[Report]:
+        """The pages of a run that match, best first; the index is brought up to date first."""
+        from orbweb.store.sqlite.search import search
+
+        index = self.path / "search.db"
+        try:
+            make_private(index)
+        except OSError as error:
+            raise StoreError(
+                f"{index}: cannot create the search index ({error.strerror}). Search needs a writable workspace; "
+                "copy it to one."
+            ) from error
+        return search(index, self.db, run.id, query, limit, on_progress)
 
     def free_space(self) -> int:
         """Free bytes on the disk."""

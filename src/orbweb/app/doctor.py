@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from orbweb.app.directory import OpenWorkspace, exists, now_us, upgrade_database
+from orbweb.app.directory import OpenWorkspace, exists, now_us, upgrade_if_older
 from orbweb.app.request import stored
 from orbweb.app.session import subject
 from orbweb.app.settings import page_type
@@ -35,8 +35,6 @@ from orbweb.store.maintenance.doctor import Damage
 from orbweb.store.maintenance.repair import Quarantine, RepairReport
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Project, Run
-from orbweb.store.sqlite import upgrade
-from orbweb.store.sqlite.schema import current_schema
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES
 
@@ -70,8 +68,7 @@ def check_store(
     aside = symlinks.set_aside(path, strange, now_us()) if repair else None
     if strange and (left := tuple(symlinks.find(path))):
         return _report(path, RepairReport(strange, left, 0, aside))
-    if upgrade.is_older(path / DATABASE, current_schema()):
-        upgrade_database(path / DATABASE, None)
+    upgrade_if_older(path)
     with ExitStack() as owned:
         for name in store_doctor.project_names(path):
             owned.enter_context(OwnerLock(path / "locks", name))

@@ -7,13 +7,11 @@ names.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from orbweb.app.callbacks import Count
 from orbweb.app.directory import OpenWorkspace, now_us
@@ -28,13 +26,12 @@ from orbweb.export.state.places import StateReader, StateSettings, StateUrl
 from orbweb.frontier import seeds
 from orbweb.lifecycle import EndedBy, ItemState
 from orbweb.model import Blob, FailKind, Parsed, ProcessedPage, Resources, Reuse, Role
-from orbweb.store import Queries, runs
+from orbweb.store import Queries, RunStore, Store, runs
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore, new_compressor, pack, unpack_foreign
-from orbweb.store.bodies.segments import SegmentStore
 from orbweb.store.queries.reports import Report
-from orbweb.store.rows import BaseRow, Ending, VisitRow
-from orbweb.store.runs import RequestProfile, end
+from orbweb.store.rows import Ending, Progress, VisitRow
+from orbweb.store.runs import Base, RequestProfile
 from orbweb.urls import UrlRules
 
 PORTION = 500
@@ -45,9 +42,10 @@ class ImportTarget:
     """The project that is created, the request profile of its crawl, and its body store."""
 
     project: str
-    settings: str
+    settings: dict[str, Any]
     profile: RequestProfile
     rules: UrlRules
+    store: Store
     bodies: Callable[[int], BodyStore]
     now: int
 
@@ -122,9 +120,10 @@ def import_state(
         resources = Resources(config.resources.mode)
         home = ImportTarget(
             name,
-            json.dumps(settings, sort_keys=True),
+            settings,
             request_profile(config, bases_found, processor_settings(config), resources, refresh=False),
             url_rules(config),
+            workspace.store(),
             _new_bodies(workspace, config),
             now_us(),
         )
@@ -149,8 +148,7 @@ def _new_bodies(workspace: OpenWorkspace, config: Config) -> Callable[[int], Bod
         store = config.store
         if store.layout == "files":
             return workspace.file_writer(project_id, compress=store.compress, file_mode=store.file_mode)
-        allocate = partial(workspace.db.value, "add_segment", project_id=project_id)
-        return SegmentStore(workspace.path / "store", allocate=allocate)
+        return workspace.new_segments(project_id)
 
     return store_of
 
@@ -165,13 +163,24 @@ def _import(
 ) -> Imported:
     """Create the project, its run and everything in it. `on_progress` counts visits."""
     with db.transaction():
-        bases = json.dumps([base.url for base in intake.bases])
-        project_id = db.value(
-            "add_project", name=home.project, settings=home.settings, bases=bases, created_at=home.now
+        project = runs.write_project(
+            db, home.project, home.settings, [base.url for base in intake.bases], home.now
         )
-        store = home.bodies(project_id)
+        times = [line.instant("timestamp") or home.now for _, line in intake.visits()]
+        progress = Progress(
+            intake.next_url,
+            intake.next_rank,
+            len(times) + 1,
+            bool(intake.facts("scope_fixed", intake.is_begun)),
+            bool(intake.facts("surveyed", intake.is_begun)),
+            *(0, 0, 0, 0),
+        )
+        bases = [Base(number, base.url, base.scope) for number, base in enumerate(intake.bases)]
+        run = runs.adopt_run(db, project, bases, progress, min(times, default=home.now), home.profile)
+        store = home.bodies(project.id)
         try:
-            return _StateImport(db, intake, home, bodies, processor, store).write(project_id, on_progress)
+            work = _StateImport(home.store.open_run(run), intake, home, bodies, processor, store)
+            return work.write(progress, max(times, default=home.now), on_progress)
         finally:
             store.close()
 
@@ -181,72 +190,60 @@ class _StateImport:
 
     def __init__(
         self,
-        db: Queries,
+        store: RunStore,
         intake: StateReader,
         home: ImportTarget,
         bodies: BodyFolder,
         processor: PageProcessor,
-        store: BodyStore,
+        body_store: BodyStore,
     ) -> None:
-        self._db, self._intake, self._home = db, intake, home
-        self._bodies, self._processor, self._store = bodies, processor, store
+        self._store, self._intake, self._home = store, intake, home
+        self._bodies, self._processor, self._body_store = bodies, processor, body_store
+        self._run_id = store.run_id
+        self._unit = store.begin()
         self._compressor = new_compressor()
         self._taken = Imported()
-        self._run_id = 0
-        self._crawl_id = 0
         self._seen_pages: set[bytes] = set()
+        self._seen_bodies: set[bytes] = set()
         self._pages_by_base: Counter[int] = Counter()
         self._bytes = 0
-        self._segments: dict[int, int] = {}
 
-    def write(self, project_id: int, on_progress: Count) -> Imported:
-        db, intake, now = self._db, self._intake, self._home.now
-        times = [line.instant("timestamp") or now for _, line in intake.visits()]
-        first, last = min(times, default=now), max(times, default=now)
-        begun = intake.is_begun
-        self._run_id = db.value(
-            "adopt_run",
-            project_id=project_id,
-            started_at=first,
-            next_url=intake.next_url,
-            next_rank=intake.next_rank,
-            next_visit=len(times) + 1,
-            scope_fixed=intake.facts("scope_fixed", begun),
-            surveyed=intake.facts("surveyed", begun),
-        )
-        profile = self._home.profile
-        self._crawl_id = db.value(
-            "add_crawl",
-            run_id=self._run_id,
-            budget=None,
-            now=first,
-            asked_as=profile.asked_as,
-            read_with=profile.read_with,
-        )
-        self._write_urls()
-        for number, (found, line) in enumerate(intake.visits(), 1):
+    def write(self, progress: Progress, last: int, on_progress: Count) -> Imported:
+        self._progress, self._last = progress, last
+        self._add_urls()
+        for number, (found, line) in enumerate(self._intake.visits(), 1):
             self._visit(number, found, line)
-            on_progress(number, len(times))
-        self._store.sync()
-        self._close(last)
+            self._write_portion()
+            on_progress(number, progress.next_visit - 1)
+        for number, base in enumerate(self._intake.bases):
+            self._unit.save_base(number, base.scope, self._pages_by_base[number])
+        self._body_store.sync()
+        self._write()
+        left = self._taken.queued or not self._intake.facts("surveyed", default=True)
+        self._store.end(Ending(EndedBy.BUDGET if left else EndedBy.EXHAUSTED), last)
         return self._taken
 
-    def _write_urls(self) -> None:
-        db, run_id = self._db, self._run_id
-        bases = self._intake.bases
-        db.many("add_base", [(run_id, number, base.url, base.scope) for number, base in enumerate(bases)])
-        tallies: Counter[tuple[str, str]] = Counter()
-        rest = iter(self._intake.urls())
-        while portion := list(islice(rest, PORTION)):
-            db.many("add_url", [self._intake.row(each, run_id) for each in portion])
-            tallies.update((each.state, each.reason or "") for each in portion)
-            for each in portion:
-                if each.due_at is not None and each.state == ItemState.QUEUED:
-                    db.run("postpone_url", run_id=run_id, id=each.id, due_at=each.due_at)
-        for (state, reason), count in tallies.items():
-            db.run("add_tally", run_id=run_id, state=state, reason=reason, change=count)
-            setattr(self._taken, state, getattr(self._taken, state) + count)
-        db.many("save_family", list(self._intake.families(run_id)))
+    def _add_urls(self) -> None:
+        for each in self._intake.urls():
+            self._unit.add_url(self._intake.row(each, self._run_id))
+            self._unit.count(None, (each.state, each.reason or ""), 1)
+            setattr(self._taken, each.state, getattr(self._taken, each.state) + 1)
+            if each.due_at is not None and each.rank is not None and each.state == ItemState.QUEUED:
+                self._unit.defer(each.id, each.rank, each.due_at)
+            self._write_portion()
+        self._unit.families.extend(self._intake.families(self._run_id))
+
+    def _write_portion(self) -> None:
+        if len(self._unit.urls) + len(self._unit.visits) >= PORTION:
+            self._write()
+
+    def _write(self) -> None:
+        taken = self._taken
+        progress = self._progress._replace(
+            visited=taken.visited, failed=taken.failed, pages=taken.pages, bytes=self._bytes
+        )
+        self._store.write(self._unit, progress, self._last)
+        self._unit = self._store.begin()
 
     # Visits.
 
@@ -259,7 +256,7 @@ class _StateImport:
         if blob is not None:
             self._store_body(blob)
         role = self._role(found, processed)
-        self._db.many("add_visit", [self._row(number, found, line, processed, blob, role)])
+        self._unit.add_visit(self._row(number, found, line, processed, blob, role))
         self._link(found, line, processed.parsed if processed else None)
 
     def _body(self, sha256: bytes | None) -> bytes | None:
@@ -278,13 +275,11 @@ class _StateImport:
         return processed if isinstance(processed, ProcessedPage) and processed.document is not None else None
 
     def _store_body(self, blob: Blob) -> None:
-        if self._db.one("body_exists", sha256=blob.sha256) is not None:
+        if blob.sha256 in self._seen_bodies or self._store.has_body(blob.sha256):
             return
-        at = self._store.put(blob)
-        self._db.many("add_body", [(blob.sha256, *at)])
+        self._seen_bodies.add(blob.sha256)
+        self._unit.add_body(blob.sha256, self._body_store.put(blob))
         self._taken.bodies += 1
-        if at.segment is not None and at.offset is not None:
-            self._segments[at.segment] = at.offset + at.length
 
     def _role(self, found: StateUrl, processed: ProcessedPage | None) -> Role:
         if processed is None or processed.document is None:
@@ -292,9 +287,8 @@ class _StateImport:
         if processed.content_sha256 in self._seen_pages:
             return Role.ALTERNATE
         self._seen_pages.add(processed.content_sha256)
-        self._db.many("add_document", [processed.document])
-        page = (self._run_id, processed.content_sha256, found.id, found.base, processed.document.sha256)
-        self._db.many("add_page", [page])
+        self._unit.add_document(processed.document)
+        self._unit.add_page(processed.content_sha256, found.id, found.base, processed.document.sha256)
         self._pages_by_base[found.base] += 1
         self._taken.pages += 1
         return Role.PRIMARY
@@ -323,7 +317,7 @@ class _StateImport:
             run_id=self._run_id,
             number=number,
             url_id=found.id,
-            crawl_id=self._crawl_id,
+            crawl_id=self._store.crawl.id,
             depth=found.depth,
             rank=found.rank or 0,
             status=status if failed else status or 200,
@@ -366,28 +360,7 @@ class _StateImport:
         kept = [(each.id, flag) for each, flag in known if each is not None]
         if kept and found.state == ItemState.VISITED:
             packed = packed_links.pack([number for number, _ in kept], bytes(flag for _, flag in kept))
-            self._db.many("add_outlinks", [(self._run_id, found.id, packed)])
-
-    # The end.
-
-    def _close(self, last: int) -> None:
-        db, taken = self._db, self._taken
-        for segment, committed in self._segments.items():
-            db.run("extend_segment", segment=segment, committed=committed)
-        for number, base in enumerate(self._intake.bases):
-            db.many("save_base", [BaseRow(base.scope, self._pages_by_base[number], self._run_id, number)])
-        db.run(
-            "count_crawl",
-            crawl_id=self._crawl_id,
-            visited=taken.visited,
-            failed=taken.failed,
-            pages=taken.pages,
-            bytes=self._bytes,
-            now=last,
-        )
-        left = taken.queued or not self._intake.facts("surveyed", default=True)
-        ending = Ending(EndedBy.BUDGET if left else EndedBy.EXHAUSTED)
-        end(db, self._run_id, self._crawl_id, ending, last)
+            self._unit.add_links(found.id, packed)
 
 
 def _reuse(line: StateLine, status: int | None, blob: Blob | None) -> str | None:

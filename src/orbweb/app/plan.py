@@ -29,7 +29,7 @@ from orbweb.lifecycle import ItemState
 from orbweb.model import Document, SkipReason
 from orbweb.policy.robots import Robots, product_token
 from orbweb.store import Queries, documents, runs
-from orbweb.store.queries import reports
+from orbweb.store.queries import planning, reports
 from orbweb.store.runs import Run
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES
@@ -149,7 +149,7 @@ def _effect(db: Queries, before: Run, after: Run) -> Report:
     visits: list[str] = []
     admitted: list[str] = []
     unknown: list[str] = []
-    for url, state, reason in db.each("planned_visits", run_id=after.id, before=before.id):
+    for url, state, reason in planning.planned_visits(db, before, after):
         visits.append(url)
         if state not in (ItemState.VISITED, ItemState.FAILED):
             admitted.append(url)
@@ -157,7 +157,7 @@ def _effect(db: Queries, before: Run, after: Run) -> Report:
                 unknown.append(url)
     refused = [
         {"url": url, "reason": reason or "not_found", "rule": rule}
-        for url, reason, rule in db.each("no_longer_visited", run_id=after.id, before=before.id)
+        for url, reason, rule in planning.no_longer_visited(db, before, after)
     ]
     return {
         "bases": _base_pages(db, before, after),
@@ -177,20 +177,17 @@ def _some(found: Sequence[Any]) -> Report:
 def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
     """Each base URL with the pages it would have, those it had, and its problem, if any."""
     gave = {base.url: base.pages for base in runs.bases_of(db, before.id)}
-    outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=after.id)}
-    found = []
-    for base in runs.bases_of(db, after.id):
-        _, reason, rule, _, error = outcomes[base.number]
-        found.append(
-            {
-                "url": base.url,
-                "scope": urls.scope(base.scope_key),
-                "problem": error or (f"{reason}: {rule}" if reason else None),
-                "pages": base.pages,
-                "pages_before": gave.get(base.url),
-            }
-        )
-    return found
+    outcomes = planning.base_outcomes(db, after)
+    return [
+        {
+            "url": base.url,
+            "scope": urls.scope(base.scope_key),
+            "problem": outcomes[base.number].problem,
+            "pages": base.pages,
+            "pages_before": gave.get(base.url),
+        }
+        for base in runs.bases_of(db, after.id)
+    ]
 
 
 def fetch(request: Request, *, beside: Path) -> FetchedPage:
@@ -217,7 +214,9 @@ class _RobotsRules:
     def __init__(self, db: Queries, config: Config) -> None:
         agent = product_token(config.user_agent) if config.robots.obey else ""
         self._robots = {
-            origin: Robots.parse(body, agent) for origin, body in db.all("robots_files") if config.robots.obey
+            origin: Robots.parse(body, agent)
+            for origin, body in planning.robots_files(db).items()
+            if config.robots.obey
         }
         self._rate = config.limits.rate
         self._longest = config.robots.max_crawl_delay_s
@@ -236,17 +235,17 @@ class _RobotsRules:
 
 def _bases(db: Queries, run: Run, rules: _RobotsRules) -> list[Report]:
     """Each base URL with the outcome of the last URL of its redirect chain."""
-    outcomes = {base: outcome for base, *outcome in db.all("base_outcomes", run_id=run.id)}
+    outcomes = planning.base_outcomes(db, run)
     found = []
     for base in runs.bases_of(db, run.id):
-        state, reason, rule, status, error = outcomes[base.number]
+        outcome = outcomes[base.number]
         gap, decided_by = rules.pace(base.scope_key)
         found.append(
             {
                 "url": base.url,
-                "state": state,
-                "status": status,
-                "problem": error or (f"{reason}: {rule}" if reason else None),
+                "state": outcome.state,
+                "status": outcome.status,
+                "problem": outcome.problem,
                 "scope": urls.scope(base.scope_key),
                 "robots": rules.refusal(base.url) or "allowed",
                 "seconds_apart": round(gap, 3),
@@ -263,7 +262,7 @@ def _found(db: Queries, run: Run, rules: _RobotsRules) -> Report:
     spent: Counter[str] = Counter()
     disallowed: list[Report] = []
     refused = 0
-    for url, source in db.each("queued_urls", run_id=run.id):
+    for url, source in planning.queued_urls(db, run):
         line = rules.refusal(url)
         if line is not None:
             refused += 1
@@ -292,5 +291,5 @@ def _skips(db: Queries, run: Run) -> dict[str, int]:
 
 
 def _examples(db: Queries, run: Run, reason: str, count: int) -> Report:
-    rows = db.all("skipped_examples", run_id=run.id, reason=reason, count=EXAMPLES)
+    rows = planning.skipped_examples(db, run, reason, EXAMPLES)
     return {"count": count, "examples": [{"url": url, "rule": rule} for url, rule in rows]}

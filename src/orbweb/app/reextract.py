@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from orbweb.app import build
 from orbweb.app.callbacks import ExtractWatch, Note
@@ -26,8 +25,9 @@ from orbweb.events import ExtractProgress
 from orbweb.extraction import VERSION
 from orbweb.failpoints import failpoint
 from orbweb.model import Failed, PackedDocument, ProcessedPage
-from orbweb.store import Queries, runs
+from orbweb.store import Queries, reextraction, runs
 from orbweb.store.queries.reports import Report
+from orbweb.store.reextraction import OutdatedPages, StoredPage
 from orbweb.store.runs import DISCOVERY, Run
 
 AHEAD = 256
@@ -97,18 +97,6 @@ async def reextract(
     return extraction
 
 
-class StoredPage(NamedTuple):
-    """A page to extract again; the columns of the query `pages_to_read`."""
-
-    number: int
-    content_sha256: bytes
-    document: bytes
-    url: str
-    final_url: str | None
-    content_type: str | None
-    body_sha256: bytes
-
-
 class Reextraction:
     """One run, extracted again."""
 
@@ -120,8 +108,8 @@ class Reextraction:
         self._body = body
         self._alone = alone
         self._on_progress = on_progress
-        self._which = {"run_id": run_id, "everything": everything, "extractor": VERSION}
-        self.pages = int(db.value("count_pages_to_read", **self._which))
+        self._outdated = OutdatedPages(db, run_id, VERSION, everything)
+        self.pages = self._outdated.count()
         self.extracted = 0
         self.problems: list[tuple[str, str]] = []
         self._group: list[tuple[StoredPage, PackedDocument]] = []
@@ -170,21 +158,13 @@ class Reextraction:
             self._forget()
 
     def _bodies(self) -> Iterator[tuple[StoredPage, bytes]]:
-        for page in self._pages():
+        for page in self._outdated:
             try:
                 body = self._body(page.body_sha256)
             except StoreError as error:
                 self.problems.append((page.url, str(error)))
             else:
                 yield page, body
-
-    def _pages(self) -> Iterator[StoredPage]:
-        after = 0
-        while rows := self._db.all("pages_to_read", after=after, count=GROUP, **self._which):
-            for row in rows:
-                page = StoredPage(*row)
-                yield page
-                after = page.number
 
     async def _wait_for_pool(self, most: int, most_bytes: int) -> None:
         """Wait until the pool has fewer pages than this, and write the results."""
@@ -210,17 +190,7 @@ class Reextraction:
         """Write the group and the pages that refer to it, in one transaction."""
         if not self._group:
             return
-        with self._db.transaction():
-            self._db.many("add_document", [document for _, document in self._group])
-            for page, document in self._group:
-                self._db.run(
-                    "change_document",
-                    run_id=self._run_id,
-                    content_sha256=page.content_sha256,
-                    document=document.sha256,
-                    replaced=page.document,
-                )
-            failpoint("documents_written")
+        reextraction.replace(self._db, self._run_id, self._group)
         self.extracted += len(self._group)
         self._group.clear()
         failpoint("documents_committed")
@@ -233,4 +203,4 @@ class Reextraction:
         """
         with self._db.transaction():
             if self._alone():
-                self._db.run("forget_documents")
+                reextraction.forget_unused(self._db)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from orbweb import urls
 from orbweb.app.callbacks import Count
-from orbweb.app.directory import OpenWorkspace, make_private
-from orbweb.errors import NothingToDo, StoreError, UsageError, option
+from orbweb.app.directory import OpenWorkspace
+from orbweb.errors import NothingToDo, UsageError, option
 from orbweb.model import Document
 from orbweb.parsing.http_heads import Exchange
 from orbweb.store import documents, heads
@@ -114,19 +114,9 @@ def search(
     workspace: OpenWorkspace, project: str, query: str, number: int | None, *, limit: int, on_progress: Count
 ) -> list[Report]:
     """The pages of a run that match, best first. `on_progress` reports indexing."""
-    from orbweb.store.sqlite.search import search
-
     if limit < 1:
         raise UsageError(f"{option('limit')}: {limit} is not a number of results")
-    run, index = workspace.run(project, number), workspace.path / "search.db"
-    try:
-        make_private(index)
-    except OSError as error:
-        raise StoreError(
-            f"{index}: cannot create the search index ({error.strerror}). Search needs a writable workspace; copy "
-            "it to one."
-        ) from error
-    return search(index, workspace.db, run.id, query, limit, on_progress)
+    return workspace.search(workspace.run(project, number), query, limit, on_progress)
 
 
 def failed(workspace: OpenWorkspace, project: str, number: int | None) -> list[Report]:
@@ -176,5 +166,5 @@ def _target(workspace: OpenWorkspace, project: str, url: str) -> Target | None:
 
 
 def _url_id(workspace: OpenWorkspace, run: Run, target: Target | None) -> int | None:
-    row = workspace.db.one("url_by_key", run_id=run.id, key=target.key) if target else None
-    return row[0] if row else None
+    known = store_runs.known_url(workspace.db, run.id, target.key) if target else None
+    return known.id if known else None

@@ -33,7 +33,6 @@ from orbweb.store.queries.reports import Report
 from orbweb.store.robots_cache import StoredRobots
 from orbweb.store.rows import Ending
 from orbweb.store.runs import Base, Project, Run, end
-from orbweb.store.sqlite.run_store import SqliteStore
 
 RULES_WAIT_S = 30.0
 
@@ -213,7 +212,7 @@ def _with_rules_of(config: Config, other: Config) -> Config:
 def _reevaluate(workspace: OpenWorkspace, project: Project, run: Run, config: Config) -> RuleEffects | None:
     """Re-evaluate a run by these settings, inside a transaction; no engine works on it."""
     return reevaluate.apply(
-        SqliteStore(workspace.db).open_run(run),
+        workspace.store().open_run(run),
         run,
         runs.bases_of(workspace.db, run.id),
         terms(config),
@@ -227,7 +226,7 @@ def policy_of(workspace: OpenWorkspace, rules: Rules, run: Run, bases: Sequence[
     """The policy of a run, with the URLs that its groups have admitted so far."""
     policy = Policy(rules, [base.scope_key for base in bases])
     if policy.has_caps:
-        policy.recount(key for _, key, *_ in workspace.db.each("admitted_urls", run_id=run.id))
+        policy.recount(runs.admitted_keys(workspace.db, run.id))
     return policy
 
 

@@ -45,7 +45,6 @@ from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Item
 from orbweb.store import LONGEST_WAIT, Limiter, runs
 from orbweb.store.bodies import BodyStore, NullBodyStore
-from orbweb.store.bodies.files import FileStore
 from orbweb.store.queries import reports
 from orbweb.store.queries.reports import Report
 from orbweb.store.rows import Ending
@@ -215,7 +214,7 @@ def _parts(
     session: Session, run: Run, opened: _Opened, live: LiveSettings, spool_source: SpoolSource | None
 ) -> EngineParts:
     workspace, config = session.workspace, session.config
-    store = build.store(workspace)
+    store = workspace.store()
     opened_run = store.open_run(run)
     bases = opened_run.bases()
     policy = policy_of(workspace, rules_of(session), run, bases)
@@ -293,8 +292,7 @@ def _reload(
     engine.adjust(workers=config.limits.workers, group_s=config.engine.group_ms / 1000, budget=budget)
     dispatcher.adjust(dispatch_settings(config, halved=session.is_service))
     opened.outputs.adjust(flush_s=config.metrics.flush_interval_sec)
-    if isinstance(opened.bodies, FileStore):
-        opened.bodies.compress(config.store.compress)
+    build.adjust_bodies(opened.bodies, config)
     session.note(reload.describe(found, str(session.request.config_file or "settings")))
 
 

@@ -176,7 +176,7 @@ def _recall(
     moved = {before[base.url].number: base.number for base in bases if base.url in before}
     policy = Policy(policy_rules(config), scopes)
     recall = RecrawlQueue(policy, rows, moved=moved, rules=url_rules(config), lane_of=lane_of(config))
-    return recall.rows(workspace.db.each("recalled_urls", run_id=earlier.id))
+    return recall.rows(runs.recalled_urls(workspace.db, earlier.id))
 
 
 def result(session: Session, run: Run, seconds: float) -> Report:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from orbweb.errors import NothingToDo, UnknownProject
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import ENDING_STATE, CrawlState, EndedBy, ItemState, RunState, run_after
-from orbweb.model import SkipReason, Source
+from orbweb.model import Known, SkipReason, Source
 from orbweb.store import Queries, Row
 from orbweb.store.rows import QUEUED, Ending, Progress, Tally, UrlRow, skipped
 
@@ -260,6 +260,25 @@ def continue_run(
     return run_of(db, owner, run.number), crawl_id
 
 
+def adopt_run(
+    db: Queries, owner: Project, bases: Sequence[Base], progress: Progress, now: int, profile: RequestProfile
+) -> Run:
+    """A run with its own counters, and its first crawl, inside a transaction: an import fills it."""
+    run_id = db.value(
+        "adopt_run",
+        project_id=owner.id,
+        started_at=now,
+        next_url=progress.next_url,
+        next_rank=progress.next_rank,
+        next_visit=progress.next_visit,
+        scope_fixed=progress.scope_fixed,
+        surveyed=progress.surveyed,
+    )
+    db.many("add_base", [(run_id, base.number, base.url, base.scope_key) for base in bases])
+    _add_crawl(db, run_id, None, now, profile)
+    return run_of(db, owner, None)
+
+
 def _add_crawl(db: Queries, run_id: int, budget: int | None, now: int, manner: RequestProfile) -> int:
     crawl_id = db.value(
         "add_crawl",
@@ -302,6 +321,21 @@ def end_crawl(db: Queries, run_id: int, crawl_id: int, ending: Ending, now: int)
     """End a crawl that has nothing to commit."""
     with db.transaction():
         end(db, run_id, crawl_id, ending, now)
+
+
+def known_url(db: Queries, run_id: int, key: str) -> Known | None:
+    row = db.one("known_url", run_id=run_id, key=key)
+    return Known(*row) if row else None
+
+
+def recalled_urls(db: Queries, run_id: int) -> Iterator[Row]:
+    """The URLs of a run in the order in which a recrawl takes them over."""
+    return db.each("recalled_urls", run_id=run_id)
+
+
+def admitted_keys(db: Queries, run_id: int) -> Iterator[str]:
+    """The keys of the URLs that have a place."""
+    return (key for _, key, *_ in db.each("admitted_urls", run_id=run_id))
 
 
 def advance(db: Queries, run_id: int, progress: Progress) -> None:

@@ -15,7 +15,7 @@ from orbweb.export.folder import ExportFolder, FileTally
 from orbweb.export.source import ExportSource
 from orbweb.export.state.files import FETCHED, FRONTIER, INDEX, SKIPPED, STATE, VERSION
 from orbweb.store import Row, runs
-from orbweb.store.queries import page_index
+from orbweb.store.queries import page_index, state
 from orbweb.store.rows import moment
 
 FIELDS = ("id", "url", *page_index.PLACE, "due_at", "page_type")
@@ -28,14 +28,14 @@ class StateExporter:
 
     def write(self, source: ExportSource, out: Out) -> FileTally:
         store = source.db.path.parent / "store"
-        total = source.db.value("latest_visit", run_id=source.run_id)
+        total = state.visits(source.db, source.run_id)
         with ExportFolder(require_path(out, self.name), source.header(self.name)) as folder:
             folder.put(STATE, utf8(json.dumps(_whole(source), ensure_ascii=False, indent=1) + "\n"))
             with folder.stream(FRONTIER) as stream:
-                for row in source.db.each("state_frontier", run_id=source.run_id):
+                for row in state.queued(source.db, source.run_id):
                     stream.write(json_line(_url(source, row)))
             with folder.stream(SKIPPED) as stream:
-                for row in source.db.each("state_skipped", run_id=source.run_id):
+                for row in state.skipped(source.db, source.run_id):
                     stream.write(json_line({**_url(source, row), "reason": row[-2], "rule": row[-1]}))
             with folder.stream(INDEX) as stream:
                 for done, (key, entry) in enumerate(page_index.entries(source.db, source.run_id, store), 1):
@@ -48,12 +48,8 @@ class StateExporter:
 
 
 def _whole(source: ExportSource) -> dict[str, Any]:
-    row = source.db.one("state_of_run", run_id=source.run_id)
-    settings, next_rank, scope_fixed, surveyed = row or ("{}", 0, 0, 0)
-    names = ("pattern", "kind", "barren", "tried", "released", "sketch")
-    families = [
-        dict(zip(names, each, strict=True)) for each in source.db.each("families_of", run_id=source.run_id)
-    ]
+    settings, next_rank, scope_fixed, surveyed = state.facts(source.db, source.run_id)
+    families = state.families(source.db, source.run_id)
     return {
         "orbweb_state": VERSION,
         "project": source.project,

@@ -28,7 +28,6 @@ PageType = Callable[[str], str]
 
 _CLOSED = 1 << 62
 """The size of a file during its replacement: more than it has, so that no writer continues it."""
-_URL_REASON = 3
 
 
 class _SpoolText(NamedTuple):
@@ -230,8 +229,8 @@ def _scraping_run(db: Queries, run_id: int) -> int | None:
 
 
 def _knows(db: Queries, run_id: int, key: str) -> bool:
-    row = db.one("url_by_key", run_id=run_id, key=key)
-    return row is not None and row[_URL_REASON] != SkipReason.LEFT
+    known = runs.known_url(db, run_id, key)
+    return known is not None and known.reason != SkipReason.LEFT
 
 
 def _bookmark_problem(root: Path) -> str | None:

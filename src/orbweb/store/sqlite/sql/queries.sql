@@ -903,10 +903,6 @@ INSERT INTO runs (project_id, number, state, started_at, next_url, next_rank, ne
 VALUES (:project_id, 1, 'in_progress', :started_at, :next_url, :next_rank, :next_visit, :scope_fixed, :surveyed, 0, 0)
 RETURNING id;
 
--- name: postpone_url
--- A queued URL that was deferred before an import keeps its due time.
-UPDATE urls SET due_at = :due_at WHERE run_id = :run_id AND id = :id;
-
 -- name: spool_files
 -- Few rows: one file per run, and one whenever a file is full.
 SELECT name, run_id, visit, size FROM spools ORDER BY LENGTH(name), name;
