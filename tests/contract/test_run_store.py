@@ -14,7 +14,7 @@ from orbweb.errors import StoreError
 from orbweb.lifecycle import CrawlState, EndedBy, RunState
 from orbweb.model import Carried, FamilyRow, Item, Known, PackedDocument, Place, Reuse, Role, Source
 from orbweb.store.bodies import Location
-from orbweb.store.robots_cache import KEPT_BYTES, RobotsFile
+from orbweb.store.robots_cache import STORED_BYTES, RobotsFile
 from orbweb.store.rows import (
     FAILED,
     QUEUED,
@@ -139,7 +139,7 @@ def test_a_url_that_was_settled_is_named_as_the_cause(books: Books) -> None:
     books.visit(1)
     books.write()
     books.visit(1)
-    with pytest.raises(StoreError, match="settled by another process; nothing of this group was stored"):
+    with pytest.raises(StoreError, match="changed by another process; this unit of work was not stored"):
         books.write()
 
 
@@ -842,7 +842,7 @@ def test_a_robots_file_is_loaded_while_it_is_young_enough(backend: Backend) -> N
 
 
 def test_a_robots_file_is_kept_up_to_its_limit(backend: Backend) -> None:
-    backend.store.robots().save(RobotsFile("https://h", NOW, 200, b"x" * (KEPT_BYTES + 1)))
+    backend.store.robots().save(RobotsFile("https://h", NOW, 200, b"x" * (STORED_BYTES + 1)))
     found = backend.store.robots().load("https://h", 0)
     assert found is not None
-    assert len(found.body) == KEPT_BYTES
+    assert len(found.body) == STORED_BYTES

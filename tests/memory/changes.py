@@ -102,7 +102,7 @@ def change_url(tables: RunTables, change: Change) -> None:
 def settle(tables: RunTables, settled: SettleRow) -> None:
     row = tables.urls.get(settled.id)
     if row is None or row.state != QUEUED:
-        raise StoreError("memory: a URL was settled by another process; nothing of this group was stored")
+        raise StoreError("memory: a URL was changed by another process; this unit of work was not stored")
     if settled.state == VISITED:
         settled = settled._replace(reason=None, rule=None)
     tables.urls[row.id] = checked(row._replace(**settled._asdict()))
