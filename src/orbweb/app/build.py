@@ -36,8 +36,9 @@ from orbweb.engine.context import CommitSettings, RunContext
 from orbweb.engine.robots_gate import RobotsGate
 from orbweb.engine.sitemaps import SitemapReader
 from orbweb.engine.startup import BaseScope, Startup
+from orbweb.engine.workers import Pool
 from orbweb.engine.workers.page import ProcessorSettings
-from orbweb.engine.workers.pool import Broken, Done, InlinePool, Pool, ProcessPool, Spawned
+from orbweb.engine.workers.pool import Broken, Done, InlinePool, ProcessPool, Spawned
 from orbweb.export.live.catalog import OutputSettings, are_behind
 from orbweb.export.live.run_outputs import MetricsSettings, RunOutputs
 from orbweb.fetching import Fetcher, Listener, open_files

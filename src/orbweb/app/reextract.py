@@ -18,8 +18,8 @@ from orbweb.app.request import Request, configure, name_of
 from orbweb.app.settings import processor_settings
 from orbweb.config.schema import Config
 from orbweb.engine.control import Command, signals
+from orbweb.engine.workers import Pool
 from orbweb.engine.workers.page import Job
-from orbweb.engine.workers.pool import Pool
 from orbweb.errors import OrbwebError, StoreError, UsageError
 from orbweb.events import ExtractProgress
 from orbweb.extraction import VERSION

@@ -33,8 +33,8 @@ from orbweb.engine.responses import (
 from orbweb.engine.revalidation import Revalidation
 from orbweb.engine.robots_gate import FetchRobots, OriginKnown
 from orbweb.engine.window import Slot, Window
+from orbweb.engine.workers import Pool
 from orbweb.engine.workers.page import Job
-from orbweb.engine.workers.pool import Pool
 from orbweb.fetching import ANYTHING, PAGE, STYLE, Fetcher, Want
 from orbweb.frontier import politeness
 from orbweb.model import (

@@ -10,8 +10,8 @@ import bisect
 from typing import NamedTuple
 
 from orbweb.engine.window import Slot, Window, most_bytes
+from orbweb.engine.workers import Pool
 from orbweb.engine.workers.page import Job
-from orbweb.engine.workers.pool import Pool
 from orbweb.model import Place
 
 BACKLOG_BYTES = 16_000_000

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from orbweb.engine.workers import codec
 from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings, cpu_limit_s
@@ -42,16 +42,6 @@ HEAVY_ATTRIBUTES = 30_000
 
 Done = Callable[[int, "ProcessedPage | Failed"], None]
 Broken = Callable[[OrbwebError], None]
-
-
-class Pool(Protocol):
-    """Takes jobs and reports the result of each once, in any order."""
-
-    def submit(self, job: Job) -> None:
-        """Process this body."""
-
-    def close(self) -> None:
-        """Stop; results that were not reported are dropped."""
 
 
 class InlinePool:
