@@ -156,7 +156,7 @@ def test_a_damaged_document_leads_to_doctor(sound: Sound, tmp_path: Path) -> Non
     assert (done.code, "`orbweb doctor`" in done.err) == (1, True)
     with pytest.raises(CorruptBody) as caught:
         orbweb.open(path).show("site", sound.pages[0]["url"])
-    assert any("orbweb doctor" in note for note in caught.value.__notes__)
+    assert "Run `doctor()` to see what is damaged." in caught.value.__notes__
 
 
 # What a repair reports.

@@ -389,7 +389,7 @@ def test_a_database_that_names_no_project_is_kept_as_it_is(segments: Sound, tmp_
     cli = Cli(path)
     told = cli("doctor", "--repair").ok(3)
     assert "orbweb.db" in told.out
-    assert "restore from a copy" in told.out
+    assert "restore from a backup, or crawl again" in told.out
     assert hashlib.sha256((path / "orbweb.db").read_bytes()).digest() == before
 
 

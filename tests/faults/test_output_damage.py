@@ -109,4 +109,4 @@ def test_the_command_says_so(workspace: Path) -> None:
     assert f"damaged: {FILES[0]}, the file: its " in cli("doctor").ok(3).out
     told = cli("doctor", "--repair").ok().out
     assert f"repaired: {FILES[0]}" in told
-    assert "nothing has to be fetched" in told
+    assert "no page needs to be fetched again" in told

@@ -38,7 +38,7 @@ TRIES = 4
 
 def output_of(body: str) -> int:
     """Characters of all that is kept of a page; it fails if it takes more memory than a crawl allows it."""
-    processed = PageProcessor(ProcessorSettings(DEFAULT_RULES, "orbweb")).processed(
+    processed = PageProcessor(ProcessorSettings(DEFAULT_RULES, "orbweb")).process(
         Job(1, URL, "text/html", body.encode())
     )
     assert isinstance(processed, ProcessedPage), processed
