@@ -16,14 +16,13 @@ from pathlib import Path
 import pytest
 
 from orbweb.app.build import default_processes
-from orbweb.engine.workers import pool
+from orbweb.engine.workers import Pool, pool
 from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings, cpu_limit_s
 from orbweb.engine.workers.pool import (
     ATTEMPTS,
     FRUITLESS,
     JOBS_AHEAD,
     InlinePool,
-    Pool,
     ProcessPool,
     Spawned,
     is_heavy,
