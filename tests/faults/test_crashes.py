@@ -118,7 +118,7 @@ def test_the_verdict_on_a_page_is_the_same_wherever_it_is_read(cli: Cli) -> None
             hashes[processes] = each.manifest_hash("site"), kinds
     assert hashes["0"] == hashes["1"] == hashes["2"]
     assert kinds["nodes"][1] == "more than 2,000,000 elements and texts"
-    assert kinds["output"][1] == "more than 5.2 MB of text come of it"
+    assert kinds["output"][1] == "more than 5.2 MB of extracted text"
 
 
 @pytest.mark.parametrize("body", COMPLEX.values(), ids=COMPLEX)

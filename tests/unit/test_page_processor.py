@@ -242,7 +242,7 @@ def repeated_formatting(paragraphs: int) -> bytes:
             b"<p " + b" ".join(b"a%d" % number for number in range(1_500_000)),
             "needs more than 150 MB of memory to be parsed",
         ),
-        (b"<blockquote>" * 20 + b"<p>x" * 150_000, "more than 5.2 MB of text come of it"),
+        (b"<blockquote>" * 20 + b"<p>x" * 150_000, "more than 5.2 MB of extracted text"),
     ],
     ids=["texts", "comments", "names", "output"],
 )

@@ -22,14 +22,14 @@ VERSION = 5
 """Stored with each document. Incremented by every change that alters the documents of some pages."""
 
 NOTHING = Document("", "", "", "", "", "", "", (), 0, 0, 0, 0.0, "", 0)
-"""The document of a page that was looked at for its links alone."""
+"""The document of a page that is parsed only for its links."""
 
 
 def extract(html: str | bytes, url: str) -> Document:
-    """The document of a page that was answered at `url`, an absolute URL against which its links are resolved.
+    """The document of the page at `url`, an absolute URL against which its links are resolved.
 
-    TooComplex for a page that would fail in a crawl, because it is too large, has too many elements or too much
-    would come of it.
+    TooComplex for a page that would fail in a crawl, because it is too large, has too many elements, or its
+    document would be too large.
     """
     if len(html) > MAX_BYTES:
         raise TooComplex(f"more than {MAX_BYTES / 1e6:g} MB")

@@ -1,6 +1,4 @@
-"""A note, a warning, a tip: a quotation with a bold title.
-
-Owns by which classes generators mark them, and their titles.
+"""Admonitions (notes, warnings, tips) become quotations with a bold title; they are recognized by their classes.
 """
 
 from orbweb.extraction.element_census cimport any_tagged
@@ -26,7 +24,7 @@ cdef frozenset _TITLES = frozenset(
 
 cdef enum:
     TITLE_WITHIN = 8
-    # Elements of a note among which its title is.
+    # How many elements of an admonition are searched for its title.
 
 cdef TagSet _TAGS = tags("div section aside dl details blockquote")
 cdef TagSet _NOT_BOLD = tags("h1 h2 h3 h4 h5 h6 strong pre table summary details dl")
@@ -68,7 +66,7 @@ cdef bint _is_title(Tree tree, int inner) except -1:
 
 
 cdef int _name_icon(Tree tree, int title) except -1:
-    """A sign out of a font shows what its title says."""
+    """An icon of an icon font is replaced by its title."""
     cdef int icon = tree.first_tagged(title, TAG_I)
     cdef str said
     if icon != NONE and not tree.has_text(title):

@@ -1,6 +1,7 @@
 """The text of an article: from its lede to its last paragraph, without captions, teasers and labels.
 
-Always: what is longer than a label and no link stays. Never: reads words, so it is the same in every language.
+Text that is longer than a label and not a link is kept. Words are not interpreted, so the language does not
+matter.
 """
 
 from orbweb.extraction.blocks cimport SENTENCE, Block
@@ -17,18 +18,18 @@ from orbweb.parsing.html.tree cimport (
 )
 
 PARAGRAPH = 60
-"""Characters of a block without many links that is a paragraph if another stands beside it."""
+"""Least characters of a paragraph (a block with few links) that has another beside it."""
 SOLITARY = 140
-"""Characters of a paragraph that stands alone."""
+"""Least characters of a single paragraph."""
 LEDE = 80
-"""Characters of a block between title and text that belongs to the text."""
+"""Least characters of a block between title and text that belongs to the text."""
 MAX_LEDES = 3
 LEAST = 600
-"""Characters of a column of paragraphs that is surely the text of an article."""
+"""Least characters of a column of paragraphs that is certainly the text of an article."""
 SHARE = 0.1
-"""Share of the characters of the page, blanks and all, that such a column has."""
+"""Least share of the characters of the page, including blanks, in such a column."""
 WIDER = 2
-"""How many times the text of the column an element around it may hold to be looked at for title and lede."""
+"""An element around the column is searched for title and lede if it has at most this many times its text."""
 MAX_AROUND = 8
 
 cdef TagSet _META = tags("meta")
@@ -87,7 +88,7 @@ cdef int column(Tree tree, Lengths lengths) except -2:
 
 
 cdef int _widened(Tree tree, Lengths lengths, int column, Py_ssize_t size) except -2:
-    """The widest element around a column that holds little else; NONE where a name says that it is no text."""
+    """The outermost element around a column with little other text; NONE if a name marks it as boilerplate."""
     cdef int widest = column, around = column, _count
     cdef bint is_wider = True
     for _count in range(<int> MAX_AROUND + 1):
@@ -128,7 +129,7 @@ cdef list ledes(Tree tree, Weights weights, Blocks text):
 
 
 cdef bint _is_no_lede(Tree tree, int element) except -1:
-    """Whether it belongs to a picture, or is said about the article or its author."""
+    """Whether it is a caption, or metadata of the article or its author."""
     cdef Span classes = tree.attr(element, ATTR_CLASS)
     if (
         contains_in_any_case(classes, "caption") or contains_in_any_case(classes, "credit")
@@ -146,7 +147,7 @@ cdef bint _is_no_lede(Tree tree, int element) except -1:
 cdef int prune(Tree tree, Glance glance, Weights weights, int top, Blocks blocks, bint stated) except -1:
     """Drop captions and links of an element with these blocks.
 
-    Of a stated article also the labels before and after its paragraphs go.
+    Of a declared article, labels before and after its paragraphs are dropped too.
     """
     cdef int element = weights.outline.elements[top], first = 0, last = blocks.count, place
     cdef const Block* block
@@ -162,7 +163,7 @@ cdef int prune(Tree tree, Glance glance, Weights weights, int top, Blocks blocks
 
 
 cdef int _drop_captions(Tree tree, Glance glance, int element) except -1:
-    """Take out all captions, also those that are in others."""
+    """Remove all captions, also nested ones."""
     cdef list found = []
     cdef int node = element
     while True:
@@ -177,7 +178,7 @@ cdef int _drop_captions(Tree tree, Glance glance, int element) except -1:
 
 
 cdef int _find_extent(Tree tree, Blocks blocks, int* first, int* last) except -1:
-    """The places of the first and the last paragraph."""
+    """The indexes of the first and the last paragraph."""
     cdef list paragraphs = []
     cdef dict beside = {}
     cdef int place, around

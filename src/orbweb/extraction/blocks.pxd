@@ -1,41 +1,41 @@
-# The texts of an element as blocks.
+# The text blocks of an element.
 from orbweb.parsing.html.tree cimport Tree
 
 cdef enum:
     SENTENCE = 25
-    # Characters of a block that may be a sentence; shorter ones are labels.
+    # Least characters of a block that may be a sentence; shorter ones are labels.
     NOWHERE = -1
-    # The number of what is around the root, or around an element that was taken out.
+    # The number of the parent of the root, or of a removed element.
 
 cdef struct Block:
-    # The text that an element shows itself, not through another block: its characters, and those of links.
+    # The own text of an element, without nested blocks: its characters, and those of links.
     int number, element, tag
     bint card
-    # Whether it lies within a link.
+    # Whether it is inside a link.
     int column
-    # The number of the element in which it and its like stand.
+    # The number of the element that contains it and its siblings.
     Py_ssize_t size, linked
     double prose
-    # How much of it speaks for content; items count half, because navigation is made of them too.
+    # Its weight as content; list items count half, because navigation consists of them too.
 
 cdef class Outline:
     cdef Tree tree
     cdef int* numbers
-    # By node; NOWHERE where it has none.
+    # By node; NOWHERE if it has none.
     cdef int nodes, count, room
     cdef int* elements
     cdef int* around
     cdef int* depth
     cdef int* block_of
-    # By number. The block of an element is NOWHERE where it has none.
+    # By number. The block of an element is NOWHERE if it has none.
     cdef Block* blocks
     cdef int block_count, block_room
 
     cdef int number(self, int element) except -1
     cdef int number_of(self, int element) noexcept
-    # Its number if it has one; NOWHERE if not.
+    # Its number; NOWHERE if it has none.
     cdef int _add(self, int element, int around) except -1
     cdef int _block(self, int holder) except -1
 
 cdef Outline read(Tree tree, int root)
-# The blocks of an element; None where it has too much text to be weighed.
+# The blocks of an element; None if it has too much text.

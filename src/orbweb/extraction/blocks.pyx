@@ -1,6 +1,6 @@
-"""The texts of an element as blocks: which element shows them as one piece, how long they are, how much is links.
+"""The text blocks of an element: the element of each, its length, and the share of links.
 
-Always: linear in the element; blocks are in document order. Never: changes the tree.
+Time is linear; blocks are in document order; the tree is not changed.
 """
 
 from libc.stdlib cimport free, malloc, realloc
@@ -14,11 +14,11 @@ from orbweb.parsing.html.tree cimport (
 cdef enum:
     MAX_CHARACTERS = 4_000_000
     MAX_TEXTS = 50_000
-    # Of a page that is weighed. No page that people write is longer.
+    # The most characters of a page that is analysed. No real page is longer.
     MAX_DEPTH = 200
-    # Elements above a block that are looked at; deeper nesting is no design of a page.
+    # The most ancestors of a block that are inspected; no real page is nested deeper.
     MAX_CARD = 4
-    # Elements between a link and the blocks that it wraps as a card.
+    # The most elements between a link and the blocks that it wraps as a card.
 
 cdef TagSet _INLINE = tags(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q rp rt ruby s samp small "
@@ -28,10 +28,10 @@ cdef TagSet _PARAGRAPHS = tags("p pre li td dd blockquote h1 h2 h3 h4")
 
 
 cdef class Outline:
-    """The elements that hold text, each under a number, and the number of the element around each; their blocks.
+    """The elements with text, each with a number and that of its parent; and their blocks.
 
-    Number 0 is the root, and an element has a higher number than those around it; `depth` counts the elements from
-    the link around it.
+    Number 0 is the root, and an element has a higher number than its ancestors; `depth` counts the elements from
+    the enclosing link.
     """
 
     def __cinit__(self, Tree tree, int root):
@@ -51,7 +51,7 @@ cdef class Outline:
         free(self.blocks)
 
     cdef int _add(self, int element, int around) except -1:
-        """Give an element the next number."""
+        """Assign the next number to an element."""
         cdef int number = self.count, room = 2 * self.room if self.room else 256
         if number == self.room:
             self.elements = <int*> _resized(self.elements, room * sizeof(int))
@@ -72,7 +72,7 @@ cdef class Outline:
         return self.numbers[element] if 0 <= element < self.nodes else NOWHERE
 
     cdef int number(self, int element) except -1:
-        """The number of an element; numbers are given from the first known element around it down."""
+        """The number of an element; missing numbers are assigned from its nearest numbered ancestor down."""
         cdef int path[MAX_DEPTH]
         cdef int size = 0, number
         while True:
@@ -90,7 +90,7 @@ cdef class Outline:
         return number
 
     cdef int _block(self, int holder) except -1:
-        """The block of an element; a new one where there is none."""
+        """The block of an element, created if missing."""
         cdef int number = self.numbers[holder], place, room = 2 * self.block_room if self.block_room else 128
         cdef Block* block
         if number != NOWHERE and self.block_of[number] != NOWHERE:
@@ -118,7 +118,7 @@ cdef void* _resized(void* memory, size_t size) except NULL:
 
 
 cdef bint _is_link(Tree tree, int element) except -1:
-    """Whether it leads somewhere; an `<a>` may be nothing but an address."""
+    """Whether it is a link; an `<a>` may be only an anchor."""
     return tree.tag(element) == TAG_A and tree.attr(element, ATTR_HREF).start != NULL
 
 

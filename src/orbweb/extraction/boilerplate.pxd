@@ -1,4 +1,4 @@
-# What surrounds the content of a page.
+# Boilerplate around the content of a page.
 from orbweb.extraction.page_scan cimport Glance
 from orbweb.extraction.scoring cimport Weights
 from orbweb.parsing.html.tree cimport Tree
@@ -7,4 +7,4 @@ cdef int drop_places(Tree tree, int body, Glance glance, bint shell) except -1
 cdef int drop_named(
     Tree tree, int root, Glance glance, Weights weights, bint article, bint manual
 ) except -1
-# Drop what its names call chrome, from the page and from the weights.
+# Drop elements with names of boilerplate, from the page and from the weights.

@@ -1,7 +1,8 @@
-"""What surrounds the content of a page: navigation, headers, footers, banners, related links, comments.
+"""Boilerplate ("chrome") around the content of a page: navigation, headers, footers, banners, related links,
+comments.
 
-Always: a name that would take too much of a page's text is no name of chrome on that page, so nothing is dropped
-by it; a page that is nothing but chrome keeps it. Never: reads text, only how much of it there is.
+A name that would remove too much of a page's text does not count as boilerplate on that page, so nothing is
+dropped by it. A page that consists only of boilerplate keeps it. Only lengths of text are used, not its words.
 """
 
 from libc.stdlib cimport free, malloc
@@ -20,26 +21,26 @@ from orbweb.parsing.html.tree cimport (
 )
 
 LEAST = 100
-"""Characters without which a page is nothing but chrome."""
+"""With fewer characters, a page has only boilerplate."""
 MAX_HEADERS = 100
-"""Headers of which it is asked whether they are those of the page."""
+"""The most headers that are tested for being those of the page."""
 MAX_TEXT = 0.6
-"""Share of a page's text that one word may take."""
+"""The largest share of a page's text that one word may remove."""
 MAX_TOPICS = 300
-"""Names of which it is asked whether they are topics."""
+"""The most names that are tested for being topics."""
 LINKS_ONLY = 0.05
-"""Share of prose in what is nothing but a list of links."""
+"""The largest share of prose in a list of links."""
 MAX_PROSE = {CHROME: 0.4, CARDS: 0.4, COMMENTS: 0.6, REVIEWS: 0.9}
-"""Share of a page's prose that one word of a kind may take. More than these and comments are a discussion."""
+"""The largest share of a page's prose that one word of a kind may remove. With more, comments are a discussion."""
 MAX_OF_ARTICLE = 0.9
-"""Share of both that the comments on what states that it is an article may take."""
+"""The largest share of both that comments of a declared article may have."""
 
 cdef enum:
     MAX_ELEMENTS = 20_000
-    # Elements whose names are read, from the top.
+    # The most elements whose names are read, from the start of the page.
 
 _NAVIGATION = frozenset(("nav", "navbar", "navigation", "sidebar", "sidebars", "menu", "menus", "submenu"))
-"""Words for lists of links that may be longer than the page itself."""
+"""Words of lists of links that may be longer than the content itself."""
 _NOTES = frozenset(
     (
         *("admonition", "callout", "note", "tip", "warning", "important", "caution", "danger", "hint"),
@@ -57,10 +58,10 @@ cdef TagSet _TEXTS = tags("article main")
 
 
 cdef int drop_places(Tree tree, int body, Glance glance, bint shell) except -1:
-    """Drop what its tag or role calls chrome, and headers that are not those of an article.
+    """Drop boilerplate by tag or role, and headers that are not those of an article.
 
-    A page that has nothing else keeps its lists of links, unless it may be a shell: a shell's content is not there
-    yet, and its chrome is that of every other page.
+    A page without other text keeps its lists of links, unless it may be a shell: the content of a shell is loaded
+    by scripts, and its boilerplate is that of every other page.
     """
     cdef list found = [], roles = [], headers = []
     cdef int node = body, tag, count = 0
@@ -89,7 +90,7 @@ cdef int drop_places(Tree tree, int body, Glance glance, bint shell) except -1:
 
 
 cdef bint _is_note(Tree tree, int aside) except -1:
-    """Whether what stands aside is a note to the text, by its role or its class."""
+    """Whether an `<aside>` is an admonition, by its role or class."""
     cdef str classes
     if is_text(tree.attr(aside, ATTR_ROLE), "note"):
         return True
@@ -98,7 +99,7 @@ cdef bint _is_note(Tree tree, int aside) except -1:
 
 
 cdef bint _has_words(Tree tree, int body) except -1:
-    """Whether there is more than chrome: characters that are no blanks."""
+    """Whether there is enough text besides boilerplate, in characters without blanks."""
     cdef int node = body, wanted = LEAST, step
     cdef const char* at
     cdef const char* end
@@ -149,7 +150,8 @@ cdef int drop_named(
 
 
 cdef dict _named(Tree tree, int root, Glance glance, bint manual):
-    """What the names say, of each element as one number. In a manual an id may be the topic of a section."""
+    """The verdicts of the names, one number per element. In a reference page an id may be the topic of a
+    section."""
     cdef dict classes = {}, ids = {}, found = {}
     cdef int element, at
     cdef list elements
@@ -170,7 +172,7 @@ cdef dict _named(Tree tree, int root, Glance glance, bint manual):
 
 
 cdef int _read(Tree tree, int root, Glance glance, dict classes, dict ids) except -1:
-    """The elements in `root` of each class attribute, but for inline ones, and of each id that says something."""
+    """The elements in `root` by class attribute, except inline ones, and by each id with a verdict."""
     cdef int node = root, tagged = 0, numbered = 0, marks
     while tagged < MAX_ELEMENTS or numbered < MAX_ELEMENTS:
         node = following(tree.nodes, node, root)
@@ -195,7 +197,7 @@ cdef struct Taken:
 
 
 cdef int _take(dict named, Weights weights, Taken* taken) except -1:
-    """The prose and the text that each word would take; an element within another of its word counts once."""
+    """The prose and text that each word would remove; nested elements of the same word count once."""
     cdef Outline outline = weights.outline
     cdef int* words = <int*> malloc(outline.count * sizeof(int))
     cdef int element, verdict, number, around, word

@@ -4,10 +4,10 @@ from libc.string cimport memcpy
 cdef class Buffer:
     cdef char* data
     cdef Py_ssize_t size, room, limit
-    # What is in it, what there is memory for, and what may be in it at most.
+    # Its size, its capacity and its limit, in bytes.
 
     cdef int grow(self, Py_ssize_t more) except -1
-    # Room for so many more bytes.
+    # Reserve this many more bytes.
     cdef inline int put(self, const char* start, Py_ssize_t size) except -1:
         if size > self.room - self.size:
             self.grow(size)
@@ -22,11 +22,11 @@ cdef class Buffer:
         self.size += 1
         return 0
     cdef int times(self, char one, Py_ssize_t count) except -1
-    # The same byte so many times.
+    # Append a byte this many times.
     cdef int number(self, Py_ssize_t number) except -1
-    # The digits of a number that is not negative. Returns how many.
+    # Append the digits of a non-negative number. Returns their count.
     cdef str decoded(self)
 
 cdef Buffer borrowed(Py_ssize_t source)
-# An empty buffer for what is written of a page of this size, with the room of one that was given back.
+# An empty buffer for the output of a page of this size; reuses the memory of a released one.
 cdef int give_back(Buffer buffer) except -1

@@ -1,7 +1,7 @@
-"""Bytes that are written one after the other and become a text at the end.
+"""A growing buffer of UTF-8 that becomes a string at the end.
 
-Owns the memory, and how much may be written of a page. Always: there is room for what is put in, or an error is
-raised: MemoryError, or TooComplex where the output is out of proportion to the page. That depends on the page alone.
+Appending raises MemoryError if there is no memory, and TooComplex if the output is out of proportion to the page,
+which depends on the page alone.
 """
 
 from cpython.pyport cimport PY_SSIZE_T_MAX
@@ -12,11 +12,11 @@ from libc.string cimport memset
 from orbweb.errors import TooComplex
 
 MAX_SPARE = 1 << 20
-"""Bytes that a buffer may keep when it is not used. No limit is below it, so what was kept changes no verdict."""
+"""The most bytes that an unused buffer keeps. No limit is lower, so reuse does not change a result."""
 OUTPUT_BYTES = 4_000_000
 OUTPUT_PER_BYTE = 2
-"""Bytes that may be written of a page, and so many more for each byte of it. Real pages give less than they take: the
-greatest share among 4,400 is 0.92."""
+"""The limit of the output of a page: a constant, plus a factor of its bytes. Real pages give less than their size:
+the largest ratio among 4,400 pages is 0.92."""
 cdef Buffer _spare = None
 
 
@@ -39,7 +39,7 @@ cdef int give_back(Buffer buffer) except -1:
 
 
 cdef class Buffer:
-    """Bytes of UTF-8 that grow at their end."""
+    """Bytes of UTF-8 that grow at the end."""
 
     def __cinit__(self):
         self.limit = PY_SSIZE_T_MAX
@@ -51,7 +51,7 @@ cdef class Buffer:
         cdef Py_ssize_t room = self.size + more
         cdef char* data
         if room > self.limit:
-            raise TooComplex(f"more than {self.limit / 1e6:.1f} MB of text come of it")
+            raise TooComplex(f"more than {self.limit / 1e6:.1f} MB of extracted text")
         if room < 2 * self.room:
             room = 2 * self.room
         room = min(room + 64, self.limit)

@@ -1,4 +1,4 @@
-# The class and id names of a page, and what they say about its elements.
+# The class and id names of a page, and what they mean for its elements.
 from orbweb.parsing.html.tree cimport Span, Tree
 
 cdef class Used:
@@ -8,11 +8,11 @@ cdef class Used:
     cpdef bint are_among(self, Used others) except -1
 
 cpdef Used used(Tree tree, int top)
-# The names that are written on the elements below `top`.
+# The names of the elements below `top`.
 
 cdef enum:
     CHROME, COMMENTS, REVIEWS, CARDS
-    # What an element is for, as `NameKind`.
+    # The purpose of an element, as `NameKind`.
 
 cdef enum:
     WORDS = 256
@@ -21,23 +21,23 @@ cdef enum:
 cdef struct Said:
     int kind
     int word
-    # Its place among the words.
+    # Its index in the words.
 
 cdef bint says(Span names, Said* said) noexcept
-# What a class or id attribute says: its first name that says anything. False where it says nothing.
+# The verdict of a class or id attribute: that of its first known name. False if it has none.
 cdef bint is_named(Tree tree, int element) except -1
-# Whether the class or the id of an element says anything.
+# Whether the class or id of an element has a verdict.
 cdef str word(int place)
-# A word by its place.
+# A word by its index.
 
 cdef enum:
-    # What a class attribute may mean at first sight:
+    # Quick flags of a class attribute:
     SAYING = 1
-    # that it says something,
+    # it may have a verdict,
     LISTENED_TO = 2
-    # that it is for those who listen to a page,
+    # it is for screen readers only,
     CAPTION = 4
-    # that it has `caption` or `credit` in it.
+    # it contains `caption` or `credit`.
 
 cdef enum:
     SLOTS = 1024
@@ -48,13 +48,13 @@ cdef struct Slot:
     int marks
 
 cdef class Collector:
-    # Names as they are found, as long as the tree is not changed.
+    # Collects names while the tree is not changed.
     cdef Slot _attributes[SLOTS]
     cdef Slot _names[SLOTS]
     cdef list _classes, _ids
 
     cdef int add_class(self, Span names) except -1
-    # Returns the marks of a class attribute.
+    # Returns the flags of a class attribute.
     cdef int add_id(self, Span name) except -1
     cdef Used used(self)
     cdef int _read(self, Span names) except -1

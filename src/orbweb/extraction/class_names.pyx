@@ -1,8 +1,8 @@
-"""The class and id names of a page, and what they say about its elements.
+"""The class and id names of a page, and what they mean for its elements.
 
-Owns the words. Always: a verdict depends on the names alone; names are read as words, so `siteNav` and `site-nav`
-are the same and `navy` is not `nav`. Never: knows a site; a word is here because many sites and several generators
-of pages use it for the same thing.
+A verdict depends on the names alone. Names are split into words, so `siteNav` and `site-nav` are the same and
+`navy` is not `nav`. Words are included if many sites and several generators use them for the same purpose; no word
+is specific to a site.
 """
 
 from enum import Enum
@@ -17,14 +17,14 @@ from orbweb.parsing.html.tree cimport ATTR_CLASS, ATTR_ID, NONE, Span, Tree, as_
 
 cdef enum:
     MAX_NAMES = 500
-    # Characters of a class attribute that are read.
+    # The most characters of a class attribute that are read.
     LONGEST = 40
-    # Bytes of a word, or of two, that may mean something.
+    # The longest known word or pair of words, in bytes.
     ENTRIES = 1024
 
 
 cdef class Used:
-    """Names of classes and ids, such as all that a page uses."""
+    """A set of class and id names, such as those of a page."""
 
     def __init__(self, frozenset classes, frozenset ids):
         self.classes, self.ids = classes, ids
@@ -34,7 +34,7 @@ cdef class Used:
 
 
 cdef class Collector:
-    """Names as they are found. Most are on many elements: the last with the same hash is known again."""
+    """Collects names. Most occur on many elements, so the last one with the same hash is cached."""
 
     def __cinit__(self):
         self._classes, self._ids = [], []
@@ -47,7 +47,7 @@ cdef class Collector:
         return slot.marks
 
     cdef int _read(self, Span names) except -1:
-        """Each name of a class attribute. Returns its marks."""
+        """Add each name of a class attribute. Returns its flags."""
         cdef const char* at = names.start
         cdef const char* end = at + names.size
         cdef const char* start
@@ -77,7 +77,7 @@ cdef class Collector:
 
 
 cdef inline uint32_t _hash(const char* at, Py_ssize_t size) noexcept:
-    """Of each eight bytes; the last may be read twice."""
+    """Test eight bytes at a time; the last ones may be read twice."""
     cdef const char* end = at + size
     cdef uint64_t found = <uint64_t> size * 0x9E3779B97F4A7C15ULL, part = 0
     cdef uint32_t half
@@ -104,7 +104,7 @@ cdef inline bint _is(const Slot* slot, const char* start, Py_ssize_t size) noexc
 
 
 cdef int _marks(Span names) noexcept:
-    """What is in a class attribute, in one go."""
+    """The flags of a class attribute, in one pass."""
     cdef const char* at = names.start
     cdef const char* end = at + names.size
     cdef int marks = 0
@@ -130,7 +130,7 @@ cdef int _marks(Span names) noexcept:
 
 
 cdef bint _is_there(const char* at, const char* end, const char* word) noexcept:
-    """Whether a word of small letters stands here, in any case."""
+    """Whether a word (in lower case) is at this position, ignoring case."""
     while word[0]:
         if at == end or (at[0] + 32 if b"A" <= at[0] <= b"Z" else at[0]) != word[0]:
             return False
@@ -157,7 +157,7 @@ cpdef Used used(Tree tree, int top):
 
 
 class NameKind(Enum):
-    """What an element is for, by its names. `CARDS` that hold a link lead elsewhere, others are text."""
+    """The purpose of an element by its names. `CARDS` with a link lead elsewhere, others are text."""
 
     CHROME = "chrome"
     COMMENTS = "comments"
@@ -166,7 +166,7 @@ class NameKind(Enum):
 
 
 class NameVerdict(NamedTuple):
-    """A kind and the word that says it."""
+    """A kind and the word that decided it."""
 
     kind: NameKind
     word: str
@@ -198,17 +198,17 @@ cdef struct Entry:
     char text[LONGEST]
     int size
     int kind
-    # NONE where only two words together mean something.
+    # NONE if the word has a meaning only in a pair.
     int word
 
 cdef Entry _entries[ENTRIES]
-# The sizes of the words that begin with a letter, one bit each.
+# The lengths of the words by first letter, one bit each.
 cdef uint32_t _sizes[26]
 cdef list _words = []
 
 
 cdef Entry* _entry(const char* text, int size) noexcept:
-    """The place of a word, or of two with a `-` between them; its size is 0 where it means nothing."""
+    """The slot of a word, or of a pair joined by `-`; its size is 0 if the word is unknown."""
     cdef uint32_t place = size
     cdef int at
     cdef Entry* found
@@ -256,7 +256,7 @@ cdef str word(int place):
 
 
 def verdict(str names):
-    """What a class or id attribute says: its first name that says anything; None where it says nothing."""
+    """The verdict of a class or id attribute: that of its first known name; None if it has none."""
     cdef bytes text = names.encode("utf-8", "surrogatepass")
     cdef Span span
     cdef Said said
@@ -278,7 +278,7 @@ cdef inline bint _is_capital(char sign) noexcept:
 
 
 cdef bint says(Span names, Said* said) noexcept:
-    """Words are runs of small letters, with a capital before them or not, and runs of capitals."""
+    """Words are runs of lower-case letters with an optional capital before them, and runs of capitals."""
     cdef const char* at = names.start
     cdef const char* end = _end_of_names(names)
     cdef const char* start
@@ -319,7 +319,7 @@ cdef bint says(Span names, Said* said) noexcept:
 
 
 cdef Entry* _meant(const char* before, Py_ssize_t before_size, const char* word, Py_ssize_t size) noexcept:
-    """What a word means, by itself or after the one before it; NULL where it means nothing."""
+    """The entry of a word, by itself or in a pair with the one before; NULL if it is unknown."""
     cdef char text[2 * LONGEST]
     cdef Py_ssize_t place
     cdef Entry* entry
@@ -337,7 +337,7 @@ cdef Entry* _meant(const char* before, Py_ssize_t before_size, const char* word,
 
 
 cdef const char* _end_of_names(Span names) noexcept:
-    """Where what is read of a class attribute ends."""
+    """The end of the part of a class attribute that is read."""
     cdef const char* at = names.start
     cdef const char* end = at + names.size
     cdef int count = 0

@@ -1,8 +1,8 @@
-"""Code blocks of a DOM: each becomes one `<pre class="language-x">` that holds its exact text and no markup.
+"""Code blocks of a DOM: each becomes one `<pre class="language-x">` with its exact text and no markup.
 
-Owns what is code without saying so in HTML (editors, listings in tables, generators that write an element a line),
-what is no code inside code (line numbers, copy buttons) and how a page names a language. Always: text and line
-breaks are those a reader sees in a browser. Never: guesses a language from the code.
+Recognizes code that is not marked as such in HTML (editors, listings in tables, generators that write one element
+per line), removes line numbers and copy buttons, and finds the declared language, which is never guessed from the
+code. Text and line breaks are those that a browser shows.
 """
 
 import re
@@ -36,16 +36,16 @@ cdef frozenset NUMBERS_CLASSES = frozenset(
         ),
     )
 )
-# Classes that mean line numbers or buttons inside a listing only.
+# Classes of line numbers and buttons, only inside a listing.
 cdef frozenset INSIDE_CLASSES = frozenset(
     (
         *("ln", "gutter", "line-numbers", "copy", "copy-btn", "copy-button", "toolbar", "code-header"),
         *("code-lang", "code-block-header", "lang-label"),
     )
 )
-# Listings that are no preformatted text, so that they write a blank as one that does not break.
+# Listings that are not preformatted, so they use non-breaking spaces for blanks.
 cdef frozenset SPACED_CLASSES = frozenset(("RktBlk", "ltx_lstlisting"))
-# A listing as a table, with the code in one cell and the numbers of the lines in another.
+# A listing as a table, with the code in one cell and the line numbers in another.
 cdef str TABULAR_CLASS = "syntaxhighlighter"
 cdef frozenset LISTING_CLASSES = SPACED_CLASSES | {
     *("CodeMirror-code", "cm-content", "view-lines", "ace_text-layer"),
@@ -60,13 +60,13 @@ cdef frozenset LINE_CLASSES = frozenset(
 
 cdef enum:
     ANCESTORS = 4
-    # How far above a block its language may be named.
+    # How many ancestors of a block may declare its language.
     NEAR = 2
-    # Farther than that only the name of a known language counts.
+    # From this distance on, only a known language counts.
     STATING = 7
-    # The attributes that name a language.
+    # The attributes that declare a language.
     CELLS = 64
-    # What the row of a listing in a table has at most.
+    # The most cells in a row of a listing in a table.
 
 cdef TagSet _BREAKING = tags("br div li tr p button svg")
 cdef TagSet _LINES = tags("div li tr p")
@@ -101,9 +101,9 @@ cdef object _locale = re.compile(r"([a-z]{2})(?:[-_][a-z]{2,4})?").fullmatch
 
 cdef struct Stating:
     int names[STATING]
-    # The attributes that name a language, the surest first; NONE for those that do not occur.
+    # The attributes that declare a language, most reliable first; NONE for those that do not occur.
     int parameters
-    # That of SyntaxHighlighter, which says what a class says else.
+    # The attribute of SyntaxHighlighter, with the syntax of a class.
 
 
 cdef int shape(Tree tree, int root, ElementCensus found) except -1:
@@ -129,7 +129,7 @@ cdef int shape(Tree tree, int root, ElementCensus found) except -1:
 
 
 cdef list _noted_blocks(Tree tree, int root, ElementCensus found):
-    """The code blocks that are so by their tag, without those inside another."""
+    """The code blocks by tag, without nested ones."""
     cdef list blocks = []
     cdef int place, node, last = NONE
     for place in range(found.count):
@@ -157,7 +157,7 @@ cdef list outermost(Tree tree, int root, const TagSet* wanted):
 
 
 cdef bint _listings(Tree tree, int root, ElementCensus found) except -1:
-    """What is a code block by its class becomes one: whether there was any."""
+    """Convert code blocks by class; whether there were any."""
     cdef int node
     for node in found.listings or ():
         _as_pre(tree, node)
@@ -170,7 +170,8 @@ cdef bint _listings(Tree tree, int root, ElementCensus found) except -1:
 
 
 cdef int _tabular(Tree tree, int root) except -1:
-    """The listings of SyntaxHighlighter: `.syntaxhighlighter .gutter` goes, `td.code > .container` is the code."""
+    """The listings of SyntaxHighlighter: `.syntaxhighlighter .gutter` is removed, `td.code > .container` is the
+    code."""
     cdef int node = tree.following(root, root), cell
     while node != NONE:
         if tree.has_class(node, b"gutter") and _is_in_tabular(tree, node):
@@ -200,7 +201,7 @@ cdef bint _is_in_tabular(Tree tree, int node) except -1:
 
 
 cdef int _numbers(Tree tree, int root, ElementCensus found) except -1:
-    """Take out line numbers. A block that says that it has some is none of them."""
+    """Remove line numbers, but not a block whose class only says that it has some."""
     cdef int node
     cdef list names
     for node in found.numbers:
@@ -214,7 +215,7 @@ cdef int _numbers(Tree tree, int root, ElementCensus found) except -1:
 
 
 cdef int _button(Tree tree, int button) except -1:
-    """Buttons that copy a listing say so."""
+    """Remove copy buttons, recognized by their labels."""
     cdef int name
     cdef str words
     if tree.tag(button) == TAG_CLIPBOARD_COPY:
@@ -248,8 +249,8 @@ cdef int _space(Tree tree, int listing) except -1:
 
 
 cdef bint _unusual(Tree tree, ElementCensus found) except -1:
-    """Old and rare ways to write a code block: `<xmp>`, a form field, inline code broken into lines. Whether
-    there was any."""
+    """Convert old and rare forms of code blocks: `<xmp>`, a form field, inline code with line breaks. Whether
+    there were any."""
     cdef int node, place, tag, said = NONE, empty = NONE
     cdef bint made = False
     cdef set broken = set()
@@ -278,8 +279,8 @@ cdef bint _unusual(Tree tree, ElementCensus found) except -1:
 
 
 cdef int _teletype(Tree tree, int found, int said) except -2:
-    """Inline code, or nothing but a wide blank. Takes and returns the first text in the one before, NONE if that had
-    none: those that are inside each other have the same, and it is not looked for again."""
+    """Inline code, or only a wide blank. Takes and returns the first text of the element before (NONE if it had
+    none): nested elements have the same one, so it is not searched for again."""
     if said == NONE or not tree.is_inside(said, found):
         said = tree.first_text(found)
     if said != NONE:
@@ -292,7 +293,7 @@ cdef int _teletype(Tree tree, int found, int said) except -2:
 
 
 cdef bint _break_out(Tree tree, int code) except -1:
-    """Inline code with line breaks that is all its paragraph holds is a code block: whether it was."""
+    """Inline code with line breaks that is the only content of its paragraph is a code block; whether it was."""
     cdef int paragraph = tree.parent(code)
     if paragraph == NONE or not _PARAGRAPHS.has[tree.tag(paragraph)] or not _is_alone(tree, code):
         return False
@@ -303,7 +304,7 @@ cdef bint _break_out(Tree tree, int code) except -1:
 
 
 cdef bint _is_alone(Tree tree, int node) except -1:
-    """Whether nothing but white space is beside a node."""
+    """Whether a node has only white space as siblings."""
     cdef int around = tree.parent(node), sibling
     sibling = tree.first(around) if around != NONE else NONE
     while sibling != NONE:
@@ -314,7 +315,7 @@ cdef bint _is_alone(Tree tree, int node) except -1:
 
 
 cdef int _number_cells(Tree tree, int pre) except -1:
-    """Take out the first cells of rows that count from the first to the last."""
+    """Remove the first cells of rows if they are consecutive numbers."""
     cdef list firsts = [], numbers = []
     cdef int row, cell, first, count
     for row in tree.all_tagged(pre, &_TR):
@@ -335,7 +336,7 @@ cdef int _number_cells(Tree tree, int pre) except -1:
 
 
 cdef int _drop_inside(Tree tree, int pre, Words words) except -1:
-    """Take line numbers and buttons out of a block."""
+    """Remove line numbers and buttons from a block."""
     cdef int node = tree.following(pre, pre), after
     while node != NONE:
         if words.of(tree.attr(node, ATTR_CLASS)) & INSIDE:
@@ -348,7 +349,7 @@ cdef int _drop_inside(Tree tree, int pre, Words words) except -1:
 
 
 cdef struct Inner:
-    # What occurs inside a block.
+    # The tags inside a block.
     bint tells, table, breaks, lines
 
 
@@ -409,7 +410,7 @@ cdef bint _is_custom(Tree tree, int node) except -1:
 
 
 cdef int _drop_label(Tree tree, int pre) except -1:
-    """The name of the language above the block is said by the block."""
+    """Move the language that is displayed above a block to the block."""
     cdef int label = tree.prev(pre)
     if label == NONE or (tree.tag(label) != TAG_SPAN and tree.tag(label) != TAG_DIV):
         return 0
@@ -419,7 +420,7 @@ cdef int _drop_label(Tree tree, int pre) except -1:
 
 
 cdef int _break_lines(Tree tree, int pre) except -1:
-    """Write line breaks as what they are, and take out what shows no text."""
+    """Replace `<br>` by line breaks, and remove elements without text."""
     cdef int node = tree.next_tagged(pre, pre, &_BREAKING), after
     while node != NONE:
         after = tree.next_tagged(node, pre, &_BREAKING)
@@ -440,7 +441,7 @@ cdef int _beyond_tagged(Tree tree, int node, int pre) except -2:
 
 
 cdef int _put_text(Tree tree, int pre) except -2:
-    """All text in a block, without blank lines at its start and without white space at its end, as a new node."""
+    """All text of a block, without leading blank lines and trailing white space, as a new node."""
     cdef Py_ssize_t size = 0
     cdef int node = pre, text
     cdef char* to
@@ -487,7 +488,7 @@ cdef bint _is_line(Tree tree, int node, Words words) except -1:
 
 
 cdef list _line_elements(Tree tree, int pre, Words words):
-    """The innermost elements that are a line each: they end also where the source has no line break after them."""
+    """Add line breaks after the innermost elements that are one line each, if the source has none."""
     cdef list found = []
     cdef int node = tree.following(pre, pre), last = NONE
     while node != NONE:
@@ -540,7 +541,7 @@ cdef bint _ends_in_break(Tree tree, int line) except -1:
 
 
 cdef int _following(Tree tree, int line) except -2:
-    """What stands after a line, also where the line ends a group of lines."""
+    """The node after a line, also if the line is the last of a group."""
     cdef int last = line, above
     for _ in range(ANCESTORS):
         above = tree.parent(last)
@@ -551,8 +552,8 @@ cdef int _following(Tree tree, int line) except -2:
 
 
 cdef bint _leave_table(Tree tree, int pre) except -1:
-    """A table with nothing but line numbers beside the code is a code block, also below the name of its file:
-    whether it was one."""
+    """A table with only line numbers beside the code is a code block, also with a file name above it; whether it
+    was one."""
     cdef int inside = pre, cell = tree.parent(pre), row, table, child, count = 0
     cdef list labels = []
     while cell != NONE and _AROUND.has[tree.tag(cell)] and _is_alone(tree, inside):
@@ -586,7 +587,7 @@ cdef bint _leave_table(Tree tree, int pre) except -1:
 
 
 cdef bint _is_last_block(Tree tree, int pre, int row, int table) except -1:
-    """Whether no code block follows in a row, and none is elsewhere in its table."""
+    """Whether no other code block is in the same row or table."""
     cdef int node = tree.next_tagged(table, table, &_PRE)
     cdef bint is_after = False
     while node != NONE:
@@ -599,7 +600,7 @@ cdef bint _is_last_block(Tree tree, int pre, int row, int table) except -1:
 
 
 cdef bint _is_label(Tree tree, int sibling) except -1:
-    """Whether what is beside the row of a listing is nothing, or a row with the name of its file."""
+    """Whether the row of a listing has no siblings, or only a row with a file name."""
     cdef int cell
     if not tree.is_element(sibling):
         return is_blank(tree.data(sibling))
@@ -612,7 +613,7 @@ cdef bint _is_number(str text) except -1:
 
 
 cdef Stating _stating(Tree tree):
-    """The attributes that name a language, as this page numbers them."""
+    """The attributes that declare a language, by their numbers on this page."""
     cdef Stating found
     found.names[0] = _number_of(tree, "data-lang")
     found.names[1] = _number_of(tree, "data-language")
@@ -631,8 +632,8 @@ cdef int _number_of(Tree tree, str name) except -2:
 
 
 cdef str _language(Tree tree, int pre, const Stating* stating, bint tells):
-    """The language that the block, the code in it (if it `tells` of any) or what is around it names; empty where
-    none does."""
+    """The language declared by the block, the code in it (if it `tells`) or its ancestors; empty if there is
+    none."""
     cdef int node = tree.next_tagged(pre, pre, &_TELLING) if tells else NONE, distance
     cdef str found
     while node != NONE:
@@ -681,7 +682,7 @@ cdef str _stated(Tree tree, int node, const Stating* stating, bint own, bint kno
 
 @lru_cache(maxsize=2048)
 def _of_class(str words, bint own):
-    """The language in a class attribute. A bare name counts where the element is code by itself or says so."""
+    """The language in a class attribute. A bare name counts if the element is code by its tag or classes."""
     if named := _named(words):
         return _plain_name(named[1])
     names = words.split()[:20]
@@ -697,7 +698,7 @@ def _of_class(str words, bint own):
 
 
 cdef str _plain_name(str value):
-    """A language as it is written after a fence; empty for what names none, or a tongue such as `en-gb`."""
+    """A language as written after a fence; empty if it is not one, or is a natural language such as `en-gb`."""
     name = value.strip().lower().removesuffix("-basic")
     if name.startswith(("language-", "lang-")):
         name = name.partition("-")[2]

@@ -1,4 +1,4 @@
-# What occurs below an element: its tags, and the elements whose classes mean something.
+# The tags below an element, and the elements with classes of interest.
 
 from orbweb.parsing.html.tree cimport Span, TagSet, Tree
 
@@ -14,47 +14,47 @@ cdef enum:
     LINE = 256
     TABULAR = 512
     LISTED = 127
-    # Those of which the elements are told.
+    # The tags whose elements are listed.
 
 cdef struct Word:
     const char* start
     Py_ssize_t size
     int meant
     int next
-    # The word after it that begins with the same byte; NONE after the last.
+    # The next word with the same first byte; NONE after the last.
 
 
 cdef class Words:
     cdef Word* words
     cdef list held
     cdef int first[256]
-    # By the byte that a word begins with.
+    # By the first byte of a word.
     cdef int meant
-    # All that the words mean.
+    # The union of the meanings of all words.
     cdef int of(self, Span names) noexcept
-    # What a class attribute means.
+    # The meanings of a class attribute.
 
 
 cdef class ElementCensus:
     cdef Words words
     cdef TagSet seen
     cdef list dropped, permalinks, formulas, numbers, listings, spaced, notes
-    # The elements whose classes mean that, in document order, as they were when it was made.
+    # The elements by meaning of their classes, in document order, as of the walk.
     cdef list sources
-    # The elements that may be formulas by their tag.
+    # The elements that may be formulas, by tag.
     cdef list telling
-    # The elements whose role or style makes something else of them.
+    # The elements whose role or style changes their meaning.
     cdef int* noted
     cdef int count, room
-    # The elements whose tag some step looks for, in document order. They may have gone since, or have another tag.
+    # The elements with a tag of interest, in document order. They may have been removed or renamed since.
     cdef int note(self, int node) except -1
-    # One more of them.
+    # Add one.
     cdef int keep(self, Tree tree, int root) except -1
-    # Forget those that have gone.
+    # Drop removed elements.
 
 
 cdef Words words_of(frozenset classes, dict meanings)
-# Those of the classes of a page that mean something.
+# The classes of a page that have a meaning.
 cdef ElementCensus survey(Tree tree, int root, Words words)
 cdef bint has_seen(ElementCensus found, const TagSet* wanted) noexcept
 # Whether one of these tags occurs.

@@ -1,7 +1,7 @@
-"""What occurs below an element: its tags, and the elements whose classes mean something.
+"""The tags below an element, and the elements with classes of interest, from one walk.
 
-Owns the one walk over all elements from which the steps that shape them learn whether they have anything to do.
-Always: elements are in document order. Never: changes a tree, or knows what a class means.
+The normalization steps use it to find out whether they have anything to do. Elements are in document order, and
+the tree is not changed.
 """
 
 from libc.stdlib cimport free, malloc, realloc
@@ -22,7 +22,7 @@ cdef TagSet _NOTED = tags(
 
 
 cdef class Words:
-    """Names of classes and what they mean."""
+    """Class names and their meanings."""
 
     def __dealloc__(self):
         free(self.words)

@@ -1,6 +1,6 @@
-"""The text that a page carries only as data for scripts and search engines.
+"""The text that a page contains only as data for scripts and search engines.
 
-Always: bounded in size and depth. Never: raises for broken data.
+Size and depth are bounded; broken data is ignored.
 """
 
 import json
@@ -8,7 +8,7 @@ import json
 from orbweb.parsing.html.tree cimport ATTR_TYPE, Tree, is_text
 
 MAX_CHARACTERS = 1_000_000
-"""Of the data of a page that is read."""
+"""The most characters of data of a page that are read."""
 MAX_DEPTH = 8
 
 _TEXTS = ("articleBody", "text", "description")

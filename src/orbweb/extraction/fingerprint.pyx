@@ -1,7 +1,6 @@
-"""Sums over all bytes of a text: the fingerprint of its words, and what tells how many tokens it has.
+"""The inner loops of `simhash` and `tokens`: sums over all bytes of a text.
 
-Owns the loops; `simhash` and `tokens` say what they mean. Always: a result depends on the bytes alone, on every
-machine and in every process.
+A result depends on the bytes alone, on every machine and in every process.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -10,19 +9,19 @@ cdef enum:
     BITS = 64
 
     LANES = 8
-    # Counters of a byte each that are added at once; so many additions they bear.
+    # Eight one-byte counters are added at once; they overflow after this many additions.
     BEARABLE = 255
     MAX_KINDS = 32
 
 KINDS = MAX_KINDS
-"""Kinds of bytes that a scale can tell apart."""
+"""The number of byte kinds of a scale."""
 
 cdef uint32_t[256] _checks
 cdef uint64_t[256] _lanes
 
 
 cdef void _fill() noexcept:
-    """Of each byte the remainder of its CRC-32, and its bits in eight lanes."""
+    """For each byte its CRC-32 remainder, and its bits in eight lanes."""
     cdef uint32_t number, rest
     cdef uint64_t lanes
     cdef int bit
@@ -38,7 +37,7 @@ _fill()
 
 
 cdef inline uint64_t _hash(const unsigned char* word, Py_ssize_t size, uint64_t spread) noexcept:
-    """The hash of a word, whatever the case of its ASCII letters: its CRC, spread over twice as many bits."""
+    """The hash of a word, ignoring the case of ASCII letters: its CRC, spread over twice as many bits."""
     cdef uint32_t check = 0xFFFFFFFFU
     cdef Py_ssize_t place
     cdef unsigned char sign
@@ -57,7 +56,7 @@ cdef inline bint _is_blank(unsigned char sign) noexcept:
 
 
 cdef void _empty(uint64_t* lanes, int* ones) noexcept:
-    """Add what the lanes have counted to the ones of each bit."""
+    """Add the counts of the lanes to the number of ones of each bit."""
     cdef int part, bit
     for part in range(LANES):
         for bit in range(LANES):
@@ -66,9 +65,9 @@ cdef void _empty(uint64_t* lanes, int* ones) noexcept:
 
 
 def fingerprint(bytes text, bint by_character, int most, int turn, uint64_t spread):
-    """The bits that are set in more than half of the hashes of two words that follow each other.
+    """The bits that are set in more than half of the hashes of two consecutive words.
 
-    Looks at the first `most` words, or characters that are not white space. A text of one word has its hash.
+    Uses the first `most` words, or characters that are not white space. The result for a single word is its hash.
     """
     cdef const unsigned char* at = text
     cdef const unsigned char* end = at + len(text)
@@ -113,10 +112,10 @@ def fingerprint(bytes text, bint by_character, int most, int turn, uint64_t spre
 
 
 cdef class Scale:
-    """What each byte adds to a sum, by its kind and the kind of the byte before it.
+    """A table of what each byte adds to a sum, by its kind and the kind of the byte before.
 
-    `kinds` says of each byte which kind it is, 0 to 31; kind 0 is also that of what is before a text. `added` says
-    for each kind and the kind before it, `added[before][kind]`, what comes to the sum.
+    `kinds` has the kind of each byte, 0 to 31; the start of a text has kind 0. `added[before][kind]` is added to
+    the sum for a byte of `kind` after one of `before`.
     """
 
     cdef unsigned char[256] kinds
@@ -126,7 +125,7 @@ cdef class Scale:
         cdef int place, before
         for place in range(256):
             if not 0 <= kinds[place] < MAX_KINDS:
-                raise ValueError("a kind is a number from 0 to 31")
+                raise ValueError("a kind must be a number from 0 to 31")
             self.kinds[place] = kinds[place]
         for before in range(MAX_KINDS):
             for place in range(MAX_KINDS):

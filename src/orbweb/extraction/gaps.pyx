@@ -1,4 +1,4 @@
-"""What keeps two blocks apart that the writer of Markdown would join."""
+"""Separators between two blocks that the Markdown writer would join."""
 
 from orbweb.extraction import placeholders
 

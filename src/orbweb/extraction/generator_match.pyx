@@ -1,7 +1,7 @@
-"""Which generator made a page, and where its content is.
+"""Recognizes the generator of a page, and selects its content by the table of generators.
 
-Owns how the table of generators is read. Always: marks are looked for only where no generator names itself; a
-selector is tried only on a page that uses all of its names. Never: looks at text, but for how much there is.
+Marks are searched for only if no generator is declared; a selector is tried only on a page that has all of its
+names. Of the text only its length is used.
 """
 
 import re
@@ -17,9 +17,9 @@ from orbweb.parsing.html.tree cimport (
 from orbweb.extraction.generators import TABLE
 
 LEAST = 40
-"""Characters that the content has at least; with less the marks are taken for chance."""
+"""Least characters of the content; with fewer, the marks are considered a coincidence."""
 MAX_DEPTH = 100
-"""Elements around a part among which another part is looked for."""
+"""The most ancestors of a part that are searched for another part."""
 
 cdef enum:
     CHARACTERS = 40
@@ -31,11 +31,11 @@ _MARK = re.compile(r"([a-z]+\d?)?([.#])([\w-]+)")
 
 cdef TagSet _META = tags("meta")
 cdef TagSet _HEADINGS = tags("h1 h2 h3 h4 h5 h6")
-# The places in the table of each class that is a mark, and the selector of the elements on which it is one.
+# For each class that is a mark, its indexes in the table and the selector of elements on which it counts.
 cdef dict _by_class = {}
 cdef dict _by_id = {}
 cdef dict _by_meta = {}
-# Of the selectors of a generator: each with the names without which it matches nothing.
+# The selectors of a generator, each with the names that it requires.
 cdef dict _needed = {}
 
 
@@ -74,7 +74,7 @@ cdef list find(Tree tree, Used used):
 
 
 cdef set _stated(Tree tree):
-    """The places in the table of what `<meta name=generator>` says."""
+    """The indexes in the table of the generator declared in `<meta name=generator>`."""
     cdef set places = set()
     cdef int head = tree.first_tagged(ROOT, TAG_HEAD), node = head
     while node != NONE:
@@ -103,7 +103,7 @@ cdef int content(object generator, Tree tree, int body, Used used) except -2:
 
 
 cdef list _possible(object selectors, Used used):
-    """Those of a list of selectors that may match on a page with these names; to look for others takes long."""
+    """The selectors of a list that may match on a page with these names; trying others would be slow."""
     cdef list needed = _needed.get(selectors)
     if needed is None:
         parted = selectors.split(", ") if isinstance(selectors, str) else selectors
@@ -131,7 +131,7 @@ cdef int _first(Tree tree, int body, list selectors) except -2:
 
 
 cdef bint _is_enough(Tree tree, int element) except -1:
-    """Whether an element has LEAST characters from the first to the last that is not white space."""
+    """Whether an element has LEAST characters, without leading and trailing white space."""
     cdef int node = element, blank
     cdef Py_ssize_t size = 0
     cdef Span text
@@ -151,7 +151,7 @@ cdef bint _is_enough(Tree tree, int element) except -1:
 
 
 cdef int _joined(Tree tree, int body, Selector selector) except -2:
-    """One element that holds the parts, which are moved into it; a part within a part comes with it."""
+    """Move the parts into one element; a nested part moves with the outer one."""
     cdef list parts = all_matching(tree, body, selector)
     cdef int part, joined, holder
     for part in parts:

@@ -1,8 +1,8 @@
-"""What a reader of a page does not see: scripts, styles, controls, and text that is hidden.
+"""Removes what a page does not show: scripts, styles, controls and hidden text.
 
-Owns what is hidden. Always: hidden text is counted; what one click shows (a closed `<details>`, a tab that is not
-the active one) is not hidden, nor is an element that holds most of the page, because then a script shows it; what
-React streams behind the page is put in its place first. Never: reads style sheets.
+Hidden text is counted. What one click shows (a closed `<details>`, an inactive tab) is not hidden, nor is an
+element with most of the page's text, because then a script shows it. Parts that React streams after the page are
+moved to their places first. Style sheets are not read.
 """
 
 import re
@@ -19,18 +19,18 @@ from orbweb.parsing.html.tree cimport (
 )
 
 MAX_WEIGHED = 50
-"""Hidden elements of which it is asked whether they hold most of the page; those around others come first."""
+"""The most hidden elements that are tested for having most of the page's text; outer ones come first."""
 
 MOST = 0.9
-"""Share of the text of a page that an element holds which is not hidden for long,"""
+"""The share of a page's text from which on an element does not count as hidden,"""
 PAGEFUL = 500
-"""if it has as many characters as this."""
+"""if it has at least this many characters."""
 
 FEW = 200
-"""Elements that may be hidden of which each is looked up; of more a walk through the page is faster."""
+"""Up to this many candidates are looked up one by one; with more, a walk through the page is faster."""
 
 TASK_DEPTH = 3
-"""How far above its box an item of a list may be."""
+"""The most elements between a check box and its list item."""
 
 cdef TagSet _TITLES = tags("h1 h2 h3 h4 h5 h6 dt summary")
 _FOR_LISTENERS = frozenset(("sr-only", "visually-hidden", "screen-reader-text"))
@@ -73,7 +73,7 @@ cdef Py_ssize_t drop(Tree tree, int body, Glance glance) except -1:
     if max(sizes) > PAGEFUL:
         most = MOST * tree.text_length(body)
         found = [element for place, element in enumerate(found) if place >= len(sizes) or sizes[place] <= most]
-    # From the last to the first, so that what is hidden twice counts once.
+    # From last to first, so that nested hidden elements count once.
     for element in reversed(found):
         count += tree.text_length(tree.extract(element))
     return count
@@ -84,7 +84,7 @@ cdef bint is_formula_source(Tree tree, int script) except -1:
 
 
 cdef bint _is_shown(Tree tree, int element) except -1:
-    """What a reader sees in a tag that has no text else: a formula for a script, a field filled with lines."""
+    """Replace tags that show text in another way: a script with a formula, a field with lines."""
     cdef int tag = tree.tag(element)
     if tag == TAG_SCRIPT:
         return is_formula_source(tree, element)
@@ -92,7 +92,7 @@ cdef bint _is_shown(Tree tree, int element) except -1:
 
 
 cdef bint _is_of_task(Tree tree, int element) except -1:
-    """Whether a box begins an item of a list that nobody can tick, or that says what it is."""
+    """Whether a check box begins a list item and is disabled, or is declared as a task."""
     cdef int around = tree.parent(element), place
     cdef bint is_item = False, is_fixed = tree.attr(element, ATTR_DISABLED).start != NULL
     if not is_text(tree.attr(element, ATTR_TYPE), "checkbox"):
@@ -107,7 +107,7 @@ cdef bint _is_of_task(Tree tree, int element) except -1:
 
 
 cdef list _hidden(Tree tree, int body, Glance glance):
-    """The elements that are still there and hidden, in document order."""
+    """The hidden elements that are still in the tree, in document order."""
     cdef list found = glance.hidden
     cdef int element
     if len(found) <= FEW:
@@ -144,7 +144,7 @@ cdef bint _is_hiding(Span style) except -1:
 
 
 cdef bint _is_stated(Span style, const char* name, const char* wanted) noexcept:
-    """Whether a style of ASCII gives a property a value that begins so."""
+    """Whether an ASCII style has a property with a value that starts with this."""
     cdef const char* at = style.start
     cdef const char* end = at + style.size
     cdef const char* behind
@@ -160,7 +160,7 @@ cdef bint _is_stated(Span style, const char* name, const char* wanted) noexcept:
 
 
 cdef const char* _after(const char* at, const char* end, const char* word) noexcept:
-    """What is behind a word in lower case that stands here, in any case; NULL where it does not."""
+    """The position after a word (in lower case) at this position, ignoring case; NULL if it is not there."""
     while word[0]:
         if at == end or (at[0] + 32 if b"A" <= at[0] <= b"Z" else at[0]) != word[0]:
             return NULL
@@ -176,7 +176,7 @@ cdef const char* _after_blanks(const char* at, const char* end) noexcept:
 
 
 cdef bint _is_formula(Tree tree, int element) except -1:
-    """A formula that is hidden is shown as a picture, which is hidden from listeners in turn."""
+    """A visually hidden formula is shown as a picture, which in turn is hidden from screen readers."""
     cdef int formula = tree.first_tagged(element, TAG_MATH)
     if formula == NONE or len(tree.text(formula).strip()) != len(tree.text(element).strip()):
         return False
@@ -184,14 +184,15 @@ cdef bint _is_formula(Tree tree, int element) except -1:
 
 
 cdef bint _is_spoken_above(Tree tree, int element) except -1:
-    """Whether listeners are told the text by the label of what is around it, so that only readers need it."""
+    """Whether screen readers get the text from the label of an ancestor, so it is meant for visual readers
+    only."""
     cdef int around = tree.parent(element)
     cdef str label = tree.attr_str(around, ATTR_ARIA_LABEL) if around != NONE else None
     return label is not None and label.strip() == tree.text(element).strip()
 
 
 cdef int _settle(Tree tree, list spare, int body) except -1:
-    """What a page shows without scripts counts only where it is most of the page."""
+    """The content of `<noscript>` counts only if it is most of the page."""
     cdef Py_ssize_t size = 0
     cdef bint most
     cdef int element

@@ -4,8 +4,8 @@ from orbweb.parsing.html.tree cimport TagSet, Tree
 cdef TagSet FILMS
 
 cdef int shape(Tree tree, ElementCensus noted) except -1
-# Pictures that load late get their source, signs become text, dots and spacers go. How many there were.
+# Give lazy images their source, turn icons into text, remove tracking pixels and spacers. Returns their number.
 cdef int films(Tree tree, ElementCensus noted) except -1
-# What plays or embeds becomes a link to it. How many there were.
+# Replace media and embedded content by links. Returns their number.
 cdef bint leads_nowhere(str reference) except -1
-# Whether it leads to nothing that can be fetched.
+# Whether it is not a fetchable URL.

@@ -1,6 +1,4 @@
-"""Pictures as a reader sees them, and links in the place of what plays or is embedded.
-
-Never: keeps a picture that shows nothing, or a link that leads nowhere.
+"""Normalizes images, and replaces media and embedded content by links. Images without content are dropped.
 """
 
 import re
@@ -55,7 +53,7 @@ cdef int _shape(Tree tree, int picture) except -1:
 
 
 cdef bint _may_be_spacer(Span source) noexcept:
-    """Whether a GIF or PNG is named whose name ends as that of a spacer does, or not in ASCII."""
+    """Whether the URL names a GIF or PNG whose name ends like that of a spacer, or not in ASCII."""
     cdef const char* at = source.start
     cdef const char* end = at + source.size
     cdef Span kind

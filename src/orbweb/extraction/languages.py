@@ -31,6 +31,7 @@ ko ky la lt lv mk mn mr ms my nb ne nl nn no pa pl pt ro ru si sk sl so sq sr sw
 """
 KNOWN = frozenset(_KNOWN.split())
 NO_LANGUAGE = frozenset(_NO_LANGUAGE.split())
-"""What stands where a language would stand and names none."""
+"""Words in place of a language that are not languages."""
 TONGUES = frozenset(_TONGUES.split())
-"""What people speak, by the two letters that pages write for it; `md` and `tf` are others."""
+"""Two-letter codes of natural languages, without those that are also programming languages, such as `md` and
+`tf`."""

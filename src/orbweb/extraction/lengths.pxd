@@ -1,4 +1,4 @@
-# How much text there is in each element.
+# The length of the text of each element.
 from orbweb.parsing.html.tree cimport Tree
 
 cdef class Lengths:
@@ -12,4 +12,4 @@ cdef class Lengths:
     # The characters of the text in a node.
 
 cdef Lengths measured(Tree tree, int top)
-# Of all that is in `top`, until the tree is changed.
+# The lengths of all nodes in `top`, valid until the tree is changed.

@@ -1,6 +1,6 @@
-"""How much text there is in each element, from one walk through them.
+"""The length of the text of each element, from one walk.
 
-Always: what is asked costs no more than a way up the tree. Never: good after the tree was changed.
+A lookup costs at most one path up the tree. Invalid after the tree was changed.
 """
 
 from libc.stdlib cimport calloc, free

@@ -1,8 +1,7 @@
-"""References become absolute, as `urljoin` makes them so.
+"""Makes references absolute, like `urljoin`.
 
-Owns which of them are so plain that they need no reading: those that are whole, and those that stand behind a part
-of the base as they are. Always: these come out as they would from the reading. Never: changes a reference
-otherwise.
+Plain references need no parsing: those that are absolute already, and those that are appended unchanged to a
+prefix of the base. The result is the same as with parsing.
 """
 
 from libc.string cimport memcmp, memcpy
@@ -12,15 +11,15 @@ from orbweb.parsing.html.tree cimport (ATTR_HREF, ATTR_SRC, NONE, TAG_A, TAG_IMG
 
 cdef enum:
     MAX_UP = 8
-    # Directories that a plain reference may go up.
+    # The most directories that a plain reference may go up.
     PAGE = 9
     SITE = 10
-    # The places of what stands before a fragment and before a path, behind those of the directories.
+    # The indexes of the prefixes of a fragment and of an absolute path, after those of the directories.
     FRONTS = 11
 
 
 cdef object _element = None
-# What makes elements of turbohtml, once it is needed.
+# The element factory of turbohtml, imported when needed.
 
 
 cdef str joined(str reference, str base):
@@ -37,13 +36,13 @@ cdef str joined(str reference, str base):
 
 
 cdef class _Base:
-    """What is known of a base URL."""
+    """The prefixes of a base URL."""
 
     cdef str url
     cdef list fronts
-    # The bytes that plain references stand behind, once they were asked for.
+    # The prefixes of plain references, computed when needed.
     cdef dict known
-    # References that are not plain, as they are and as they become.
+    # A cache of references that are not plain: as written -> absolute.
 
     cdef bytes front(self, int place):
         cdef bytes found = self.fronts[place]
@@ -104,12 +103,12 @@ cdef int _resolve(Tree tree, int place, _Base base) except -1:
 
 
 cdef inline bint _is_plain(unsigned char sign) noexcept:
-    """Whether a sign stays what it is wherever it stands behind the host."""
+    """Whether a character is never changed after the host."""
     return sign > 0x20 and sign != 0x7F and sign != b"\\" and sign != b"[" and sign != b"]"
 
 
 cdef bint _is_whole(Span reference) noexcept:
-    """Whether it is an absolute URL of the web that stays as it is."""
+    """Whether it is an absolute http(s) URL that is not changed."""
     cdef Py_ssize_t place = 8 if begins(reference, b"https://") else 7 if begins(reference, b"http://") else 0
     cdef char sign
     if not place or place >= reference.size:
@@ -125,7 +124,8 @@ cdef bint _is_whole(Span reference) noexcept:
 
 
 cdef int _plain_kind(Span reference, int* skipped) noexcept:
-    """Which front a reference is put behind, but for its first bytes; NONE where it must be read."""
+    """The index of the prefix that a reference is appended to, and its first bytes to skip; NONE if it must be
+    parsed."""
     cdef const char* at = reference.start
     cdef const char* end = at + reference.size
     cdef const char* start

@@ -2,4 +2,4 @@ from orbweb.extraction.element_census cimport ElementCensus
 from orbweb.parsing.html.tree cimport Tree
 
 cdef int shape(Tree tree, ElementCensus noted) except -1
-# Bring every list that was noted into a form that Markdown has.
+# Bring every listed list into a form that Markdown has.

@@ -1,4 +1,5 @@
-"""Lists of a DOM: definition lists become lists of terms with their text below, numbers those of Markdown."""
+"""Lists of a DOM: definition lists become lists of terms with their definitions below; numbers become those of
+Markdown."""
 
 from orbweb.extraction.element_census cimport ElementCensus
 from orbweb.parsing.html.walk cimport following
@@ -8,7 +9,7 @@ from orbweb.parsing.html.tree cimport (
 )
 
 MAX_NUMBER = 999_999_999
-"""The largest number that begins a list in CommonMark."""
+"""The largest start number of a list in CommonMark."""
 
 cdef TagSet _BLOCKS = tags("p div ul ol dl pre table blockquote h1 h2 h3 h4 h5 h6")
 cdef TagSet _EMPHASIS = tags("strong b em i")
@@ -29,7 +30,7 @@ cdef int shape(Tree tree, ElementCensus noted) except -1:
 
 
 cdef int _ordered(Tree tree, int found) except -1:
-    """A list counts from its first number. What Markdown cannot count (backwards, with gaps) counts on."""
+    """Markdown numbers a list from its first number. Other numberings (reversed, with gaps) are lost."""
     cdef str start = tree.attr_str(found, ATTR_START), value
     cdef int item = tree.first(found)
     tree.drop_attr(found, ATTR_REVERSED)
@@ -75,7 +76,7 @@ cdef int _definitions(Tree tree, int found) except -1:
 
 
 cdef int _group(Tree tree, int first, int last) except -1:
-    """Let a term and what is said of it be an item."""
+    """Combine a term and its definition into one item."""
     cdef int item, child = first, after
     if first == NONE:
         return 0
@@ -97,7 +98,7 @@ cdef bint _holds_terms(Tree tree, int wrapper) except -1:
 
 
 cdef int _term(Tree tree, int term) except -1:
-    """A term is bold, unless it is code already or holds blocks of its own."""
+    """Make a term bold, unless it is code already or contains blocks."""
     cdef bint has_code = False, has_emphasis = False
     cdef int inner = term, tag
     while True:
@@ -136,7 +137,7 @@ cdef bint _is_code(Tree tree, int term) except -1:
 
 
 cdef int _signature(Tree tree, int term) except -1:
-    """A declaration is code, if it holds no links; a link to its source may follow."""
+    """A declaration becomes code if it contains no links; a link to its source may follow."""
     cdef list tail = []
     cdef int link = tree.next_tagged(term, term, &_A), code
     while link != NONE:
@@ -169,7 +170,7 @@ cdef bint _views_code(Tree tree, int link) except -1:
 
 
 cdef int _append_words(Tree tree, int code, int term) except -1:
-    """Put the text in an element into another, with one blank between its words."""
+    """Move the text of an element into another, with single blanks between words."""
     cdef Py_ssize_t room = 1
     cdef int node = term, text, blank
     cdef const char* at

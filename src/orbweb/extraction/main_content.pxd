@@ -1,4 +1,4 @@
-# Which part of a page is its content.
+# The main content of a page.
 from orbweb.parsing.html.tree cimport Tree
 
 cdef class Main:
@@ -10,4 +10,4 @@ cdef class Main:
     cdef readonly frozenset classes
 
 cpdef Main choose(Tree tree)
-# The main element of a page. What is left in it is content.
+# The main element of a page, cleaned of boilerplate.

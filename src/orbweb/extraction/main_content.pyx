@@ -1,9 +1,8 @@
-"""Which part of a page is its content.
+"""Selects the main content of a page.
 
-Owns the order of the questions: what is shown, which generator made the page, whether it is a manual, what is
-chrome, where the text is, whether it is an article. Always: the answer depends on the page alone and takes time
-linear in it; a page with any text that is shown has content. Never: drops more than labels where it is not sure
-what the page is.
+In this order: hidden elements, known generators, reference pages, boilerplate, the element with most of the text,
+articles. The result depends on the page alone; time is linear. A page with any visible text has content. If the
+kind of page is uncertain, only labels are dropped.
 """
 
 from orbweb.extraction cimport article
@@ -24,15 +23,15 @@ from orbweb.parsing.html.walk cimport following, next_tagged
 from orbweb.parsing.html.tree cimport NONE, TAG_BODY, TAG_DIV, TEXT, TagSet, Tree, blank_at, tags
 
 LITTLE = 400
-"""Characters of content below which a page is asked whether it carries more as data."""
+"""With fewer characters of content, the embedded data of a page is searched for more."""
 ROOT = 0.5
-"""Share of the text that the only `<main>` or `<article>` of a page must hold for all content to be in it."""
+"""Least share of the text in the only `<main>` or `<article>` of a page for all content to be in it."""
 LONG = 100
-"""Characters of a block that is running text."""
+"""Least characters of a block of running text."""
 LINKED = 0.75
-"""Share of links in what leads elsewhere if it stands before the title of a manual."""
+"""Least share of links in an element before the title of a reference page that is navigation."""
 LISTING = 0.3
-"""Share of prose in the text below which a page is a list of links and all text counts."""
+"""With a smaller share of prose, a page is a list of links, and all text counts."""
 
 cdef TagSet _MAIN = tags("main")
 cdef TagSet _ARTICLE = tags("article")
@@ -40,7 +39,7 @@ cdef TagSet _HOLDERS = tags("body div main article section td")
 
 
 cdef class Main:
-    """The element that holds the content, cleaned of what is not content. `classes`: all that the page uses."""
+    """The element with the content, without boilerplate. `classes`: all class names of the page."""
 
     def __cinit__(self, int element, double confidence, str generator, int unseen, frozenset classes):
         self.element, self.confidence, self.generator = element, confidence, generator
@@ -87,12 +86,12 @@ cpdef Main choose(Tree tree):
 
 
 cdef int _holder(Tree tree, int element) except -1:
-    """An element, or one around it where it is none that holds blocks."""
+    """The element, or its nearest ancestor that may contain blocks."""
     return element if _HOLDERS.has[tree.tag(element)] else tree.wrap(element, TAG_DIV)
 
 
 cdef Py_ssize_t _size(Tree tree, int element) except -1:
-    """The characters of an element that has few of them, or LITTLE where it has more."""
+    """The characters of an element, at most LITTLE."""
     cdef Py_ssize_t size = 0, whole = 0, little = LITTLE, most = 10 * LITTLE
     cdef bint is_word = False
     cdef const char* at
@@ -114,7 +113,7 @@ cdef Py_ssize_t _size(Tree tree, int element) except -1:
             else:
                 step = 1
                 if (<unsigned char> at[0] & 0xC0) != 0x80:
-                    # A blank is between two words.
+                    # One blank between two words.
                     size += 1 if is_word or not size else 2
                     is_word = True
                     whole += 1
@@ -123,7 +122,7 @@ cdef Py_ssize_t _size(Tree tree, int element) except -1:
 
 
 cdef int _root(Tree tree, int body, bint stated) except -1:
-    """The element that surely holds all content, so that what is outside needs no look."""
+    """An element that certainly contains all content, so that the rest need not be analysed."""
     cdef Lengths lengths = measured(tree, body)
     cdef int found = article.column(tree, lengths) if stated else NONE
     if found == NONE:
@@ -134,7 +133,7 @@ cdef int _root(Tree tree, int body, bint stated) except -1:
 
 
 cdef int _only(Tree tree, Lengths lengths, const TagSet* wanted) except -2:
-    """The only element with a tag if it holds enough of the text; NONE where it does not, or there are more."""
+    """The only element with a tag, if it has enough of the text; NONE otherwise."""
     cdef int found = next_tagged(tree.nodes, lengths.top, lengths.top, wanted)
     if found == NONE or next_tagged(tree.nodes, found, lengths.top, wanted) != NONE:
         return NONE
@@ -142,7 +141,7 @@ cdef int _only(Tree tree, Lengths lengths, const TagSet* wanted) except -2:
 
 
 cdef Weights _weighed(Tree tree, int root, Glance glance, bint stated, bint manual):
-    """The text of an element without what its names call chrome; None where there is too much to be weighed."""
+    """The weights of an element after dropping boilerplate by names; None if it has too much text."""
     cdef Outline outline = blocks.read(tree, root)
     cdef Weights weights
     if outline is None:
@@ -153,7 +152,7 @@ cdef Weights _weighed(Tree tree, int root, Glance glance, bint stated, bint manu
 
 
 cdef int _manual(Tree tree, int root, Glance glance, list headings, double* confidence) except -1:
-    """The content of a manual: all of it, but for what its names call chrome."""
+    """The content of a reference page: everything except boilerplate by names."""
     cdef Weights weights = _weighed(tree, root, glance, False, True)
     cdef Blocks inside
     cdef const Block* block
@@ -179,7 +178,7 @@ cdef int _manual(Tree tree, int root, Glance glance, list headings, double* conf
 
 
 cdef int _general(Tree tree, int root, Glance glance, bint stated, double* confidence) except -1:
-    """The content of a page of unknown make without its chrome, and how sure that is."""
+    """The content of a page of an unknown generator without its boilerplate, and the confidence."""
     cdef Weights weights = _weighed(tree, root, glance, stated, False)
     cdef Blocks inside
     cdef const Block* block
@@ -208,7 +207,7 @@ cdef int _general(Tree tree, int root, Glance glance, bint stated, double* confi
 
 
 cdef int _clean(Tree tree, Glance glance, Weights weights, int top, bint stated) except -1:
-    """Make an article of an element: its lede comes in, what is no text of it goes."""
+    """Turn an element into an article: add its lede, drop everything that is not its text."""
     cdef Blocks text = weights.inside(top)
     cdef list leading = article.ledes(tree, weights, text) if text.count else []
     cdef int element = weights.outline.elements[top], lede

@@ -6,6 +6,6 @@ cdef class Rendered:
     cdef readonly tuple headings
 
 cpdef Rendered render(Tree tree, int element, str base, frozenset classes)
-# What people read of an element; its links are made absolute against `base`. It has then its shape.
+# The Markdown and text of an element; its links are made absolute against `base`. Normalizes the element.
 cpdef Rendered rendered(Tree tree, int element)
-# The same of an element that has its shape already.
+# The same for a normalized element.

@@ -1,7 +1,7 @@
-"""The main element becomes Markdown and text.
+"""The Markdown and plain text of the main element.
 
-Always: what is written reads back, by a CommonMark reader with tables, as the same headings, code, tables and
-words; text that looks like Markdown is escaped. The element is used up: it has then the shape for text.
+A CommonMark parser with tables reads the output as the same headings, code, tables and words; text that looks like
+Markdown is escaped. The element is changed.
 """
 
 import re
@@ -18,7 +18,7 @@ from orbweb.parsing.html.tree cimport NONE, TAG_H1, Tree
 
 
 MAX_AROUND = 2
-"""Headings around a heading that is listed."""
+"""The most headings around a listed heading."""
 
 
 cdef class Rendered:
@@ -26,7 +26,7 @@ cdef class Rendered:
 
 
 cpdef Rendered render(Tree tree, int element, str base, frozenset classes):
-    """What people read of an element; its links are made absolute against `base`.
+    """The Markdown and text of an element; its links are made absolute against `base`.
 
     `classes` are all class names that may occur in it.
     """
@@ -35,7 +35,7 @@ cpdef Rendered render(Tree tree, int element, str base, frozenset classes):
 
 
 cpdef Rendered rendered(Tree tree, int element):
-    """What people read of an element that has its shape."""
+    """The Markdown and text of a normalized element."""
     cdef Rendered found = Rendered()
     cdef bint escaped = False, signed = False, hard = False
     found.headings = _headings(tree, element)
@@ -49,7 +49,7 @@ cpdef Rendered rendered(Tree tree, int element):
 
 
 cdef tuple _headings(Tree tree, int element):
-    """The headings. One inside another is listed too, but not one that is inside many: each would say all of it."""
+    """The headings, with nested ones, but not deeply nested ones, because each would repeat all of the text."""
     cdef list found = [], around = []
     cdef int node = element
     tree.at(element)
@@ -65,14 +65,14 @@ cdef tuple _headings(Tree tree, int element):
 
 
 _HARD = "&#160;"
-"""How a blank that does not break is written where a plain one would be lost."""
+"""A non-breaking space, written where a plain blank would be lost."""
 _hard_blanks = re.compile(rf"{_HARD}(?:[ \xa0]|{_HARD})*+(\n++|\Z)?")
 _begins_item = re.compile(r" *(?:[-*+]|\d+[.)]) ").match
 
 
 cdef str _without_hard_ends(str markdown):
-    """Without blanks that nobody sees at the end of lines, and lines of nothing else, but for one that keeps two
-    lists apart. Where the page has written such a number itself, all are left."""
+    """Remove such spaces at the end of lines, and lines of nothing else, except one that separates two lists. If
+    the page itself contains the entity, all are kept."""
     cdef list kept = []
     last = 0
     for found in _hard_blanks.finditer(markdown):

@@ -1,4 +1,4 @@
-# What is put right in Markdown once it is written.
+# Cleanup of written Markdown.
 
 from orbweb.extraction.buffer cimport Buffer
 

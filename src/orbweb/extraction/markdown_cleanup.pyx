@@ -1,6 +1,6 @@
-"""What is put right in Markdown once it is written: gaps are closed, and underscores that need no backslash lose it.
+"""Cleanup of written Markdown: removes gap placeholders, and backslashes before underscores that need none.
 
-Always: works in the buffer itself, in one pass each.
+Each works in place, in one pass.
 """
 
 from libc.string cimport memchr, memcmp, memmove
@@ -9,8 +9,8 @@ from orbweb.extraction.buffer cimport Buffer
 
 
 cdef bint close_gaps(Buffer out) except -1:
-    """Without the gaps: each is a paragraph, of which its line and the blank line before it go. Returns whether
-    there are other signs."""
+    """Remove the gaps: each is a paragraph, of which its line and the blank line before it are removed. Returns
+    whether there are other placeholders."""
     cdef char* at = out.data
     cdef char* end = at + out.size
     cdef char* to = at
@@ -36,7 +36,7 @@ cdef bint close_gaps(Buffer out) except -1:
 
 
 cdef char* _without_line(char* begin, char* end) noexcept:
-    """Where a text ends without its last line if that is empty, be it in a quote."""
+    """The end of a text without its last line, if that is empty or only the prefix of a quote."""
     cdef char* line = end
     while line > begin and ((line - 1)[0] == b" " or (line - 1)[0] == b">"):
         line -= 1
@@ -44,7 +44,7 @@ cdef char* _without_line(char* begin, char* end) noexcept:
 
 
 cdef int bare_underscores(Buffer out) except -1:
-    """Without the backslashes of underscores that stand between letters."""
+    """Remove the backslashes of underscores between letters."""
     cdef const char* at = out.data
     cdef const char* end = at + out.size
     cdef const char* found
@@ -67,7 +67,7 @@ cdef int bare_underscores(Buffer out) except -1:
 
 
 cdef const char* _next_escape(const char* at, const char* end) noexcept:
-    """The next underscore behind a backslash."""
+    """The next underscore after a backslash."""
     while True:
         at = <const char*> memchr(at, b"\\", end - at)
         if at == NULL or end - at < 2:
@@ -87,7 +87,7 @@ cdef bint _is_letter_before(const char* begin, const char* end) noexcept:
 
 
 cdef bint _is_letter(const char* at, const char* end) noexcept:
-    """Whether a letter or digit of any script begins here."""
+    """Whether a letter or digit of any script is at this position."""
     cdef int letter
     cdef unsigned char one
     if at >= end:

@@ -1,4 +1,4 @@
-# Lines of Markdown as they come to be.
+# Line output of the Markdown writer.
 
 from libc.string cimport strlen
 
@@ -6,32 +6,32 @@ from orbweb.extraction.buffer cimport Buffer
 from orbweb.parsing.html.tree cimport Node, TagSet, Tree
 
 cdef enum Edge:
-    # What stands beside the sign of emphasis.
+    # The kind of character beside an emphasis marker.
     NOTHING, SPACE, PUNCTUATION, WORD, HARD
 
 cdef enum Owed:
-    # A line that is begun with the next visible sign: of a paragraph, or after a block that stood in one.
+    # A pending line, started with the next visible character: of a paragraph, or after a block inside one.
     NO_LINE, FIRST_LINE, NEXT_LINE
 
 cdef struct Mark:
     int node
-    # The element that it stands for.
+    # Its element.
     const char* opening
     const char* closing
     bint written, kept
-    # Whether its opening has been written, and whether it is HTML in all blocks after the one where it became so.
+    # Whether its opening has been written, and whether it is HTML in this and all following blocks.
     int lined
-    # Whether breaks in it are written as HTML; NONE as long as that is not known.
+    # Whether line breaks in it are written as HTML; NONE while unknown.
 
 cdef unsigned char edges[256]
-# What a byte of ASCII is beside a sign of emphasis, one of Edge.
+# The Edge of an ASCII byte beside an emphasis marker.
 cdef TagSet CODE, EMPHASIS, CELLS
 
 cdef int hard_at(const char* at, const char* end) noexcept
-# Bytes of the blank that begins here and is not of ASCII; 0 if none does.
+# The length of the non-ASCII blank at this position; 0 if there is none.
 cdef bint all_blank(const char* at, Py_ssize_t size) noexcept
 cdef const char* sign_of(int tag) noexcept
-# The sign of an emphasis.
+# The marker of an emphasis.
 
 
 cdef class Lines:
@@ -39,33 +39,34 @@ cdef class Lines:
     cdef Node* nodes
     cdef const char* heap
     cdef Buffer out, prefix, spare
-    # What is written; what each line begins with; what a code span says.
+    # The output; the prefix of each line; the text of a code span.
     cdef Mark* marks
     cdef int mark_count, mark_room
-    # The emphasis and the links around, from the outside in.
+    # The enclosing emphasis and links, outermost first.
     cdef const char* at
     cdef int here, top
-    # The visible sign that is about to be written, in the node `here`; all is inside `top`.
+    # The next visible character, in the node `here`; everything is inside `top`.
     cdef bint started, filled, numbered, at_start
-    # Whether there is a line; what is on the last: anything, only digits, or nothing that a blank may follow.
+    # Whether there is a line; what the last one contains: anything, only digits, or nothing that a blank may
+    # follow.
     cdef bint space
     cdef int owed, breaks
-    # What is owed before the next visible sign: a blank, a line (one of Owed), and line breaks.
+    # Pending output before the next visible character: a blank, a line (one of Owed), and line breaks.
     cdef bint loose_before, tight, attached, bare, emptied, unquoted
-    # Whether the last block wants a blank line behind it; whether none is written at all; whether the next block
-    # goes on with the line, as at the beginning of an item; whether there is but the sign of an item, or lines
-    # that are empty; whether there is but the sign of a quote.
+    # Whether the last block needs a blank line after it; whether none is written at all; whether the next block
+    # continues the line, as at the start of an item; whether there is only the marker of an item, or empty lines;
+    # whether there is only the marker of a quote.
     cdef bint in_cell, in_heading, after_list, broken, hard, alike
-    # Where this is; whether nothing visible has been written since a list, and a break in an item; whether a blank
-    # was written as a number; whether emphasis ends where the same emphasis inside it does.
+    # The context; whether nothing visible has been written since a list, and a break in an item; whether a blank
+    # was written as an entity; whether emphasis ends together with the same emphasis inside it.
     cdef int inline_only, levels, followed
-    # How many elements are around in which blocks are words only; how deep lines are indented; whether
-    # something follows on the line: NONE as long as that is not known.
+    # The number of enclosing elements in which blocks are inline; the indentation of lines; whether something
+    # follows on the line, NONE while unknown.
     cdef Py_ssize_t begin, prefix_begin
-    # Where the output and the prefix of a cell begin.
+    # The start of the output and of the prefix of a cell.
     cdef Py_ssize_t list_end_prefix
     cdef char list_end_sign
-    # The indentation and the sign of the last list.
+    # The indentation and the marker of the last list.
 
     cdef inline int put(self, const char* text) except -1:
         return self.out.put(text, strlen(text))

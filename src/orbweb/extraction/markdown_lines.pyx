@@ -1,8 +1,7 @@
-"""Lines of Markdown as they come to be: what each begins with, what is owed before the next sign, and the emphasis
-around it.
+"""Line output of the Markdown writer: prefixes, pending whitespace, and emphasis.
 
-Owns when the signs of emphasis are read as such, by the rules of CommonMark about what stands beside them; where they
-would not be, emphasis is HTML. Always: nothing is written before it is known that something visible follows.
+Decides by the rules of CommonMark about adjacent characters whether emphasis markers are recognized; if not,
+emphasis is written as HTML. Nothing is written before it is known that something visible follows.
 """
 
 from unicodedata import category
@@ -43,7 +42,7 @@ cdef TagSet CELLS = tags("td th")
 
 
 cdef int _last_edge(const char* start, const char* end) except -1:
-    """What a text ends with."""
+    """The kind of the last character of a text."""
     cdef const char* at = end - 1
     if <unsigned char> at[0] < 0x80:
         return edges[<unsigned char> at[0]]
@@ -53,7 +52,7 @@ cdef int _last_edge(const char* start, const char* end) except -1:
 
 
 cdef int _edge_at(const char* at, const char* end) except -1:
-    """What a character that is not of ASCII is beside a sign of emphasis."""
+    """The Edge of a non-ASCII character beside an emphasis marker."""
     cdef str sign
     if hard_at(at, end):
         return HARD
@@ -71,7 +70,7 @@ cdef str _first_sign(const char* at, const char* end):
 
 
 cdef int hard_at(const char* at, const char* end) noexcept:
-    """Bytes of the blank that begins here and is not of ASCII; 0 if none does."""
+    """The length of the non-ASCII blank at this position; 0 if there is none."""
     cdef int size
     if <unsigned char> at[0] < 0x80:
         return 0
@@ -96,7 +95,7 @@ cdef const char* sign_of(int tag) noexcept:
 
 
 cdef bint _differs(int around, int tag) noexcept:
-    """Whether emphasis that begins where other does has another sign."""
+    """Whether emphasis that starts together with another has a different marker."""
     cdef const char* outer = sign_of(around)
     cdef const char* inner = sign_of(tag)
     return outer[0] != inner[0] or not (outer[1] == 0 and inner[1] != 0)
@@ -117,7 +116,7 @@ cdef int _as_html(Mark* mark, int tag) noexcept:
 
 
 cdef class Lines:
-    """What has been written so far, and what is owed before the next visible sign."""
+    """The output so far, and pending output before the next visible character."""
 
     def __cinit__(self):
         self.prefix, self.spare = Buffer(), Buffer()
@@ -126,10 +125,10 @@ cdef class Lines:
     def __dealloc__(self):
         free(self.marks)
 
-    # Signs.
+    # Characters.
 
     cdef int literal(self, const char* at, Py_ssize_t size) except -1:
-        """Bytes as they are; only a bar would end the cell that they stand in."""
+        """Write bytes unchanged, except that a bar is escaped in a table cell."""
         cdef const char* end = at + size
         cdef const char* bar
         if not self.in_cell:
@@ -144,7 +143,7 @@ cdef class Lines:
         return self.out.put(at, end - at)
 
     cdef int entity(self, const char* at, const char* end) except -1:
-        """A blank that a reader would drop where it stands. Returns its bytes."""
+        """Write a blank that a parser would drop as an entity. Returns its length."""
         cdef int size = hard_at(at, end), number = <unsigned char> at[0]
         if size == 2:
             number = (number & 0x1F) << 6 | (<unsigned char> at[1] & 0x3F)
@@ -166,7 +165,7 @@ cdef class Lines:
         return self.out.put(self.prefix.data + self.prefix_begin, size - self.prefix_begin)
 
     cdef int open_line(self, bint loose) except -1:
-        """Begin the line of a block. A blank line parts it from the block before if one of them wants that."""
+        """Start the line of a block, after a blank line if it or the block before needs one."""
         if not self.started:
             self.started = True
             self.write_prefix()
@@ -195,14 +194,14 @@ cdef class Lines:
         return 0
 
     cdef int open_run(self) except -1:
-        """Begin the line of a paragraph. Breaks before its first word stay."""
+        """Start the line of a paragraph. Breaks before its first word are kept."""
         cdef int breaks = self.breaks
         self.open_line(not self.tight)
         self.breaks = breaks
         return 0
 
     cdef int new_line(self) except -1:
-        """Go on with a block on its next line."""
+        """Continue a block on its next line."""
         self.out.sign(b"\n")
         self.write_prefix()
         self.filled = self.space = self.numbered = False
@@ -210,7 +209,7 @@ cdef class Lines:
         return 0
 
     cdef int before_visible(self) except -1:
-        """Write what is owed: a line, breaks or a blank, and the signs of emphasis around what follows."""
+        """Write pending output: a line, breaks or a blank, and the markers of emphasis around what follows."""
         if self.owed:
             self.open_run()
         if self.breaks:
@@ -249,7 +248,7 @@ cdef class Lines:
         return 0
 
     cdef int close_marks(self) except -1:
-        """End all emphasis before the end of a block; it goes on in the next."""
+        """Close all emphasis at the end of a block; it is opened again in the next."""
         cdef int index
         for index in range(self.mark_count - 1, -1, -1):
             if self.marks[index].written:
@@ -283,7 +282,7 @@ cdef class Lines:
         return 0
 
     cdef bint as_markup(self, int index, int first) except -1:
-        """Whether a reader would not take the signs of this emphasis for that."""
+        """Whether a parser would not recognize the markers of this emphasis."""
         cdef Mark* mark = &self.marks[index]
         cdef int node = mark.node, before, after = NOTHING, begins, ends
         cdef bint struck = _STRUCK.has[self.nodes[node].tag]
@@ -314,7 +313,7 @@ cdef class Lines:
         return ends == PUNCTUATION and after == WORD
 
     cdef bint follows_signs(self) except -1:
-        """Whether stars or underscores stand before this, and punctuation before them."""
+        """Whether stars or underscores precede this, and punctuation precedes them."""
         cdef Py_ssize_t size = self.out.size
         while size > self.begin and (self.out.data[size - 1] == b"*" or self.out.data[size - 1] == b"_"):
             size -= 1
@@ -323,7 +322,7 @@ cdef class Lines:
         return edges[<unsigned char> self.out.data[size - 1]] == PUNCTUATION
 
     cdef bint follows_word(self, int node) except -1:
-        """Whether an element begins right behind a letter."""
+        """Whether an element starts directly after a letter."""
         cdef int before = self.nodes[node].prev, inner = self.nodes[node].first
         cdef const char* end
         if before == NONE or self.nodes[before].kind != TEXT or not self.nodes[before].size:
@@ -335,7 +334,7 @@ cdef class Lines:
         return edges[<unsigned char> (end - 1)[0]] == WORD
 
     cdef bint is_emphasised(self, int index, bint struck) except -1:
-        """Whether there is emphasis of this kind around it that has been written."""
+        """Whether emphasis of this kind is open around it."""
         while index:
             index -= 1
             if EMPHASIS.has[self.nodes[self.marks[index].node].tag]:
@@ -343,7 +342,7 @@ cdef class Lines:
         return False
 
     cdef bint touches(self, int index, int first) except -1:
-        """Whether the sign would be read together with the one before it."""
+        """Whether the marker would be merged with the one before."""
         cdef const char* sign = self.marks[index].opening
         cdef const char* other
         cdef Py_ssize_t size = self.out.size
@@ -359,7 +358,7 @@ cdef class Lines:
         return other[0] == sign[0] and not (other[1] == 0 and sign[1] != 0)
 
     cdef bint is_followed(self, int node, bint nested, int edge) except -1:
-        """Whether a blank, a sign or the end of the line surely follows."""
+        """Whether a blank, punctuation or the end of the line certainly follows."""
         cdef int after = self.nodes[node].next, around = self.nodes[node].parent
         if edge == SPACE:
             return True
@@ -373,7 +372,7 @@ cdef class Lines:
         return edge == SPACE or edge == PUNCTUATION
 
     cdef int edge_before(self) except -1:
-        """What the sign of emphasis would stand behind."""
+        """The Edge before the marker of emphasis."""
         cdef Py_ssize_t size = self.out.size
         cdef int edge
         cdef const char* at
@@ -397,7 +396,7 @@ cdef class Lines:
         return self.html_breaks(mark)
 
     cdef bint html_breaks(self, Mark* mark) except -1:
-        """Whether the breaks in emphasis are written as HTML: there are two, or it is itself."""
+        """Whether the line breaks in emphasis are written as HTML: there are two, or it is HTML itself."""
         cdef int found = 0, node = self.nodes[mark.node].first
         if mark.lined == NONE:
             while node != NONE and found < 2:
@@ -407,7 +406,8 @@ cdef class Lines:
         return mark.lined
 
     cdef int edge_of(self, int node) except -1:
-        """What an inline element that is no emphasis begins or ends with; NOTHING if it has to be looked into."""
+        """The Edge at the start or end of an inline element that is not emphasis; NOTHING if its content must be
+        inspected."""
         cdef int tag = self.nodes[node].tag
         if CODE.has[tag] or tag == TAG_IMG or tag == TAG_Q:
             return PUNCTUATION
@@ -416,7 +416,7 @@ cdef class Lines:
         return NOTHING
 
     cdef int beginning(self, int index) except -1:
-        """What the sign of a mark that is about to be written stands before."""
+        """The Edge after a marker that is about to be written."""
         cdef const char* end
         cdef int tag
         while index + 1 < self.mark_count:
@@ -435,7 +435,7 @@ cdef class Lines:
         return _edge_at(self.at, end)
 
     cdef int ending(self, Mark* mark, int* after) except -1:
-        """What the last sign of emphasis in this block will stand behind, and what will follow it."""
+        """The Edges before and after the last marker of emphasis in this block."""
         cdef int element = mark.node, top = self.here, node = self.here, last = self.here
         cdef int edge = PUNCTUATION, line_break = NONE, tag, meeting
         cdef bint bounded, blank = False, is_around
@@ -489,7 +489,7 @@ cdef class Lines:
         return edge
 
     cdef int meeting_of(self, int other, int element) except -1:
-        """The innermost node that is, or is around, both `here` and another node; both are inside an element."""
+        """The lowest common ancestor of `here` and another node inside an element."""
         cdef int here = self.here, node, depth = 0, others = 0
         node = here
         while node != element:
@@ -505,8 +505,8 @@ cdef class Lines:
         return here
 
     cdef bint ends_with_sign(self, int element, int inner, bint is_around) except -1:
-        """Whether something inside emphasis ends with a sign that is not read together with that of it; `is_around`:
-        it holds what is about to be written. If it is the same sign, so that it would be, this is noted."""
+        """Whether something inside emphasis ends with a marker that is not merged with its own; `is_around`: it
+        contains what is about to be written. If it is the same marker, which would be merged, this is recorded."""
         cdef int tag = self.nodes[inner].tag
         cdef const char* sign
         if tag == TAG_Q:
@@ -525,7 +525,7 @@ cdef class Lines:
         return False
 
     cdef bint begins_visibly(self, int node) except -1:
-        """Whether emphasis begins with its sign, not with a blank."""
+        """Whether emphasis starts with its marker, not with a blank."""
         cdef int inner = self.nodes[node].first
         if inner != NONE and self.nodes[inner].kind == TEXT and self.nodes[inner].size:
             if is_space(self.heap[self.nodes[inner].at]):
@@ -533,7 +533,7 @@ cdef class Lines:
         return self.shows(node, False)
 
     cdef int next_edge(self, int node) except -1:
-        """What follows an inline element on its line; NOTHING at the end of the line."""
+        """The Edge after an inline element on its line; NOTHING at the end of the line."""
         cdef int edge
         cdef const char* at
         while True:
@@ -575,7 +575,7 @@ cdef class Lines:
                 node = self.nodes[node].first
 
     cdef bint ends_line(self, int node) except -1:
-        """Whether nothing follows on a line but the signs of emphasis."""
+        """Whether only markers of emphasis follow on a line."""
         cdef int depth = 0, tag
         while True:
             while self.nodes[node].next == NONE:
@@ -606,7 +606,7 @@ cdef class Lines:
                 depth += 1
 
     cdef bint shows(self, int top, bint blanks) except -1:
-        """Whether an inline element writes anything, be it a blank if `blanks`."""
+        """Whether an inline element writes anything; with `blanks`, a blank counts."""
         cdef int node = top
         while node != NONE:
             if self.nodes[node].kind == TEXT:
@@ -627,7 +627,7 @@ cdef class Lines:
         return False
 
     cdef bint shows_itself(self, int node) except -1:
-        """Whether an inline element writes something besides its text."""
+        """Whether an inline element writes anything besides its text."""
         cdef int tag = self.nodes[node].tag
         if tag == TAG_IMG or tag == TAG_Q:
             return True

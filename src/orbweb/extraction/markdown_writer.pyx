@@ -1,9 +1,8 @@
-"""An element that has its shape is written as Markdown.
+"""Writes a normalized element as Markdown.
 
-Owns how each element is written and what of a text is escaped. Always: what is written reads back, by a
-CommonMark reader with tables, as the same blocks and words: emphasis that its signs cannot mark there is written
-as HTML; a row of a table is one line; time is linear. Never: writes a blank, a line break or a sign of emphasis
-before it is known what follows it.
+A CommonMark parser with tables reads the output as the same blocks and words. Emphasis that markers cannot express
+is written as HTML; a row of a table is one line; time is linear. A blank, a line break or an emphasis marker is
+written only when it is known what follows it.
 """
 
 from libc.stdint cimport uint64_t
@@ -26,14 +25,14 @@ from orbweb.parsing.html.walk cimport beyond, following
 
 cdef enum:
     MAX_LEVELS = 17
-    # What lists, at two each, and quotes indent at most; what is deeper stands at that depth.
+    # The deepest indentation by quotes and lists (two each); deeper elements stay at that depth.
 
     MAX_MARKS = 8
-    # Emphasis and links around a word; emphasis inside so many is not marked. Each is closed and opened again at the
-    # edge of each block, so formatting that is never closed would be written with every paragraph.
+    # The most nested emphasis and links; deeper emphasis is not marked. Each is closed and reopened at every block
+    # boundary, so formatting that a page never closes would be repeated in every paragraph.
 
 cdef enum Sign:
-    # What a byte is in running text.
+    # The kind of a byte in running text.
     PLAIN, BLANK, ESCAPED, CONDITIONAL
 
 cdef struct List:
@@ -42,7 +41,7 @@ cdef struct List:
     char sign
 
 cdef unsigned char _signs[256]
-# What may have to be escaped in a URL.
+# Bytes that may have to be escaped in a URL.
 cdef bint _specials[256]
 
 
@@ -63,9 +62,9 @@ cdef int _prepare() except -1:
 _prepare()
 
 cdef TagSet _HEADINGS = tags("h1 h2 h3 h4 h5 h6")
-# Blocks that are more than paragraphs one after the other.
+# Blocks other than plain paragraphs.
 cdef TagSet _FRAMED = tags("blockquote pre hr ul ol menu table h1 h2 h3 h4 h5 h6")
-# Blocks that a paragraph right after them would belong to.
+# Blocks that would absorb a paragraph directly after them.
 cdef TagSet _LAZY = tags("blockquote table ul ol menu")
 cdef TagSet _LISTS = tags("ul ol menu")
 cdef TagSet _PARTS = tags("thead tbody tfoot")
@@ -73,20 +72,20 @@ cdef TagSet _SCAFFOLD = tags("table thead tbody tfoot tr td th ul ol menu li")
 
 
 cdef const char* _next_hard(const char* at, const char* end) noexcept:
-    """The next blank that is not of ASCII, or the end."""
+    """The next non-ASCII blank, or the end."""
     while at < end and (<unsigned char> at[0] < 0x80 or not hard_at(at, end)):
         at += 1
     return at
 
 
 cdef inline uint64_t _where(uint64_t part, uint64_t sign) noexcept:
-    """The high bits of the bytes that are a sign, and perhaps of some after it."""
+    """The high bits of the bytes that equal a character, and possibly of some after it."""
     part ^= sign * 0x0101010101010101ULL
     return (part - 0x0101010101010101ULL) & ~part & 0x8080808080808080ULL
 
 
 cdef inline const char* _after_plain(const char* at, const char* end) noexcept:
-    """Pass over words that are parted by single blanks and hold nothing to escape, eight bytes at a time."""
+    """Skip words separated by single blanks without anything to escape, eight bytes at a time."""
     cdef uint64_t part, blank, low
     while end - at >= 8:
         memcpy(&part, at, 8)
@@ -104,7 +103,7 @@ cdef inline const char* _after_plain(const char* at, const char* end) noexcept:
 
 
 cdef bint _is_reference(const char* at, const char* end) noexcept:
-    """Whether `&` begins what a reader takes for a character."""
+    """Whether `&` begins a character reference."""
     cdef const char* start
     at += 1
     if at < end and at[0] == b"#":
@@ -118,14 +117,14 @@ cdef bint _is_reference(const char* at, const char* end) noexcept:
 
 
 cdef bint _is_markup(const char* at, const char* end) noexcept:
-    """Whether `<` or `&` begins what may be read as HTML."""
+    """Whether `<` or `&` begins text that may be parsed as HTML."""
     if at[0] == b"&":
         return _is_reference(at, end)
     return at + 1 == end or not is_space(at[1])
 
 
 cdef Py_ssize_t _longest_fence(const char* at, Py_ssize_t size) noexcept:
-    """How many backticks stand in a row at most."""
+    """The length of the longest run of backticks."""
     cdef const char* end = at + size
     cdef const char* start
     cdef Py_ssize_t longest = 0
@@ -143,12 +142,12 @@ cdef Py_ssize_t _longest_fence(const char* at, Py_ssize_t size) noexcept:
 
 
 cdef class Writer(Lines):
-    """An element on its way to Markdown, from the outside in."""
+    """Writes an element recursively, from the outside in."""
 
     # Text.
 
     cdef int say(self, int node) except -1:
-        """A text, its blanks as one, what looks like Markdown escaped."""
+        """Write a text with collapsed white space and escaped Markdown."""
         cdef const char* at = self.heap + self.nodes[node].at
         cdef const char* end = at + self.nodes[node].size
         cdef const char* tail
@@ -173,7 +172,7 @@ cdef class Writer(Lines):
             tail = _next_hard(at, end)
 
     cdef int words(self, const char* at, const char* end, const char* last) except -1:
-        """A part of a text that goes on to `last`."""
+        """Write a part of a text up to `last`."""
         cdef const char* start
         cdef int sign
         while at < end:
@@ -227,7 +226,7 @@ cdef class Writer(Lines):
         return 0
 
     cdef const char* hard_tail(self, int node, const char* start, const char* end) except NULL:
-        """Where the blanks begin that a reader would drop at the end of a line."""
+        """The start of the blanks that a parser would drop at the end of a line."""
         cdef const char* tail = end
         cdef const char* at
         cdef bint hard = False
@@ -247,13 +246,13 @@ cdef class Writer(Lines):
         return tail if hard and not self.mark_count and self.ends_line(node) else end
 
     cdef bint is_last(self, int node) except -1:
-        """As `ends_line`, for what is being written: the same until something visible is."""
+        """As `ends_line`, for the current position; cached until something visible is written."""
         if self.followed == NONE:
             self.followed = not self.ends_line(node)
         return not self.followed
 
     cdef const char* begin_line(self, const char* at, const char* end) except NULL:
-        """What at the beginning of a line would be read as that of a block. Returns what is behind it."""
+        """Escape the start of a line that would be parsed as a block. Returns the position after it."""
         cdef const char* start = at
         if b"0" <= at[0] <= b"9":
             while at < end and b"0" <= at[0] <= b"9":
@@ -331,7 +330,7 @@ cdef class Writer(Lines):
         return 0
 
     cdef int flat_block(self, int node) except -1:
-        """A block where there is room for its words only."""
+        """A block in inline context: only its words are written."""
         cdef int tag = self.nodes[node].tag
         cdef List state
         self.space = True
@@ -451,7 +450,7 @@ cdef class Writer(Lines):
         return 0
 
     cdef int target(self, Span url) except -1:
-        """A URL, in angle brackets where it has blanks."""
+        """A URL, in angle brackets if it has blanks."""
         cdef const char* at = url.start
         cdef const char* end = at + url.size
         cdef const char* start = at
@@ -515,7 +514,8 @@ cdef class Writer(Lines):
     # Code.
 
     cdef int collect(self, int top, bint lines) except -1:
-        """Put what code says into `spare`. Its blocks are parted by line breaks if `lines`, or blanks."""
+        """Write the text of code into `spare`. Its blocks are separated by line breaks if `lines`, otherwise by
+        blanks."""
         cdef int node = self.nodes[top].first
         cdef Buffer said = self.spare
         cdef bint parted = False
@@ -631,7 +631,7 @@ cdef class Writer(Lines):
         return 0
 
     cdef int block_child(self, int child, bint* in_run) except -1:
-        """What stands in a block: blocks, or runs of inline elements that are each a paragraph."""
+        """The content of a block: blocks, or runs of inline elements, each of which is a paragraph."""
         cdef Node* found = &self.nodes[child]
         if found.kind == TEXT:
             if not in_run[0]:
@@ -655,7 +655,7 @@ cdef class Writer(Lines):
         return 0
 
     cdef bint opens_run(self, int top) except -1:
-        """Whether a paragraph begins with an inline element, though it may say nothing; not with a block in it."""
+        """Whether a paragraph starts with an inline element, possibly an empty one, that contains no block."""
         cdef int node = self.nodes[top].first, tag
         if node != NONE and (self.nodes[node].kind == TEXT or self.nodes[node].tag == TAG_BR):
             return True
@@ -678,7 +678,7 @@ cdef class Writer(Lines):
         return False
 
     cdef bint fills(self, int top) except -1:
-        """Whether there is anything in a block, be it a break."""
+        """Whether a block has any content, including a line break."""
         cdef int node = following(self.nodes, top, top)
         while node != NONE:
             if self.nodes[node].kind == TEXT:
@@ -776,7 +776,7 @@ cdef class Writer(Lines):
     # Lists.
 
     cdef Py_ssize_t number_of(self, int node, int name, Py_ssize_t other) except -1:
-        """The number that an attribute says, or another if it says none."""
+        """The number in an attribute, or a default."""
         cdef Span text = self.tree.attr(node, name)
         cdef Py_ssize_t place = 0, number = 0
         while place < text.size and is_space(text.start[place]):
@@ -830,7 +830,7 @@ cdef class Writer(Lines):
         return 0
 
     cdef int indented(self, int node, List* state, bint tight) except -1:
-        """What stands in a list but in none of its items belongs to the item before."""
+        """Content of a list outside of its items belongs to the item before."""
         cdef Py_ssize_t base = self.prefix.size
         cdef bint outer = self.tight
         self.indent(state.width)
@@ -896,7 +896,7 @@ cdef class Writer(Lines):
         return 0
 
     cdef bint leads_inline(self, int top) except -1:
-        """Whether an item begins with words that stand on the line of its sign."""
+        """Whether an item starts with text on the line of its marker."""
         cdef int node = following(self.nodes, top, top), tag
         while node != NONE:
             tag = self.nodes[node].tag
@@ -928,8 +928,8 @@ cdef class Writer(Lines):
         return False
 
     cdef int paragraphs(self, int top) except -1:
-        """The paragraphs of an item, counted to two. A block that a paragraph after it would belong to is as one
-        before it."""
+        """The number of paragraphs of an item, at most two. A block that would absorb the paragraph after it
+        counts as one before it."""
         cdef int node = self.nodes[top].first, tag, found = 0
         cdef bint in_run = False, shown
         while node != NONE:
@@ -1068,7 +1068,7 @@ cdef class Writer(Lines):
 
 
 cdef Py_ssize_t _one_line(char* data, Py_ssize_t begin, Py_ssize_t end) noexcept:
-    """Let all blanks in a row be one. Returns where it ends then."""
+    """Collapse the white space of a row. Returns its new end."""
     cdef Py_ssize_t place, size = begin
     cdef bint blank = False
     for place in range(begin, end):
@@ -1085,7 +1085,7 @@ cdef Py_ssize_t _one_line(char* data, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 
 cdef bint _is_autolink(Span href) noexcept:
-    """Whether a URL can stand in angle brackets: it has a scheme and nothing that ends it there."""
+    """Whether a URL can be an autolink: it has a scheme and no character that ends it."""
     cdef Py_ssize_t place
     cdef bint schemed = False, relative = False
     cdef unsigned char sign
@@ -1101,7 +1101,7 @@ cdef bint _is_autolink(Span href) noexcept:
 
 
 cdef Span _language(Span classes) noexcept:
-    """What a class says of the language of code."""
+    """The language of code in a class attribute."""
     cdef Span found
     cdef const char* at = classes.start
     cdef const char* end = at + classes.size

@@ -1,7 +1,7 @@
-"""Formulas become code spans and blocks of TeX, whatever a page makes of them for browsers.
+"""Formulas become code spans and blocks of TeX, whatever form they have in the page: MathJax, KaTeX, MathML,
+images of TeX.
 
-Owns how tools write formulas: MathJax, KaTeX, MathML, pictures of TeX. Always: a formula is told once, by its own
-source where the page has it. Never: reads TeX.
+A formula is written once, from its own source if the page has it. TeX is not interpreted.
 """
 
 from orbweb.extraction import placeholders
@@ -18,7 +18,7 @@ cdef frozenset CLASSES = frozenset(("math", "katex-display", "katex", "mwe-math-
 
 cdef enum:
     DEPTH = 4
-    # How far above a formula that which MathJax made of it may begin.
+    # The most elements between a formula and the root of its MathJax output.
 
 cdef TagSet _MATH = tags("math")
 cdef tuple _AROUND = (("\\[", "\\]", True), ("\\(", "\\)", False), ("$$", "$$", True), ("$", "$", False))
@@ -48,7 +48,7 @@ cdef int shape(Tree tree, int root, list found) except -1:
 
 
 cdef int _typeset(Tree tree, int found, int root) except -2:
-    """What a formula is written in place of: all that MathJax made of it. NONE where its source follows."""
+    """The element that a formula replaces: all of its MathJax output. NONE if its source follows."""
     cdef int tool = found, node = found, source
     for _ in range(DEPTH):
         node = tree.parent(node)
@@ -63,7 +63,7 @@ cdef int _typeset(Tree tree, int found, int root) except -2:
 
 
 cdef bint _is_typeset(Tree tree, int node) except -1:
-    """Whether it is what MathJax made of one formula."""
+    """Whether it is the MathJax output of one formula."""
     cdef int math
     if not tree.has_class(node, b"MathJax") and not tree.has_class(node, b"MathJax_Display"):
         return False
@@ -80,7 +80,7 @@ cdef bint is_formula(Tree tree, int node) except -1:
 
 
 cdef tuple _tex(Tree tree, int found):
-    """The formula in TeX, and whether it stands by itself; empty where the page has no TeX of it."""
+    """The formula in TeX, and whether it is a display formula; empty if the page has no TeX of it."""
     cdef int node = found, stated = NONE, math = NONE, alternative = NONE, picture = NONE
     cdef bint display
     cdef Span value
@@ -123,7 +123,7 @@ cdef tuple _tex(Tree tree, int found):
 
 
 cdef tuple _bare(str tex):
-    """A formula without the signs around it."""
+    """A formula without its delimiters."""
     tex = tex.strip()
     for opening, closing, display in _AROUND:
         if tex.startswith(opening) and tex.endswith(closing) and len(tex) >= len(opening) + len(closing):

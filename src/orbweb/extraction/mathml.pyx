@@ -1,14 +1,13 @@
-"""A formula in MathML becomes one in TeX, so that what stands above, below or under a root is told.
+"""Converts MathML to TeX, so that superscripts, subscripts, fractions and roots are preserved.
 
-Always: every word of the formula is in the answer; time is linear in the formula. Never: names a sign by its
-command: signs stay as they are.
+Every word of the formula is in the result; time is linear. Symbols are not replaced by TeX commands.
 """
 
 from orbweb.parsing.html.tree cimport NONE, TAG_ANNOTATION, Tree
 
 cdef enum:
     DEPTH = 30
-    # Elements inside each other that are told apart; what is deeper is plain text.
+    # The deepest nesting that is converted; deeper elements become plain text.
 
 cdef dict _SCRIPTS = {
     **dict.fromkeys(("msup", "mover"), ("", "^")),

@@ -1,4 +1,4 @@
-# What a page states about itself.
+# The metadata of a page.
 
 from orbweb.parsing.html.tree cimport Tree
 
@@ -8,4 +8,4 @@ cdef class About:
 
 
 cpdef About read(Tree tree, str url=*)
-# The statements of a page that was answered at `url`, whose host may name the site.
+# The metadata of the page at `url`, whose host may name the site.

@@ -1,12 +1,11 @@
-"""What a page states about itself: title, description, language, author, date.
+"""The metadata of a page: title, description, language, author, date.
 
-Owns which statement wins where a page makes several. Always: a statement is one line and has a bounded length,
-a language is a BCP 47 tag, a date is ISO 8601; what a page does not state, or not clearly, is empty. Never:
-guesses from the text, looks at other pages, or raises for what a page writes.
+A value is one line of bounded length, a language is a BCP 47 tag, a date is ISO 8601. Missing or ambiguous values
+are empty; nothing is guessed from the text.
 
-The title is the first of `og:title`, the headline of an article in JSON-LD, `<title>` and `<h1>` that is not just
-the name of the site. A name of the site at its beginning or end goes: one that the page or its host name states,
-or whatever stands around the words of another statement.
+The title is the first of `og:title`, the headline of an article in JSON-LD, `<title>` and `<h1>` that is not only
+the name of the site. A site name at its start or end is removed: one that the page or its host name declares, or
+whatever surrounds the words of another declaration.
 """
 
 import json
@@ -37,16 +36,16 @@ MAX_HEADINGS = 5
 MAX_MARKED = 300
 MAX_SCRIPTS = 8
 MAX_SCRIPT = 200_000
-"""Characters of one JSON-LD script; a longer one is not read."""
+"""The most characters of a JSON-LD script; a longer one is ignored."""
 MAX_OBJECTS = 300
 MAX_PARTS = 12
 MAX_AUTHORS = 10
 MAX_TAGS = 1_000
-"""Statements of a language that are remembered."""
+"""The most cached language values."""
 MAX_HOSTS = 1_000
-"""Hosts whose names are remembered."""
+"""The most cached host names."""
 SLACK = 4
-"""How many times its length a statement may have before its white space is taken out."""
+"""A value may be this many times longer than its limit before its white space is collapsed."""
 
 _TITLES = ("og:title", "twitter:title", "dc.title", "dcterms.title", "citation_title")
 _SITES = ("og:site_name", "application-name", "apple-mobile-web-app-title")
@@ -107,7 +106,7 @@ FIRST_YEAR = 1000
 
 
 cdef class About:
-    """Statements of a page; empty where there is none."""
+    """The metadata of a page; missing values are empty."""
 
     def __init__(self, str title="", str description="", str language="", str author="", str published=""):
         self.title, self.description, self.language = title, description, language
@@ -142,7 +141,7 @@ cpdef About read(Tree tree, str url=""):
 
 
 cdef class _Stating:
-    """The elements that may state something, in document order."""
+    """The elements that may contain metadata, in document order."""
 
     cdef list metas, scripts, titles, headings, times, authors
     cdef bint has_main
@@ -182,7 +181,7 @@ cdef int _add(list found, int node, int limit) except -1:
 
 
 cdef dict _metas(Tree tree, list elements):
-    """What the metas say that may be asked for, by name; the first of a name counts."""
+    """The content of the relevant metas, by name; the first of a name counts."""
     cdef dict found = {}
     cdef int element, key
     cdef Span span
@@ -199,7 +198,7 @@ cdef dict _metas(Tree tree, list elements):
 
 
 cdef str _line(str text, int limit):
-    """One line of at most `limit` characters; a longer one ends with a word."""
+    """One line of at most `limit` characters; a longer one is cut after a word."""
     cdef str line = " ".join(text[: SLACK * limit].split()), cut
     if len(line) <= limit:
         return line
@@ -218,11 +217,11 @@ cdef str _description(dict metas, _Linked linked):
     return _line(linked.description, MAX_DESCRIPTION)
 
 
-# Linked data.
+# JSON-LD.
 
 
 cdef class _Linked:
-    """What JSON-LD says of the page, as it is written there."""
+    """The metadata in JSON-LD, as written."""
 
     cdef str headline, description, language, author, published
 
@@ -235,7 +234,7 @@ cdef _Linked _NOTHING = _Linked()
 
 
 cdef _Linked _linked(Tree tree, list scripts):
-    """What the one article among the JSON-LD objects of a page says, else what its page says."""
+    """The values of the only article among the JSON-LD objects of a page, else those of its page object."""
     cdef list objects = _data(tree, scripts), articles, about
     cdef str people = ""
     if not objects:
@@ -261,7 +260,7 @@ cdef _Linked _linked(Tree tree, list scripts):
 
 
 cdef list _data(Tree tree, list scripts):
-    """The first objects in the scripts that speak of the page."""
+    """The first objects in the scripts that describe the page."""
     cdef list objects = []
     cdef int script
     for script in scripts:
@@ -275,7 +274,7 @@ cdef list _data(Tree tree, list scripts):
 
 
 cdef int _collect(value, int depth, list objects) except -1:
-    """The objects that speak of the page itself: those on top, of a graph, and its main entity."""
+    """The objects that describe the page itself: those at the top level, of a graph, and its main entity."""
     if len(objects) == MAX_OBJECTS:
         return 0
     if isinstance(value, list) and depth < SLACK:
@@ -356,7 +355,7 @@ cdef str _title(Tree tree, _Stating stating, dict metas, _Linked linked, str url
 
 
 cdef int _read_headings(Tree tree, _Stating stating, list own, list elsewhere) except -1:
-    """Those of the page and, where it says which part is its own, those elsewhere."""
+    """The headings of the page and, if it marks its own part, those elsewhere."""
     cdef int element
     for element in stating.headings:
         is_own = not stating.has_main or tree.closest(element, &_MAIN) != NONE
@@ -379,7 +378,7 @@ cdef str _title_element(Tree tree, list found):
 
 @lru_cache(maxsize=MAX_HOSTS)
 def _host_names(str host):
-    """What a site may call itself by its host: `docs.example.org` is docs.example.org, example.org."""
+    """Possible site names by the host: `docs.example.org` gives docs.example.org and example.org."""
     parts = host.removeprefix("www.").rsplit(".", MAX_PARTS)
     if len(parts) > MAX_PARTS:
         del parts[0]
@@ -389,9 +388,9 @@ def _host_names(str host):
 
 
 cdef str _cut(str title, sites, set headings, set others):
-    """The longest beginning or end that another statement says too, else all but the names of the site.
+    """The longest start or end that another value contains too, else everything except the names of the site.
 
-    `sites` are names of the site, `headings` those of the site, which come last, `others` are all statements.
+    `sites` are names of the site, `headings` those of the site, which come last, `others` are all values.
     """
     cdef str before, after
     found = list(islice(_SEPARATOR.finditer(title), MAX_PARTS))
@@ -437,7 +436,7 @@ def _stated_languages(Tree tree, dict metas, _Linked linked):
 
 
 def language_tag(str text not None):
-    """A BCP 47 tag with the usual letter cases; empty if the text is none or names several languages."""
+    """A BCP 47 tag with the usual letter cases; empty if the text is invalid or names several languages."""
     return "" if len(text) > MAX_TAG else _known_tag(text)
 
 
@@ -494,7 +493,7 @@ cdef list _marked(Tree tree):
 
 
 cdef str _marked_author(Tree tree, list marked, list links):
-    """The author that an element of the page is marked as: the first, for comments come later."""
+    """The first element that is marked as an author, because comments come later."""
     cdef list authors = []
     cdef str name
     cdef int element
@@ -551,7 +550,7 @@ cdef str _marked_date(Tree tree, list elements):
 
 
 cdef bint _is_published(Tree tree, int element) except -1:
-    """Whether one of its names says that this is when the page was published."""
+    """Whether one of its names marks the publication date."""
     cdef int name
     cdef Span span
     if tree.attr(element, ATTR_PUBDATE).start != NULL:
@@ -564,7 +563,7 @@ cdef bint _is_published(Tree tree, int element) except -1:
 
 
 def iso_date(str text not None):
-    """The day, month or year that a text begins with or an English date in it names; empty if there is none."""
+    """The day, month or year at the start of a text, or an English date in it; empty if there is none."""
     text = text[:MAX_DATE].strip()
     found = _NUMERIC(text)
     if found:
@@ -584,7 +583,7 @@ def iso_date(str text not None):
 
 
 cdef str _iso(int year, month, day):
-    """As precise as it was stated; empty if there is no such day."""
+    """A date with its original precision; empty if it is invalid."""
     try:
         found = date(year, 1 if month is None else month, 1 if day is None else day)
     except ValueError:

@@ -1,8 +1,8 @@
-"""The DOM of a main element is brought into the shape from which Markdown and text are written.
+"""Normalizes the DOM of a main element, from which Markdown and text are written: permalinks, admonitions,
+formulas, lazy images, media.
 
-Owns what a reader sees of what Markdown does not have: permalinks, admonitions, formulas, lazy pictures, films.
-Always: words stay, in their order; time is linear in the number of nodes for any page a person wrote. Never: looks
-outside the element, except for the language of a code block and the base URL.
+Words are kept in order; time is linear in the number of nodes for any real page. Nothing outside of the element is
+used, except for the language of a code block and the base URL.
 """
 
 import re
@@ -34,18 +34,18 @@ from orbweb.parsing.html.tree cimport (
 )
 
 MAX_RESOLVED = 3_500_000
-"""Characters, besides as many as the page has, that the base URL may add to all its references together; beyond that
-they stay relative. It is less than what may be written of a page."""
+"""The most characters, besides the length of the page, that the base URL may add to all references; further ones
+stay relative. It is less than the limit of the output."""
 MAX_BASE = 4_000
 
 cdef enum:
     CARD_DEPTH = 4
-    # How far above a heading a link may begin.
+    # The most elements between a heading and an enclosing link.
     SHORT = 5
     SCHEME = 16
-    # Characters: as long as a permalink sign is at most, and within which a scheme ends.
+    # In characters: the longest permalink symbol, and the longest scheme.
     CODE_DEPTH = 3
-    # How far above a link its code span may begin.
+    # The most elements between a link and an enclosing code span.
 
 cdef TagSet _DROPPED_TAGS = tags("script style template link meta rp svg")
 cdef TagSet _CODE = tags("code samp kbd")
@@ -67,7 +67,7 @@ cdef frozenset _SIGNS = frozenset(
 )
 cdef str _BLANK = " \t\r\n\f\v\xa0\u200b\u200c\u2060\ufeff\u00ad\ufe0e\ufe0f"
 cdef dict _UNSEEN = dict.fromkeys(map(ord, _BLANK))
-# What a link says that is a permalink, if there is more than that beside it.
+# Texts of permalinks, if there is other text beside them.
 cdef object _is_permalink = re.compile(
     r"(?:permalink|permanent link|direct link|anchor|link|copy link|heading self-link)(?: (?:to|for) .*)?",
     re.IGNORECASE,
@@ -77,8 +77,8 @@ cdef object _is_monospaced = re.compile(r"mono|courier|consolas|menlo", re.IGNOR
 
 
 cdef dict _meanings():
-    """What the classes that are looked for mean. `permalink` is that of a sign that links to its section, or of
-    the very words that it would stand behind."""
+    """The meanings of classes. `permalink` is that of a symbol that links to its section, or of the heading text
+    itself."""
     cdef dict found = {}
     for meant, names in (
         (DROPPED, ("headerlink", "mw-editsection", "anchorjs-link", "MathJax_Preview", "katex-html", "MJX-TEX")),
@@ -138,7 +138,7 @@ cdef int shape(Tree tree, int root, str base, frozenset classes) except -1:
 
 
 cdef int _drop(Tree tree, int root, ElementCensus found) except -1:
-    """Take out what no reader sees. Formulas first: some hide in what is taken out."""
+    """Remove invisible content, formulas first, because some are inside of it."""
     cdef int node, place
     if found.formulas or found.sources:
         math.shape(tree, root, (found.formulas or []) + found.sources)
@@ -178,8 +178,8 @@ cdef int _drop_permalinks(Tree tree, int root, list permalinks) except -1:
 
 
 cdef Py_ssize_t _size(str text) except -1:
-    """How many signs can be seen. Of two texts of which one holds the other they are as many only if both say the
-    same."""
+    """The number of visible characters. If one text contains the other, the numbers are equal only if the texts
+    are."""
     return len(text.translate(_UNSEEN))
 
 
@@ -210,7 +210,7 @@ cdef str _based(str stated, str url):
 
 
 cdef int _paragraphs(Tree tree, ElementCensus found) except -1:
-    """Two line breaks in a row part paragraphs."""
+    """Two consecutive line breaks separate paragraphs."""
     cdef int first, second, after, place
     for place in range(found.count):
         first = found.noted[place]
@@ -228,14 +228,14 @@ cdef int _paragraphs(Tree tree, ElementCensus found) except -1:
 
 
 cdef int _break_from(Tree tree, int node) except -2:
-    """The line break that this node is, or that follows it behind nothing but white space."""
+    """The line break at this node, or after it with only white space between."""
     while node != NONE and tree.is_text(node) and is_blank(tree.data(node)):
         node = tree.next(node)
     return node if node != NONE and tree.tag(node) == TAG_BR else NONE
 
 
 cdef int _read_attributes(Tree tree, list telling) except -1:
-    """What a role or a style says of elements that are something else by their tags."""
+    """Convert elements whose role or style differs from their tag."""
     cdef int found
     cdef str style
     for found in telling:
@@ -248,7 +248,7 @@ cdef int _read_attributes(Tree tree, list telling) except -1:
 
 
 cdef int _unstyle(Tree tree, int found, str style) except -1:
-    """Text that is told to keep its blanks is code only if it also looks like it; else its lines are lines."""
+    """Preformatted text by style is code only if it also looks like code; otherwise its line breaks are kept."""
     cdef bint has_lines = _has_lines(tree, found)
     cdef int node
     cdef list texts = []
@@ -280,7 +280,7 @@ cdef bint _has_lines(Tree tree, int found) except -1:
 
 
 cdef int _part_lines(Tree tree, int text) except -1:
-    """Lines end in breaks, except where a block does."""
+    """Line breaks become `<br>`, except at the end of a block."""
     cdef str said = as_str(tree.data(text))
     cdef list lines
     if tree.prev(text) == NONE:
@@ -298,7 +298,7 @@ cdef int _part_lines(Tree tree, int text) except -1:
 
 
 cdef int _labels(Tree tree, ElementCensus found) except -1:
-    """The names of tabs stand beside each other, each a box of its own."""
+    """Separate the adjacent labels of tabs."""
     cdef int label, after, place
     for place in range(found.count):
         label = found.noted[place]
@@ -310,7 +310,7 @@ cdef int _labels(Tree tree, ElementCensus found) except -1:
 
 
 cdef int _links(Tree tree, ElementCensus found) except -1:
-    """Links that lead nowhere become their text, those that say nothing disappear. How many there were."""
+    """Replace links without a target by their text, and remove empty ones. Returns the number of links."""
     cdef int link, place, count = 0
     cdef Span href
     for place in range(found.count):
@@ -359,7 +359,7 @@ cdef int _strip_href(Tree tree, int link) except -1:
 
 
 cdef bint _may_say_nothing(Tree tree, int link) except -1:
-    """Whether a link has only a few characters, or white space. A letter or a digit of ASCII says something."""
+    """Whether a link has only a few characters or white space, and no ASCII letter or digit."""
     cdef Py_ssize_t count = 0, place
     cdef bint is_empty = True
     cdef int node = link
@@ -388,7 +388,7 @@ cdef bint _says_nothing(Tree tree, int link) except -1:
 
 
 cdef int _out_of_code(Tree tree, int link) except -1:
-    """A code span holds no links, so it is written inside the link."""
+    """A code span cannot contain links, so it is moved inside the link."""
     cdef int around = link
     for _ in range(CODE_DEPTH):
         around = tree.parent(around)
@@ -420,7 +420,7 @@ cdef int _headings(Tree tree, int root, ElementCensus found) except -1:
 
 
 cdef bint _says_something(Tree tree, int heading) except -1:
-    """Whether there surely is something to read: a sign of ASCII."""
+    """Whether there certainly is visible text: an ASCII character."""
     cdef int node = heading
     cdef Py_ssize_t place
     cdef Span said
@@ -465,7 +465,7 @@ cdef bint _is_fragment(Span href) noexcept:
 
 
 cdef bint _drop_empty(Tree tree, int heading, str said) except -1:
-    """Take out a heading that says and shows nothing: whether it did not."""
+    """Remove a heading without text and images; whether it was removed."""
     if said or any_tagged(tree, heading, &_SEEN):
         return False
     tree.extract(heading)
@@ -473,7 +473,7 @@ cdef bint _drop_empty(Tree tree, int heading, str said) except -1:
 
 
 cdef int _out_of_link(Tree tree, int heading, ElementCensus found) except -1:
-    """A link holds no headings, so it is written inside the heading, and inside the paragraphs beside it."""
+    """A link cannot contain headings, so it is moved inside the heading and the paragraphs beside it."""
     cdef int link = tree.parent(heading), block, inner
     cdef str href
     for _ in range(CARD_DEPTH):
@@ -496,7 +496,7 @@ cdef int _out_of_link(Tree tree, int heading, ElementCensus found) except -1:
 
 
 cdef bint _is_own(Tree tree, int link, int heading) except -1:
-    """Whether a link leads to the heading that it stands in."""
+    """Whether a link leads to the heading that contains it."""
     cdef int above = tree.parent(heading)
     cdef str target = tree.attr_str(link, ATTR_HREF)
     if not target or not target.startswith("#"):
@@ -520,7 +520,7 @@ cdef int _details(Tree tree, ElementCensus found) except -1:
 
 
 cdef int _raised(Tree tree, ElementCensus found) except -1:
-    """Exponents and indices stay told apart from what they belong to, except inside code."""
+    """Keep superscripts and subscripts distinct from their base, except inside code."""
     cdef int node, around, place
     cdef bint is_sup
     for place in range(found.count):

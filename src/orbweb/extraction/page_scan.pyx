@@ -1,7 +1,7 @@
-"""One look at every element of a page: what its attributes tell at first sight, and which are worth a second one.
+"""One scan of all elements of a page: quick flags from their attributes, and lists of the elements of interest.
 
-Always: every element is looked at, whether it is shown or not; the attributes are read once, because to look at
-them takes longer than to pass an element. Never: changes the tree.
+Every element is scanned, visible or not. Attributes are read only once, because reading them costs more than
+visiting an element. The tree is not changed.
 """
 
 from libc.stdlib cimport calloc, free
@@ -20,7 +20,7 @@ cdef TagSet _MUTE = tags(
 
 
 cdef class Glance:
-    """What was seen."""
+    """The result of the scan."""
 
     def __cinit__(self, Tree tree):
         self.body, self._count = NONE, tree.count
@@ -33,7 +33,7 @@ cdef class Glance:
         free(self._marks)
 
     cdef int look(self, Tree tree, int element, Collector names) except -1:
-        """Look at the attributes of one element."""
+        """Scan the attributes of one element."""
         cdef const Attribute* found = &tree.attributes[tree.nodes[element].at]
         cdef const Attribute* end = found + tree.nodes[element].size
         cdef Span value
@@ -65,7 +65,7 @@ cdef class Glance:
         return marks
 
     cdef int look_again(self, Tree tree) except -1:
-        """Tell anew what is in the body, after it was changed."""
+        """Scan the body again after it was changed."""
         cdef int node = self.body
         self.mute, self.hidden = [], []
         while True:
@@ -79,7 +79,7 @@ cdef class Glance:
 
 
 cdef bint _may_hide(Span style) noexcept:
-    """Whether there is `none` or `hidden` in it."""
+    """Whether it contains `none` or `hidden`."""
     cdef const char* at = style.start
     cdef const char* end = at + style.size
     cdef char sign
@@ -92,7 +92,7 @@ cdef bint _may_hide(Span style) noexcept:
 
 
 cdef bint _is_there(const char* at, const char* end, const char* word) noexcept:
-    """Whether a word of small letters stands here, in any case."""
+    """Whether a word (in lower case) is at this position, ignoring case."""
     while word[0]:
         if at == end or at[0] | 0x20 != word[0]:
             return False

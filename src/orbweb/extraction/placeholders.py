@@ -14,9 +14,9 @@ BREAK = f"{_SIGN}\ufdd1"
 """A line break inside a cell."""
 RAISED = {"sup": (f"{_SIGN}\ufdd2", f"{_SIGN}\ufdd3"), "sub": (f"{_SIGN}\ufdd4", f"{_SIGN}\ufdd5")}
 GAP = f"{_SIGN}\ufdd9"
-"""A paragraph of its own that keeps the blocks around it apart and is not written."""
+"""A paragraph that separates the blocks around it and is not written."""
 TASK = (f"{_SIGN}\ufdda", f"{_SIGN}\ufddb")
-"""The box of an item of a list: open, ticked."""
+"""The check box of a list item: open, checked."""
 _INLINE, _DISPLAY, _END = f"{_SIGN}\ufdd6", f"{_SIGN}\ufdd7", f"{_SIGN}\ufdd8"
 
 _formulas = re.compile(rf"(`+) ?({_INLINE}|{_DISPLAY})([^{_SIGN}]*){_END} ?\1")
@@ -31,12 +31,12 @@ _SPOKEN = {**dict.fromkeys(_WRITTEN, ""), BREAK[1]: " "}
 
 
 def formula(tex: str, *, display: bool) -> str:
-    """What a code span says so that it becomes a formula."""
+    """The prefix of a code span that becomes a formula."""
     return f"{_DISPLAY if display else _INLINE}{' '.join(tex.replace(_SIGN, '').split())}{_END}"
 
 
 def write(markdown: str) -> str:
-    """Markdown with the markup that the signs in it stand for."""
+    """Markdown with placeholders replaced by their markup."""
     if _SIGN not in markdown:
         return markdown
     if _END in markdown:
@@ -50,12 +50,12 @@ def write(markdown: str) -> str:
 
 
 def speak(text: str) -> str:
-    """Text without the signs."""
+    """Text without placeholders."""
     return _replaced(text, _SPOKEN) if _SIGN in text else text
 
 
 def _closed(markdown: str) -> str:
-    """Without the gaps: each is a paragraph, of which its line and the blank line before it go."""
+    """Remove the gaps: each is a paragraph, of which its line and the blank line before it are removed."""
     *parts, last = markdown.split(GAP)
     return "".join([_without_line(_without_line(part)) for part in parts] + [last])
 

@@ -1,11 +1,11 @@
 from orbweb.parsing.html.tree cimport TagSet, Tree
 
 cdef TagSet BLOCKS, SKIPPED
-# Elements that begin a line, and those of which nothing is written.
+# Elements that start a line, and those that are not written.
 
 cpdef str plain(Tree tree, int element)
-# The text of an element that Markdown was written from.
+# The text of a normalized element.
 cdef str said(Tree tree, int element, bint* escaped)
-# The same, and whether an underscore in it stands behind a backslash.
+# The same, and whether it contains an underscore after a backslash.
 cpdef Py_ssize_t words(str text)
-# How many words a text of `plain` has.
+# The number of words of a text of `plain`.

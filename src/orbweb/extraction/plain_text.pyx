@@ -1,7 +1,7 @@
-"""The main element becomes plain text: one line a block, the lines of code as they are, no markup and no URL.
+"""Writes the main element as plain text: one line per block, code lines unchanged, no markup and no URLs.
 
-Reads the element that Markdown was written from, so both have the same words. Always: between two words is one
-blank or the end of a line; the text depends on the words alone, not on any URL; time is linear.
+Reads the same normalized element as the Markdown writer, so both have the same words. Words are separated by one
+blank or a line break; the text depends on the words alone, not on any URL; time is linear.
 """
 
 from libc.stdint cimport uint64_t
@@ -11,7 +11,7 @@ from orbweb.extraction.buffer cimport Buffer, borrowed, give_back
 from orbweb.parsing.html.tree cimport *
 
 cdef enum Sign:
-    # What a byte is: BLANK parts words, and what is ODD may do so, or stand for markup.
+    # The kind of a byte: BLANK separates words; ODD may do so, or be part of a placeholder.
     PLAIN, BLANK, ODD
 
 cdef unsigned char _signs[256]
@@ -40,7 +40,7 @@ cdef TagSet _CELLS = tags("td th")
 
 
 cdef inline const char* _after_plain(const char* at, const char* end) noexcept:
-    """Pass over words of ASCII that are parted by single blanks, eight bytes at a time."""
+    """Skip ASCII words separated by single blanks, eight bytes at a time."""
     cdef uint64_t part, blank
     while end - at >= 8:
         memcpy(&part, at, 8)
@@ -53,17 +53,17 @@ cdef inline const char* _after_plain(const char* at, const char* end) noexcept:
 
 
 cdef class _TextWriter:
-    """The lines so far, and the one that is being written."""
+    """The lines so far, and the current one."""
 
     cdef Tree tree
     cdef Node* nodes
     cdef const char* heap
     cdef Buffer out
     cdef Py_ssize_t line
-    # Where the line begins that is being written.
+    # The start of the current line.
     cdef bint started, space, odd
     cdef int cells
-    # How many cells are around: what is in one is one line.
+    # The number of enclosing table cells; a cell is one line.
 
     cdef int end_line(self) except -1:
         self.space = False
@@ -116,7 +116,7 @@ cdef class _TextWriter:
         return 0
 
     cdef int block(self, int top, bint cell) except -1:
-        """Write what is in a block or a cell."""
+        """Write the content of a block or cell."""
         cdef int node = self.nodes[top].first, tag, around
         cdef bint fresh = not cell
         cdef Node* found
@@ -193,7 +193,7 @@ cdef class _TextWriter:
                 at = stop + 1
 
     cdef int menu(self, int menu) except -1:
-        """The items of a list that has nothing but items."""
+        """The items of a list without other content."""
         cdef int node = self.nodes[menu].first
         while node != NONE:
             if self.nodes[node].tag == TAG_LI:
@@ -205,7 +205,7 @@ cdef class _TextWriter:
         return 0
 
     cdef int table(self, int table) except -1:
-        """Each row is a line."""
+        """Write each row as a line."""
         cdef int around = table, node = self.nodes[table].first
         while True:
             while node == NONE:
@@ -246,7 +246,7 @@ cdef bint _all_blank(const char* at, Py_ssize_t size) noexcept:
 
 
 cdef Py_ssize_t _cleaned(char* line, Py_ssize_t size) noexcept:
-    """Let a line be words with one blank between them, without signs that stand for markup. Returns its size."""
+    """Collapse the white space of a line and remove placeholders. Returns its size."""
     cdef char* at = line
     cdef char* end = line + size
     cdef char* to = line
@@ -282,7 +282,7 @@ cdef Py_ssize_t _cleaned(char* line, Py_ssize_t size) noexcept:
 
 
 cdef bint _has_escape(const char* at, Py_ssize_t size) noexcept:
-    """Whether an underscore stands behind a backslash."""
+    """Whether there is an underscore after a backslash."""
     cdef const char* end = at + size
     while size:
         at = <const char*> memchr(at, b"\\", end - at)
@@ -295,7 +295,7 @@ cdef bint _has_escape(const char* at, Py_ssize_t size) noexcept:
 
 
 cdef Py_ssize_t _spaced(char* line, Py_ssize_t size) noexcept:
-    """Let all blanks between two words be one."""
+    """Collapse white space between words."""
     cdef char* at = line
     cdef char* end = line + size
     cdef char* to = line
@@ -318,7 +318,7 @@ cdef Py_ssize_t _spaced(char* line, Py_ssize_t size) noexcept:
 
 
 cpdef str plain(Tree tree, int element):
-    """The text of an element that Markdown was written from."""
+    """The text of a normalized element."""
     return said(tree, element, NULL)
 
 
@@ -339,5 +339,5 @@ cdef str said(Tree tree, int element, bint* escaped):
 
 
 cpdef Py_ssize_t words(str text):
-    """How many words a text of `plain` has."""
+    """The number of words of a text of `plain`."""
     return text.count(" ") + text.count("\n") + 1 if text else 0

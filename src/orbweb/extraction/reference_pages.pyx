@@ -1,6 +1,6 @@
-"""Manuals and references: pages whose sections can be linked to, or that are full of code.
+"""Reference pages and manuals: pages with linkable sections, or with much code.
 
-Always: reads tags and names, so it is the same in every language. Never: knows a generator.
+Uses tags and names only, so the language of the page and its generator do not matter.
 """
 
 from orbweb.extraction.titles cimport HEADINGS, letters
@@ -10,24 +10,24 @@ from orbweb.parsing.html.tree cimport (
 )
 
 SECTIONS = 3
-"""Sections with an address of their own that make a manual."""
+"""Least number of linkable sections of a reference page."""
 LISTINGS = 3
-"""Pieces of code that make one of what declares to be an article; else one is enough."""
+"""Least number of code elements if the page declares to be an article; otherwise one is enough."""
 MAX_HEADINGS = 50
 MAX_LINKS = 5
-"""Headings, and links in each, that are looked at for an address."""
+"""The most headings, and links in each, that are searched for an anchor."""
 
 cdef TagSet _TELLING = tags("pre h2 h3 h4 h5 h6")
 cdef TagSet _LINK = tags("a")
 cdef TagSet _SECTIONS = tags("section div")
 _BEGINNING = 100
-"""Characters, blanks and all, in which an element says what it is about."""
+"""The characters at the start of an element, including blanks, that tell its topic."""
 
 
 cdef bint is_manual(Tree tree, int root, bint declared) except -1:
-    """Whether a page is a manual, by the ways of writing that all generators share.
+    """Whether a page is a reference page, by what all generators have in common.
 
-    Of a page that declares to be an article only much code counts: others give addresses to their sections too.
+    For a page that declares to be an article only much code counts, because articles have linkable sections too.
     """
     cdef int listings = LISTINGS if declared else 1, sections = SECTIONS, room = 0 if declared else MAX_HEADINGS
     cdef int node = root
@@ -49,7 +49,7 @@ cdef inline bint _is_said(Span value) noexcept:
 
 
 cdef bint _has_address(Tree tree, int heading) except -1:
-    """Whether a section can be linked to: by its heading, or by the element that the heading begins."""
+    """Whether a section is linkable: by its heading, or by the element that starts with the heading."""
     cdef int link = heading, around, _count
     if _is_said(tree.attr(heading, ATTR_ID)):
         return True
@@ -84,7 +84,7 @@ cdef bint tells(Tree tree, int element, str word) except -1:
 
 
 cdef str _beginning(Tree tree, int element):
-    """The text of an element as far as it says what it is about."""
+    """The start of the text of an element, which tells its topic."""
     cdef str said = ""
     cdef int node = element
     while len(said) < _BEGINNING:

@@ -1,6 +1,6 @@
-"""Where the text of a page is: the weights of its elements, and the element in which the weight comes together.
+"""Scores the elements of a page by their text, and finds the element with most of it.
 
-Always: linear in the page, whatever its depth. Never: changes the tree.
+Time is linear, whatever the depth of the page; the tree is not changed.
 """
 
 from libc.stdlib cimport calloc, free, malloc
@@ -10,17 +10,17 @@ from orbweb.extraction.blocks cimport NOWHERE, Block, Outline
 from orbweb.parsing.html.tree cimport TAG_LI, TagSet, tags
 
 TOGETHER = 0.85
-"""Share of an element's weight that one child must hold for the child to be the content instead."""
+"""Least share of an element's weight in one child for the child to be the content instead."""
 NEARLY_ALL = 0.95
-"""The same where all text that is no link counts."""
+"""The same if all text outside of links counts."""
 COLUMN = 0.2
-"""Share of the heaviest column's prose below which another column is no part of an article."""
+"""A column with a smaller share of the heaviest column's prose is not part of an article."""
 
 cdef TagSet _WHOLE = tags("p ul ol blockquote pre li dl")
 
 
 cdef class Blocks:
-    """Some of the blocks of an outline, in document order."""
+    """A selection of the blocks of an outline, in document order."""
 
     def __cinit__(self, Outline outline):
         self.outline = outline
@@ -38,7 +38,7 @@ cdef class Blocks:
 
 
 cdef class Weights:
-    """The elements that hold text, with the prose and the text in them."""
+    """The elements with text, with the amounts of prose and text in them."""
 
     def __cinit__(self, Outline outline):
         cdef int place
@@ -64,7 +64,7 @@ cdef class Weights:
         free(self._heaviest)
 
     cdef int _add_up(self, double* weights) noexcept:
-        """Add to the weight of each element the weights of those in it."""
+        """Add the weights of descendants to each element."""
         cdef int number, around
         for number in range(self.outline.count - 1, 0, -1):
             around = self.outline.around[number]
@@ -120,7 +120,7 @@ cdef class Weights:
         return both if weights[inner] >= <double> TOGETHER * weights[both] else inner
 
     cdef int _around_both(self, int one, int other) noexcept:
-        """The deepest element that holds both, or is one of them. Numbers grow from the outside in."""
+        """The lowest common ancestor of both, or one of them. Numbers grow from the outside in."""
         while one != other:
             if one > other:
                 one = self.outline.around[one]
@@ -160,7 +160,7 @@ cdef class Weights:
             top = inner
 
     cdef Blocks columns(self, Blocks blocks):
-        """The blocks of the great columns alone: a teaser is a column of one paragraph."""
+        """The blocks of the large columns only: a teaser is a column of one paragraph."""
         cdef Blocks found = Blocks(self.outline)
         cdef double* prose = self._weights
         cdef double most = 0

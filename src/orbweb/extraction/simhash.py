@@ -16,22 +16,22 @@ from orbweb.extraction.fingerprint import fingerprint
 
 BITS = 64
 WITHIN = 6
-"""Bits in which near-duplicates differ at most; docs/explanation/extraction.md has the measurement."""
+"""Near-duplicates differ in at most this many bits; docs/explanation/extraction.md has the measurement."""
 MAX_WORDS = 1 << 10
-"""Words at the beginning of a text that are looked at: enough to tell texts apart, and a bound on time."""
+"""The most words of a text that are used: enough to distinguish texts, and a bound on time."""
 LONG_WORD = 16
-"""A text whose words are longer on average is written without spaces; its characters are taken for words."""
+"""A text with longer words on average is written without spaces; its characters count as words."""
 FEW = 12
-"""So many fingerprints are all compared with each other."""
+"""Up to this many fingerprints are compared pairwise."""
 TURN = 23
-"""By how many bits a hash is turned before that of the next word comes in, so that the order of words counts."""
+"""By how many bits a hash is rotated before that of the next word is added, so that the order of words matters."""
 
 SPREAD = 0x9E3779B1
-"""An odd number of as many bits as a CRC has, with ones and zeros all over it."""
+"""An odd number with as many bits as a CRC, and ones and zeros in all parts."""
 
 
 def of(text: str) -> int:
-    """The fingerprint of a text; 0 if there is no word in it. The case of ASCII letters does not count."""
+    """The fingerprint of a text; 0 if it has no words. The case of ASCII letters is ignored."""
     text = text[: LONG_WORD * MAX_WORDS]
     words = text.count(" ") + text.count("\n") + 1
     has_long_words = len(text) > LONG_WORD * (words + 1)
@@ -39,15 +39,15 @@ def of(text: str) -> int:
 
 
 def distance(one: int, other: int) -> int:
-    """In how many bits two fingerprints differ."""
+    """The number of bits in which two fingerprints differ."""
     return (one ^ other).bit_count()
 
 
 def groups(hashes: Sequence[int], within: int = WITHIN) -> list[list[int]]:
-    """The indices of fingerprints that hang together, each at most `within` bits from another of its group.
+    """The indices of connected fingerprints, each at most `within` bits from another of its group.
 
-    Only groups of two and more; a text without words, 0, is near to none. Two fingerprints that differ in so few
-    bits agree in two of `within + 2` parts at least, so only those that share two parts are compared.
+    Only groups of two and more; a text without words (0) is in none. Two fingerprints that differ in at most
+    `within` bits agree in at least two of `within + 2` parts, so only those that share two parts are compared.
     """
     members: defaultdict[int, list[int]] = defaultdict(list)
     for index, value in enumerate(hashes):
@@ -72,7 +72,7 @@ def groups(hashes: Sequence[int], within: int = WITHIN) -> list[list[int]]:
 
 
 def _masks(within: int) -> Iterator[int]:
-    """Every two of the parts that a fingerprint is cut into."""
+    """All pairs of the parts of a fingerprint."""
     count = min(within + 2, BITS)
     edges = [BITS * number // count for number in range(count + 1)]
     parts = [(1 << end) - (1 << start) for start, end in pairwise(edges)]
@@ -80,7 +80,7 @@ def _masks(within: int) -> Iterator[int]:
 
 
 class _Joined:
-    """Which fingerprints hang together so far."""
+    """The groups of connected fingerprints so far (union-find)."""
 
     def __init__(self, values: Sequence[int]) -> None:
         self._above = {value: value for value in values}
@@ -95,7 +95,7 @@ class _Joined:
         self._above[self.root(one)] = self.root(other)
 
     def join_near(self, bucket: Sequence[int], within: int) -> None:
-        """Join those of a bucket that are near. What hangs together already is compared until one is near."""
+        """Join the near ones of a bucket. Members of a group are compared until one is near."""
         parts: dict[int, list[int]] = {}
         for value in bucket:
             home = self.root(value)

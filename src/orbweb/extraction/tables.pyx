@@ -1,8 +1,8 @@
-"""Tables of a tree: data becomes rows of the same number of inline cells, layout becomes blocks.
+"""Tables of a tree: data tables become rows with the same number of inline cells, layout tables become blocks.
 
-Owns what is a table to a reader. Always: each row keeps its words in order; a cell that spans others stands once,
-at its first place, the other places are empty; no cell holds a block. Never: trusts a span that a page claims: a
-grid is at most `GROWTH` times as large as the cells that are there, and what would be larger becomes blocks.
+Each row keeps its words in order. A cell with a span is written once, at its first position; the other positions
+are empty. No cell contains a block. Declared spans are not trusted: a grid is at most `GROWTH` times as large as
+the number of cells; a larger one becomes blocks.
 """
 
 from libc.stdlib cimport free, realloc
@@ -17,10 +17,10 @@ from orbweb.parsing.html.tree cimport *
 
 cdef enum:
     GROWTH = 4
-    # Cells that any table may have after its spans are filled in.
+    # Cells that any table may have after its spans are expanded.
     SMALL = 10_000
     MAX_SPAN = 1_000
-    # Levels of tables inside each other that are told apart.
+    # The most levels of nested tables.
     MAX_NESTING = 8
 
 GRID = "summary-table"
@@ -52,7 +52,7 @@ cdef struct Place:
     int column, span, cell, row
 
 cdef struct Seen:
-    # What is in a table.
+    # The tags inside a table.
     bint heads, headings, tables, unplain, hard
     int listings
 
@@ -92,7 +92,7 @@ cdef bint _is_grid(Tree tree, int grid) except -1:
 
 
 cdef int _of_grid(Tree tree, int grid) except -1:
-    """Cells become a table; each row ends with the cell that says so."""
+    """Convert cells to a table; a row ends with the cell that is marked as its last."""
     cdef int row = tree.new_element(TAG_TR), cell
     for cell in _elements(tree, grid):
         tree.set_tag(cell, TAG_TH if tree.has_class(cell, b"table-header") else TAG_TD)
@@ -107,7 +107,7 @@ cdef int _of_grid(Tree tree, int grid) except -1:
 
 
 cdef list _elements(Tree tree, int node):
-    """The elements right below one."""
+    """The child elements."""
     cdef list found = []
     node = tree.first(node)
     while node != NONE:
@@ -148,7 +148,7 @@ cdef int from_roles(Tree tree, int found) except -1:
 
 
 cdef bint _table(Tree tree, int table) except -1:
-    """Whether it is a table still; if not, what is inside it stands where it stood."""
+    """Whether it remains a table; if not, it is replaced by its content."""
     cdef list rows, kept
     cdef Seen seen
     cdef int row
@@ -179,7 +179,7 @@ cdef bint _table(Tree tree, int table) except -1:
 
 
 cdef list _rows(Tree tree, int table):
-    """Its own rows, not those of tables inside it."""
+    """Its own rows, without those of nested tables."""
     cdef list found = []
     cdef int child = tree.first(table), row
     while child != NONE:
@@ -196,14 +196,14 @@ cdef list _rows(Tree tree, int table):
 
 
 cdef int _cell_at(Tree tree, int node) except -2:
-    """The first cell from a node on, among it and those after it."""
+    """The first cell among a node and its next siblings."""
     while node != NONE and not _CELLS.has[tree.tag(node)]:
         node = tree.next(node)
     return node
 
 
 cdef int _width(Tree tree, int row) except -1:
-    """How many cells a row has."""
+    """The number of cells of a row."""
     cdef int count = 0, cell = _cell_at(tree, tree.first(row))
     while cell != NONE:
         count += 1
@@ -224,7 +224,7 @@ cdef int _lift_captions(Tree tree, int table) except -1:
 
 
 cdef int _signature(Tree tree, int table) except -1:
-    """Doxygen lays out a declaration as a table; it is one line of text."""
+    """Doxygen writes a declaration as a layout table; it becomes one line of text."""
     cdef int cell
     for cell in tree.all_tagged(table, &_CELLS):
         tree.insert_before(cell, tree.new_text(" "))
@@ -236,7 +236,7 @@ cdef int _signature(Tree tree, int table) except -1:
 
 
 cdef list _split(Tree tree, int table, list rows):
-    """The rows without those at the top that are headings: these stand before the table."""
+    """The rows without those at the top that are headings, which are moved before the table."""
     cdef Py_ssize_t index
     cdef int row, heading
     for index in range(len(rows)):
@@ -250,7 +250,7 @@ cdef list _split(Tree tree, int table, list rows):
 
 
 cdef Seen _look(Tree tree, int table) except *:
-    """What there is in a table."""
+    """The census of a table."""
     cdef Seen seen
     cdef int node = table
     cdef Node* found
@@ -272,7 +272,7 @@ cdef Seen _look(Tree tree, int table) except *:
 
 
 cdef bint _has_hard(const char* at, Py_ssize_t size) noexcept:
-    """Whether there is a blank that does not break."""
+    """Whether it contains a non-breaking space."""
     cdef const char* end = at + size
     while True:
         at = <const char*> memchr(at, 0xC2, end - at)
@@ -294,7 +294,7 @@ cdef bint _has_lines(Tree tree, int pre) except -1:
 
 
 cdef list _without_empty(Tree tree, list rows):
-    """Without the rows that only keep others apart."""
+    """The rows without those that only separate others."""
     cdef list kept = []
     cdef int row
     for row in rows:
@@ -306,7 +306,7 @@ cdef list _without_empty(Tree tree, list rows):
 
 
 cdef int _empty(Tree tree, int row) except -1:
-    """A blank that does not break is how old pages keep a cell from being empty."""
+    """Old pages use a non-breaking space for an empty cell."""
     cdef int cell = _cell_at(tree, tree.first(row))
     while cell != NONE:
         if not tree.has_text(cell) and tree.text_length(cell) and tree.first_tagged(cell, TAG_IMG) == NONE:
@@ -328,7 +328,7 @@ cdef bint _is_layout(Tree tree, int table, list rows, Seen seen) except -1:
 
 
 cdef bint _has_head(Tree tree, int table) except -1:
-    """Whether a head holds a cell of a head."""
+    """Whether a table head contains a header cell."""
     cdef int node = tree.first_tagged(table, TAG_TH)
     while node != NONE:
         if tree.closest(node, &_HEADS) != NONE:
@@ -367,7 +367,7 @@ cdef int _flatten_row(Tree tree, int row) except -1:
 
 
 cdef int _flatten(Tree tree, int cell) except -1:
-    """What a cell holds becomes one line; its blocks and lines are parted by `BREAK`."""
+    """The content of a cell becomes one line; its blocks and lines are separated by `BREAK`."""
     cdef int inner, tag
     if tree.next_tagged(cell, cell, &_PARTED) == NONE:
         return 0
@@ -403,7 +403,7 @@ cdef int _span(Tree tree, int cell, int name) except -1:
 
 
 cdef class Grid:
-    """The cells of a table with their columns, row after row."""
+    """The cells of a table with their columns, row by row."""
 
     cdef Place* places
     cdef Py_ssize_t count, room
@@ -426,7 +426,7 @@ cdef class Grid:
         return 0
 
     cdef int place(self, Tree tree, list rows) except -1:
-        """Find the column of each cell, as long as they do not claim too many places."""
+        """Find the column of each cell, unless spans claim too many positions."""
         cdef dict covered = {}
         cdef Py_ssize_t claimed = 0
         cdef int row, cell, index = 0, column, wide, high, cells, place, needed
@@ -462,7 +462,7 @@ cdef bint _too_many(Py_ssize_t places, Py_ssize_t cells) noexcept:
 
 
 cdef bint _fill(Tree tree, list rows) except -1:
-    """Make all rows equally long. False: that would take far more cells than there are."""
+    """Make all rows equally long. False if that would need far too many additional cells."""
     cdef Grid grid = Grid()
     cdef Py_ssize_t place = 0
     cdef int row, index = 0, after, tag

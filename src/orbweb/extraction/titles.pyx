@@ -1,6 +1,5 @@
-"""The heading of a page that says what its title says.
-
-Always: letters and digits are compared, whatever their case and whatever stands between them.
+"""The heading of a page that matches its title. Letters and digits are compared, ignoring case and everything
+between them.
 """
 
 import re
@@ -18,15 +17,15 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8(object text) except NULL
 
 MAX_HEADINGS = 30
-"""Headings among which the title is looked for."""
+"""The most headings that are compared with the title."""
 MOST = 0.5
-"""Share of a heading that a part of the title is."""
+"""Least share of a heading that a part of the title must cover."""
 
 cdef enum:
     MAX_TITLE = 2_000
-    # Characters of a text that are compared.
+    # The most characters of a text that are compared.
     MAX_DEPTH = 200
-    # Elements above a heading that are looked at.
+    # The most ancestors of a heading that are inspected.
     LEVELS = TAG_H4 - TAG_H1 + 1
 
 HEADINGS = tags("h1 h2 h3 h4 h5 h6")
@@ -38,7 +37,7 @@ _parts = re.compile(r"\s+[^\w\s]{1,3}\s+|\s*[|\xbb\xab]\s*|\s+\(").split
 
 
 cpdef str letters(str text):
-    """What must agree where two texts say the same."""
+    """The comparable form of a text: its letters and digits."""
     cdef char kept[MAX_TITLE]
     cdef const char* said
     cdef Py_ssize_t place, size = 0
@@ -57,10 +56,10 @@ cpdef str letters(str text):
 
 
 cdef list find(Tree tree, int body):
-    """The headings that say a part of the title and are no chrome, the likeliest first.
+    """The headings that match a part of the title and are not boilerplate, most likely first.
 
-    A link to another page may be the name of the site: it counts only where there is nothing else. A heading of
-    the second level counts only where none of the first does, one below it only where there are no others.
+    A link to another page may be the name of the site: it counts only if there is nothing else. A heading of the
+    second level counts only if none of the first does, a lower one only if there are no others.
     """
     cdef int title = tree.first_tagged(ROOT, TAG_TITLE), level, heading
     cdef str stated = tree.text(title)[:MAX_TITLE].strip() if title != NONE else ""
@@ -96,7 +95,7 @@ cdef list _headings(Tree tree, int body):
 
 
 cdef bint _leads_away(Tree tree, int heading) except -1:
-    """Whether a heading is nothing but a link to another page."""
+    """Whether a heading is only a link to another page."""
     cdef int link = heading
     cdef str said = letters(tree.text(heading))
     cdef Span href
@@ -112,7 +111,7 @@ cdef bint _leads_away(Tree tree, int heading) except -1:
 
 
 cdef bint _is_chrome(Tree tree, int heading) except -1:
-    """Whether a heading stands in what its tag or its names call chrome. A `<header>` may be that of the text."""
+    """Whether a heading is inside boilerplate by tag or names. A `<header>` may be that of the text."""
     cdef int around = heading, _count
     for _count in range(MAX_DEPTH):
         around = tree.parent(around)
@@ -124,7 +123,7 @@ cdef bint _is_chrome(Tree tree, int heading) except -1:
 
 
 cdef Py_ssize_t _said(str heading, list parts) except -1:
-    """How many letters of a part of the title a heading says, if they are most of it, or it is one of them."""
+    """How many letters of a part of the title a heading contains, if they are most of it, or it equals a part."""
     cdef Py_ssize_t most = 0
     cdef str part
     if heading:
@@ -135,7 +134,8 @@ cdef Py_ssize_t _said(str heading, list parts) except -1:
 
 
 cdef int put(Tree tree, list headings, int element) except -1:
-    """Let an element begin with the likeliest heading, unless one of them is in there, or it is in a heading."""
+    """Move the most likely heading to the start of an element, unless it contains one of them, or is inside a
+    heading."""
     cdef int heading, around, _count
     if not headings:
         return 0

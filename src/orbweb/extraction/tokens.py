@@ -19,12 +19,12 @@ from orbweb.extraction.fingerprint import KINDS, Scale
 ESTIMATE = "estimate"
 """The name of the estimator among the tokenizers."""
 PIECE = 1 << 14
-"""Characters that are given to tiktoken at once: it takes long for a long text without any space."""
+"""Characters that are passed to tiktoken at once, because it is slow for long texts without spaces."""
 
 _PER_WEIGHT = 0.06625891
 _PER_START = 0.30149162
 
-# First and last byte, weight (0 to 8), and what is there, a bit each.
+# First and last byte, weight (0 to 8), and its properties, one bit each.
 _BYTES = (
     (0x20, 0x20, 2, 0b10),
     (0x09, 0x09, 2, 0b10),
@@ -54,11 +54,11 @@ _BYTES = (
 
 
 _STARTS = 32
-"""Bits of a sum that are for weights; above them are the starts."""
+"""The bits of a sum for weights; the higher ones are for starts."""
 
 
 def _scale() -> Scale:
-    """Both sums as one. A byte is of the kind of the last row that names it; what is in no row adds nothing."""
+    """Both sums in one number. A byte has the kind of the last row that contains it; others add nothing."""
     kinds = [0] * 256
     for number, (first, last, _, _) in enumerate(_BYTES, 1):
         kinds[first : last + 1] = [number] * (last + 1 - first)
@@ -73,14 +73,14 @@ _SCALE = _scale()
 
 
 def estimate(text: str) -> int:
-    """About as many tokens as o200k_base makes; of any text that is not empty at least one."""
+    """Approximately the number of tokens of o200k_base; at least one for any non-empty text."""
     both = _SCALE.sum(text.encode("utf-8", "replace"))
     tokens = _PER_WEIGHT * (both & (1 << _STARTS) - 1) + _PER_START * (both >> _STARTS)
     return max(round(tokens), 1 if text else 0)
 
 
 class Tokenizer(NamedTuple):
-    """What counts, and the name that is kept with each count."""
+    """A token counter, and its name, which is stored with each count."""
 
     name: str
     count: Callable[[str], int]
@@ -98,7 +98,7 @@ def tokenizer(name: str) -> Tokenizer:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text in pieces of about `PIECE` characters that begin with a line, else with a word, else anywhere."""
+    """The text in pieces of about `PIECE` characters, cut before a line, else before a word, else anywhere."""
     start = 0
     while len(text) - start > PIECE:
         half, end = start + PIECE // 2, start + PIECE
@@ -109,7 +109,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 class _NoDownload(Exception):
-    """tiktoken does not have its data and wanted to ask for it."""
+    """tiktoken does not have its data and tried to download it."""
 
 
 def _refuse(blobpath: str) -> bytes:
@@ -117,7 +117,7 @@ def _refuse(blobpath: str) -> bytes:
 
 
 def _encoding(name: str) -> Any:
-    """An encoding from the data that tiktoken has kept; ConfigError if it has none, or is not there itself."""
+    """An encoding from the local data of tiktoken; ConfigError if there is none, or tiktoken is not installed."""
     try:
         from tiktoken import load, registry
     except ImportError:
