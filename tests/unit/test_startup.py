@@ -51,7 +51,7 @@ def test_http_and_https_of_a_host_wait_for_each_other() -> None:
     assert run.due() == [(A, SECURE)]
 
 
-def test_a_chain_is_open_until_its_last_place_all_committed() -> None:
+def test_a_chain_is_open_until_its_last_place_is_committed() -> None:
     run = outset(A, by_site=True)
     run.move(0, "http://www.a.org/")
     run.admit(0)
@@ -99,7 +99,7 @@ def test_a_run_whose_scope_is_fixed_has_only_its_sitemaps_to_read() -> None:
     assert run.due() == [(A,), (B,)]
 
 
-def test_a_base_url_whose_own_page_fills_the_limit_all_committed_once() -> None:
+def test_a_base_url_whose_own_page_fills_the_limit_is_committed_once() -> None:
     run = outset(A, by_site=False)
     run.drop(0)
     run.committed(0)
