@@ -55,7 +55,7 @@ def test_nobody_asks_before_retry_after_is_over(cli: Cli, form: str, status: int
         hits = server.log
     assert pause_after(hits, status) >= (2 if form == "seconds" else 1)
     assert done.json["visited"] == 10
-    assert f"answers {status} and asks for a pause" in done.err
+    assert f"returned {status} with Retry-After" in done.err
     cli.check("site")
 
 
