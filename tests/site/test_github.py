@@ -88,7 +88,7 @@ def test_one_request_a_second_on_two_connections(cli: Cli, tmp_path: Path) -> No
         assert server.stats["peak_pending"] == 2
         assert server.stats["peak_open"] <= 2
     for line in (
-        f"asking as {AGENT}",
+        f"user agent: {AGENT}",
         "robots.txt: https://github.com/robots.txt, obeyed",
         "terms: https://docs.",
     ):
