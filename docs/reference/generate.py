@@ -323,11 +323,11 @@ def _moves(moves: Mapping[tuple[StrEnum, StrEnum], str], starts: Mapping[str, st
 def _endings() -> str:
     rows = []
     for ending, state in lifecycle.ENDING_STATE.items():
-        words = dict.fromkeys(lifecycle.shown(state, ending, failed=failed) for failed in (0, 1))
+        words = dict.fromkeys(lifecycle.shown(state, ending, failed=failed) for failed in (False, True))
         rows.append(
             (code(ending), code(state), code(lifecycle.run_after(ending)), " or ".join(map(code, words))),
         )
-    return table(("`ended_by`", "state of the crawl", "state of the run", "shown as"), rows)
+    return table(("`ended_by`", "state of the crawl", "state of the run", "`state` in reports"), rows)
 
 
 def reasons_page() -> str:

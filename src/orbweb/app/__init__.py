@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         options_of,
     )
     from orbweb.app.reports import differs
-    from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report
+    from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report, plan_code
     from orbweb.app.workspace import Workspace
     from orbweb.export import Exported
 
@@ -33,7 +33,7 @@ _HOMES = {
         *("RuleOptions", "options_of"),
     ),
     "app.reports": ("differs",),
-    "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report"),
+    "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report", "plan_code"),
     "app.workspace": ("Workspace",),
     "export": ("Exported",),
 }
@@ -56,6 +56,7 @@ __all__ = [
     "Workspace",
     "differs",
     "options_of",
+    "plan_code",
     "redacted",
 ]
 

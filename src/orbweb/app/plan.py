@@ -30,6 +30,7 @@ from orbweb.model import Document, SkipReason
 from orbweb.policy.robots import Robots, product_token
 from orbweb.store import Queries, documents, runs
 from orbweb.store.queries import planning, reports
+from orbweb.store.queries.base_outcomes import base_outcomes, problems
 from orbweb.store.runs import Run
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES
@@ -84,9 +85,10 @@ def _plan(workspace: OpenWorkspace, request: Request, note: Note) -> Report:
     config, _ = configure(project, request)
     run = runs.run_of(workspace.db, project, None)
     rules = _RobotsRules(workspace.db, config)
+    found = _found(workspace.db, run, rules)
     return {
-        "bases": _bases(workspace.db, run, rules),
-        **_found(workspace.db, run, rules),
+        "bases": _bases(workspace.db, run, rules, found["would_visit"]),
+        **found,
         "sitemaps": [{"url": url, "urls": number} for url, number in collected.sitemaps],
     }
 
@@ -177,12 +179,12 @@ def _some(found: Sequence[Any]) -> Report:
 def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
     """Each base URL with the pages it would have, those it had, and its problem, if any."""
     gave = {base.url: base.pages for base in runs.bases_of(db, before.id)}
-    outcomes = planning.base_outcomes(db, after)
+    wrong = problems(base_outcomes(db, after.id), found=reports.counts(db, after.id)["pages"])
     return [
         {
             "url": base.url,
             "scope": urls.scope(base.scope_key),
-            "problem": outcomes[base.number].problem,
+            "problem": wrong.get(base.number),
             "pages": base.pages,
             "pages_before": gave.get(base.url),
         }
@@ -233,9 +235,10 @@ class _RobotsRules:
         return (delay, "Crawl-delay of robots.txt") if delay > usual else (usual, f"limits.rate: {self._rate}")
 
 
-def _bases(db: Queries, run: Run, rules: _RobotsRules) -> list[Report]:
+def _bases(db: Queries, run: Run, rules: _RobotsRules, would_visit: int) -> list[Report]:
     """Each base URL with the outcome of the last URL of its redirect chain."""
-    outcomes = planning.base_outcomes(db, run)
+    outcomes = base_outcomes(db, run.id)
+    wrong = problems(outcomes, found=would_visit)
     found = []
     for base in runs.bases_of(db, run.id):
         outcome = outcomes[base.number]
@@ -245,7 +248,7 @@ def _bases(db: Queries, run: Run, rules: _RobotsRules) -> list[Report]:
                 "url": base.url,
                 "state": outcome.state,
                 "status": outcome.status,
-                "problem": outcome.problem,
+                "problem": wrong.get(base.number),
                 "scope": urls.scope(base.scope_key),
                 "robots": rules.refusal(base.url) or "allowed",
                 "seconds_apart": round(gap, 3),

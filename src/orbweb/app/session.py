@@ -194,7 +194,6 @@ def result(session: Session, run: Run, seconds: float) -> Report:
         "run_state": report["state"],
         "state": last["state"],
         "ended_by": last["ended_by"],
-        "shown": last["shown"],
         "crawl_visited": last["visited"],
         "crawl_failed": last["failed"],
         "crawl_pages": last["pages"],

@@ -87,7 +87,7 @@ def status_text(report: Report) -> str:
         lines.append(f"  {_tokens(report)}")
     ended = f" ({words(last['ended_by'])})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
-    lines.append(f"  last crawl: {words(last['shown'])}{ended}{error}")
+    lines.append(f"  last crawl: {words(last['state'])}{ended}{error}")
     if report["spool"] is not None:
         lines.append(f"  {_spool(report['spool'])}")
     return "\n".join(lines)
@@ -119,7 +119,7 @@ def _crawl_line(branch: str, crawl: Report) -> str:
     budget = f", budget {crawl['budget']}" if crawl["budget"] else ""
     ended = f" ({words(crawl['ended_by'])})" if crawl["ended_by"] else ""
     return (
-        f"{branch} crawl {crawl['crawl']}  {words(crawl['shown'])}{ended}  {crawl['started_at']}  "
+        f"{branch} crawl {crawl['crawl']}  {words(crawl['state'])}{ended}  {crawl['started_at']}  "
         f"{span(crawl['seconds'])}, {crawl['visited']} visited, {crawl['failed']} failed, "
         f"{many(crawl['pages'], 'page')}, {size(crawl['bytes'])}{budget}"
     )

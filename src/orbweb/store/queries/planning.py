@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from orbweb.store import Queries
 from orbweb.store.runs import Run
-
-
-class BaseOutcome(NamedTuple):
-    """How the last URL of the redirect chain of a base URL ended."""
-
-    state: str
-    reason: str | None
-    rule: str | None
-    status: int | None
-    error: str | None
-
-    @property
-    def problem(self) -> str | None:
-        return self.error or (f"{self.reason}: {self.rule}" if self.reason else None)
-
-
-def base_outcomes(db: Queries, run: Run) -> dict[int, BaseOutcome]:
-    """The outcome of each base URL, by its number."""
-    return {base: BaseOutcome(*outcome) for base, *outcome in db.all("base_outcomes", run_id=run.id)}
 
 
 def planned_visits(db: Queries, before: Run, after: Run) -> Iterator[tuple[str, str | None, str | None]]:
