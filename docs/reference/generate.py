@@ -24,7 +24,7 @@ from typer.models import ArgumentInfo, OptionInfo
 from orbweb import errors, failpoints, lifecycle
 from orbweb.app import options_of
 from orbweb.cli import commands, output
-from orbweb.config import Config
+from orbweb.config import Config, template
 from orbweb.config import keys as settings_keys
 from orbweb.config.section import LARGEST
 from orbweb.export import bodies, jsonl
@@ -40,6 +40,7 @@ MEANINGS: dict[str, Any] = tomllib.loads((HERE / "meanings.toml").read_text(enco
 PROSE: dict[str, str] = MEANINGS["prose"]
 NOTE = "<!-- Written by `make docs` from the code; edit generate.py or meanings.toml instead. -->\n"
 FILE_MODE = "store.file_mode"
+SCHEMA = Path(template.__file__).with_name("orbweb.schema.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,6 +474,7 @@ def main() -> None:
     """Write every page."""
     for name, text in pages().items():
         (HERE / name).write_text(text, encoding="utf-8")
+    SCHEMA.write_text(template.schema_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

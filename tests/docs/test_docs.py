@@ -24,6 +24,7 @@ from harness import Cli
 from orbweb import config, failpoints, lifecycle
 from orbweb.cli import demo
 from orbweb.cli.output import MANIFEST_FIELDS
+from orbweb.config import template
 from orbweb.export.live.metrics import COUNTERS, GAUGES
 from orbweb.export.live.rows import COLUMNS
 from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
@@ -72,6 +73,10 @@ def relative(path: Path) -> str:
 @pytest.mark.parametrize("name", sorted(MADE))
 def test_the_reference_is_what_the_code_makes_of_it_now(name: str) -> None:
     assert (REFERENCE / name).read_text(encoding="utf-8") == MADE[name], "run `make docs`"
+
+
+def test_the_schema_is_what_the_code_makes_of_it_now() -> None:
+    assert template.shipped_schema() == template.schema_text(), "run `make docs`"
 
 
 def test_nothing_else_poses_as_reference() -> None:
