@@ -19,10 +19,12 @@ if TYPE_CHECKING:
         RecrawlOptions,
         ResumeOptions,
         RuleOptions,
+        SettingsOptions,
         options_of,
     )
     from orbweb.app.reports import differs
     from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report
+    from orbweb.app.setting_sources import setting_text
     from orbweb.app.workspace import Workspace
     from orbweb.export import Exported
 
@@ -30,10 +32,11 @@ _HOMES = {
     "app.callbacks": ("redacted",),
     "app.options": (
         *("OPTIONS", "CrawlOptions", "Kind", "Option", "PolicyOptions", "RecrawlOptions", "ResumeOptions"),
-        *("RuleOptions", "options_of"),
+        *("RuleOptions", "SettingsOptions", "options_of"),
     ),
     "app.reports": ("differs",),
     "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report"),
+    "app.setting_sources": ("setting_text",),
     "app.workspace": ("Workspace",),
     "export": ("Exported",),
 }
@@ -53,10 +56,12 @@ __all__ = [
     "Report",
     "ResumeOptions",
     "RuleOptions",
+    "SettingsOptions",
     "Workspace",
     "differs",
     "options_of",
     "redacted",
+    "setting_text",
 ]
 
 if not TYPE_CHECKING:

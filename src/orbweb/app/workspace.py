@@ -20,7 +20,15 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Unpack
 from orbweb.app import reports
 from orbweb.app.callbacks import Count, ExtractWatch, Note, Watch, ignore_count, ignore_progress, log
 from orbweb.app.directory import OpenWorkspace, open_workspace
-from orbweb.app.options import CrawlOptions, PolicyOptions, RecrawlOptions, ResumeOptions, RuleOptions, file_of
+from orbweb.app.options import (
+    CrawlOptions,
+    PolicyOptions,
+    RecrawlOptions,
+    ResumeOptions,
+    RuleOptions,
+    SettingsOptions,
+    file_of,
+)
 from orbweb.app.results import CrawlResult, ExtractResult, PipelineResult, Report, crawl_result, extract_result
 from orbweb.errors import UsageError
 from orbweb.events import Snapshot
@@ -100,7 +108,7 @@ class Workspace:
         note: Note = log.info,
         **options: Unpack[ResumeOptions],
     ) -> CrawlResult:
-        """Resume the paused run; NothingToDo if there is none."""
+        """Resume the paused run; NothingToDo if there is none. Options are for this crawl, unless `save`."""
         from orbweb.app import crawl
 
         request = _request("resume", options, (), project)
@@ -117,7 +125,10 @@ class Workspace:
         note: Note = log.info,
         **options: Unpack[RecrawlOptions],
     ) -> CrawlResult:
-        """Start a run that visits the URLs of the latest one first; returns when the crawl has ended."""
+        """Start a run that visits the URLs of the latest one first; returns when the crawl has ended.
+
+        Options are for this crawl, unless `save`.
+        """
         from orbweb.app import crawl
 
         request = _request("recrawl", options, (), project)
@@ -262,6 +273,14 @@ class Workspace:
             return rules.rules(opened, request, note=note)
 
     # Reports.
+
+    def settings(self, project: str, **options: Unpack[SettingsOptions]) -> Report:
+        """Every setting as the next `crawl` would use it: value, default, and where the value comes from."""
+        from orbweb.app.setting_sources import settings
+
+        request = _request("settings", options, (), project)
+        with self._open() as opened:
+            return settings(opened, request)
 
     def projects(self) -> list[str]:
         """The names of all projects."""

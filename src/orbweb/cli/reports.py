@@ -1,4 +1,4 @@
-"""Commands that report what a run has found: runs, pages, show, search, diff, explain, failed, manifest."""
+"""Commands that report: runs, settings, pages, show, search, diff, explain, failed, manifest."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from orbweb.cli.options import (
     UrlOfProject,
     WorkspaceDir,
     project_and_url,
+    takes,
 )
 from orbweb.errors import UsageError
 
@@ -43,6 +44,28 @@ def runs(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir 
     from orbweb.cli.output.crawls import runs_text
 
     output.emit(Workspace(workspace).runs(project), runs_text, as_json=as_json)
+
+
+@app.command()
+@takes("settings")
+def settings(
+    project: ProjectName,
+    everything: Annotated[bool, typer.Option("--all", help="Show settings with their default value too.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
+) -> None:
+    """Show the settings of a project and where they come from.
+
+    Each with its value, its default and its source: a profile, the project (options stored by an earlier crawl), a
+    file, an environment variable or this command line, as the next `crawl` would use it. `resume` and `recrawl`
+    read no orbweb.yaml. Values that may be secrets are redacted.
+    """
+    from orbweb.app import Workspace
+    from orbweb.cli.output.settings import settings_text
+
+    report = Workspace(workspace).settings(project, **options)
+    output.emit(report, lambda found: settings_text(found, everything=everything), as_json=as_json)
 
 
 @app.command()

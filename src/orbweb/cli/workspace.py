@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from orbweb.app import options_of
-from orbweb.cli import output
+from orbweb.cli import WORKSPACE_VARIABLE, choose_workspace, output
 from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, WorkspaceDir, takes
 from orbweb.errors import UsageError
 
@@ -55,7 +55,11 @@ def configure(
     directory: Annotated[
         Path,
         typer.Option(
-            "--dir", "--workspace", envvar="ORBWEB_WORKSPACE", help="Workspace directory; created if missing."
+            "--dir",
+            "--workspace",
+            envvar=WORKSPACE_VARIABLE,
+            callback=choose_workspace,
+            help="Workspace directory; created if missing.",
         ),
     ] = DEFAULT_WORKSPACE,
     force: Annotated[bool, typer.Option("--force", help="Replace orbweb.yaml and seeds.txt.")] = False,
