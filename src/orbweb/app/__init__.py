@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from orbweb.app.callbacks import redacted
+    from orbweb.app.failures import failures_csv
     from orbweb.app.options import (
         OPTIONS,
         CrawlOptions,
@@ -34,6 +35,7 @@ _HOMES = {
         *("OPTIONS", "CrawlOptions", "Kind", "Option", "PolicyOptions", "RecrawlOptions", "ResumeOptions"),
         *("RuleOptions", "SettingsOptions", "options_of"),
     ),
+    "app.failures": ("failures_csv",),
     "app.reports": ("differs",),
     "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report"),
     "app.setting_sources": ("setting_text",),
@@ -59,6 +61,7 @@ __all__ = [
     "SettingsOptions",
     "Workspace",
     "differs",
+    "failures_csv",
     "options_of",
     "redacted",
     "setting_text",

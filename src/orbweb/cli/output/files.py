@@ -80,6 +80,23 @@ def reset_text(report: Report) -> str:
     return f"{report['workspace']}: {f'deleted {wiped}' if wiped else 'nothing to delete'}"
 
 
+def doomed_text(report: Report) -> str:
+    """What a deletion removes."""
+    names = " and ".join(report["projects"])
+    held = f"{many(report['urls'], 'URL')}, {many(report['pages'], 'page')}"
+    if report["run"] is not None:
+        return f"run {report['run']} of {names} ({held})"
+    return f"project {names} ({many(report['runs'], 'run')}, {held})"
+
+
+def deleted_text(report: Report) -> str:
+    return f"deleted {doomed_text(report)}; {size(report['freed'])} freed"
+
+
+def renamed_text(report: Report) -> str:
+    return "\n".join(f"{old} is now {new}" for old, new in report["renamed"].items())
+
+
 def doctor_text(report: Report) -> str:
     """Each damage with the URLs it affects, then the repairs."""
     left = [_damage_key(damage) for damage in report["left"]]
