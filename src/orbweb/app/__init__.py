@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from orbweb.app.callbacks import redacted
+    from orbweb.app.failures import failures_csv
     from orbweb.app.options import (
         OPTIONS,
         CrawlOptions,
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
         RecrawlOptions,
         ResumeOptions,
         RuleOptions,
+        SettingsOptions,
         options_of,
     )
     from orbweb.app.reports import differs
     from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report, plan_code
+    from orbweb.app.setting_sources import setting_text
     from orbweb.app.workspace import Workspace
     from orbweb.export import Exported
 
@@ -30,10 +33,12 @@ _HOMES = {
     "app.callbacks": ("redacted",),
     "app.options": (
         *("OPTIONS", "CrawlOptions", "Kind", "Option", "PolicyOptions", "RecrawlOptions", "ResumeOptions"),
-        *("RuleOptions", "options_of"),
+        *("RuleOptions", "SettingsOptions", "options_of"),
     ),
+    "app.failures": ("failures_csv",),
     "app.reports": ("differs",),
     "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report", "plan_code"),
+    "app.setting_sources": ("setting_text",),
     "app.workspace": ("Workspace",),
     "export": ("Exported",),
 }
@@ -53,11 +58,14 @@ __all__ = [
     "Report",
     "ResumeOptions",
     "RuleOptions",
+    "SettingsOptions",
     "Workspace",
     "differs",
+    "failures_csv",
     "options_of",
     "plan_code",
     "redacted",
+    "setting_text",
 ]
 
 if not TYPE_CHECKING:

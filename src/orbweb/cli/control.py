@@ -8,7 +8,7 @@ import typer
 
 from orbweb.cli import output
 from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, ProjectName, WorkspaceDir
-from orbweb.errors import UsageError
+from orbweb.errors import UsageError, call
 
 app = typer.Typer()
 
@@ -35,7 +35,7 @@ def pause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> 
     from orbweb.app import Workspace
 
     Workspace(workspace).pause(project)
-    output.line(f"{project}: on hold; continue with `orbweb unpause {project}`")
+    output.line(f"{project}: on hold; continue with {call('unpause', project)}")
 
 
 @app.command()

@@ -61,7 +61,10 @@ def resume(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Resume the paused run of a project. Options given here replace the stored ones."""
+    """Resume the paused run of a project.
+
+    Options given here hold for this crawl; with --save they are stored with the project.
+    """
     from orbweb.app import Workspace
 
     verb = Workspace(workspace).resume
@@ -79,9 +82,9 @@ def recrawl(
 ) -> None:
     """Start a new run over the URLs that are known.
 
-    They come first, in their old order, with conditional requests. Options given here replace the stored ones.
-    Pages that have vanished stay stored; `orbweb pages --gone` lists them. A paused run must be resumed or
-    finished first.
+    They come first, in their old order, with conditional requests. Options given here hold for this crawl; with
+    --save they are stored with the project. Pages that have vanished stay stored; `orbweb pages --gone` lists
+    them. A paused run must be resumed or finished first.
     """
     from orbweb.app import Workspace
 

@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from orbweb.app import Kind, Option, options_of
+from orbweb.cli import DEFAULT_PLACE, WORKSPACE_VARIABLE, choose_workspace
 from orbweb.errors import UsageError
 
-DEFAULT_WORKSPACE = Path("orbweb-data")
+DEFAULT_WORKSPACE = Path(DEFAULT_PLACE)
 MOST_DIGITS = 30
 NONE = "none"
 """Removes a stored value."""
@@ -27,7 +28,13 @@ UrlOfProject = Annotated[
 ]
 
 WorkspaceDir = Annotated[
-    Path, typer.Option("--workspace", envvar="ORBWEB_WORKSPACE", help="Directory that holds everything.")
+    Path,
+    typer.Option(
+        "--workspace",
+        envvar=WORKSPACE_VARIABLE,
+        callback=choose_workspace,
+        help="Directory that holds everything.",
+    ),
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -134,11 +134,11 @@ def _name(parts: Parts) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:100] or "site"
 
 
-def check_project_name(name: str) -> str:
+def check_project_name(name: str, given: str = "--project") -> str:
     """The given name, if it is also a safe file name."""
     if not could_name_project(name):
         raise UsageError(
-            f"--project {name!r}: use up to 100 letters, digits, dots, dashes and underscores, starting with a "
+            f"{given} {name!r}: use up to 100 letters, digits, dots, dashes and underscores, starting with a "
             "letter or digit"
         )
     return name

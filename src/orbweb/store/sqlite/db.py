@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from orbweb.errors import OlderWorkspace, StoreError
+from orbweb.errors import OlderWorkspace, StoreError, call
 from orbweb.store import Row
 from orbweb.store.durable import create_database, keep_log, sync_directory
 from orbweb.store.sqlite import read_only
@@ -192,7 +192,7 @@ class Database:
         if foreign:
             raise StoreError(
                 f"{self.path}: holds {', '.join(foreign)}, which orbweb did not create. Nothing was changed. "
-                "`orbweb doctor --repair` copies only the rows."
+                f"{call('doctor', repair=True)} copies only the rows."
             )
 
     def _configure(self) -> None:
