@@ -31,7 +31,7 @@ class FetchAs(StrEnum):
 @takes("crawl")
 def crawl(
     urls: Urls = None,
-    project: Annotated[str | None, typer.Option(help="Project name [derived from the first URL].")] = None,
+    project: Annotated[str | None, typer.Option(metavar="NAME", help="Project name [derived from the first URL].")] = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
@@ -61,7 +61,10 @@ def resume(
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Resume the paused run of a project. Options given here replace the stored ones."""
+    """Resume the paused run of a project.
+
+    Options given here replace the stored ones.
+    """
     from orbweb.app import Workspace
 
     verb = Workspace(workspace).resume
@@ -162,7 +165,7 @@ def fetch(
 
     got = Workspace(workspace).fetch(url, **options)
     if got.document is None:
-        output.note(f"orbweb: {url} did not return a page: {got.problem}")
+        output.problem(f"orbweb: {url} did not return a page: {got.problem}")
         raise typer.Exit(3)
     if fetch_as is FetchAs.HTML:
         output.write(got.body)

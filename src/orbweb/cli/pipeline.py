@@ -13,7 +13,8 @@ from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, WorkspaceD
 app = typer.Typer()
 
 PipelineProject = Annotated[
-    str | None, typer.Option(help="Project name [the workspace's pipeline, or derived from the first URL].")
+    str | None,
+    typer.Option(metavar="NAME", help="Project name [the workspace's pipeline, or derived from the first URL]."),
 ]
 
 
@@ -42,7 +43,7 @@ def discover(
 @app.command()
 @takes("scrape")
 def scrape(
-    project: Annotated[str | None, typer.Option(help="Project that was discovered [the only one].")] = None,
+    project: Annotated[str | None, typer.Option(metavar="NAME", help="Project that was discovered [the only one].")] = None,
     follow: Annotated[
         bool,
         typer.Option("--follow", help="When everything is scraped, wait for more, also for the next discovery."),

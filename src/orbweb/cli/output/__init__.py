@@ -11,12 +11,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import typer
 
 from orbweb.errors import OrbwebError
 
+_QUIET = ContextVar("quiet", default=False)
 MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role", "truncated")
 
 
@@ -31,9 +33,29 @@ def line(text: str, *, nl: bool = True) -> None:
         typer.echo(text, nl=nl)
 
 
+@contextmanager
+def quieted(quiet: bool) -> Iterator[None]:
+    """Within the block, print results and errors only, if `quiet`."""
+    token = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)
+
+
+def is_quiet() -> bool:
+    return _QUIET.get()
+
+
 def note(text: str, *, nl: bool = True) -> None:
-    """Print a text on stderr."""
-    typer.echo(text, nl=nl, err=True)
+    """Print a text on stderr, unless notes are unwanted. A question, which ends without a new line, never is."""
+    if not (nl and _QUIET.get()):
+        problem(text, nl=nl)
+
+
+def problem(text: str, *, nl: bool = True) -> None:
+    """Print on stderr what went wrong."""
+    typer.echo(printable(text), nl=nl, err=True)
 
 
 @contextmanager
