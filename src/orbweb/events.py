@@ -6,8 +6,34 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request that was sent, and how long ago."""
+
+    url: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostQueue:
+    """A host with leased URLs that wait for their turn: the next request is due in `due_s` seconds, and two are
+    `gap_s` apart."""
+
+    host: str
+    waiting: int
+    due_s: float
+    gap_s: float
+
+    @property
+    def drained_s(self) -> float:
+        """Seconds until the last of the waiting requests may be sent."""
+        return self.due_s + max(self.waiting - 1, 0) * self.gap_s
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Progress of a crawl. Counts are of the run; `settled` and `seconds` are of this crawl."""
+    """Progress of a crawl. Counts are of the run; `settled` and `seconds` are of this crawl, without the time on
+    hold. `in_progress` are the requests that were sent first, `slowest` the hosts that take longest to drain; a few
+    of each."""
 
     visited: int
     failed: int
@@ -22,6 +48,17 @@ class Snapshot:
     stopping: bool
     reused: int = 0
     held_by: str | None = None
+    is_recrawl: bool = False
+    in_progress: tuple[OpenRequest, ...] = ()
+    slowest: tuple[HostQueue, ...] = ()
+
+    @property
+    def total(self) -> int | None:
+        """How many URLs this crawl settles, if its end is known: the budget or, of a recrawl, what is queued."""
+        known = self.settled + self.queued
+        if not self.is_recrawl:
+            return self.budget
+        return known if self.budget is None else min(known, self.budget)
 
     @property
     def rate(self) -> float:

@@ -171,10 +171,14 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
         on_written=spool_writer.catch_up if spool_writer else _nothing,
         on_paused=parts.control.save_hold_reason,
     )
-    by_level, only_plan = parts.committer.has_scores, session.plan is not None
-    engine = Engine(
-        engine_settings(config, resources=session.resources, by_level=by_level, only_plan=only_plan), parts, events
+    settings = engine_settings(
+        config,
+        resources=session.resources,
+        by_level=parts.committer.has_scores,
+        only_plan=session.plan is not None,
+        is_recrawl=run.recalls is not None,
     )
+    engine = Engine(settings, parts, events)
     fetcher = build.fetcher(session, opened.revalidator, engine.in_flight)
     pool = await build.pool(config, _reading(session), engine.in_flight.processed, engine.fail, opened.spawned)
     engine.in_flight.attach(fetcher, pool)
