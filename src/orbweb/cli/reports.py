@@ -183,14 +183,14 @@ def search(
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.pages import search_text
-    from orbweb.cli.progress import Steps
+    from orbweb.cli.progress import Display
 
     project, query = project_and_words(words, workspace)
     if not query:
         raise UsageError(f"missing words to search for; usage: orbweb search {project} QUERY...")
-    with Steps("pages indexed", quiet=no_progress) as steps:
+    with Display(quiet=no_progress) as display:
         found = Workspace(workspace).search(
-            project, " ".join(query), run=run, limit=limit, on_progress=steps.watch
+            project, " ".join(query), run=run, limit=limit, on_progress=display.count
         )
     output.emit(found, search_text, as_json=as_json)
     raise typer.Exit(0 if found else 3)
