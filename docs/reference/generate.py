@@ -137,12 +137,12 @@ def _spelled(name: str, info: OptionInfo) -> Sequence[str]:
 
 
 def _value(kind: type, info: OptionInfo) -> str:
+    if kind is int:
+        return (info.metavar or "N") + _range(info.min, info.max)
     if info.metavar:
         return info.metavar
     if kind is bool:
         return ""
-    if kind is int:
-        return "N" + _range(info.min, info.max)
     if issubclass(kind, StrEnum):
         return "|".join(kind)
     return "DIR" if kind is Path else "TEXT"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         UnknownProject,
         UsageError,
     )
-    from orbweb.events import ExtractProgress, Snapshot
+    from orbweb.events import ExtractProgress, Snapshot, Visit
     from orbweb.export import Exported
     from orbweb.extraction import extract
     from orbweb.model import Document, Heading
@@ -65,6 +65,7 @@ __all__ = [
     "TooComplex",
     "UnknownProject",
     "UsageError",
+    "Visit",
     "Workspace",
     "__version__",
     "crawl",
@@ -79,7 +80,7 @@ _HOMES = {
         *("NothingToDo", "OlderWorkspace", "OrbwebError", "ScraperIdle", "StoreError", "TooComplex"),
         *("UnknownProject", "UsageError"),
     ),
-    "events": ("ExtractProgress", "Snapshot"),
+    "events": ("ExtractProgress", "Snapshot", "Visit"),
     "export": ("Exported",),
     "extraction": ("extract",),
     "model": ("Document", "Heading"),
@@ -93,14 +94,15 @@ def crawl(
     workspace: str | PathLike[str] = "orbweb-data",
     project: str | None = None,
     on_progress: Callable[[Snapshot], None] | None = None,
+    on_visit: Callable[[Visit], None] | None = None,
     **options: Unpack[CrawlOptions],
 ) -> CrawlResult:
     """Crawl a site, or resume its paused run.
 
-    `on_progress` is called several times a second. An exception that it raises ends the crawl; the run can be
-    resumed.
+    `on_progress` is called several times a second, `on_visit` for each visit when it is durable. An exception that
+    they raise ends the crawl; the run can be resumed.
     """
-    return open(workspace).crawl(urls, project=project, on_progress=on_progress, **options)
+    return open(workspace).crawl(urls, project=project, on_progress=on_progress, on_visit=on_visit, **options)
 
 
 def open(workspace: str | PathLike[str] = "orbweb-data") -> Workspace:  # noqa: A001

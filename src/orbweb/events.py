@@ -1,13 +1,43 @@
-"""Progress of a crawl or an extraction, as callbacks receive it."""
+"""Progress of a crawl or an extraction, and its visits, as callbacks receive them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request that was sent, and how long ago."""
+
+    url: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostQueue:
+    """A host with leased URLs that wait for their turn: the next request is due in `due_s` seconds, and two are
+    `gap_s` apart."""
+
+    host: str
+    waiting: int
+    due_s: float
+    gap_s: float
+
+    @property
+    def drained_s(self) -> float:
+        """Seconds until the last of the waiting requests may be sent."""
+        return self.due_s + max(self.waiting - 1, 0) * self.gap_s
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Progress of a crawl. Counts are of the run; `settled` and `seconds` are of this crawl."""
+    """Progress of a crawl. Counts are of the run; `settled` and `seconds` are of this crawl, without the time on
+    hold. `in_progress` are the requests that were sent first, `slowest` the hosts that take longest to drain; a few
+    of each."""
 
     visited: int
     failed: int
@@ -22,6 +52,17 @@ class Snapshot:
     stopping: bool
     reused: int = 0
     held_by: str | None = None
+    is_recrawl: bool = False
+    in_progress: tuple[OpenRequest, ...] = ()
+    slowest: tuple[HostQueue, ...] = ()
+
+    @property
+    def total(self) -> int | None:
+        """How many URLs this crawl settles, if its end is known: the budget or, of a recrawl, what is queued."""
+        known = self.settled + self.queued
+        if not self.is_recrawl:
+            return self.budget
+        return known if self.budget is None else min(known, self.budget)
 
     @property
     def rate(self) -> float:
@@ -33,6 +74,37 @@ class Snapshot:
         """Estimated seconds until the queue is empty or the budget used; None before the first commit."""
         left = self.queued if self.budget is None else min(self.queued, self.budget - self.settled)
         return left / self.rate if self.rate else None
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One visit, committed and durable. `number` counts the visits of the run, in their order.
+
+    `kind` and `error` say why a visit failed. `role` is `primary` for a page, `alternate` for a URL with the
+    content of an earlier one, `-` for everything else. `reused`: an earlier run has the content. `truncated`: the
+    body ends too early.
+    """
+
+    number: int
+    url: str
+    state: Literal["visited", "failed"]
+    status: int | None
+    kind: str | None
+    error: str | None
+    depth: int
+    source: str
+    referrer: str | None
+    role: Literal["primary", "alternate", "-"]
+    title: str | None
+    content_type: str | None
+    final_url: str
+    redirect_to: str | None
+    bytes: int
+    latency_ms: int
+    tries: int
+    reused: bool
+    truncated: bool
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

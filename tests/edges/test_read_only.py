@@ -103,7 +103,12 @@ def test_reports_and_exports(reader: tuple[Path, Ask], place: Path) -> None:
     assert ask("status", "--json").ok().json[0]["run"] == 2
     for words in (
         *(("runs", "site"), ("queue", "site"), ("failed", "site"), ("manifest", "site"), ("rules", "site")),
-        *(("show", "site", url), ("show", "site", url, "--as", "html"), ("explain", "site", url), ("diff", "site")),
+        *(
+            ("show", "site", url),
+            ("show", "site", url, "--as", "html"),
+            ("explain", "site", url),
+            ("diff", "site"),
+        ),
         ("index", "site"),
     ):
         ask(*words).ok()

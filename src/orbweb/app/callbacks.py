@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
 
 from orbweb import urls
 from orbweb.engine.control import Command
-from orbweb.events import ExtractProgress, Snapshot
+from orbweb.events import ExtractProgress, Snapshot, Visit
 
 Watch = Callable[[Snapshot], None]
+VisitWatch = Callable[[Visit], None]
 ExtractWatch = Callable[[ExtractProgress], None]
 Count = Callable[[int, int], None]
 """Called with how many are done, of how many."""
@@ -36,3 +39,16 @@ def ignore_progress(_now: Snapshot | ExtractProgress) -> None: ...
 
 
 def ignore_count(_done: int, _total: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlCallbacks:
+    """What a crawl reports to its caller. Visits are read only if `on_visit` is given."""
+
+    on_progress: Watch = ignore_progress
+    note: Note = ignore_note
+    on_visit: VisitWatch | None = None
+
+    def redacted(self) -> Self:
+        """The same callbacks, whose notes have no secrets."""
+        return replace(self, note=redacted_note(self.note))

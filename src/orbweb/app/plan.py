@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb import urls
-from orbweb.app.callbacks import Note, ignore_note, ignore_progress
+from orbweb.app.callbacks import CrawlCallbacks, Note
 from orbweb.app.crawl import crawl, recrawl
 from orbweb.app.directory import OpenWorkspace, exists
 from orbweb.app.request import URL_FORM, PlanRequest, Request, configure, no_project
@@ -80,7 +80,7 @@ def _plan(workspace: OpenWorkspace, request: Request, note: Note) -> Report:
     settings = {**(request.settings or {})}
     settings["limits"] = {**settings.get("limits", {}), "budget": None}
     request = replace(request, project=NAME, plan=collected, settings=settings, remembers=False)
-    crawl(workspace, request, on_progress=ignore_progress, note=note)
+    crawl(workspace, request, CrawlCallbacks(note=note))
     project = runs.project(workspace.db, NAME)
     config, _ = configure(project, request)
     run = runs.run_of(workspace.db, project, None)
@@ -125,7 +125,7 @@ def replan(request: Request, *, of: Path, note: Note) -> Report:
     with _copy(of) as workspace:
         before = workspace.run(name)
         request = replace(request, settings=settings, replay=True, remembers=False)
-        recrawl(workspace, request, on_progress=ignore_progress, note=note)
+        recrawl(workspace, request, CrawlCallbacks(note=note))
         return {"project": name, "run": before.number, **_effect(workspace.db, before, workspace.run(name))}
 
 
@@ -203,7 +203,7 @@ def fetch(request: Request, *, beside: Path) -> FetchedPage:
     settings["metrics"] = {"flush_interval_sec": 0}
     with _beside(beside) as workspace:
         request = replace(request, project=NAME, settings=settings, remembers=False)
-        crawl(workspace, request, on_progress=ignore_progress, note=ignore_note)
+        crawl(workspace, request, CrawlCallbacks())
         for page in documents.captured(workspace.db, workspace.run(NAME).id):
             return FetchedPage(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
         problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(NAME).id))

@@ -29,6 +29,7 @@ from orbweb.app.settings import (
     processor_settings,
     spool_settings,
 )
+from orbweb.app.visits import VisitFollower
 from orbweb.config import reload, schema
 from orbweb.engine.control import Command, signals
 from orbweb.engine.loop import Engine
@@ -146,6 +147,7 @@ class _Opened:
     limiter: Limiter
     revalidator: Revalidator
     outputs: RunOutputs
+    visits: VisitFollower | None
     steady: Clock
     spawned: list[Spawned]
 
@@ -157,9 +159,12 @@ async def _work(session: Session, run: Run, manner: RequestProfile, spawned: lis
     revalidator = build.revalidator(workspace, run, config, manner, session.replays)
     try:
         with closing(build.outputs(session, run)) as outputs:
-            opened = _Opened(bodies, limiter, revalidator, outputs, _steady_clock(), spawned)
+            visits = _visit_follower(session, run)
+            opened = _Opened(bodies, limiter, revalidator, outputs, visits, _steady_clock(), spawned)
             while run.state is RunState.IN_PROGRESS and not await _crawl(session, run, opened):
                 session, run = with_new_rules(session, run)
+            if visits is not None:
+                visits.follow()
             outputs.finish()
     finally:
         alone = workspace.idle_but_for(session.project.id)
@@ -179,13 +184,19 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
     events = EngineEvents(
         on_progress=_watcher(session, opened.outputs),
         note=session.note,
-        on_written=spool_writer.catch_up if spool_writer else _nothing,
+        on_written=_in_turn(
+            *([spool_writer.catch_up] if spool_writer else ()), *([opened.visits.follow] if opened.visits else ())
+        ),
         on_paused=parts.control.save_hold_reason,
     )
-    by_level, only_plan = parts.committer.has_scores, session.plan is not None
-    engine = Engine(
-        engine_settings(config, resources=session.resources, by_level=by_level, only_plan=only_plan), parts, events
+    settings = engine_settings(
+        config,
+        resources=session.resources,
+        by_level=parts.committer.has_scores,
+        only_plan=session.plan is not None,
+        is_recrawl=run.recalls is not None,
     )
+    engine = Engine(settings, parts, events)
     fetcher = build.fetcher(session, opened.revalidator, engine.in_flight)
     pool = await build.pool(config, _reading(session), engine.in_flight.processed, engine.fail, opened.spawned)
     engine.in_flight.attach(fetcher, pool)
@@ -253,13 +264,24 @@ def _watcher(session: Session, outputs: RunOutputs) -> Watch:
 
     def watch(now: Snapshot) -> None:
         outputs.watch(now, **({"backlog_bytes": backlog()} if backlog is not None else {}))
-        session.on_progress(now)
+        session.callbacks.on_progress(now)
 
     return watch
 
 
-def _nothing() -> None:
-    """Nobody follows the run."""
+def _visit_follower(session: Session, run: Run) -> VisitFollower | None:
+    on_visit = session.callbacks.on_visit
+    return VisitFollower(session.workspace.db, run.id, on_visit) if on_visit is not None else None
+
+
+def _in_turn(*followers: Callable[[], None]) -> Callable[[], None]:
+    """One call of those that follow the run."""
+
+    def follow_all() -> None:
+        for follow in followers:
+            follow()
+
+    return follow_all
 
 
 def _monotonic_us() -> int:

@@ -155,7 +155,9 @@ def window(config: Config) -> int:
     return config.engine.window or max(WINDOW, 2 * config.limits.workers)
 
 
-def engine_settings(config: Config, *, resources: Resources, by_level: bool, only_plan: bool) -> EngineSettings:
+def engine_settings(
+    config: Config, *, resources: Resources, by_level: bool, only_plan: bool, is_recrawl: bool
+) -> EngineSettings:
     leasing = LeaseSettings(
         workers=config.limits.workers,
         window=window(config),
@@ -181,4 +183,5 @@ def engine_settings(config: Config, *, resources: Resources, by_level: bool, onl
         group_s=config.engine.group_ms / 1000,
         defer_s=config.engine.defer_s,
         only_plan=only_plan,
+        is_recrawl=is_recrawl,
     )

@@ -18,7 +18,17 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Unpack
 
 from orbweb.app import reports
-from orbweb.app.callbacks import Count, ExtractWatch, Note, Watch, ignore_count, ignore_progress, log
+from orbweb.app.callbacks import (
+    Count,
+    CrawlCallbacks,
+    ExtractWatch,
+    Note,
+    VisitWatch,
+    Watch,
+    ignore_count,
+    ignore_progress,
+    log,
+)
 from orbweb.app.directory import OpenWorkspace, open_workspace
 from orbweb.app.options import (
     CrawlOptions,
@@ -61,18 +71,21 @@ class Workspace:
         *,
         project: str | None = None,
         on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
         note: Note = log.info,
         **options: Unpack[CrawlOptions],
     ) -> CrawlResult:
-        """Start a run, or resume the paused one; returns when the crawl has ended."""
+        """Start a run, or resume the paused one; returns when the crawl has ended.
+
+        `on_visit` is called for each visit when it is durable, in order, in the thread of the crawl. An exception
+        that a callback raises ends the crawl; the run can be resumed.
+        """
         from orbweb.app import crawl
 
         request = _request("crawl", options, urls, project)
         crawl.check_new(self.path, request)
         with self._open(create=True) as opened:
-            return crawl_result(
-                crawl.crawl(opened, request, on_progress=on_progress or ignore_progress, note=note)
-            )
+            return crawl_result(crawl.crawl(opened, request, _callbacks(on_progress, note, on_visit)))
 
     def start(
         self,
@@ -80,6 +93,7 @@ class Workspace:
         *,
         project: str | None = None,
         on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
         **options: Unpack[CrawlOptions],
     ) -> Future[CrawlResult]:
         """As `crawl`, in a thread; returns when the crawl has started, so that it can be paused and stopped."""
@@ -94,7 +108,7 @@ class Workspace:
                 on_progress(now)
 
         thread = ThreadPoolExecutor(1, thread_name_prefix="orbweb-crawl")
-        future = thread.submit(self.crawl, urls, project=project, on_progress=watch, **options)
+        future = thread.submit(self.crawl, urls, project=project, on_progress=watch, on_visit=on_visit, **options)
         future.add_done_callback(lambda _: started.set())
         thread.shutdown(wait=False)
         started.wait()
@@ -105,6 +119,7 @@ class Workspace:
         project: str,
         *,
         on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
         note: Note = log.info,
         **options: Unpack[ResumeOptions],
     ) -> CrawlResult:
@@ -113,15 +128,14 @@ class Workspace:
 
         request = _request("resume", options, (), project)
         with self._open() as opened:
-            return crawl_result(
-                crawl.resume(opened, request, on_progress=on_progress or ignore_progress, note=note)
-            )
+            return crawl_result(crawl.resume(opened, request, _callbacks(on_progress, note, on_visit)))
 
     def recrawl(
         self,
         project: str,
         *,
         on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
         note: Note = log.info,
         **options: Unpack[RecrawlOptions],
     ) -> CrawlResult:
@@ -133,9 +147,7 @@ class Workspace:
 
         request = _request("recrawl", options, (), project)
         with self._open() as opened:
-            return crawl_result(
-                crawl.recrawl(opened, request, on_progress=on_progress or ignore_progress, note=note)
-            )
+            return crawl_result(crawl.recrawl(opened, request, _callbacks(on_progress, note, on_visit)))
 
     def discover(
         self,
@@ -143,12 +155,13 @@ class Workspace:
         *,
         project: str | None = None,
         on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
         note: Note = log.info,
         **options: Unpack[CrawlOptions],
     ) -> CrawlResult:
         """Find pages and spool one line for each; returns when discovery has ended. No page is stored."""
         name = f"{self._pipeline_name(urls, project, options)}.discovery"
-        return self.crawl(urls, project=name, on_progress=on_progress, note=note, **options)
+        return self.crawl(urls, project=name, on_progress=on_progress, on_visit=on_visit, note=note, **options)
 
     def scrape(
         self,
@@ -156,6 +169,7 @@ class Workspace:
         *,
         follow: bool = False,
         on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
         note: Note = log.info,
         **options: Unpack[ResumeOptions],
     ) -> CrawlResult:
@@ -166,7 +180,7 @@ class Workspace:
         from orbweb.app import scrape
 
         request = _request("scrape", options, (), project)
-        callbacks = scrape.ScrapeCallbacks(on_progress or ignore_progress, note, lambda: follow)
+        callbacks = scrape.ScrapeCallbacks(on_progress or ignore_progress, note, on_visit, lambda: follow)
         with self._open(create=follow) as opened:
             return crawl_result(scrape.scrape(opened, request, callbacks))
 
@@ -176,6 +190,7 @@ class Workspace:
         *,
         project: str | None = None,
         on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
         note: Note = log.info,
         **options: Unpack[CrawlOptions],
     ) -> PipelineResult:
@@ -185,7 +200,7 @@ class Workspace:
         _request("run", options)
         name = self._pipeline_name(urls, project, options)
         given = (urls,) if isinstance(urls, str) else urls
-        callbacks = scrape.ScrapeCallbacks(on_progress or ignore_progress, note)
+        callbacks = scrape.ScrapeCallbacks(on_progress or ignore_progress, note, on_visit)
         quiet = on_progress is None
         return scrape.discover_and_scrape(self.path, given, name, options, callbacks, quiet=quiet)
 
@@ -578,6 +593,10 @@ def _request(verb: str, options: Any, urls: str | Sequence[str] = (), project: s
 
     _check_thread()
     return request_of(verb, options, urls, project)
+
+
+def _callbacks(on_progress: Watch | None, note: Note, on_visit: VisitWatch | None) -> CrawlCallbacks:
+    return CrawlCallbacks(on_progress or ignore_progress, note, on_visit)
 
 
 def _check_thread() -> None:

@@ -11,6 +11,7 @@ import contextlib
 import gc
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -26,6 +27,8 @@ DEFAULT_PLACE = "orbweb-data"
 WORKSPACE_VARIABLE = "ORBWEB_WORKSPACE"
 OTHER_WORDS = {"bases": "base", "file": "urls", "headers": "header"}
 """Options whose name on the command line is not that of Python."""
+COMPLETE = "_ORBWEB_COMPLETE"
+"""Set by the scripts of `orbweb completion`: print what could follow the words, instead of running them."""
 
 _workspace: ContextVar[Path] = ContextVar("workspace", default=Path(DEFAULT_PLACE))
 
@@ -85,15 +88,10 @@ def main() -> None:
     open_streams()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
-        from orbweb.cli.commands import only
-
-        with only(sys.argv[1:2]) as app, spelled(COMMAND_LINE):
-            app(prog_name="orbweb")
+        with spelled(COMMAND_LINE):
+            _run_command(sys.argv[1:])
     except OrbwebError as error:
-        from orbweb.app import redacted
-
-        notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
-        sys.stderr.write(redacted(f"orbweb: {error}{notes}\n"))
+        _print_error(error)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
@@ -103,6 +101,40 @@ def main() -> None:
             raise
         sys.stderr.write("orbweb: interrupted\n")
         sys.exit(4)
+
+
+def _run_command(given: Sequence[str]) -> None:
+    """Print what a shell can complete or what commands there are, or run the command."""
+    from orbweb.cli import arguments, commands
+
+    if COMPLETE in os.environ:
+        from orbweb.cli.completion import candidates
+
+        sys.stdout.write("".join(f"{line}\n" for line in candidates(given, commands.lines(), commands.built)))
+        return
+    words = arguments.command_first(given)
+    if arguments.asks_for_overview(words):
+        _print_overview()
+        return
+    with commands.only(words[:1]) as app:
+        app(words, prog_name="orbweb")
+
+
+def _print_overview() -> None:
+    from orbweb.cli import commands, output, overview
+    from orbweb.cli.output import colour
+
+    width = shutil.get_terminal_size().columns
+    output.line(overview.text(commands.lines(), width=width, colour=colour.on(sys.stdout)))
+
+
+def _print_error(error: OrbwebError) -> None:
+    from orbweb.app import redacted
+    from orbweb.cli.output import colour
+
+    notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
+    name = colour.styled("orbweb:", colour.BOLD, colour.RED, colour=colour.on(sys.stderr))
+    sys.stderr.write(redacted(f"{name} {error}{notes}\n"))
 
 
 def run() -> NoReturn:

@@ -1,28 +1,54 @@
-"""Every command, in the order of `orbweb --help`. docs/reference/cli.md is generated from here."""
+"""Every command, in the order of `orbweb --help`. docs/reference/cli.md and the man page are generated from here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from typer.main import get_command_name
+from typer.main import get_command, get_command_name
 from typer.models import CommandInfo
 
 from orbweb import __version__
-from orbweb.cli import control, crawl, export, pipeline, reports, workspace
+from orbweb.cli import completion, control, crawl, export, overview, pipeline, reports, workspace
+from orbweb.cli.options import completed
+from orbweb.cli.overview import Line
 
-GROUPS = (crawl, pipeline, control, reports, export, workspace)
+MODULES = (crawl, pipeline, control, reports, export, workspace, completion)
 
 app = typer.Typer(
-    help="Turn websites into a durable, deduplicated, searchable local archive.",
-    no_args_is_help=True,
+    help=overview.INTRODUCTION,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.registered_commands = [command for group in GROUPS for command in group.app.registered_commands]
+
+
+def name_of(command: CommandInfo) -> str:
+    return command.name or get_command_name(command.callback.__name__ if command.callback else "")
+
+
+def _all() -> list[CommandInfo]:
+    """The commands of all modules, in the order of the groups; others come last."""
+    found = {name_of(command): command for module in MODULES for command in module.app.registered_commands}
+    for command in found.values():
+        if command.callback is not None:
+            command.callback = completed(command.callback)
+    return [found[name] for name in dict.fromkeys((*overview.ordered(found), *found))]
+
+
+app.registered_commands = _all()
+
+
+def lines() -> list[Line]:
+    """Every command and its summary."""
+    return [
+        Line(name_of(command), overview.summary(command.callback.__doc__))
+        for command in app.registered_commands
+        if command.callback is not None
+    ]
 
 
 @contextmanager
@@ -32,15 +58,18 @@ def only(names: list[str]) -> Iterator[typer.Typer]:
     Typer reads options from signatures, which for all commands takes longer than most commands.
     """
     every = app.registered_commands
-    app.registered_commands = [each for each in every if _name(each) in names] or every
+    app.registered_commands = [each for each in every if name_of(each) in names] or every
     try:
         yield app
     finally:
         app.registered_commands = every
 
 
-def _name(command: CommandInfo) -> str | None:
-    return command.name or (get_command_name(command.callback.__name__) if command.callback else None)
+def built(name: str) -> Any:
+    """The command as typer builds it; None if there is none of that name."""
+    with only([name]) as found:
+        group: Any = get_command(found)
+    return group.commands.get(name)
 
 
 def _version(show: bool) -> None:

@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from orbweb.cli import output
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, ProjectName, WorkspaceDir
+from orbweb.cli.options import (
+    DEFAULT_WORKSPACE,
+    AsJson,
+    FullProjectName,
+    ProjectName,
+    ProjectOrAll,
+    RunningProject,
+    WorkspaceDir,
+)
 from orbweb.errors import UsageError, call
 
 app = typer.Typer()
@@ -15,7 +23,7 @@ app = typer.Typer()
 
 @app.command()
 def status(
-    project: Annotated[str | None, typer.Argument(metavar="[PROJECT]", help="A project [all].")] = None,
+    project: ProjectOrAll = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
@@ -30,7 +38,7 @@ def status(
 
 
 @app.command()
-def pause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+def pause(project: RunningProject, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
     """Pause the running crawl; in-flight requests finish."""
     from orbweb.app import Workspace
 
@@ -39,7 +47,7 @@ def pause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> 
 
 
 @app.command()
-def unpause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+def unpause(project: RunningProject, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
     """Let a crawl that is on hold continue."""
     from orbweb.app import Workspace
 
@@ -48,7 +56,7 @@ def unpause(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -
 
 
 @app.command()
-def stop(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+def stop(project: RunningProject, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
     """Stop the running crawl; the rest stays queued.
 
     In-flight requests finish.
@@ -60,7 +68,7 @@ def stop(project: ProjectName, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> N
 
 
 @app.command()
-def finish(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+def finish(project: FullProjectName, as_json: AsJson = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
     """Complete the run: queued URLs are skipped."""
     from orbweb.app import Workspace
     from orbweb.cli.output.crawls import status_text
@@ -102,7 +110,9 @@ def queue(
 @app.command()
 def retry(
     project: ProjectName,
-    kind: Annotated[str | None, typer.Option(help="Only failures of this kind, such as timeout.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Only failures of this kind, such as timeout.")
+    ] = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:

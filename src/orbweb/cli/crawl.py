@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from orbweb.cli import output, settle_memory
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, ProjectName, WorkspaceDir, takes
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, ProjectName, Verbose, WorkspaceDir, takes
 
 if TYPE_CHECKING:
     from orbweb.app import CrawlResult
+    from orbweb.cli.progress import Display
 
 app = typer.Typer()
 
@@ -31,8 +32,11 @@ class FetchAs(StrEnum):
 @takes("crawl")
 def crawl(
     urls: Urls = None,
-    project: Annotated[str | None, typer.Option(help="Project name [derived from the first URL].")] = None,
+    project: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Project name [derived from the first URL].")
+    ] = None,
     no_progress: NoProgress = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
@@ -48,8 +52,8 @@ def crawl(
     from orbweb.app import Workspace
 
     verb = Workspace(workspace).crawl
-    code = run_crawl(verb, urls or (), project=project, quiet=no_progress, as_json=as_json, **options)
-    raise typer.Exit(code)
+    how = Reporting(no_progress=no_progress, verbose=verbose, as_json=as_json)
+    raise typer.Exit(run_crawl(verb, urls or (), how, project=project, **options))
 
 
 @app.command()
@@ -57,6 +61,7 @@ def crawl(
 def resume(
     project: ProjectName,
     no_progress: NoProgress = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
@@ -68,7 +73,8 @@ def resume(
     from orbweb.app import Workspace
 
     verb = Workspace(workspace).resume
-    raise typer.Exit(run_crawl(verb, project, quiet=no_progress, as_json=as_json, **options))
+    how = Reporting(no_progress=no_progress, verbose=verbose, as_json=as_json)
+    raise typer.Exit(run_crawl(verb, project, how, **options))
 
 
 @app.command()
@@ -76,6 +82,7 @@ def resume(
 def recrawl(
     project: ProjectName,
     no_progress: NoProgress = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
@@ -89,18 +96,36 @@ def recrawl(
     from orbweb.app import Workspace
 
     verb = Workspace(workspace).recrawl
-    raise typer.Exit(run_crawl(verb, project, quiet=no_progress, as_json=as_json, **options))
+    how = Reporting(no_progress=no_progress, verbose=verbose, as_json=as_json)
+    raise typer.Exit(run_crawl(verb, project, how, **options))
 
 
-def run_crawl(verb: Callable[..., CrawlResult], given: Any, *, quiet: bool, as_json: bool, **options: Any) -> int:
+class Reporting(NamedTuple):
+    """What a crawl prints besides notes."""
+
+    no_progress: bool
+    verbose: bool
+    as_json: bool = False
+
+    def watches(self, display: Display) -> dict[str, Any]:
+        """The callbacks of a verb that crawls."""
+        shows_visits = self.verbose and not output.is_quiet()
+        return {
+            "on_progress": display.watch,
+            "note": display.note,
+            "on_visit": display.visit if shows_visits else None,
+        }
+
+
+def run_crawl(verb: Callable[..., CrawlResult], given: Any, how: Reporting, **options: Any) -> int:
     """Crawl and print the result; the exit code."""
     from orbweb.cli.output.crawls import crawl_text
     from orbweb.cli.progress import Display
 
     settle_memory()
-    with Display(quiet=quiet) as display:
-        result = verb(given, on_progress=display.watch, note=display.note, **options)
-    output.emit(result.report(), crawl_text, as_json=as_json)
+    with Display(quiet=how.no_progress) as display:
+        result = verb(given, **how.watches(display), **options)
+    output.emit_summary(result.report(), crawl_text, as_json=how.as_json)
     return result.exit_code
 
 
@@ -165,7 +190,7 @@ def fetch(
 
     got = Workspace(workspace).fetch(url, **options)
     if got.document is None:
-        output.note(f"orbweb: {url} did not return a page: {got.problem}")
+        output.problem(f"orbweb: {url} did not return a page: {got.problem}")
         raise typer.Exit(3)
     if fetch_as is FetchAs.HTML:
         output.write(got.body)
@@ -175,7 +200,9 @@ def fetch(
 
 
 @app.command()
-def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE) -> None:
+def demo(
+    no_progress: NoProgress = False, verbose: Verbose = False, workspace: WorkspaceDir = DEFAULT_WORKSPACE
+) -> None:
     """Crawl a small bundled site, served on loopback.
 
     Its pages are written as Markdown, too.
@@ -187,7 +214,8 @@ def demo(no_progress: NoProgress = False, workspace: WorkspaceDir = DEFAULT_WORK
     with site.serve() as url:
         output.note(f"demo site at {url}")
         options = {"project": "demo", "rate": "max", "new_run": True}
-        code = run_crawl(opened.crawl, url, quiet=no_progress, as_json=False, **options)
+        how = Reporting(no_progress=no_progress, verbose=verbose)
+        code = run_crawl(opened.crawl, url, how, **options)
     done = opened.export("demo", to="markdown", out=workspace / "demo-markdown")
     output.line(f"Markdown of {done.pages} pages: {done.out}")
     raise typer.Exit(code)

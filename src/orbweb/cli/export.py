@@ -143,11 +143,11 @@ def replay(
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import replay_text
-    from orbweb.cli.progress import Steps
+    from orbweb.cli.progress import Display
 
     settle_memory()
-    with Steps("records", quiet=no_progress) as steps:
-        report = Workspace(workspace).replay(project, run=run, out=out, verify=verify, on_progress=steps.watch)
+    with Display(quiet=no_progress, what="record") as display:
+        report = Workspace(workspace).replay(project, run=run, out=out, verify=verify, on_progress=display.count)
     output.emit(report, replay_text, as_json=as_json)
     raise typer.Exit(3 if report["damaged"] or report["failed"] else 0)
 
@@ -196,11 +196,11 @@ def import_(
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import import_text
-    from orbweb.cli.progress import Steps
+    from orbweb.cli.progress import Display
 
     settle_memory()
-    with Steps("visits", quiet=no_progress) as steps:
+    with Display(quiet=no_progress, what="visit") as display:
         report = Workspace(workspace).import_state(
-            path, project=project, bases=base or (), bodies=bodies, on_progress=steps.watch
+            path, project=project, bases=base or (), bodies=bodies, on_progress=display.count
         )
     output.emit(report, import_text, as_json=as_json)

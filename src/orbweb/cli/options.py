@@ -1,4 +1,8 @@
-"""The options of commands. Those of the verbs come from the table in `orbweb.app`; the rest are here."""
+"""The options of commands. Those of the verbs come from the table in `orbweb.app`; the rest are here.
+
+`takes` adds the options of a verb, `completed` what every command has: `--quiet`, and a PROJECT that may be omitted
+or abbreviated.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from orbweb.app import Kind, Option, options_of
-from orbweb.cli import DEFAULT_PLACE, WORKSPACE_VARIABLE, choose_workspace
+from orbweb.cli import DEFAULT_PLACE, WORKSPACE_VARIABLE, choose_workspace, output, project_names
 from orbweb.errors import UsageError
 
 DEFAULT_WORKSPACE = Path(DEFAULT_PLACE)
@@ -20,7 +24,25 @@ MOST_DIGITS = 30
 NONE = "none"
 """Removes a stored value."""
 
-ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project of the workspace.")]
+ProjectName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROJECT", help="A project, or the beginning of its name; the only project may be omitted."
+    ),
+]
+
+RunningProject = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROJECT", help="A project, or the beginning of its name; the only one running may be omitted."
+    ),
+]
+
+FullProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="A project; its whole name.")]
+
+ProjectOrAll = Annotated[
+    str | None, typer.Argument(metavar="[PROJECT]", help="A project, or the beginning of its name [all].")
+]
 
 UrlOfProject = Annotated[
     list[str],
@@ -31,6 +53,7 @@ WorkspaceDir = Annotated[
     Path,
     typer.Option(
         "--workspace",
+        metavar="DIR",
         envvar=WORKSPACE_VARIABLE,
         callback=choose_workspace,
         help="Directory that holds everything.",
@@ -39,17 +62,68 @@ WorkspaceDir = Annotated[
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-RunNumber = Annotated[int | None, typer.Option("--run", min=1, help="Run number [the latest].")]
+RunNumber = Annotated[int | None, typer.Option("--run", min=1, metavar="N", help="Run number [the latest].")]
 
 NoProgress = Annotated[bool, typer.Option("--no-progress", help="Show no progress on stderr.")]
 
-_LAST = ("no_progress", "as_json", "workspace")
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
+
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print each URL as it is visited: status, time, size.")
+]
+
+_LAST = ("no_progress", "verbose", "as_json", "workspace")
 _METAVARS = {
     Kind.LIMIT: f"N|{NONE}",
     Kind.RATE: "R|max",
     Kind.HEADERS: "'NAME: VALUE'",
     Kind.FILE: "FILE",
+    Kind.INTEGER: "N",
 }
+
+
+def completed(command: Callable[..., None]) -> Callable[..., None]:
+    """Add `--quiet`, and let PROJECT be omitted or abbreviated. A chosen project is printed."""
+    signed = inspect.signature(command, eval_str=True).parameters
+    chosen = signed["project"].annotation if "project" in signed else None
+    optional = chosen in (ProjectName, RunningProject)
+
+    @wraps(command)
+    def called(*, quiet: bool, **given: Any) -> None:
+        with output.quieted(quiet):
+            if optional or (chosen == ProjectOrAll and given["project"] is not None):
+                given["project"] = _project(given, running=chosen == RunningProject)
+            command(**given)
+
+    parameters = [_optional(each) if optional and each.name == "project" else each for each in signed.values()]
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+    at = next((at for at, each in enumerate(parameters) if each.name in _LAST), len(parameters))
+    called.__signature__ = inspect.Signature([*parameters[:at], quiet, *parameters[at:]])  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in (*parameters, quiet)}
+    return called
+
+
+def _optional(parameter: inspect.Parameter) -> inspect.Parameter:
+    kind, info = parameter.annotation.__origin__, parameter.annotation.__metadata__[0]
+    return parameter.replace(default=None, annotation=Annotated[kind | None, info])
+
+
+def _project(given: Mapping[str, Any], *, running: bool) -> str:
+    """The project that is meant. What cannot be undone takes its whole name."""
+    word = given["project"]
+    if given.get("clear"):
+        if word is None:
+            raise UsageError("--clear needs the name of the project")
+        return str(word)
+    return announced(word, project_names.resolve(word, given["workspace"], running=running))
+
+
+def announced(word: str | None, name: str) -> str:
+    """The name, which is printed if it was not typed in full."""
+    if word != name:
+        output.note(f"project {name}")
+    return name
 
 
 def takes(verb: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -156,17 +230,27 @@ def _headers(given: list[str]) -> dict[str, str | None]:
 
 def project_and_url(command: str, words: list[str], path: Path) -> tuple[str, str]:
     """The arguments of a command about one URL. Without a project it is the only one, which is printed."""
-    if len(words) == 2:
-        return words[0], words[1]
     if len(words) > 2:
         raise UsageError(f"unexpected argument {words[2]!r}; usage: orbweb {command} PROJECT URL")
+    if len(words) == 2:
+        return announced(words[0], project_names.resolve(words[0], path)), words[1]
     from orbweb.app import Workspace
 
     names = Workspace(path).projects()
     if words[0] in names:
         raise UsageError(f"missing URL of project {words[0]!r}; usage: orbweb {command} {words[0]} URL")
     if len(names) != 1:
-        there = f"has {', '.join(names)}" if names else "has none yet"
+        there = f"has {project_names.listed(names)}" if names else "has none yet"
         raise UsageError(f"missing project; usage: orbweb {command} PROJECT {words[0]} ({path} {there})")
-    typer.echo(f"project {names[0]}", err=True)
-    return names[0], words[0]
+    return announced(None, names[0]), words[0]
+
+
+def project_and_words(words: list[str], path: Path) -> tuple[str, list[str]]:
+    """A project and other words. In a workspace with one project, only its whole name counts as such."""
+    from orbweb.app import Workspace
+
+    names = Workspace(path).projects()
+    if len(names) == 1 and words[:1] != names:
+        return announced(None, names[0]), words
+    name = project_names.chosen(words[0] if words else None, names, path)
+    return announced(words[0], name), words[1:]

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from orbweb.cli import output, settle_memory
-from orbweb.cli.crawl import Urls, run_crawl
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, WorkspaceDir, takes
+from orbweb.cli.crawl import Reporting, Urls, run_crawl
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, Verbose, WorkspaceDir, takes
 
 app = typer.Typer()
 
 PipelineProject = Annotated[
-    str | None, typer.Option(help="Project name [the workspace's pipeline, or derived from the first URL].")
+    str | None,
+    typer.Option(metavar="NAME", help="Project name [the workspace's pipeline, or derived from the first URL]."),
 ]
 
 
@@ -23,6 +24,7 @@ def discover(
     urls: Urls = None,
     project: PipelineProject = None,
     no_progress: NoProgress = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
@@ -35,19 +37,22 @@ def discover(
     from orbweb.app import Workspace
 
     verb = Workspace(workspace).discover
-    code = run_crawl(verb, urls or (), project=project, quiet=no_progress, as_json=as_json, **options)
-    raise typer.Exit(code)
+    how = Reporting(no_progress=no_progress, verbose=verbose, as_json=as_json)
+    raise typer.Exit(run_crawl(verb, urls or (), how, project=project, **options))
 
 
 @app.command()
 @takes("scrape")
 def scrape(
-    project: Annotated[str | None, typer.Option(help="Project that was discovered [the only one].")] = None,
+    project: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Project that was discovered [the only one].")
+    ] = None,
     follow: Annotated[
         bool,
         typer.Option("--follow", help="When everything is scraped, wait for more, also for the next discovery."),
     ] = False,
     no_progress: NoProgress = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
@@ -66,13 +71,12 @@ def scrape(
     settle_memory()
     with Display(quiet=no_progress) as display:
         try:
-            result = Workspace(workspace).scrape(
-                project, follow=follow, on_progress=display.watch, note=display.note, **options
-            )
+            how = Reporting(no_progress=no_progress, verbose=verbose)
+            result = Workspace(workspace).scrape(project, follow=follow, **how.watches(display), **options)
             report, code = result.report(), result.exit_code
         except ScraperIdle as idle:
             report, code = idle.report, 4 if idle.report["run_state"] == "paused" else 0
-    output.emit(report, scrape_text, as_json=as_json)
+    output.emit_summary(report, scrape_text, as_json=as_json, again="scrape --project")
     raise typer.Exit(code)
 
 
@@ -82,6 +86,7 @@ def run(
     urls: Urls = None,
     project: PipelineProject = None,
     no_progress: NoProgress = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
@@ -98,13 +103,10 @@ def run(
 
     settle_memory()
     with Display(quiet=no_progress) as display:
-        done = Workspace(workspace).run(
-            urls or (),
-            project=project,
-            on_progress=None if no_progress else display.watch,
-            note=display.note,
-            **options,
-        )
+        watches = Reporting(no_progress=no_progress, verbose=verbose).watches(display)
+        if no_progress or output.is_quiet():
+            watches["on_progress"] = None
+        done = Workspace(workspace).run(urls or (), project=project, **watches, **options)
     if done.report is not None:
-        output.emit(done.report, scrape_text, as_json=as_json)
+        output.emit_summary(done.report, scrape_text, as_json=as_json, again="scrape --project")
     raise typer.Exit(done.exit_code)

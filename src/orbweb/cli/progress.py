@@ -1,16 +1,30 @@
-"""Progress on stderr: a live line for a person, plain lines for a pipe."""
+"""Progress on stderr: a live block for a person at a terminal, plain lines for a pipe or a dumb terminal.
+
+Nothing is drawn if quiet. rich is imported where a terminal is, and nowhere else.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from contextlib import suppress
 from types import TracebackType
+from typing import TYPE_CHECKING
 
+from orbweb.cli import output
+from orbweb.cli.output import colour, printable
 from orbweb.cli.output.format import many, span
+from orbweb.cli.output.visits import visit_parts
 from orbweb.events import ExtractProgress, Snapshot
 
+if TYPE_CHECKING:
+    from orbweb.cli.terminal import Block
+    from orbweb.events import Visit
+
 LINE_S = 5.0
-LIVE_S = 0.2
+FIRST_S = 0.3
+"""What ends sooner shows no bar."""
 
 
 def describe(now: Snapshot | ExtractProgress) -> str:
@@ -26,43 +40,17 @@ def describe(now: Snapshot | ExtractProgress) -> str:
     )
 
 
-class Steps:
-    """Counts on stderr; nothing if quiet or if it takes no time."""
-
-    def __init__(self, what: str, *, quiet: bool) -> None:
-        self._what, self._quiet = what, quiet
-        self._live = sys.stderr.isatty()
-        self._shown_at = time.monotonic()
-        self._drawn = False
-
-    def __enter__(self) -> Steps:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._drawn:
-            sys.stderr.write("\r\x1b[K" if self._live else "")
-
-    def watch(self, done: int, total: int) -> None:
-        moment = time.monotonic()
-        if self._quiet or moment - self._shown_at < (LIVE_S if self._live else LINE_S):
-            return
-        self._shown_at, self._drawn = moment, True
-        line = f"{done:,} of {total:,} {self._what}"
-        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
-        sys.stderr.flush()
-
-
 class Display:
-    """Writes only to stderr, and nothing if quiet."""
+    """Shows the progress of one command. Writes only to stderr."""
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._live = sys.stderr.isatty()
-        self._every = LIVE_S if self._live else LINE_S
-        self._shown_at = time.monotonic() if not self._live else 0.0
-        self._drawn = False
+    def __init__(self, *, quiet: bool, what: str = "page") -> None:
+        self._silent = output.is_quiet()
+        self._quiet = quiet or self._silent
+        self._what = what
+        self._started = time.monotonic()
+        self._said_at = self._started
+        self._is_live = sys.stderr.isatty() and not colour.is_dumb(os.environ) and not self._quiet
+        self._block: Block | None = None
 
     def __enter__(self) -> Display:
         return self
@@ -70,36 +58,84 @@ class Display:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._erase()
+        if self._block is not None:
+            self._block.close()
 
     def note(self, text: str) -> None:
         """Print a line for the user."""
-        self._erase()
-        sys.stderr.write(f"{text}\n")
+        if self._block is not None:
+            self._above(text)
+        elif not self._silent:
+            _say(printable(text))
+
+    def visit(self, visit: Visit) -> None:
+        """Print one visit."""
+        if self._is_live:
+            self._live_visit(visit)
+        else:
+            mark, figures, url, remark = visit_parts(visit)
+            _say(f"{mark}{figures}{url}  {remark}".rstrip())
 
     def watch(self, now: Snapshot | ExtractProgress) -> None:
         """Called several times a second."""
-        if self._is_due():
-            self._draw(describe(now))
+        if not self._is_live:
+            self._say_now_and_then(describe(now))
+        elif isinstance(now, ExtractProgress):
+            self.count(now.done + now.failed, now.total, failed=now.failed)
+        else:
+            self._live_crawl(now)
 
-    def count(self, done: int, total: int) -> None:
-        """Called for each of many pages."""
-        if self._is_due():
-            self._draw(f"{done} of {many(total, 'page')}")
+    def count(self, done: int, total: int, *, failed: int = 0) -> None:
+        """Called for each of many, with how many are done, of how many."""
+        if self._is_live:
+            self._live_count(done, total, failed)
+        else:
+            self._say_now_and_then(f"{done:,} of {total:,} {self._what}s")
 
-    def _is_due(self) -> bool:
+    def _say_now_and_then(self, line: str) -> None:
         moment = time.monotonic()
-        if self._quiet or moment - self._shown_at < self._every:
-            return False
-        self._shown_at = moment
-        return True
+        if not self._quiet and moment - self._said_at >= LINE_S:
+            self._said_at = moment
+            _say(line)
 
-    def _draw(self, line: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
+    # The block of a terminal.
+
+    def _opened(self) -> Block:
+        from orbweb.cli.terminal import Block
+
+        if self._block is None:
+            self._block = Block()
+        return self._block
+
+    def _live_crawl(self, now: Snapshot) -> None:
+        from orbweb.cli.layout import crawl_lines
+
+        self._opened().show(lambda columns, rows: crawl_lines(now, columns, rows))
+
+    def _live_count(self, done: int, total: int, failed: int) -> None:
+        seconds = time.monotonic() - self._started
+        if seconds < FIRST_S:
+            return
+        from orbweb.cli.layout import Done, done_lines
+
+        now = Done(self._what, done, total, seconds, failed)
+        self._opened().show(lambda columns, rows: done_lines(now, columns, rows))
+
+    def _live_visit(self, visit: Visit) -> None:
+        from orbweb.cli.layout import visit_line
+        from orbweb.cli.terminal import size as terminal_size
+
+        self._opened().add_above(visit_line(visit, terminal_size(sys.stderr)[0] - 1))
+
+    def _above(self, text: str) -> None:
+        from rich.text import Text
+
+        for line in printable(text).splitlines():
+            self._opened().add_above(Text(line))
+
+
+def _say(line: str) -> None:
+    """A line on stderr. A reader that is gone does not end a crawl."""
+    with suppress(OSError):
+        sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
-        self._drawn = self._live
-
-    def _erase(self) -> None:
-        if self._drawn:
-            sys.stderr.write("\r\x1b[K")
-            self._drawn = False

@@ -10,6 +10,7 @@ import typer
 from orbweb.cli import output
 from orbweb.cli.options import (
     DEFAULT_WORKSPACE,
+    MOST_DIGITS,
     AsJson,
     NoProgress,
     ProjectName,
@@ -17,6 +18,7 @@ from orbweb.cli.options import (
     UrlOfProject,
     WorkspaceDir,
     project_and_url,
+    project_and_words,
     takes,
 )
 from orbweb.errors import UsageError
@@ -159,7 +161,7 @@ def show(
     opened = Workspace(workspace)
     report = opened.show(project, url, run=run)
     if report is None:
-        output.note(f"orbweb: {_redacted(url)} is not known in this run of {project}")
+        output.problem(f"orbweb: {_redacted(url)} is not known in this run of {project}")
         raise typer.Exit(3)
     if show_as is ShowAs.META:
         output.emit(report, url_text, as_json=as_json)
@@ -182,7 +184,7 @@ def _redacted(url: str) -> str:
 def _write_head(head: bytes | None, report: dict[str, Any]) -> None:
     """The head of the request, then that of the response; exit code 3 if none is stored."""
     if head is None:
-        output.note(f"orbweb: no headers are stored for {report['url']}: {_why_no_head(report)}")
+        output.problem(f"orbweb: no headers are stored for {report['url']}: {_why_no_head(report)}")
         raise typer.Exit(3)
     output.write(head, "latin-1")
 
@@ -203,7 +205,7 @@ def _write_document(document: Document | None, report: dict[str, Any], show_as: 
 
     if document is None or show_as is ShowAs.HTML:
         what = "body" if show_as is ShowAs.HTML else "page"
-        output.note(f"orbweb: no {what} is stored for {report['url']}: {why_no_page(report)}")
+        output.problem(f"orbweb: no {what} is stored for {report['url']}: {why_no_page(report)}")
         raise typer.Exit(3)
     if report["role"] == "alternate":
         output.note(f"alternate of {report['primary']}")
@@ -213,9 +215,12 @@ def _write_document(document: Document | None, report: dict[str, Any], show_as: 
 
 @app.command()
 def search(
-    project: ProjectName,
-    query: Annotated[
-        list[str], typer.Argument(metavar="QUERY...", help='Words, "a phrase", a prefix*, and -excluded words.')
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[PROJECT] QUERY...",
+            help='Words, "a phrase", a prefix*, and -excluded words; the only project may be omitted.',
+        ),
     ],
     run: RunNumber = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of results.")] = 20,
@@ -229,11 +234,14 @@ def search(
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.pages import search_text
-    from orbweb.cli.progress import Steps
+    from orbweb.cli.progress import Display
 
-    with Steps("pages indexed", quiet=no_progress) as steps:
+    project, query = project_and_words(words, workspace)
+    if not query:
+        raise UsageError(f"missing words to search for; usage: orbweb search {project} QUERY...")
+    with Display(quiet=no_progress) as display:
         found = Workspace(workspace).search(
-            project, " ".join(query), run=run, limit=limit, on_progress=steps.watch
+            project, " ".join(query), run=run, limit=limit, on_progress=display.count
         )
     output.emit(found, search_text, as_json=as_json)
     raise typer.Exit(0 if found else 3)
@@ -241,11 +249,14 @@ def search(
 
 @app.command()
 def diff(
-    project: ProjectName,
-    old: Annotated[
-        int | None, typer.Argument(metavar="RUN", help="Earlier run [the one before the later run].")
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROJECT] [RUN [RUN]]",
+            help="Earlier run [the one before the later run] and later run [the latest]; the only project may be "
+            "omitted.",
+        ),
     ] = None,
-    new: Annotated[int | None, typer.Argument(metavar="RUN", help="Later run [the latest].")] = None,
     stat: Annotated[
         bool, typer.Option("--stat", help="Show how many lines of each page changed, not the lines.")
     ] = False,
@@ -263,12 +274,25 @@ def diff(
     from orbweb.app import Workspace, differs
     from orbweb.cli.output.diff import diff_text
 
-    report = Workspace(workspace).diff(project, old, new, keep_noise=noise)
+    project, numbers = project_and_words(words or [], workspace)
+    report = Workspace(workspace).diff(project, *_run_numbers(numbers), keep_noise=noise)
     if stat:
         report["changed"] = [{name: page[name] for name in page if name != "diff"} for page in report["changed"]]
     output.emit(report, diff_text, as_json=as_json)
     if exit_code and differs(report):
         raise typer.Exit(1)
+
+
+def _run_numbers(words: list[str]) -> list[int]:
+    """The runs to compare, as they were typed."""
+    if len(words) > 2:
+        raise UsageError(f"unexpected argument {words[2]!r}; usage: orbweb diff PROJECT RUN RUN")
+    for word in words:
+        if not (word.isascii() and word.isdecimal() and len(word) <= MOST_DIGITS):
+            raise UsageError(
+                f"{word[:MOST_DIGITS]!r} is not the number of a run; usage: orbweb diff PROJECT RUN RUN"
+            )
+    return [int(word) for word in words]
 
 
 @app.command()
@@ -290,7 +314,7 @@ def explain(
     report = Workspace(workspace).explain(project, url, run=run)
     output.emit(report, explain_text, as_json=as_json)
     if report["state"] == "unknown":
-        output.note(f"orbweb: {_redacted(url)} is not known in run {report['run']} of {project}")
+        output.problem(f"orbweb: {_redacted(url)} is not known in run {report['run']} of {project}")
         raise typer.Exit(3)
 
 

@@ -45,7 +45,7 @@ def validate_policy(
     output.emit(found, rulings_text, as_json=as_json)
     wrong = [ruling for ruling in found if ruling["wrong"]]
     for ruling in wrong:
-        output.note(f"orbweb: {wrong_text(ruling)}")
+        output.problem(f"orbweb: {wrong_text(ruling)}")
     raise typer.Exit(3 if wrong else 0)
 
 

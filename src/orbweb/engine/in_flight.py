@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from orbweb import urls
 from orbweb.engine.auxiliary import RESENDS, AuxiliaryRequests
@@ -35,6 +36,7 @@ from orbweb.engine.robots_gate import FetchRobots, OriginKnown
 from orbweb.engine.window import Slot, Window
 from orbweb.engine.workers import Pool
 from orbweb.engine.workers.page import Job
+from orbweb.events import OpenRequest
 from orbweb.fetching import ANYTHING, PAGE, STYLE, Fetcher, Want
 from orbweb.frontier import politeness
 from orbweb.model import (
@@ -97,7 +99,7 @@ class InFlight:
         self._loop = asyncio.get_running_loop()
         self.touched: set[str] = set()
         self.unfinished: Counter[str] = Counter()
-        self.fetching = 0
+        self._sent_at: dict[int, float] = {}
         self._slowed: set[str] = set()
         self._next_ticket = 0
         self.processing = ProcessingQueue(
@@ -112,6 +114,10 @@ class InFlight:
         """Fetcher and pool report to this object, so they are created after it."""
         self._fetcher = fetcher
         self.processing.attach(pool)
+
+    @property
+    def fetching(self) -> int:
+        return len(self._sent_at)
 
     @property
     def is_idle(self) -> bool:
@@ -139,8 +145,22 @@ class InFlight:
         slot = self._window.get(ticket)
         request = self._request(slot) if slot is not None else self.auxiliary.request(ticket)
         if request is not None:
-            self.fetching += 1
+            self._sent_at[ticket] = self._loop.time()
             self._fetcher.start(ticket, *request)
+
+    def oldest(self, most: int) -> tuple[OpenRequest, ...]:
+        """The requests in flight that were sent first; a dict keeps the order of insertion."""
+        now = self._loop.time()
+        found = ((self._url(ticket), sent_at) for ticket, sent_at in islice(self._sent_at.items(), most))
+        return tuple(OpenRequest(url, now - sent_at) for url, sent_at in found if url is not None)
+
+    def _url(self, ticket: int) -> str | None:
+        """The URL of a ticket; None if its place was given back."""
+        slot = self._window.get(ticket)
+        if slot is not None:
+            return slot.requested[-1]
+        request = self.auxiliary.request(ticket)
+        return None if request is None else request[0]
 
     def _request(self, slot: Slot) -> tuple[str, Want]:
         slot.in_flight = True
@@ -168,7 +188,7 @@ class InFlight:
 
     def answered(self, ticket: int, response: Fetched | Failed) -> None:
         """The response to a ticket, or its failure."""
-        self.fetching -= 1
+        del self._sent_at[ticket]
         left_at = self._dispatcher.done(ticket)
         if isinstance(response, Fetched):
             self._adapt_rate(response, left_at)

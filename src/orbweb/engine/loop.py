@@ -33,6 +33,8 @@ GRACE_S = 4.0
 POLL_S = 0.2
 HELD_UP = 4
 """A unit of work that fills 1/HELD_UP of the window holds up the crawl."""
+SHOWN = 8
+"""Requests and hosts in a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class EngineSettings:
     group_s: float
     defer_s: float
     only_plan: bool = False
+    is_recrawl: bool = False
 
 
 class Engine:
@@ -68,6 +71,8 @@ class Engine:
         self._group_since: float | None = None
         self._polled_at = 0.0
         self._started = self._loop.time()
+        self._paused_at: float | None = None
+        self._paused_s = 0.0
         self._waker: asyncio.Future[None] | None = None
         self._failure: OrbwebError | None = None
         self.finish_requested = False
@@ -308,8 +313,13 @@ class Engine:
             return
         if reason is None or self._paused_by is None:
             self._events.note(f"paused: {reason}" if reason else "resumed")
+            self._paused_s, self._paused_at = self._total_pause_s(), self._loop.time() if reason else None
         self._paused_by = reason
         self._events.on_paused(reason)
+
+    def _total_pause_s(self) -> float:
+        now = self._loop.time()
+        return self._paused_s + (0.0 if self._paused_at is None else now - self._paused_at)
 
     def wake(self) -> None:
         if self._waker is not None and not self._waker.done():
@@ -354,10 +364,13 @@ class Engine:
             skipped=skipped,
             settled=self._batch.crawl_settled,
             in_flight=self.in_flight.fetching,
-            seconds=self._loop.time() - self._started,
+            seconds=self._loop.time() - self._started - self._total_pause_s(),
             budget=self._leasing.settings.budget,
             held=self._paused_by is not None,
             stopping=self._stop_at is not None,
             reused=self._batch.reused,
             held_by=self._paused_by,
+            is_recrawl=self._settings.is_recrawl,
+            in_progress=self.in_flight.oldest(SHOWN),
+            slowest=tuple(self._parts.dispatcher.slowest(SHOWN)),
         )

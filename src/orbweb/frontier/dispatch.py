@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from orbweb.events import HostQueue
 from orbweb.frontier import politeness
 from orbweb.model import Place
 from orbweb.store import Limiter
@@ -228,6 +229,15 @@ class Dispatcher:
         if site.waiting and not site.listed and site.sending is None and not self._full(site):
             site.listed = True
             heapq.heappush(self._due, (due_at, name))
+
+    def slowest(self, most: int) -> list[HostQueue]:
+        """The hosts whose waiting tickets take longest to send, as far as this process knows."""
+        now, found = self._clock(), []
+        for due_at, name in self._due:
+            site = self._sites[name]
+            due_s = max(due_at - now, 0) / politeness.SECOND
+            found.append(HostQueue(name, len(site.waiting), due_s, site.gap / politeness.SECOND))
+        return heapq.nlargest(most, found, key=lambda host: host.drained_s)
 
     def wait_s(self) -> float | None:
         """Seconds until the next ticket may be due; None if no ticket waits for its time."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import typer
@@ -18,6 +20,8 @@ import typer
 from orbweb.errors import OrbwebError
 
 PAGER = "less -FRX"
+_QUIET = ContextVar("quiet", default=False)
+NARROWEST = 30
 MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role", "truncated")
 
 
@@ -49,15 +53,46 @@ def _through_pager(text: str) -> bool:
             return True
 
 
+def emit_summary(report: Any, text: Callable[[Any], str], *, as_json: bool, again: str = "resume") -> None:
+    """Print the end of a crawl: a table on a terminal, plain lines in a pipe."""
+    if as_json or not sys.stdout.isatty() or report["run"] is None:
+        emit(report, text, as_json=as_json)
+        return
+    from orbweb.cli.output import colour, summary
+
+    width = max(shutil.get_terminal_size().columns, NARROWEST)
+    line(summary.crawl_summary(report, width=width, colour=colour.on(sys.stdout), again=again))
+
+
 def line(text: str, *, nl: bool = True) -> None:
     """Print a text on stdout."""
     with to_reader():
         typer.echo(text, nl=nl)
 
 
+@contextmanager
+def quieted(quiet: bool) -> Iterator[None]:
+    """Within the block, print results and errors only, if `quiet`."""
+    token = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)
+
+
+def is_quiet() -> bool:
+    return _QUIET.get()
+
+
 def note(text: str, *, nl: bool = True) -> None:
-    """Print a text on stderr."""
-    typer.echo(text, nl=nl, err=True)
+    """Print a text on stderr, unless notes are unwanted. A question, which ends without a new line, never is."""
+    if not (nl and _QUIET.get()):
+        problem(text, nl=nl)
+
+
+def problem(text: str, *, nl: bool = True) -> None:
+    """Print on stderr what went wrong."""
+    typer.echo(printable(text), nl=nl, err=True)
 
 
 @contextmanager
@@ -85,6 +120,11 @@ def printable(text: str) -> str:
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(character if character.isprintable() or character in "\n\t" else "\ufffd" for character in text)
+
+
+def one_line(text: str) -> str:
+    """As `printable`, in one line."""
+    return " ".join(printable(text).split("\n")).replace("\t", " ")
 
 
 def write(body: bytes, encoding: str = "utf-8") -> None:

@@ -1,0 +1,79 @@
+"""The end of a crawl as a small table for a terminal; a pipe gets the plain lines of `crawls`.
+
+Only numbers and texts of orbweb are in it, and URLs without control characters.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from orbweb.cli.output import one_line
+from orbweb.cli.output.crawls import EARLY
+from orbweb.cli.output.format import Report, many, size, span, words
+
+Row = tuple[str, int, str, str]
+"""A name, a number, a remark and a style."""
+
+
+def crawl_summary(report: Report, *, width: int, colour: bool, again: str = "resume") -> str:
+    """What a person at a terminal reads at the end of a crawl."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold", style="dim")
+    for name, number, remark, style in _rows(report, again):
+        table.add_row(f"  {name}", Text(f"{number:,}", style), Text(one_line(remark)))
+    stream = io.StringIO()
+    console = Console(
+        file=stream, width=width, force_terminal=colour, no_color=not colour, highlight=False, legacy_windows=False
+    )
+    console.print(Text(_headline(report), "bold"))
+    console.print(table)
+    console.print(
+        Text(f"workspace {one_line(report['workspace'])}, project {report['project']}, run {report['run']}")
+    )
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def _headline(report: Report) -> str:
+    cause = EARLY.get(report["ended_by"])
+    begin = "Crawled" if cause is None else f"Stopped early ({cause}) after"
+    settled = report["crawl_visited"] + report["crawl_failed"]
+    rate = f", {settled / report['seconds']:.1f}/s" if report["seconds"] >= 1 else ""
+    return f"{begin} {many(settled, 'URL')} in {span(report['seconds'])}{rate}"
+
+
+def _rows(report: Report, again: str) -> Iterator[Row]:
+    """The counts of the run; those that are zero are left out, except the pages."""
+    project = report["project"]
+    tokens = f", {report['tokens']:,} tokens of Markdown" if report["tokens"] else ""
+    yield "pages", report["pages"], f"{size(report['bytes'])} stored{tokens}", "bold green"
+    unchanged = report["not_modified"]
+    others = (
+        ("duplicates", report["alternates"], "same content as another page", ""),
+        ("unchanged", unchanged, "not modified since an earlier run", ""),
+        ("cached", report["reused"] - unchanged, "reused without a request", ""),
+        ("failed", report["failed"], f"orbweb failed {project}", "bold red"),
+        ("queued", report["queued"], f"orbweb {again} {project}", "bold yellow"),
+        ("skipped", sum(report["skipped"].values()), _reasons(report["skipped"]), ""),
+    )
+    yield from (row for row in others if row[1])
+    yield from _bases(report)
+
+
+def _reasons(skipped: Report) -> str:
+    return ", ".join(f"{number:,} {words(reason)}" for reason, number in sorted(skipped.items()))
+
+
+def _bases(report: Report) -> Iterator[Row]:
+    """The pages of each base URL, where there are several or one has a limit."""
+    bases = report["bases"]
+    if len(bases) > 1 or any(base["limit"] is not None for base in bases):
+        for base in bases:
+            left = "" if base["limit"] is None else f", page limit {base['limit']:,}"
+            yield "pages of", base["pages"], f"{base['url']}{left}", ""
