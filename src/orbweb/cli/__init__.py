@@ -9,11 +9,12 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import io
 import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from orbweb.errors import OrbwebError, Spelling, spelled
 
@@ -55,6 +56,29 @@ def open_streams() -> None:
             setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
 
 
+class _Stderr(io.FileIO):
+    """Standard error that may lose its reader: what is written afterwards is dropped, and nothing fails."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return len(data)
+
+
+def keep_going_without_reader() -> None:
+    """A crawl does not depend on the reader of its progress: `orbweb crawl URL 2>&1 | head -1` goes on to its end."""
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(_Stderr(sys.stderr.fileno(), "w", closefd=False)),
+        encoding=sys.stderr.encoding,
+        errors="backslashreplace",
+        line_buffering=True,
+    )
+
+
 def main() -> None:
     """Run a command and exit with its code.
 
@@ -88,6 +112,8 @@ def main() -> None:
 def run() -> NoReturn:
     """The entry point of a process. It exits without tearing down the interpreter, which is faster; everything
     that must last is on disk by now."""
+    open_streams()
+    keep_going_without_reader()
     try:
         main()
     except SystemExit as end:
