@@ -236,7 +236,7 @@ def _parts(
         committer=build.committer(session, opened_run, bases, policy, frontier, opened.bodies),
         frontier=frontier,
         dispatcher=dispatcher,
-        robots=build.robots(store.robots(), config, dispatcher, session.note),
+        robots=build.robots(store.robots(), config, dispatcher, session.note, run, bases),
         sitemaps=build.sitemaps(session),
         revalidator=opened.revalidator,
         control=workspace.control(session.project.name),

@@ -701,7 +701,7 @@ ORDER BY id LIMIT :count;
 
 -- name: robots_files
 -- `plan` shows the robots.txt of each origin.
-SELECT origin, body FROM robots ORDER BY origin;
+SELECT origin, body, fetched_at FROM robots ORDER BY origin;
 
 -- name: base_outcomes
 -- Each base URL and its redirect targets, the last one last. The id of a base URL is its number plus one.
