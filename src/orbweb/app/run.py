@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from orbweb import urls
-from orbweb.app import advice, build, pipeline
+from orbweb.app import advice, build, javascript, pipeline
 from orbweb.app.build import LiveSettings
 from orbweb.app.callbacks import Watch
 from orbweb.app.directory import OpenWorkspace, now_us
@@ -112,6 +112,8 @@ def _remarks(session: Session, run: Run, done: Report) -> Iterator[str]:
     """What the user should know about the end of a crawl."""
     db = session.workspace.db
     yield from reports.dead_ends(db, run.id)
+    if done["needs_javascript"]["count"]:
+        yield javascript.note(done["needs_javascript"], done["pages"])
     if exit_code(done) == NOTHING_CRAWLED:
         yield advice.nothing_crawled(base_outcomes(db, run.id).values())
 
