@@ -31,6 +31,7 @@ from orbweb.policy.robots import Robots, product_token
 from orbweb.store import Queries, documents, runs
 from orbweb.store.queries import planning, reports
 from orbweb.store.queries.base_outcomes import base_outcomes, problems
+from orbweb.store.rows import moment
 from orbweb.store.runs import Run
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES
@@ -215,17 +216,18 @@ class _RobotsRules:
 
     def __init__(self, db: Queries, config: Config) -> None:
         agent = product_token(config.user_agent) if config.robots.obey else ""
-        self._robots = {
-            origin: Robots.parse(body, agent)
-            for origin, body in planning.robots_files(db).items()
-            if config.robots.obey
-        }
+        files = planning.robots_files(db) if config.robots.obey else {}
+        self._robots = {origin: Robots.parse(body, agent) for origin, (body, _) in files.items()}
+        self._requested = {origin: at for origin, (_, at) in files.items()}
         self._rate = config.limits.rate
         self._longest = config.robots.max_crawl_delay_s
 
     def refusal(self, url: str) -> str | None:
         robots = self._robots.get(origin_of(url))
         return robots.refusal(url) if robots else None
+
+    def requested_at(self, url: str) -> int | None:
+        return self._requested.get(origin_of(url))
 
     def pace(self, url: str) -> tuple[float, str]:
         """Seconds between two requests, and the rule that decides."""
@@ -251,6 +253,7 @@ def _bases(db: Queries, run: Run, rules: _RobotsRules, would_visit: int) -> list
                 "problem": wrong.get(base.number),
                 "scope": urls.scope(base.scope_key),
                 "robots": rules.refusal(base.url) or "allowed",
+                "robots_at": moment(rules.requested_at(base.url)),
                 "seconds_apart": round(gap, 3),
                 "rate_rule": decided_by,
             }

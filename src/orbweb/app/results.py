@@ -34,6 +34,14 @@ class BaseResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ShellPages:
+    """The pages of a run whose text is written by JavaScript, and so is missing: their number, and some of them."""
+
+    count: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CrawlResult:
     """How a crawl ended: the fields of `orbweb crawl --json`, and the exit code of the command."""
 
@@ -56,6 +64,7 @@ class CrawlResult:
     tokens: int
     tokenizer: str | None
     bases: tuple[BaseResult, ...]
+    needs_javascript: ShellPages
     crawl: int
     run_state: str
     ended_by: str
@@ -104,7 +113,8 @@ class PipelineResult:
 
 def crawl_result(report: Report) -> CrawlResult:
     bases = tuple(BaseResult(**base) for base in report["bases"])
-    return CrawlResult(**{**report, "bases": bases}, exit_code=exit_code(report))
+    shells = ShellPages(report["needs_javascript"]["count"], tuple(report["needs_javascript"]["examples"]))
+    return CrawlResult(**{**report, "bases": bases, "needs_javascript": shells}, exit_code=exit_code(report))
 
 
 def extract_result(report: Report) -> ExtractResult:

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from orbweb import urls
-from orbweb.app import advice, build, pipeline
+from orbweb.app import advice, build, javascript, pipeline
 from orbweb.app.build import LiveSettings
 from orbweb.app.callbacks import Watch
 from orbweb.app.directory import OpenWorkspace, now_us
@@ -113,6 +113,8 @@ def _remarks(session: Session, run: Run, done: Report) -> Iterator[str]:
     """What the user should know about the end of a crawl."""
     db = session.workspace.db
     yield from reports.dead_ends(db, run.id)
+    if done["needs_javascript"]["count"]:
+        yield javascript.note(done["needs_javascript"], done["pages"])
     if exit_code(done) == NOTHING_CRAWLED:
         yield advice.nothing_crawled(base_outcomes(db, run.id).values())
 
@@ -247,7 +249,7 @@ def _parts(
         committer=build.committer(session, opened_run, bases, policy, frontier, opened.bodies),
         frontier=frontier,
         dispatcher=dispatcher,
-        robots=build.robots(store.robots(), config, dispatcher, session.note),
+        robots=build.robots(store.robots(), config, dispatcher, session.note, run, bases),
         sitemaps=build.sitemaps(session),
         revalidator=opened.revalidator,
         control=workspace.control(session.project.name),

@@ -96,6 +96,9 @@ def status_text(report: Report) -> str:
     ended = f" ({words(last['ended_by'])})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
     lines.append(f"  last crawl: {words(last['state'])}{ended}{error}")
+    shells = report["needs_javascript"]
+    if shells["count"]:
+        lines.append(f"  {many(shells['count'], 'page')} without text: JavaScript needed, such as {shells['examples'][0]}")
     if report["spool"] is not None:
         lines.append(f"  {_spool(report['spool'])}")
     return "\n".join(lines)

@@ -33,6 +33,6 @@ def skipped_examples(db: Queries, run: Run, reason: str, count: int) -> list[tup
     return rows
 
 
-def robots_files(db: Queries) -> dict[str, bytes]:
-    """Every robots.txt that is cached, by origin."""
-    return dict(db.all("robots_files"))
+def robots_files(db: Queries) -> dict[str, tuple[bytes, int]]:
+    """Every robots.txt that is cached, by origin, and when it was requested."""
+    return {origin: (body, fetched_at) for origin, body, fetched_at in db.all("robots_files")}

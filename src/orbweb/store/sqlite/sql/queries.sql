@@ -596,6 +596,15 @@ LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visit
 LEFT JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.role <> '-' ORDER BY visits.number;
 
+-- name: short_pages
+-- Pages with little text may be JavaScript shells. Tokens are read from the index alone.
+SELECT COALESCE(urls.url, urls.key), visits.body_sha256, documents.words
+FROM pages JOIN documents INDEXED BY documents_tokens ON documents.sha256 = pages.document
+JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
+JOIN visits ON visits.run_id = pages.run_id AND visits.url_id = pages.url_id
+WHERE pages.run_id = :run_id AND documents.tokens <= :tokens AND visits.body_sha256 IS NOT NULL
+ORDER BY visits.number LIMIT :count;
+
 -- name: page_documents
 -- Primaries with their documents, in the order of commits, one at a time.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
@@ -711,7 +720,7 @@ ORDER BY id LIMIT :count;
 
 -- name: robots_files
 -- `plan` shows the robots.txt of each origin.
-SELECT origin, body FROM robots ORDER BY origin;
+SELECT origin, body, fetched_at FROM robots ORDER BY origin;
 
 -- name: base_outcomes
 -- Each base URL and its redirect targets, the last one last. The id of a base URL is its number plus one.
