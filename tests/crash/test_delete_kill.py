@@ -93,7 +93,7 @@ def test_a_name(tmp_path: Path, point: str, hit: int) -> None:
         pytest.skip("it is passed once")
     cli = Cli(tmp_path / "w")
     space = orbweb.open(cli.workspace)
-    with serve(GraphSite(5, 20)) as server:
+    with serve(GraphSite(5, 40)) as server:
         space.crawl(server.url, project="site", rate="max", processes=0, budget=9)
         before = list(space.manifest("site"))
         assert cli("rename", "site", "docs", env={"ORBWEB_FAULT": f"{point}:{hit}"}).code == -signal.SIGKILL

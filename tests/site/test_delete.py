@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import orbweb
 from harness import Cli, assert_books_balance, kill, wait_until
 from orbweb.store.lock import OwnerLock
 from servers.pages import chain
-from servers.site import StaticSite, html, serve
+from servers.site import Answer, Request, StaticSite, html, serve
 
 LAYOUTS = ("segments", "files")
 SHARED = html("<title>Shared</title><main><p>The same page in two places, with the same words.</p></main>")
@@ -116,18 +117,27 @@ def test_the_other_runs_of_a_project_stay(tmp_path: Path, layout: str, number: i
         space.delete("one", run=9)
 
 
+def unchanging(request: Request) -> Answer:
+    tag = ("ETag", '"one"')
+    if request.headers.get("if-none-match") == tag[1]:
+        return Answer(304, (tag,))
+    return replace(SHARED, headers=(*SHARED.headers, tag))
+
+
 def test_a_capture_that_another_project_reused_stays(tmp_path: Path) -> None:
     space = orbweb.open(tmp_path / "w")
-    body = html("<title>Cached</title><main><p>Stored once</p></main>")
-    with serve(StaticSite({"/": body._replace(headers=(*body.headers, ("ETag", '"v1"')))})) as server:
+    with serve(StaticSite({"/": unchanging})) as server:
         space.crawl(server.url, project="first", rate="max", processes=0)
-        space.crawl(server.url, project="second", rate="max", processes=0)
+        assert space.crawl(server.url, project="second", rate="max", processes=0).not_modified == 1
+        assert space.explain("second", server.url)["reused_from"] == {"project": "first", "run": 1}
         before = list(space.manifest("second"))
         space.delete("first")
         assert list(space.manifest("second")) == before
         assert space.explain("second", server.url)["reused_from"] is None
         assert space.doctor()["healthy"]
-        assert space.recrawl("second").pages == 1
+        space.crawl(server.url, project="third", rate="max", processes=0)
+        assert space.explain("second", server.url)["reused_from"] is None, "though ids are reused"
+        assert space.recrawl("second").not_modified == 1
 
 
 def test_a_paused_run_of_another_project_resumes_with_what_it_could_reuse(tmp_path: Path) -> None:
