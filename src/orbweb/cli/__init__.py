@@ -49,7 +49,7 @@ def _option(name: str, value: str | Sequence[str]) -> str:
 
 def _call(verb: str, arguments: Sequence[str], options: Mapping[str, str | bool]) -> str:
     """A command to paste into the same shell: it names the workspace unless that is the default there."""
-    named = {**_place(), **options}
+    named = {**options, **_place()}
     given = [_option(name, "" if value is True else shlex.quote(str(value))) for name, value in named.items()]
     return f"`{' '.join(('orbweb', verb.replace('_', '-'), *map(shlex.quote, arguments), *given))}`"
 

@@ -10,7 +10,8 @@ from orbweb.parsing.page import base_of, dom
 from orbweb.urls import Resolver
 
 MOST_CHARACTERS = 200
-_LINKS = frozenset({"a", "area"})
+_LINKS = {"a": "href", "area": "href", "iframe": "src", "img": "src"}
+"""Elements that lead to a URL and have a text or a name, and the attribute with the URL."""
 
 Node = tuple[int, str | None, str, tuple[tuple[str, str], ...]]
 """Depth, namespace (None for a text), name or text, attributes: see `Tree.outline`."""
@@ -31,11 +32,13 @@ def link_texts(
 
 
 def _links(nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:
-    """The href and the text of each link, in document order."""
+    """The URL as written, and the text or the name of each link, in document order."""
     for number, (depth, space, name, attributes) in enumerate(nodes):
+        if space is None or name not in _LINKS:
+            continue
         given = dict(attributes)
-        if space is not None and name in _LINKS and "href" in given:
-            yield given["href"], _text(nodes, number + 1, depth) or _named(given)
+        if _LINKS[name] in given:
+            yield given[_LINKS[name]], _text(nodes, number + 1, depth) or _named(given)
 
 
 def _text(nodes: Sequence[Node], first: int, depth: int) -> str:
