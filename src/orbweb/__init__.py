@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from orbweb.export import Exported
     from orbweb.extraction import extract
     from orbweb.model import Document, Heading
+    from orbweb.parsing.elements import Element
     from orbweb.store.documents import Captured
 
 __version__ = "0.1.0"
@@ -60,6 +61,7 @@ __all__ = [
     "CrawlResult",
     "DiskFull",
     "Document",
+    "Element",
     "Exported",
     "ExtractProgress",
     "ExtractResult",
@@ -116,6 +118,7 @@ _HOMES = {
     "export": ("Exported",),
     "extraction": ("extract",),
     "model": ("Document", "Heading"),
+    "parsing.elements": ("Element",),
     "store.documents": ("Captured",),
 }
 
