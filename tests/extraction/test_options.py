@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import orbweb
 from effort import TIMES, assert_linear
+from examples import run_examples
 from extraction.reading import URL, read
+from orbweb.cli import demo
 from orbweb.errors import TooComplex, UsageError
 from orbweb.parsing.page import MAX_BYTES
 
@@ -147,3 +151,9 @@ def test_hostile_pages_take_time_in_proportion(kind: str) -> None:
             markdown(html, **options, title=False, links=False)  # type: ignore[arg-type]
 
     assert_linear(extract, HOSTILE[kind](4_000), HOSTILE[kind](4_000 * TIMES))
+
+
+def test_the_examples_of_the_documentation_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with demo.serve() as url:
+        assert run_examples("extract.md", url) > 8
