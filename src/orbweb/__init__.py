@@ -135,8 +135,8 @@ def crawl(
 ) -> CrawlResult:
     """Crawl a site, or resume its paused run.
 
-    `on_progress` is called several times a second, `on_visit` for each visit and `on_page` for each page when it is
-    durable. An exception that they raise ends the crawl; the run can be resumed.
+    `on_progress` is called several times a second, `on_visit` for each visit and `on_page` for each page when it
+    is durable. An exception that they raise ends the crawl; the run can be resumed.
     """
     return open(workspace).crawl(
         urls, project=project, on_progress=on_progress, on_visit=on_visit, on_page=on_page, **options

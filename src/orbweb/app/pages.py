@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from orbweb.app.cursors import Cursor, Position
@@ -12,6 +13,7 @@ from orbweb.app.directory import StoredBody
 from orbweb.app.visits import instant
 from orbweb.errors import UsageError, option
 from orbweb.model import Document, Heading
+from orbweb.parsing.elements import Element, Selectable, parse
 from orbweb.parsing.encodings import decoded
 from orbweb.store.queries.page_stream import CommittedPage
 from orbweb.store.runs import Run
@@ -80,6 +82,18 @@ class Page:
         """The body as text, decoded as browsers do."""
         return decoded(self.body, self.encoding)
 
+    def select(self, css: str) -> list[Element]:
+        """The elements that match a CSS selector, in document order."""
+        return _tree(self._read, self.content_type).select(css)
+
+    def select_one(self, css: str) -> Element | None:
+        """The first of them; None if there is none."""
+        return _tree(self._read, self.content_type).select_one(css)
+
+    def xpath(self, expression: str, **variables: str | float | bool) -> list[Element | str | float | bool]:
+        """What an XPath 1.0 expression gives: elements, or the strings of attributes, texts and comments."""
+        return _tree(self._read, self.content_type).xpath(expression, **variables)
+
     def ack(self) -> None:
         """Move the named cursor of the stream past this page: it is not given again, whatever happens.
 
@@ -88,6 +102,12 @@ class Page:
         if self._named is None:
             raise UsageError(f"the page is of no stream with a named cursor: give {option('cursor', 'NAME')}")
         self._named.move(Position.parse(self.cursor))
+
+
+@lru_cache(maxsize=2)
+def _tree(read: Callable[[], bytes], content_type: str | None) -> Selectable:
+    """The parsed body, for the selections of one page after each other."""
+    return parse(read(), content_type)
 
 
 @dataclass(frozen=True, slots=True)
