@@ -14,6 +14,7 @@ JOBS ?= $(shell expr 2 '*' $$(nproc))
 LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock'
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
+CLIENT_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["llamaindex"], sep="\n")'
 
 COMPILED := $(wildcard src/orbweb/*.pyx src/orbweb/*/*.pyx src/orbweb/*/*.pxd) hatch_build.py
 
@@ -21,7 +22,7 @@ SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check quick test busy crash fuzz long bench site docs wheel lock sbom audit clean
+.PHONY: help dev demo check clients quick test busy crash fuzz long bench site docs wheel lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +55,15 @@ demo: $(VENV)/.package ## crawl the bundled site, served on loopback
 	@code=0; $(BIN)/orbweb demo || code=$$?; \
 	if [ $$code -ne 0 ] && [ $$code -ne 3 ]; then exit $$code; fi; \
 	echo "The site has one broken link on purpose. List the pages: $(BIN)/orbweb pages demo"
+
+# Beside the packages of .venv, not among them: they are more than everything else together.
+$(VENV)/clients/.ready: locks/clients.txt | $(VENV)/.dev
+	rm -rf $(VENV)/clients
+	$(PIP) --require-hashes --target $(VENV)/clients --requirement locks/clients.txt
+	@touch $@
+
+clients: $(VENV)/clients/.ready ## the tests of orbweb.integrations, with llama-index-core too
+	$(BIN)/pytest tests/integrations
 
 check: $(VENV)/.dev ## format, lint, types and import contracts
 	$(BIN)/ruff format --check .
@@ -107,8 +117,9 @@ wheel: $(VENV)/.dev ## build dist/*.whl by the locked tools, and see that its mo
 	$(BIN)/python tests/release/runpaths.py dist/*.whl
 
 lock: $(TOOLS)/.ready ## write locks/ anew: the latest versions that pyproject.toml allows, with hashes
-	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra tokens --output-file locks/dev.txt pyproject.toml -
+	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra tokens --extra langchain --output-file locks/dev.txt pyproject.toml -
 	$(LOCK) --constraint locks/dev.txt --output-file locks/run.txt pyproject.toml
+	$(CLIENT_REQUIRES) | $(LOCK) --constraint locks/dev.txt --output-file locks/clients.txt -
 	$(LOCK) --output-file locks/tools.txt locks/tools.in
 
 sbom: $(TOOLS)/.ready ## write dist/orbweb.cdx.json: what an installed orbweb consists of (CycloneDX)
@@ -117,7 +128,7 @@ sbom: $(TOOLS)/.ready ## write dist/orbweb.cdx.json: what an installed orbweb co
 		--output-file dist/orbweb.cdx.json locks/run.txt
 
 audit: $(TOOLS)/.ready ## look the locked versions up among known vulnerabilities; needs the network
-	$(TOOLS)/bin/python locks/audit.py locks/dev.txt locks/tools.txt
+	$(TOOLS)/bin/python locks/audit.py locks/dev.txt locks/clients.txt locks/tools.txt
 
 clean: ## remove caches and builds, not .venv and not orbweb-data
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

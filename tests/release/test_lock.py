@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("dev", "run", "tools")
+LOCKS = ("clients", "dev", "run", "tools")
 STALE = "locks/ does not satisfy pyproject.toml: run `make lock`"
 
 Pins = dict[str, list[Requirement]]
@@ -58,7 +58,11 @@ def project() -> dict[str, list[str]]:
     tools = (ROOT / "locks" / "tools.in").read_text().splitlines()
     return {
         "run": run,
-        "dev": [*run, *extras["dev"], *extras["tokens"], *told["build-system"]["requires"]],
+        "dev": [
+            *(*run, *extras["dev"], *extras["tokens"], *extras["langchain"]),
+            *told["build-system"]["requires"],
+        ],
+        "clients": extras["llamaindex"],
         "tools": [line for line in tools if not line.startswith("#")],
     }
 

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
         SettingsOptions,
         options_of,
     )
+    from orbweb.app.pages import Page
     from orbweb.app.reports import differs
     from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report, plan_code
     from orbweb.app.setting_sources import setting_text
+    from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.app.workspace import Workspace
     from orbweb.export import Exported
 
@@ -36,15 +38,18 @@ _HOMES = {
         *("RuleOptions", "SettingsOptions", "options_of"),
     ),
     "app.failures": ("failures_csv",),
+    "app.pages": ("Page",),
     "app.reports": ("differs",),
     "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report", "plan_code"),
     "app.setting_sources": ("setting_text",),
+    "app.stream": ("AsyncPageStream", "PageStream"),
     "app.workspace": ("Workspace",),
     "export": ("Exported",),
 }
 
 __all__ = [
     "OPTIONS",
+    "AsyncPageStream",
     "BaseResult",
     "CrawlOptions",
     "CrawlResult",
@@ -52,6 +57,8 @@ __all__ = [
     "ExtractResult",
     "Kind",
     "Option",
+    "Page",
+    "PageStream",
     "PipelineResult",
     "PolicyOptions",
     "RecrawlOptions",
