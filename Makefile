@@ -21,14 +21,14 @@ BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproj
 COMPILED := $(wildcard $(foreach depth,* */* */*/*,src/orbweb/$(depth).pyx src/orbweb/$(depth).pxd)) hatch_build.py
 
 # The interpreters that `make wheels` builds for: those at hand.
-PYTHONS ?= $(shell for each in python3.11 python3.12 python3.13 python3.14; do $$each -c '' 2>/dev/null && echo $$each; done)
+PYTHONS ?= $(shell for each in 3.11 3.12 3.13 3.14; do if python$$each -c '' 2>/dev/null; then echo python$$each; fi; done)
 UV_BUILD := $(TOOLS)/bin/uv build --require-hashes --build-constraints locks/dev.txt
 
 SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check quick test busy crash fuzz long bench site docs wheels sdist lock sbom audit clean
+.PHONY: help dev demo check quick test busy crash fuzz long bench site docs wheel wheels sdist lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ site: $(VENV)/.package ## serve the random-graph site until Ctrl-C; SEED, PAGES 
 
 docs: $(VENV)/.package ## write docs/reference anew from the code
 	$(BIN)/python docs/reference/generate.py
+
+wheel: ## make wheels, for this Python alone
+	$(MAKE) wheels PYTHONS=$(PYTHON)
 
 sdist: $(TOOLS)/.ready ## build dist/*.tar.gz
 	rm -f dist/orbweb-*.tar.gz

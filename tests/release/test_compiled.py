@@ -1,5 +1,4 @@
-"""Compiled modules: one library per package, for any machine, since they name no directory of the one that compiled
-them."""
+"""Compiled modules: one library per package, which names no directory of the machine that compiled it."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def dotted(path: Path) -> str:
 
 def test_each_package_has_one_library() -> None:
     names = {package: "_compiled" if len(modules) > 1 else min(modules) for package, modules in packages().items()}
-    assert LIBRARIES == sorted(package / f"{name}{SUFFIX}" for package, name in names.items())
+    assert sorted(package / f"{name}{SUFFIX}" for package, name in names.items()) == LIBRARIES
 
 
 @pytest.mark.parametrize("package", [each for each, modules in packages().items() if len(modules) > 1], ids=dotted)
