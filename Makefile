@@ -90,7 +90,7 @@ fuzz: build/fuzz/.built ## hostile pages through a build with sanitizers; SECOND
 		$(if $(filter command,$(origin SEED)),--seed $(SEED)) $(if $(INPUT),--input $(abspath $(INPUT)))
 
 bench: $(VENV)/.bench ## speed and memory beside other crawlers, on this machine
-	@echo "Needs: apt-get install nginx python3.11-doc postgresql-doc-15 cmake-doc"
+	@echo "Needs: apt-get install nginx wget2 python3.11-doc postgresql-doc-15 cmake-doc"
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/help_time.py
 	$(BIN)/python bench/million.py
