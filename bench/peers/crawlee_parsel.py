@@ -1,7 +1,7 @@
-"""Peer: Crawlee's ParselCrawler, its fastest way to follow links. Usage: crawlee_parsel.py URL DIR WORKERS STORAGE.
+"""Peer: Crawlee's ParselCrawler, the fastest of its own. Usage: crawlee_parsel.py URL DIR WORKERS STORAGE.
 
 STORAGE is `files`, Crawlee's default, which keeps the queue on disk as Scrapy's JOBDIR does, or `memory`, which is
-faster and forgets everything with the process. Concurrency is fixed: nothing scales up or down while it is measured.
+faster and forgets it with the process. Concurrency is fixed: nothing scales up or down while it is measured.
 """
 
 from __future__ import annotations

@@ -1,0 +1,132 @@
+"""Hooks of MkDocs: the site is made of the same files that a code host shows.
+
+The navigation is read from the README of each directory, so a page is listed once. Links to other files of the
+repository (tests, sources, the changelog) lead to pages made of them. Scripts come from `make site-docs`, never from a
+CDN.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / ".venv/site/scripts"
+SOURCE = "source"
+LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)")
+FENCE = re.compile(r"^(```|~~~).*?^\1\s*$", re.MULTILINE | re.DOTALL)
+LANGUAGES = {".py": "python", ".toml": "toml", ".sql": "sql", ".yaml": "yaml", ".yml": "yaml"}
+
+NAV: list[Any] = [
+    {"Start": ["README.md", "tutorial.md", "why.md", "troubleshooting.md", "glossary.md"]},
+    {"Recipes": "recipes"},
+    {"How to": "how-to"},
+    {"Reference": "reference"},
+    {"Explanation": ["explanation", "architecture.md", "promises.md", "hostile-servers.md"]},
+    {"Decisions": "decisions"},
+    {"Project": ["CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"]},
+]
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    config.mdx_configs["toc"]["slugify"] = slug
+    config.nav = [{title: _section(entry)} for part in NAV for title, entry in part.items()]
+    return config
+
+
+def slug(text: str, separator: str) -> str:
+    """The fragment that code hosts give a heading, so that one link serves both."""
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", separator)
+
+
+def _section(entry: str | list[str]) -> list[str]:
+    entries = entry if isinstance(entry, list) else [entry]
+    return [page for each in entries for page in (_listed(each) if not each.endswith(".md") else [_uri(each)])]
+
+
+def _listed(directory: str) -> list[str]:
+    """The README of a directory and the pages it links to, in its order."""
+    text = (ROOT / "docs" / directory / "README.md").read_text(encoding="utf-8")
+    linked = [target for target in LINK.findall(text) if re.fullmatch(r"[\w.-]+\.md", target)]
+    return [f"{directory}/{name}" for name in dict.fromkeys(["README.md", *linked])]
+
+
+def _uri(name: str) -> str:
+    return name if (ROOT / "docs" / name).exists() else f"{SOURCE}/{name}"
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the other files of the repository that pages link to, and what these link to."""
+    waiting = [f"docs/{file.src_uri}" for file in files.documentation_pages()]
+    seen = set(waiting)
+    for path in waiting:
+        for target in _targets(path):
+            if target not in seen and _page_uri(target).startswith(SOURCE) and (ROOT / target).is_file():
+                seen.add(target)
+                waiting.append(target)
+                files.append(_made(target, config))
+    for script in sorted(SCRIPTS.glob("*.js")):
+        files.append(File.generated(config, f"assets/{script.name}", abs_src_path=str(script)))
+    return files
+
+
+def _targets(path: str) -> Iterator[str]:
+    if not path.endswith(".md"):
+        return
+    text = FENCE.sub("", (ROOT / path).read_text(encoding="utf-8"))
+    for target in LINK.findall(text):
+        yield _resolved(path, target)
+
+
+def _resolved(path: str, target: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+
+
+def _made(path: str, config: MkDocsConfig) -> File:
+    """A page for a file of the repository: Markdown as it is, anything else as a listing."""
+    if path.endswith(".md"):
+        return File.generated(config, f"{SOURCE}/{path}", content=(ROOT / path).read_text(encoding="utf-8"))
+    if path.endswith(".svg"):
+        return File.generated(config, f"{SOURCE}/{path}", abs_src_path=str(ROOT / path))
+    text = (ROOT / path).read_text(encoding="utf-8")
+    language = LANGUAGES.get(Path(path).suffix, "text")
+    listing = f"---\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n# {path}\n\n~~~~~{language}\n{text}\n~~~~~\n"
+    return File.generated(config, _page_uri(path), content=listing, inclusion=InclusionLevel.NOT_IN_NAV)
+
+
+def _page_uri(path: str) -> str:
+    """Where the site has a file of the repository."""
+    shown_as_it_is = path.endswith((".md", ".svg"))
+    if path.startswith("docs/") and shown_as_it_is:
+        return path.removeprefix("docs/")
+    return f"{SOURCE}/{path}" if shown_as_it_is else f"{SOURCE}/{path}.md"
+
+
+def on_page_markdown(markdown: str, page: Page, files: Files, **_: object) -> str:
+    """Let links to and from other files of the repository lead to the pages made of them."""
+    uri = page.file.src_uri
+    if uri.startswith(f"{SOURCE}/") and not (ROOT / uri.removeprefix(f"{SOURCE}/")).is_file():
+        return markdown
+    path = uri.removeprefix(f"{SOURCE}/") if uri.startswith(f"{SOURCE}/") else f"docs/{uri}"
+
+    def moved(match: re.Match[str]) -> str:
+        target = _page_uri(_resolved(path, match[1]))
+        return posixpath.relpath(target, posixpath.dirname(uri)) if files.get_file_from_path(target) else match[1]
+
+    parts = re.split(r"(^```.*?^```\s*$)", markdown, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if part.startswith("```") else LINK.sub(moved, part) for part in parts)
+
+
+def on_post_page(output: str, page: Page, **_: object) -> str:
+    """Load the library for diagrams where there is one, before the theme looks for it and asks a CDN."""
+    if 'class="mermaid"' not in output:
+        return output
+    script = posixpath.relpath("assets/mermaid.min.js", posixpath.dirname(page.url) or ".")
+    return output.replace("</head>", f'<script src="{script}"></script>\n</head>', 1)
