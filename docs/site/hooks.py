@@ -1,7 +1,7 @@
 """Hooks of MkDocs: the site is made of the same files that a code host shows.
 
 The navigation is read from the README of each directory, so a page is listed once. Links to other files of the
-repository (tests, sources, the changelog) lead to pages made of them. Scripts come from `make site-docs`, never from a
+repository (tests, sources, the changelog) lead to pages made of them. `make site-docs` supplies the scripts, not a
 CDN.
 """
 
