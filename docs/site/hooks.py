@@ -11,55 +11,22 @@ import posixpath
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import navigation
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+from navigation import LINK, ROOT, SOURCE
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / ".venv/site/scripts"
-SOURCE = "source"
-LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)")
 FENCE = re.compile(r"^(```|~~~).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {".py": "python", ".toml": "toml", ".sql": "sql", ".yaml": "yaml", ".yml": "yaml"}
 
-NAV: list[Any] = [
-    {"Start": ["README.md", "tutorial.md", "why.md", "troubleshooting.md", "glossary.md"]},
-    {"Recipes": "recipes"},
-    {"How to": "how-to"},
-    {"Reference": "reference"},
-    {"Explanation": ["explanation", "architecture.md", "promises.md", "hostile-servers.md"]},
-    {"Decisions": "decisions"},
-    {"Project": ["CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"]},
-]
-
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    config.mdx_configs["toc"]["slugify"] = slug
-    config.nav = [{title: _section(entry)} for part in NAV for title, entry in part.items()]
+    config.mdx_configs["toc"]["slugify"] = navigation.slug
+    config.nav = navigation.nav()
     return config
-
-
-def slug(text: str, separator: str) -> str:
-    """The fragment that code hosts give a heading, so that one link serves both."""
-    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", separator)
-
-
-def _section(entry: str | list[str]) -> list[str]:
-    entries = entry if isinstance(entry, list) else [entry]
-    return [page for each in entries for page in (_listed(each) if not each.endswith(".md") else [_uri(each)])]
-
-
-def _listed(directory: str) -> list[str]:
-    """The README of a directory and the pages it links to, in its order."""
-    text = (ROOT / "docs" / directory / "README.md").read_text(encoding="utf-8")
-    linked = [target for target in LINK.findall(text) if re.fullmatch(r"[\w.-]+\.md", target)]
-    return [f"{directory}/{name}" for name in dict.fromkeys(["README.md", *linked])]
-
-
-def _uri(name: str) -> str:
-    return name if (ROOT / "docs" / name).exists() else f"{SOURCE}/{name}"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
