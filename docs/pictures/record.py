@@ -23,7 +23,7 @@ from xml.sax.saxutils import escape
 
 from orbweb.cli import demo
 
-COLUMNS, ROWS = 96, 44
+COLUMNS, ROWS = 84, 44
 FRAME_S = 0.125
 KEY_S = 0.03
 READ_S = 1.2
