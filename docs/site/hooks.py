@@ -20,6 +20,7 @@ from navigation import LINK, ROOT, SOURCE
 
 SCRIPTS = ROOT / ".venv/site/scripts"
 FENCE = re.compile(r"^(```|~~~).*?^\1\s*$", re.MULTILINE | re.DOTALL)
+SEARCH_BOOST = {"how-to": 2, "recipes": 2, "decisions": 0.5, SOURCE: 0.5}
 LANGUAGES = {".py": "python", ".toml": "toml", ".sql": "sql", ".yaml": "yaml", ".yml": "yaml"}
 
 
@@ -79,6 +80,7 @@ def _page_uri(path: str) -> str:
 def on_page_markdown(markdown: str, page: Page, files: Files, **_: object) -> str:
     """Let links to and from other files of the repository lead to the pages made of them."""
     uri = page.file.src_uri
+    page.meta.setdefault("search", {"boost": SEARCH_BOOST.get(uri.partition("/")[0], 1)})
     if uri.startswith(f"{SOURCE}/") and not (ROOT / uri.removeprefix(f"{SOURCE}/")).is_file():
         return markdown
     path = uri.removeprefix(f"{SOURCE}/") if uri.startswith(f"{SOURCE}/") else f"docs/{uri}"
