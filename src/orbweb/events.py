@@ -1,8 +1,12 @@
-"""Progress of a crawl or an extraction, as callbacks receive it."""
+"""Progress of a crawl or an extraction, and its visits, as callbacks receive them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,37 @@ class Snapshot:
         """Estimated seconds until the queue is empty or the budget used; None before the first commit."""
         left = self.queued if self.budget is None else min(self.queued, self.budget - self.settled)
         return left / self.rate if self.rate else None
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One visit, committed and durable. `number` counts the visits of the run, in their order.
+
+    `kind` and `error` say why a visit failed. `role` is `primary` for a page, `alternate` for a URL with the
+    content of an earlier one, `-` for everything else. `reused`: an earlier run has the content. `truncated`: the
+    body ends too early.
+    """
+
+    number: int
+    url: str
+    state: Literal["visited", "failed"]
+    status: int | None
+    kind: str | None
+    error: str | None
+    depth: int
+    source: str
+    referrer: str | None
+    role: Literal["primary", "alternate", "-"]
+    title: str | None
+    content_type: str | None
+    final_url: str
+    redirect_to: str | None
+    bytes: int
+    latency_ms: int
+    tries: int
+    reused: bool
+    truncated: bool
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from orbweb.app import pipeline
 from orbweb.app.build import catch_up
-from orbweb.app.callbacks import Note, Watch, ignore_note, redacted_note
+from orbweb.app.callbacks import CrawlCallbacks, Note, ignore_note
 from orbweb.app.directory import OpenWorkspace, exists, now_us
 from orbweb.app.request import Request, configure, name_of, require_project, with_seeds
 from orbweb.app.rules import nothing_to_resume, save_project_and_apply_rules
@@ -41,9 +41,10 @@ def check_new(path: Path, request: Request) -> None:
         _ready_to_start(workspace, name, None, replace(request, remembers=False), ignore_note)
 
 
-def crawl(workspace: OpenWorkspace, request: Request, *, on_progress: Watch, note: Note) -> Report:
+def crawl(workspace: OpenWorkspace, request: Request, callbacks: CrawlCallbacks) -> Report:
     """Start a run, or resume the paused one."""
-    note = redacted_note(note)
+    callbacks = callbacks.redacted()
+    note = callbacks.note
     request = with_seeds(workspace, request, note)
     name = name_of(workspace, request)
     pipeline.check_role(workspace, name)
@@ -64,13 +65,14 @@ def crawl(workspace: OpenWorkspace, request: Request, *, on_progress: Watch, not
             paused = None
         urls_given = [base.url for base in bases]
         project, paused = save_project_and_apply_rules(workspace, name, config, settings, urls_given, paused, note)
-        session = Session(workspace, project, config, secrets, permit, on_progress, note, request)
+        session = Session(workspace, project, config, secrets, permit, callbacks, request)
         return resume_run(session, paused) if paused is not None else run_crawl(session, None, bases)
 
 
-def resume(workspace: OpenWorkspace, request: Request, *, on_progress: Watch, note: Note) -> Report:
+def resume(workspace: OpenWorkspace, request: Request, callbacks: CrawlCallbacks) -> Report:
     """Resume the paused run; NothingToDo if there is none."""
-    note = redacted_note(note)
+    callbacks = callbacks.redacted()
+    note = callbacks.note
     name = require_project(workspace, request, "resume")
     known = runs.project(workspace.db, name)
     pipeline.check_role(workspace, name)
@@ -84,13 +86,14 @@ def resume(workspace: OpenWorkspace, request: Request, *, on_progress: Watch, no
         paused_run(workspace, known, note)
         latest = runs.run_of(workspace.db, known, latest.number)
         project, run = save_project_and_apply_rules(workspace, name, config, settings, known.bases, latest, note)
-        session = Session(workspace, project, config, secrets, permit, on_progress, note, request)
+        session = Session(workspace, project, config, secrets, permit, callbacks, request)
         return resume_run(session, run or latest)
 
 
-def recrawl(workspace: OpenWorkspace, request: Request, *, on_progress: Watch, note: Note) -> Report:
+def recrawl(workspace: OpenWorkspace, request: Request, callbacks: CrawlCallbacks) -> Report:
     """Start a run with the URLs that the latest one knew, in its order; UsageError if that one is paused."""
-    note = redacted_note(note)
+    callbacks = callbacks.redacted()
+    note = callbacks.note
     name = require_project(workspace, request, "recrawl")
     known = runs.project(workspace.db, name)
     pipeline.check_role(workspace, name)
@@ -109,7 +112,7 @@ def recrawl(workspace: OpenWorkspace, request: Request, *, on_progress: Watch, n
             note(f"finished run {paused.number} of {name} ({skipped} queued URLs left to the recrawl)")
         latest = runs.run_of(workspace.db, known, None)
         project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
-        session = Session(workspace, project, config, secrets, permit, on_progress, note, request)
+        session = Session(workspace, project, config, secrets, permit, callbacks, request)
         if request.replay:
             session = replace(session, replays=ReplayedRun(latest, url_rules(configure(known, Request())[0])))
         return run_crawl(session, None, bases, latest, due_only=request.due)

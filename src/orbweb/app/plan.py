@@ -16,20 +16,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb import urls
-from orbweb.app.callbacks import Note, ignore_note, ignore_progress
+from orbweb.app.callbacks import UNATTACHED, Attachment, CrawlCallbacks, Note
 from orbweb.app.crawl import crawl, recrawl
 from orbweb.app.directory import OpenWorkspace, exists
+from orbweb.app.pages import Page, page_of, with_body
 from orbweb.app.request import URL_FORM, PlanRequest, Request, configure, no_project
 from orbweb.config import schema
 from orbweb.config.schema import Config
 from orbweb.engine.robots_gate import origin_of
-from orbweb.errors import UnknownProject, UsageError
+from orbweb.errors import NoPage, UnknownProject, UsageError
 from orbweb.frontier import politeness, seeds
 from orbweb.lifecycle import ItemState
 from orbweb.model import Document, SkipReason
 from orbweb.policy.robots import Robots, product_token
-from orbweb.store import Queries, documents, runs
+from orbweb.store import Queries, runs
 from orbweb.store.queries import planning, reports
+from orbweb.store.queries.page_stream import PageReader
 from orbweb.store.runs import Run
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES
@@ -79,7 +81,7 @@ def _plan(workspace: OpenWorkspace, request: Request, note: Note) -> Report:
     settings = {**(request.settings or {})}
     settings["limits"] = {**settings.get("limits", {}), "budget": None}
     request = replace(request, project=NAME, plan=collected, settings=settings, remembers=False)
-    crawl(workspace, request, on_progress=ignore_progress, note=note)
+    crawl(workspace, request, CrawlCallbacks(note=note))
     project = runs.project(workspace.db, NAME)
     config, _ = configure(project, request)
     run = runs.run_of(workspace.db, project, None)
@@ -123,7 +125,7 @@ def replan(request: Request, *, of: Path, note: Note) -> Report:
     with _copy(of) as workspace:
         before = workspace.run(name)
         request = replace(request, settings=settings, replay=True, remembers=False)
-        recrawl(workspace, request, on_progress=ignore_progress, note=note)
+        recrawl(workspace, request, CrawlCallbacks(note=note))
         return {"project": name, "run": before.number, **_effect(workspace.db, before, workspace.run(name))}
 
 
@@ -191,7 +193,16 @@ def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
 
 
 def fetch(request: Request, *, beside: Path) -> FetchedPage:
-    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects.
+    """As `fetch_page`, with the problem as a value."""
+    try:
+        page = fetch_page(request, beside=beside)
+    except NoPage as error:
+        return FetchedPage(error.url, None, b"", error.problem)
+    return FetchedPage(page.final_url, page.document, page.body, None)
+
+
+def fetch_page(request: Request, *, beside: Path, attachment: Attachment = UNATTACHED) -> Page:
+    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects; NoPage.
 
     Nothing is stored, so directives such as noindex do not apply.
     """
@@ -201,11 +212,13 @@ def fetch(request: Request, *, beside: Path) -> FetchedPage:
     settings["metrics"] = {"flush_interval_sec": 0}
     with _beside(beside) as workspace:
         request = replace(request, project=NAME, settings=settings, remembers=False)
-        crawl(workspace, request, on_progress=ignore_progress, note=ignore_note)
-        for page in documents.captured(workspace.db, workspace.run(NAME).id):
-            return FetchedPage(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
-        problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(NAME).id))
-        return FetchedPage(request.urls[0], None, b"", problem or "no page was found")
+        crawl(workspace, request, CrawlCallbacks(attachment=attachment))
+        run = workspace.run(NAME)
+        found = PageReader(workspace.db, run.id).after(0)
+        if found is not None:
+            return with_body(page_of(found, run, workspace.path / "store"))
+        problem = "; ".join(reports.dead_ends(workspace.db, run.id))
+        raise NoPage(request.urls[0], problem or "no page was found")
 
 
 class _RobotsRules:

@@ -13,7 +13,7 @@ from typing import Any
 
 from orbweb.app import pipeline
 from orbweb.app.build import catch_up
-from orbweb.app.callbacks import Note, Relay, Watch, redacted_note
+from orbweb.app.callbacks import CrawlCallbacks, Relay
 from orbweb.app.child_process import ChildProcess
 from orbweb.app.directory import OpenWorkspace, exists, now_us, open_workspace
 from orbweb.app.options import file_of, texts_of, words_of
@@ -39,11 +39,9 @@ def _never() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ScrapeCallbacks:
+class ScrapeCallbacks(CrawlCallbacks):
     """`follows`: whether to wait for more. `relay` receives the commands that arrive as signals."""
 
-    on_progress: Watch
-    note: Note
     follows: Callable[[], bool] = _never
     relay: Relay | None = None
 
@@ -53,7 +51,7 @@ def scrape(workspace: OpenWorkspace, request: Request, callbacks: ScrapeCallback
 
     ScraperIdle if it is stopped while it follows, before there was anything to scrape.
     """
-    callbacks = replace(callbacks, note=redacted_note(callbacks.note))
+    callbacks = callbacks.redacted()
     name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project))
     with workspace.own(name):
         if (own := runs.find_project(workspace.db, name)) is not None:
@@ -148,8 +146,7 @@ def _scrape(
         config,
         secrets,
         permit,
-        callbacks.on_progress,
-        note,
+        callbacks,
         request,
         feeds=source,
         follows=callbacks.follows,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from orbweb import urls
-from orbweb.app.callbacks import Note, Relay, Watch
+from orbweb.app.callbacks import CrawlCallbacks, Note, Relay
 from orbweb.app.consent import Permit, permit
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import Secrets, check_contact, secrets_of
@@ -42,13 +42,16 @@ class Session:
     config: Config
     secrets: Secrets
     permit: Permit
-    on_progress: Watch
-    note: Note
+    callbacks: CrawlCallbacks
     request: Request
     feeds: Run | None = None
     follows: Callable[[], bool] = lambda: False
     relay: Relay | None = None
     replays: ReplayedRun | None = None
+
+    @property
+    def note(self) -> Note:
+        return self.callbacks.note
 
     @property
     def plan(self) -> PlanRequest | None:
