@@ -1,5 +1,8 @@
 # The loop of a developer. `make` lists the targets; CONTRIBUTING.md tells when to use which.
 
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,22 +19,34 @@ LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-versi
 	--custom-compile-command 'make lock'
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 
-COMPILED := $(wildcard src/orbweb/*.pyx src/orbweb/*/*.pyx src/orbweb/*/*.pxd) hatch_build.py
+COMPILED := $(wildcard $(foreach depth,* */* */*/*,src/orbweb/$(depth).pyx src/orbweb/$(depth).pxd)) hatch_build.py
+
+# The interpreters that `make wheels` builds for: those at hand.
+PYTHONS ?= $(shell for each in 3.11 3.12 3.13 3.14; do if python$$each -c '' 2>/dev/null; then echo python$$each; fi; done)
+UV_BUILD := $(TOOLS)/bin/uv build --require-hashes --build-constraints locks/dev.txt
 
 SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check quick test busy crash fuzz long bench site docs wheel lock sbom audit clean picture site-docs
+.PHONY: help dev demo check quick test busy crash fuzz long bench site docs wheel wheels sdist lock sbom audit clean picture site-docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 
+# pip says all of it, for the log; the terminal gets a line per package and per library that is compiled.
 $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
-	$(PIP) -e .
+	@echo "Installing orbweb into $(VENV): half a minute to a minute, most of it to compile (log: $(VENV)/install.log)"
+	@$(BIN)/python -m pip install --verbose --disable-pip-version-check -e . 2>&1 | tee $(VENV)/install.log | awk ' \
+		/Installing build dependencies.*started/ { print "  installing what compiles"; fflush() } \
+		/^ *orbweb: / { sub(/^ *orbweb: /, "  "); print; fflush() } \
+		/^ *Collecting / && !/build/ { print "  " $$1 " " $$2; fflush() } \
+		/^Installing collected packages/ { print "  installing " NF - 3 " packages"; fflush() }' \
+		|| { cat $(VENV)/install.log; exit 1; }
 	@touch $@
 
 # From the lock, with hashes, also what compiles; the project itself cannot have one.
@@ -58,10 +73,16 @@ $(VENV)/.bench: pyproject.toml $(VENV)/.package
 
 dev: $(VENV)/.dev ## make .venv with orbweb and the tools; quick when nothing changed
 
-demo: $(VENV)/.package ## crawl the bundled site, served on loopback
+demo: $(VENV)/.package ## install, crawl the bundled site, served on loopback, and say what to do next
 	@code=0; $(BIN)/orbweb demo || code=$$?; \
 	if [ $$code -ne 0 ] && [ $$code -ne 3 ]; then exit $$code; fi; \
-	echo "The site has one broken link on purpose. List the pages: $(BIN)/orbweb pages demo"
+	printf '\nIt works. The site has one broken link on purpose. Next:\n'; \
+	printf '  %-46s # %s\n' \
+		"ls $${ORBWEB_WORKSPACE:-orbweb-data}/demo-markdown" "the Markdown files" \
+		"$(BIN)/orbweb pages demo" "the pages" \
+		"$(BIN)/orbweb failed demo" "the broken link" \
+		"$(BIN)/orbweb crawl https://example.com/" "a site of your choice" \
+		"$(BIN)/orbweb --help" "everything else"
 
 check: $(VENV)/.dev ## format, lint, types and import contracts
 	$(BIN)/ruff format --check .
@@ -118,9 +139,18 @@ site-docs: $(SITE)/.ready ## build/site: the documentation as a site, every link
 	$(SITE)/bin/python docs/site/check.py build/site
 	@echo "build/site/index.html; no server is needed"
 
-wheel: $(VENV)/.dev ## build dist/*.whl by the locked tools, and see that its modules name no directory to search
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
-	$(BIN)/python tests/release/runpaths.py dist/*.whl
+wheel: ## make wheels, for this Python alone
+	$(MAKE) wheels PYTHONS=$(PYTHON)
+
+sdist: $(TOOLS)/.ready ## build dist/*.tar.gz
+	rm -f dist/orbweb-*.tar.gz
+	$(UV_BUILD) --sdist --out-dir dist
+
+wheels: sdist ## build dist/*.whl from the sdist, one per interpreter at hand (PYTHONS), for all recent Linux
+	rm -rf build/wheels dist/orbweb-*.whl
+	for each in $(PYTHONS); do $(UV_BUILD) --wheel --python $$each --out-dir build/wheels dist/orbweb-*.tar.gz || exit 1; done
+	PATH=$(CURDIR)/$(TOOLS)/bin:$$PATH auditwheel repair --wheel-dir dist build/wheels/*.whl
+	$(PYTHON) tests/release/runpaths.py dist/*.whl
 
 lock: $(TOOLS)/.ready ## write locks/ anew: the latest versions that pyproject.toml allows, with hashes
 	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra tokens --output-file locks/dev.txt pyproject.toml -

@@ -253,3 +253,30 @@ if not TYPE_CHECKING:
 
     def __dir__():
         return __all__
+
+    class CompiledModules:
+        """Finds the modules that are compiled into the library of their package (hatch_build.py).
+
+        The last of the finders, so no import that succeeds elsewhere gets here.
+        """
+
+        PACKAGES = frozenset({"orbweb.extraction", "orbweb.parsing.html"})
+        LIBRARY = "_compiled"
+
+        @classmethod
+        def find_spec(cls, name, _path=None, _target=None):
+            package, _, module = name.rpartition(".")
+            if package not in cls.PACKAGES or module == cls.LIBRARY:
+                return None
+            from importlib import import_module
+            from importlib.machinery import ExtensionFileLoader
+            from importlib.util import spec_from_file_location
+
+            library = import_module(f"{package}.{cls.LIBRARY}")
+            if module not in library.MODULES.split():
+                return None
+            return spec_from_file_location(name, loader=ExtensionFileLoader(name, library.__file__))
+
+    import sys
+
+    sys.meta_path.append(CompiledModules)

@@ -283,6 +283,8 @@ def test_the_environment_sets_keys_of_sections() -> None:
             "ORBWEB_USER_AGENT": "probe/1 (+https://example.org/bot)",
             "ORBWEB_INCREMENTAL": "false",
             "ORBWEB_WORKSPACE": "somewhere",
+            "ORBWEB_TOKEN": "secret",
+            "ORBWEB_BROWSER": "/usr/bin/chromium-headless-shell",
             "ORBWEB_FAULT": "page_settled:1",
             "PATH": "__",
         }

@@ -14,7 +14,7 @@ from orbweb.config.schema import Settings, given, merge
 from orbweb.errors import ConfigError
 
 PROFILES = ("docs", "site", "github")
-_NOT_SETTINGS = ("ORBWEB_WORKSPACE", "ORBWEB_FAULT", "ORBWEB_LIFELINE")
+_NOT_SETTINGS = ("ORBWEB_WORKSPACE", "ORBWEB_TOKEN", "ORBWEB_BROWSER", "ORBWEB_FAULT", "ORBWEB_LIFELINE")
 
 
 def read_file(path: Path) -> Settings:

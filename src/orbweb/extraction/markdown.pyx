@@ -57,7 +57,7 @@ cdef tuple _headings(Tree tree, int element):
         node = next_tagged(tree.nodes, node, element, &HEADINGS)
         if node == NONE:
             return tuple(found)
-        while around and not tree.is_inside(node, around[-1]):
+        while around and not tree.is_inside(node, around[len(around) - 1]):
             around.pop()
         if len(around) <= MAX_AROUND:
             found.append(Heading(tree.tag(node) - TAG_H1 + 1, " ".join(placeholders.speak(tree.text(node)).split())))
