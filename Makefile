@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := $(VENV)/tools
+SITE := $(VENV)/site
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 SEED ?= 7
@@ -29,10 +30,10 @@ SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check clients quick test busy crash fuzz long bench site docs wheel wheels sdist lock sbom audit clean
+.PHONY: help dev demo check clients quick test busy crash fuzz long bench site docs picture site-docs wheel wheels sdist lock sbom audit clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@echo "Creating $(VENV)"
@@ -58,6 +59,13 @@ $(VENV)/.dev: pyproject.toml locks/dev.txt $(COMPILED) | $(BIN)/python
 $(TOOLS)/.ready: locks/tools.txt
 	$(PYTHON) -m venv $(TOOLS)
 	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/tools.txt
+	@touch $@
+
+# MkDocs and its theme, and the scripts that the theme would fetch from a CDN.
+$(SITE)/.ready: locks/site.txt docs/site/scripts.py
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/site.txt
+	$(SITE)/bin/python docs/site/scripts.py $(SITE)/scripts
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml $(VENV)/.package
@@ -121,7 +129,7 @@ fuzz: build/fuzz/.built ## hostile pages through a build with sanitizers; SECOND
 		$(if $(filter command,$(origin SEED)),--seed $(SEED)) $(if $(INPUT),--input $(abspath $(INPUT)))
 
 bench: $(VENV)/.bench ## speed and memory beside other crawlers, on this machine
-	@echo "Needs: apt-get install nginx python3.11-doc postgresql-doc-15 cmake-doc"
+	@echo "Needs: apt-get install nginx wget2 python3.11-doc postgresql-doc-15 cmake-doc"
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/help_time.py
 	$(BIN)/python bench/million.py
@@ -132,6 +140,14 @@ site: $(VENV)/.package ## serve the random-graph site until Ctrl-C; SEED, PAGES 
 
 docs: $(VENV)/.package ## write docs/reference anew from the code
 	$(BIN)/python docs/reference/generate.py
+
+picture: $(VENV)/.dev ## record docs/pictures/crawl.svg anew: a crawl of the demo site in a terminal
+	$(BIN)/python docs/pictures/record.py docs/pictures/crawl.svg
+
+site-docs: $(SITE)/.ready ## build/site: the documentation as a site, every link and anchor in it checked
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet --clean
+	$(SITE)/bin/python docs/site/check.py build/site
+	@echo "build/site/index.html; no server is needed"
 
 wheel: ## make wheels, for this Python alone
 	$(MAKE) wheels PYTHONS=$(PYTHON)
@@ -151,6 +167,7 @@ lock: $(TOOLS)/.ready ## write locks/ anew: the latest versions that pyproject.t
 	$(LOCK) --constraint locks/dev.txt --output-file locks/run.txt pyproject.toml
 	$(CLIENT_REQUIRES) | $(LOCK) --constraint locks/dev.txt --output-file locks/clients.txt -
 	$(LOCK) --output-file locks/tools.txt locks/tools.in
+	$(LOCK) --output-file locks/site.txt locks/site.in
 
 sbom: $(TOOLS)/.ready ## write dist/orbweb.cdx.json: what an installed orbweb consists of (CycloneDX)
 	@mkdir -p dist
@@ -158,7 +175,7 @@ sbom: $(TOOLS)/.ready ## write dist/orbweb.cdx.json: what an installed orbweb co
 		--output-file dist/orbweb.cdx.json locks/run.txt
 
 audit: $(TOOLS)/.ready ## look the locked versions up among known vulnerabilities; needs the network
-	$(TOOLS)/bin/python locks/audit.py locks/dev.txt locks/clients.txt locks/tools.txt
+	$(TOOLS)/bin/python locks/audit.py locks/dev.txt locks/clients.txt locks/tools.txt locks/site.txt
 
 clean: ## remove caches and builds, not .venv and not orbweb-data
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
