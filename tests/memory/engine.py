@@ -61,7 +61,9 @@ async def _crawl(
     )
     parts = _parts(store, run, config, make_frontier, workspace, notes.append)
     by_level = parts.committer.has_scores
-    limits = settings.engine_settings(config, resources=Resources.OFF, by_level=by_level, only_plan=False, is_recrawl=False)
+    limits = settings.engine_settings(
+        config, resources=Resources.OFF, by_level=by_level, only_plan=False, is_recrawl=False
+    )
     engine = Engine(limits, parts, events)
     sites = frozenset(urls.site(base.url) for base in store.open_run(run).bases())
     fetcher = _fetcher(config, sites, engine.in_flight, notes.append)

@@ -191,21 +191,37 @@ def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
 
 
 def fetch(request: Request, *, beside: Path) -> FetchedPage:
-    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects.
+    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects."""
+    (page,) = fetch_each(request, beside=beside)
+    return page
 
-    Nothing is stored, so directives such as noindex do not apply.
+
+def fetch_each(request: Request, *, beside: Path) -> Iterator[FetchedPage]:
+    """The page of each URL, one after the other; an invalid URL is refused before the first request.
+
+    Nothing is stored, so directives such as noindex do not apply. All share one limiter and one copy of each
+    robots.txt.
     """
+    seeds.base_urls(request.urls, DEFAULT_RULES)
     settings = {**(request.settings or {}), "robots": {"obey_directives": False}, "sitemap": {"mode": "off"}}
     settings["limits"] = {**settings.get("limits", {}), "budget": None, "max_depth": 0}
     settings["outputs"] = {"pages": False, "edges": False, "metadata": False}
     settings["metrics"] = {"flush_interval_sec": 0}
     with _beside(beside) as workspace:
-        request = replace(request, project=NAME, settings=settings, remembers=False)
-        crawl(workspace, request, CrawlCallbacks())
-        for page in documents.captured(workspace.db, workspace.run(NAME).id):
-            return FetchedPage(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
-        problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(NAME).id))
-        return FetchedPage(request.urls[0], None, b"", problem or "no page was found")
+        for number, url in enumerate(request.urls, 1):
+            name = f"{NAME}-{number}"
+            yield _fetched(
+                workspace, replace(request, urls=(url,), project=name, settings=settings, remembers=False)
+            )
+
+
+def _fetched(workspace: OpenWorkspace, request: Request) -> FetchedPage:
+    name = request.project or NAME
+    crawl(workspace, request, CrawlCallbacks())
+    for page in documents.captured(workspace.db, workspace.run(name).id):
+        return FetchedPage(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
+    problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(name).id))
+    return FetchedPage(request.urls[0], None, b"", problem or "no page was found")
 
 
 class _RobotsRules:

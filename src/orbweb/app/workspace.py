@@ -217,6 +217,12 @@ class Workspace:
 
         return plan.fetch(_request("crawl", options, url), beside=self.path)
 
+    def fetch_each(self, urls: Sequence[str], **options: Unpack[CrawlOptions]) -> Iterator[FetchedPage]:
+        """As `fetch`, for several URLs, one after the other; read as they are consumed."""
+        from orbweb.app import plan
+
+        yield from plan.fetch_each(_request("crawl", options, urls), beside=self.path)
+
     # Control.
 
     def pause(self, project: str) -> None:
@@ -505,11 +511,11 @@ class Workspace:
         given = (urls,) if isinstance(urls, str) else tuple(urls)
         return validate(request, given, None if file is None else Path(file), beside=self.path)
 
-    def doctor(self, *, repair: bool = False) -> Report:
-        """Every damage of the workspace, or its repair."""
+    def doctor(self, *, repair: bool = False, on_progress: Count | None = None) -> Report:
+        """Every damage of the workspace, or its repair. `on_progress` counts bodies and documents."""
         from orbweb.app.doctor import doctor
 
-        return doctor(self.path, repair=repair)
+        return doctor(self.path, repair=repair, on_progress=on_progress or ignore_count)
 
 
 def _request(verb: str, options: Any, urls: str | Sequence[str] = (), project: str | None = None) -> Request:

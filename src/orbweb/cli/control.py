@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from orbweb.cli import output
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, FullProjectName, ProjectName, ProjectOrAll, RunningProject, WorkspaceDir
+from orbweb.cli.options import (
+    DEFAULT_WORKSPACE,
+    AsJson,
+    FullProjectName,
+    ProjectName,
+    ProjectOrAll,
+    RunningProject,
+    WorkspaceDir,
+)
 from orbweb.errors import UsageError
 
 app = typer.Typer()
@@ -102,7 +110,9 @@ def queue(
 @app.command()
 def retry(
     project: ProjectName,
-    kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only failures of this kind, such as timeout.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Only failures of this kind, such as timeout.")
+    ] = None,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:

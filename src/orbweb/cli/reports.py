@@ -238,7 +238,9 @@ def _run_numbers(words: list[str]) -> list[int]:
         raise UsageError(f"unexpected argument {words[2]!r}; usage: orbweb diff PROJECT RUN RUN")
     for word in words:
         if not (word.isascii() and word.isdecimal() and len(word) <= MOST_DIGITS):
-            raise UsageError(f"{word[:MOST_DIGITS]!r} is not the number of a run; usage: orbweb diff PROJECT RUN RUN")
+            raise UsageError(
+                f"{word[:MOST_DIGITS]!r} is not the number of a run; usage: orbweb diff PROJECT RUN RUN"
+            )
     return [int(word) for word in words]
 
 

@@ -34,7 +34,9 @@ def crawl_summary(report: Report, *, width: int, colour: bool, again: str = "res
     )
     console.print(Text(_headline(report), "bold"))
     console.print(table)
-    console.print(Text(f"workspace {one_line(report['workspace'])}, project {report['project']}, run {report['run']}"))
+    console.print(
+        Text(f"workspace {one_line(report['workspace'])}, project {report['project']}, run {report['run']}")
+    )
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
 
