@@ -21,9 +21,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from typer.models import ArgumentInfo, OptionInfo
 
+import orbweb
 from orbweb import errors, failpoints, lifecycle
 from orbweb.app import options_of
-from orbweb.cli import commands, output
+from orbweb.cli import commands, output, overview
 from orbweb.config import Config, template
 from orbweb.config import keys as settings_keys
 from orbweb.config.section import LARGEST
@@ -186,6 +187,75 @@ def _option_row(option: Parameter) -> tuple[str, str, str, str]:
 def _setting_of(option: Parameter) -> str:
     """The setting that an option sets, shown in place of a default."""
     return next((f"setting `{key}`" for key, name in flag_names().items() if name == option.name), "")
+
+
+# The man page.
+
+WAYS = (
+    ("ORBWEB_WORKSPACE", "The workspace, unless --workspace names one."),
+    ("NO_COLOR", "If set, no colours are used."),
+    ("FORCE_COLOR", "If set, colours are used also when the output is not a terminal."),
+)
+
+
+def man_page() -> str:
+    """orbweb(1), from the same commands as cli.md."""
+    parts = [
+        r".\" Written by `make docs` from the code.",
+        f'.TH ORBWEB 1 "" "orbweb {orbweb.__version__}" "User Commands"',
+        *(
+            ".SH NAME",
+            rf"orbweb \- {roff(overview.INTRODUCTION[0].lower() + overview.INTRODUCTION[1:].rstrip('.'))}",
+        ),
+        *(".SH SYNOPSIS", ".B orbweb", r"\fICOMMAND\fR [\fIARGUMENTS\fR] [\fIOPTIONS\fR]"),
+        *(".SH DESCRIPTION", *roff_text(PROSE["man"])),
+        ".SH COMMANDS",
+    ]
+    by_name = {command.name: command for command in command_list()}
+    for title, names in overview.GROUPS.items():
+        parts.append(f".SS {title}")
+        for name in names:
+            if name in by_name:
+                parts += [".TP", f".B {roff(name)}", roff(overview.summary(by_name[name].help))]
+    parts.append(".SH OPTIONS OF COMMANDS")
+    for command in command_list():
+        parts += _man_command(command)
+    parts.append(".SH EXIT STATUS")
+    for number, meaning in MEANINGS["exit_codes"].items():
+        parts += [".TP", f".B {number}", *roff_text(meaning)]
+    parts.append(".SH ENVIRONMENT")
+    for name, meaning in WAYS:
+        parts += [".TP", f".B {roff(name)}", roff(meaning)]
+    parts += [".SH FILES", ".TP", roff(".B orbweb-data", keep=3), "The workspace, unless another one is named."]
+    return "\n".join(parts) + "\n"
+
+
+def _man_command(command: Command) -> list[str]:
+    lines = [f".SS {roff(_usage(command))}", *roff_text(command.help)]
+    for argument in command.arguments:
+        lines += [".TP", rf"\fI{roff(argument.value)}\fR", roff(_without_markup(argument.help))]
+    for option in command.options:
+        flags = ", ".join(rf"\fB{roff(flag)}\fR" for flag in option.flags)
+        value = rf" \fI{roff(option.value)}\fR" if option.value else ""
+        lines += [".TP", flags + value, roff(_without_markup(option.help))]
+    return lines
+
+
+def roff(text: str, *, keep: int = 0) -> str:
+    """A text without what roff would take for a request, but for the first `keep` characters."""
+    escaped = text[keep:].replace("\\", "\\e").replace("-", "\\-")
+    return text[:keep] + (f"\\&{escaped}" if not keep and escaped[:1] in (".", "'") else escaped)
+
+
+def roff_text(text: str) -> list[str]:
+    """Paragraphs; blank lines separate them."""
+    blocks = [" ".join(block.split()) for block in re.split(r"\n\s*\n", text.strip())]
+    lines = [roff(_without_markup(block)) for block in blocks]
+    return [line for at, block in enumerate(lines) for line in ([".PP", block] if at else [block])]
+
+
+def _without_markup(text: str) -> str:
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text).replace("`", "")
 
 
 # The settings.
@@ -467,6 +537,7 @@ def pages() -> dict[str, str]:
         "columns.md": columns_page(),
         "exit-codes.md": exit_codes_page(),
         "failpoints.md": failpoints_page(),
+        "orbweb.1": man_page(),
     }
 
 

@@ -215,14 +215,14 @@ def fetch(url: str, *, workspace: str | PathLike[str] = "orbweb-data", **options
 
     The rate limits of the workspace apply, if it exists.
     """
-    return open(workspace).fetch_page(url, **options)
+    return open(workspace).fetch(url, **options)
 
 
 async def afetch(
     url: str, *, workspace: str | PathLike[str] = "orbweb-data", **options: Unpack[CrawlOptions]
 ) -> Page:
     """As `fetch`, without blocking the event loop."""
-    return await open(workspace).afetch_page(url, **options)
+    return await open(workspace).afetch(url, **options)
 
 
 def open(workspace: str | PathLike[str] = "orbweb-data") -> Workspace:  # noqa: A001

@@ -36,8 +36,8 @@ class HostQueue:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Progress of a crawl. Counts are of the run; `settled` and `seconds` are of this crawl, without the time on
-    hold. `in_progress` are the requests that were sent first, `slowest` the hosts that take longest to drain; a few
-    of each."""
+    hold. `in_progress` are the requests that were sent first, `slowest` the hosts that take longest to drain; a
+    few of each."""
 
     visited: int
     failed: int

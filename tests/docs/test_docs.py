@@ -80,7 +80,7 @@ def test_the_schema_is_what_the_code_makes_of_it_now() -> None:
 
 
 def test_nothing_else_poses_as_reference() -> None:
-    assert {path.name for path in REFERENCE.glob("*.md")} == set(MADE) | BY_HAND
+    assert {path.name for pattern in ("*.md", "*.1") for path in REFERENCE.glob(pattern)} == set(MADE) | BY_HAND
 
 
 NAMES = {
@@ -174,10 +174,10 @@ def typed(program: str) -> list[tuple[str, list[str]]]:
 def test_commands_in_the_text_exist(page: str, words: list[str]) -> None:
     known = {command.name: command for command in generate.command_list()}
     if words[0].startswith("--"):
-        assert words[0] in ("--help", "--version")
+        assert words[0] in ("-h", "--help", "--version")
         return
     assert words[0] in known
-    flags = {flag for option in known[words[0]].options for flag in option.flags} | {"--help"}
+    flags = {flag for option in known[words[0]].options for flag in option.flags} | {"-h", "--help"}
     assert {word.partition("=")[0] for word in words if word.startswith("--")} <= flags
 
 

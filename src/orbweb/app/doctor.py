@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from orbweb.app.callbacks import Count, ignore_count
 from orbweb.app.directory import OpenWorkspace, exists, now_us, upgrade_if_older
 from orbweb.app.request import stored
 from orbweb.app.session import subject
@@ -54,13 +55,17 @@ class _AlteredFile(NamedTuple):
         return Damage(str(self.file.path), "the file", self.file.problem, repair=repair)
 
 
-def doctor(path: Path, *, repair: bool = False) -> Report:
+def doctor(path: Path, *, repair: bool = False, on_progress: Count = ignore_count) -> Report:
     """Every damage of the workspace at `path`, which need not be sound enough to be opened; or its repair."""
-    return check_store(path, repair=repair, then=partial(_derived, path, repair=repair))
+    return check_store(path, repair=repair, on_progress=on_progress, then=partial(_derived, path, repair=repair))
 
 
 def check_store(
-    path: Path, *, repair: bool = False, then: Callable[[RepairReport], RepairReport] = lambda done: done
+    path: Path,
+    *,
+    repair: bool = False,
+    on_progress: Count = ignore_count,
+    then: Callable[[RepairReport], RepairReport] = lambda done: done,
 ) -> Report:
     """The damage of database and bodies, or its repair. `then` checks derived files while everything is owned."""
     if not exists(path):
@@ -74,9 +79,9 @@ def check_store(
         for name in store_doctor.project_names(path):
             owned.enter_context(OwnerLock(path / "locks", name))
         if repair:
-            done = store_repair.repair(path, _extracted, journals(path), now_us())
+            done = store_repair.repair(path, _extracted, journals(path), now_us(), on_progress)
         else:
-            done = store_repair.unrepaired(store_doctor.examine(path))
+            done = store_repair.unrepaired(store_doctor.examine(path, on_progress))
         done = then(done)
     return _report(path, replace(done, damages=(*strange, *done.damages), quarantine=done.quarantine or aside))
 

@@ -170,7 +170,12 @@ OPTIONS = (
         RESUME | FETCH | RULES | {"validate_policy"},
         "YAML file of settings.",
     ),
-    Option("seeds", Kind.FILE, CRAWL, "File of base URLs, one per line, instead of URL arguments."),
+    Option(
+        "seeds",
+        Kind.FILE,
+        CRAWL,
+        "File of base URLs, one per line, instead of URL arguments; - is standard input.",
+    ),
     Option(
         "user_agent",
         Kind.TEXT,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from orbweb import urls
 from orbweb.app.callbacks import UNATTACHED, Attachment, CrawlCallbacks, Note
@@ -27,7 +27,7 @@ from orbweb.engine.robots_gate import origin_of
 from orbweb.errors import NoPage, UnknownProject, UsageError
 from orbweb.frontier import politeness, seeds
 from orbweb.lifecycle import ItemState
-from orbweb.model import Document, SkipReason
+from orbweb.model import SkipReason
 from orbweb.policy.robots import Robots, product_token
 from orbweb.store import Queries, runs
 from orbweb.store.queries import planning, reports
@@ -50,15 +50,6 @@ OFFLINE: Report = {
 }
 """A plan of a project sends no requests, so it need not wait; a paused run counts as finished."""
 EXAMPLES = 5
-
-
-class FetchedPage(NamedTuple):
-    """The document and the body of the page at `url`, or the problem."""
-
-    url: str
-    document: Document | None
-    body: bytes
-    problem: str | None
 
 
 def plan(request: Request, *, beside: Path, note: Note) -> Report:
@@ -195,33 +186,40 @@ def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
     ]
 
 
-def fetch(request: Request, *, beside: Path) -> FetchedPage:
-    """As `fetch_page`, with the problem as a value."""
-    try:
-        page = fetch_page(request, beside=beside)
-    except NoPage as error:
-        return FetchedPage(error.url, None, b"", error.problem)
-    return FetchedPage(page.final_url, page.document, page.body, None)
+def fetch(request: Request, *, beside: Path, attachment: Attachment = UNATTACHED) -> Page:
+    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects; NoPage."""
+    (found,) = fetch_each(request, beside=beside, attachment=attachment)
+    if isinstance(found, NoPage):
+        raise found
+    return found
 
 
-def fetch_page(request: Request, *, beside: Path, attachment: Attachment = UNATTACHED) -> Page:
-    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects; NoPage.
+def fetch_each(request: Request, *, beside: Path, attachment: Attachment = UNATTACHED) -> Iterator[Page | NoPage]:
+    """The page of each URL, one after the other, or why there is none; an invalid URL is refused before the first
+    request.
 
-    Nothing is stored, so directives such as noindex do not apply.
+    Nothing is stored, so directives such as noindex do not apply. All share one limiter and one copy of each
+    robots.txt.
     """
+    seeds.base_urls(request.urls, DEFAULT_RULES)
     settings = {**(request.settings or {}), "robots": {"obey_directives": False}, "sitemap": {"mode": "off"}}
     settings["limits"] = {**settings.get("limits", {}), "budget": None, "max_depth": 0}
     settings["outputs"] = {"pages": False, "edges": False, "metadata": False}
     settings["metrics"] = {"flush_interval_sec": 0}
     with _beside(beside) as workspace:
-        request = replace(request, project=NAME, settings=settings, remembers=False)
-        crawl(workspace, request, CrawlCallbacks(attachment=attachment))
-        run = workspace.run(NAME)
-        found = PageReader(workspace.db, run.id).after(0)
-        if found is not None:
-            return with_body(page_of(found, run, workspace.path / "store"))
-        problem = "; ".join(reports.dead_ends(workspace.db, run.id))
-        raise NoPage(request.urls[0], problem or "no page was found")
+        for number, url in enumerate(request.urls, 1):
+            name = f"{NAME}-{number}"
+            alone = replace(request, urls=(url,), project=name, settings=settings, remembers=False)
+            crawl(workspace, alone, CrawlCallbacks(attachment=attachment))
+            yield _captured(workspace, workspace.run(name), url)
+
+
+def _captured(workspace: OpenWorkspace, run: Run, url: str) -> Page | NoPage:
+    found = PageReader(workspace.db, run.id).after(0)
+    if found is not None:
+        return with_body(page_of(found, run, workspace.path / "store"))
+    problem = "; ".join(reports.dead_ends(workspace.db, run.id))
+    return NoPage(url, problem or "no page was found")
 
 
 class _RobotsRules:

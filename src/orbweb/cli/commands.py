@@ -1,4 +1,4 @@
-"""Every command, in the order of `orbweb --help`. docs/reference/cli.md and the man page are generated from here."""
+"""Every command, in the order of `orbweb --help`. The reference and the man page are generated from here."""
 
 from __future__ import annotations
 

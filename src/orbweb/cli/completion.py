@@ -1,7 +1,7 @@
 """Shell completion: the scripts, and the words that could come next.
 
-A script calls orbweb with the words that were typed and the variable `_ORBWEB_COMPLETE`; orbweb prints one candidate
-per line, with its meaning after a tab. The lines are never evaluated by the shell.
+A script calls orbweb with the words that were typed and the variable `_ORBWEB_COMPLETE`; orbweb prints one
+candidate per line, with its meaning after a tab. The shell never evaluates the lines.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def completion(
 
 
 def candidates(typed: Sequence[str], commands: Iterable[Line], built: Callable[[str], Any]) -> list[str]:
-    """What could stand in place of the last word, each with its meaning after a tab. `built` gives the command of a
-    name as typer builds it."""
+    """What could stand in place of the last word, each with its meaning after a tab. `built` gives the command of
+    a name as typer builds it."""
     before, begun = list(typed[:-1]), typed[-1] if typed else ""
     at = _command_at(before)
     if at is None:

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from orbweb.app import redacted
 from orbweb.cli import output, settle_memory
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, ProjectName, Verbose, WorkspaceDir, takes
+from orbweb.cli.options import (
+    DEFAULT_WORKSPACE,
+    AsJson,
+    NoProgress,
+    ProjectName,
+    Verbose,
+    WorkspaceDir,
+    seeded,
+    takes,
+    urls_from_stdin,
+)
+from orbweb.errors import NoPage
 
 if TYPE_CHECKING:
     from orbweb.app import CrawlResult
     from orbweb.cli.progress import Display
 
 app = typer.Typer()
+
+NARROWEST = 30
 
 Urls = Annotated[list[str] | None, typer.Argument(metavar="URL...", help="Base URLs; a host alone means https.")]
 
@@ -53,7 +70,8 @@ def crawl(
 
     verb = Workspace(workspace).crawl
     how = Reporting(no_progress=no_progress, verbose=verbose, as_json=as_json)
-    raise typer.Exit(run_crawl(verb, urls or (), how, project=project, **options))
+    given = seeded(urls, options)
+    raise typer.Exit(run_crawl(verb, given, how, project=project, **options))
 
 
 @app.command()
@@ -125,8 +143,22 @@ def run_crawl(verb: Callable[..., CrawlResult], given: Any, how: Reporting, **op
     settle_memory()
     with Display(quiet=how.no_progress) as display:
         result = verb(given, **how.watches(display), **options)
-    output.emit_summary(result.report(), crawl_text, as_json=how.as_json)
+    print_summary(result.report(), crawl_text, as_json=how.as_json)
     return result.exit_code
+
+
+def print_summary(
+    report: dict[str, Any], text: Callable[..., str], *, as_json: bool, again: str = "resume"
+) -> None:
+    """Print the end of a crawl: a table on a terminal, plain lines in a pipe."""
+    if as_json or not sys.stdout.isatty() or report["run"] is None:
+        output.emit(report, text, as_json=as_json)
+        return
+    from orbweb.cli.output import colour
+    from orbweb.cli.output.summary import crawl_summary
+
+    width = max(shutil.get_terminal_size().columns, NARROWEST)
+    output.line(crawl_summary(report, width=width, colour=colour.on(sys.stdout), again=again))
 
 
 @app.command()
@@ -176,27 +208,34 @@ def plan(
 @app.command()
 @takes("fetch")
 def fetch(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The page.")],
+    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Pages; - reads URLs from standard input.")],
     fetch_as: Annotated[FetchAs, typer.Option("--as", help="What to print.")] = FetchAs.MARKDOWN,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="PATH", help="File to write, or a directory for one file per page [standard output]."
+        ),
+    ] = None,
+    as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
     **options: Any,
 ) -> None:
-    """Print one page as Markdown, text or HTML.
+    """Print pages as Markdown, text or HTML.
 
-    Nothing is stored. Requested as in a crawl: robots.txt, rate limits and address checks apply. Exits with 3 if
-    there is no page.
+    Nothing is stored. Requested as in a crawl: robots.txt, rate limits and address checks apply. Several pages are
+    separated by an empty line; --json prints one array. Exits with 3 if one of them gave no page.
     """
     from orbweb.app import Workspace
+    from orbweb.cli.fetched import Writer
 
-    got = Workspace(workspace).fetch(url, **options)
-    if got.document is None:
-        output.problem(f"orbweb: {url} did not return a page: {got.problem}")
-        raise typer.Exit(3)
-    if fetch_as is FetchAs.HTML:
-        output.write(got.body)
-    else:
-        text = got.document.markdown if fetch_as is FetchAs.MARKDOWN else got.document.text
-        output.write(text.encode("utf-8", "replace"))
+    asked = [url for word in urls for url in (urls_from_stdin() if word == "-" else [word])]
+    writer = Writer(fetch_as.value, out, as_json=as_json, several=len(asked) > 1)
+    for url, found in zip(asked, Workspace(workspace).fetch_each(asked, **options), strict=True):
+        if isinstance(found, NoPage):
+            output.problem(redacted(f"orbweb: {found}"))
+        writer.add(url, found)
+    writer.close()
+    raise typer.Exit(3 if writer.missing else 0)
 
 
 @app.command()

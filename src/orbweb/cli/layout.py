@@ -92,7 +92,8 @@ def _shown_hosts(now: Snapshot) -> list[HostQueue]:
 
 
 def _request_line(url: str, seconds: float, columns: int) -> Text:
-    age = f"{seconds:5.1f} s" if seconds < 100 else f"{_clock(seconds):>7}"
+    age = f"{seconds:.0f} s" if seconds >= 1 else ""
+    age = f"{age:>7}"
     style = "yellow" if seconds >= SLOW_S else "dim"
     return Text.assemble((f"{age}{GAP}", style), (cut(shown(url), columns - len(age) - len(GAP)), "dim"))
 

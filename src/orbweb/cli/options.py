@@ -1,12 +1,14 @@
 """The options of commands. Those of the verbs come from the table in `orbweb.app`; the rest are here.
 
-`takes` adds the options of a verb, `completed` what every command has: `--quiet`, and a PROJECT that may be omitted
-or abbreviated.
+`takes` adds the options of a verb, `completed` what every command has: `--quiet`, and a PROJECT that may be
+omitted or abbreviated.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
+import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache, wraps
@@ -198,6 +200,29 @@ def _value(option: Option, value: Any) -> Any:
     if option.kind is Kind.CHOICE:
         return None if value == NONE else str(value)
     return value
+
+
+def seeded(urls: list[str] | None, options: dict[str, Any]) -> list[str]:
+    """The base URLs that were given. `--seeds -`, which is removed from the options, means those of standard
+    input."""
+    given = urls or []
+    if str(options.get("seeds")) != "-":
+        return given
+    if given:
+        raise UsageError("give either URLs or --seeds, not both")
+    del options["seeds"]
+    return urls_from_stdin("--seeds -: ")
+
+
+def urls_from_stdin(name: str = "") -> list[str]:
+    """One URL per line; a # at the start of a word begins a comment, and a host alone means https."""
+    try:
+        texts = [re.sub(r"(^|\s)#.*", "", line).strip() for line in sys.stdin]
+    except UnicodeDecodeError:
+        raise UsageError(f"{name}standard input is not UTF-8 text") from None
+    if not any(texts):
+        raise UsageError(f"{name}standard input has no URL; write one per line, such as https://example.org/docs/")
+    return [text if "://" in text else f"https://{text}" for text in texts if text]
 
 
 def _rate(text: str) -> float | str:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from orbweb.cli import output, settle_memory
-from orbweb.cli.crawl import Reporting, Urls, run_crawl
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, Verbose, WorkspaceDir, takes
+from orbweb.cli.crawl import Reporting, Urls, print_summary, run_crawl
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, Verbose, WorkspaceDir, seeded, takes
 
 app = typer.Typer()
 
@@ -38,7 +38,8 @@ def discover(
 
     verb = Workspace(workspace).discover
     how = Reporting(no_progress=no_progress, verbose=verbose, as_json=as_json)
-    raise typer.Exit(run_crawl(verb, urls or (), how, project=project, **options))
+    given = seeded(urls, options)
+    raise typer.Exit(run_crawl(verb, given, how, project=project, **options))
 
 
 @app.command()
@@ -76,7 +77,7 @@ def scrape(
             report, code = result.report(), result.exit_code
         except ScraperIdle as idle:
             report, code = idle.report, 4 if idle.report["run_state"] == "paused" else 0
-    output.emit_summary(report, scrape_text, as_json=as_json, again="scrape --project")
+    print_summary(report, scrape_text, as_json=as_json, again="scrape --project")
     raise typer.Exit(code)
 
 
@@ -106,7 +107,7 @@ def run(
         watches = Reporting(no_progress=no_progress, verbose=verbose).watches(display)
         if no_progress or output.is_quiet():
             watches["on_progress"] = None
-        done = Workspace(workspace).run(urls or (), project=project, **watches, **options)
+        done = Workspace(workspace).run(seeded(urls, options), project=project, **watches, **options)
     if done.report is not None:
-        output.emit_summary(done.report, scrape_text, as_json=as_json, again="scrape --project")
+        print_summary(done.report, scrape_text, as_json=as_json, again="scrape --project")
     raise typer.Exit(done.exit_code)

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from orbweb.events import ExtractProgress, Snapshot
 
 if TYPE_CHECKING:
     from orbweb.cli.terminal import Block
-    from orbweb.events import Visit
+    from orbweb.events import OpenRequest, Visit
 
 LINE_S = 5.0
 FIRST_S = 0.3
@@ -51,6 +52,7 @@ class Display:
         self._said_at = self._started
         self._is_live = sys.stderr.isatty() and not colour.is_dumb(os.environ) and not self._quiet
         self._block: Block | None = None
+        self._latest: tuple[OpenRequest, ...] = ()
 
     def __enter__(self) -> Display:
         return self
@@ -110,7 +112,16 @@ class Display:
     def _live_crawl(self, now: Snapshot) -> None:
         from orbweb.cli.layout import crawl_lines
 
-        self._opened().show(lambda columns, rows: crawl_lines(now, columns, rows))
+        shown = self._with_latest(now)
+        self._opened().show(lambda columns, rows: crawl_lines(shown, columns, rows))
+
+    def _with_latest(self, now: Snapshot) -> Snapshot:
+        """If every response has come, the latest request stays on the screen, so that lines do not come and go."""
+        if now.in_progress:
+            self._latest = tuple(replace(each, seconds=0.0) for each in now.in_progress[:1])
+        if now.in_progress or now.held or now.stopping:
+            return now
+        return replace(now, in_progress=self._latest)
 
     def _live_count(self, done: int, total: int, failed: int) -> None:
         seconds = time.monotonic() - self._started

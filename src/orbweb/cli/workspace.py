@@ -10,7 +10,7 @@ import typer
 
 from orbweb.app import options_of
 from orbweb.cli import WORKSPACE_VARIABLE, choose_workspace, output
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, ProjectName, WorkspaceDir, takes
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, ProjectName, WorkspaceDir, takes
 from orbweb.errors import UsageError
 
 app = typer.Typer()
@@ -152,6 +152,7 @@ def doctor(
     repair: Annotated[
         bool, typer.Option("--repair", help="Quarantine what is damaged and queue its URLs again.")
     ] = False,
+    no_progress: NoProgress = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
@@ -162,7 +163,9 @@ def doctor(
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import doctor_text
+    from orbweb.cli.progress import Display
 
-    report = Workspace(workspace).doctor(repair=repair)
+    with Display(quiet=no_progress, what="record") as display:
+        report = Workspace(workspace).doctor(repair=repair, on_progress=display.count)
     output.emit(report, doctor_text, as_json=as_json)
     raise typer.Exit(0 if report["healthy"] and not report["lost"] else 3)

@@ -18,9 +18,13 @@ MAX_BYTES = 1_000_000
 _ROOTS = rb"root|app|__next|__nuxt|___gatsby|svelte|q-app|react-root|app-root|app-container|main-app|single-spa"
 _INSIDE = rb"(?:\s|<!--.{0,500}?-->|<(?:div|span|p|svg|img|i)\b[^<>]{0,300}>|</(?:div|span|p|svg|i)>)"
 _EMPTY_ROOT = re.compile(
-    rb"<(?:div|main|section|body)\b[^<>]{0,300}\bid\s*=\s*[\"']?(?P<root>" + _ROOTS + rb")[\"']?(?:\s[^<>]{0,300})?>"
+    rb"<(?:div|main|section|body)\b[^<>]{0,300}\bid\s*=\s*[\"']?(?P<root>"
+    + _ROOTS
+    + rb")[\"']?(?:\s[^<>]{0,300})?>"
     rb"(?:\s|<!--.{0,500}?-->){0,20}</(?:div|main|section|body)>"
-    rb"|<(?P<element>app-root|app-main|my-app)\b[^<>]{0,300}>" + _INSIDE + rb"{0,20}</(?:app-root|app-main|my-app)>",
+    rb"|<(?P<element>app-root|app-main|my-app)\b[^<>]{0,300}>"
+    + _INSIDE
+    + rb"{0,20}</(?:app-root|app-main|my-app)>",
     re.IGNORECASE | re.DOTALL,
 )
 _NOSCRIPT = re.compile(rb"<(/?)noscript\b", re.IGNORECASE)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ from orbweb.errors import OrbwebError
 
 PAGER = "less -FRX"
 _QUIET = ContextVar("quiet", default=False)
-NARROWEST = 30
 MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role", "truncated")
 
 
@@ -51,17 +49,6 @@ def _through_pager(text: str) -> bool:
             except KeyboardInterrupt:
                 continue
             return True
-
-
-def emit_summary(report: Any, text: Callable[[Any], str], *, as_json: bool, again: str = "resume") -> None:
-    """Print the end of a crawl: a table on a terminal, plain lines in a pipe."""
-    if as_json or not sys.stdout.isatty() or report["run"] is None:
-        emit(report, text, as_json=as_json)
-        return
-    from orbweb.cli.output import colour, summary
-
-    width = max(shutil.get_terminal_size().columns, NARROWEST)
-    line(summary.crawl_summary(report, width=width, colour=colour.on(sys.stdout), again=again))
 
 
 def line(text: str, *, nl: bool = True) -> None:

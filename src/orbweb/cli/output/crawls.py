@@ -98,7 +98,9 @@ def status_text(report: Report) -> str:
     lines.append(f"  last crawl: {words(last['state'])}{ended}{error}")
     shells = report["needs_javascript"]
     if shells["count"]:
-        lines.append(f"  {many(shells['count'], 'page')} without text: JavaScript needed, such as {shells['examples'][0]}")
+        lines.append(
+            f"  {many(shells['count'], 'page')} without text: JavaScript needed, such as {shells['examples'][0]}"
+        )
     if report["spool"] is not None:
         lines.append(f"  {_spool(report['spool'])}")
     return "\n".join(lines)

@@ -6,9 +6,10 @@ leaves, and the next start cleans up, is not damage. Changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,9 @@ from orbweb.store.sqlite.errors import newer
 from orbweb.store.sqlite.schema import SCHEMA_VERSION
 from orbweb.store.workspace_files import DATABASE
 
+Count = Callable[[int, int], None]
+"""Called with how many are done, of how many."""
+Step = Callable[[], None]
 LIMITER = "limiter.db"
 SEARCH = "search.db"
 MOST_VERSION = 9999
@@ -129,19 +133,26 @@ def project_names(root: Path) -> list[str]:
     return sorted({*locks, *salvage.texts(root / DATABASE, layout.main_layout(), "projects", "name")})
 
 
-def examine(root: Path) -> Findings:
-    """All damage of the workspace. Rows are examined only if the database file itself is intact."""
+def examine(root: Path, on_progress: Count = lambda _done, _total: None) -> Findings:
+    """All damage of the workspace. Rows are examined only if the database file itself is intact. `on_progress`
+    counts bodies and documents."""
     found = Findings()
     if _examine_files(root, found):
         with closing(DoctorQueries(root / DATABASE)) as db:
+            step = _steps(on_progress, db.value("number_examined"))
             _examine_segments(root, db, found)
-            _examine_bodies(root, db, found)
+            _examine_bodies(root, db, found, step)
             _examine_visits(db, found)
-            _examine_documents(db, found)
+            _examine_documents(db, found, step)
             _examine_heads(db, found)
             _examine_outlinks(db, found)
             _examine_counters(db, found)
     return found
+
+
+def _steps(on_progress: Count, total: int) -> Step:
+    done = count(1)
+    return lambda: on_progress(next(done), total)
 
 
 def _examine_files(root: Path, found: Findings) -> bool:
@@ -211,8 +222,8 @@ def _segment_problem(path: Path, committed: int, needed: int) -> str | None:
     return f"its committed length is {committed}, but its bodies need {needed}" if committed < needed else None
 
 
-def _examine_bodies(root: Path, db: Database, found: Findings) -> None:
-    broken = {body.sha256: body for body in _broken_bodies(root / "store", db)}
+def _examine_bodies(root: Path, db: Database, found: Findings, step: Step) -> None:
+    broken = {body.sha256: body for body in _broken_bodies(root / "store", db, step)}
     affected: dict[bytes, list[AffectedUrl]] = {sha256: [] for sha256 in broken}
     for run_id, url_id, url, sha256 in db.each("body_visits") if broken else ():
         if sha256 in affected:
@@ -222,10 +233,11 @@ def _examine_bodies(root: Path, db: Database, found: Findings) -> None:
         _reopen(found, _file_of(root, body), body.problem, affected[body.sha256], f"body {body.sha256.hex()}")
 
 
-def _broken_bodies(store: Path, db: Database) -> Iterator[BrokenBody]:
+def _broken_bodies(store: Path, db: Database, step: Step) -> Iterator[BrokenBody]:
     segments, files = SegmentStore(store), FileStore(store)
     with closing(segments), closing(files):
         for sha256, *at in db.each("all_bodies"):
+            step()
             location = Location(*at)
             problem = _row_problem(store, location) or _body_problem(
                 files if location.segment is None else segments, sha256, location
@@ -284,10 +296,11 @@ def _examine_visits(db: Database, found: Findings) -> None:
         _reopen(found, DATABASE, problem, [AffectedUrl(run_id, url_id, url)], f"run {run_id}, URL {url_id}")
 
 
-def _examine_documents(db: Database, found: Findings) -> None:
+def _examine_documents(db: Database, found: Findings, step: Step) -> None:
     """Runs after bodies and visits: a URL that they queue again needs no document."""
     broken, valid = {}, set()
     for row in db.each("all_documents"):
+        step()
         packed = PackedDocument._make(row)
         problem = documents.problem(packed)
         if problem is None:

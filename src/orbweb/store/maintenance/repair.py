@@ -24,6 +24,7 @@ from orbweb.store.bodies.segments import RECORD_HEADER_BYTES, SegmentStore
 from orbweb.store.durable import make_home, sync_directory, sync_file
 from orbweb.store.maintenance.doctor import (
     BrokenBody,
+    Count,
     Damage,
     DoctorQueries,
     Findings,
@@ -120,7 +121,13 @@ def _keys(db: Database, project: str, number: int) -> set[str]:
     return {key for run_id in ids for (key,) in db.each("run_keys", run_id=run_id)}
 
 
-def repair(root: Path, read: Read, journals: Sequence[Journal], now: int) -> RepairReport:
+def repair(
+    root: Path,
+    read: Read,
+    journals: Sequence[Journal],
+    now: int,
+    on_progress: Count = lambda _done, _total: None,
+) -> RepairReport:
     """Repair in rounds: each examines again, because a repair may reveal damage that another hid.
 
     `read` extracts the document of a page from its URL, content type and body.
@@ -129,7 +136,7 @@ def repair(root: Path, read: Read, journals: Sequence[Journal], now: int) -> Rep
     account = LossAccount(journals, project_names(root))
     named: dict[Damage, None] = {}
     requeued: set[tuple[int, int]] = set()
-    found = examine(root)
+    found = examine(root, on_progress)
     forgettable = tuple(found.forgettable)
     for name in {damage.file for damage in forgettable}:
         quarantine.move(name, f"{name}-wal", f"{name}-shm")
@@ -139,7 +146,7 @@ def repair(root: Path, read: Read, journals: Sequence[Journal], now: int) -> Rep
         named.update(dict.fromkeys(found.damages))
         quarantine.note(found.damages)
         requeued |= _repair_round(root, found, quarantine, read, account, now)
-        found = examine(root)
+        found = examine(root, on_progress)
     lost: tuple[Loss, ...] = ()
     if named and not found.files:
         with closing(DoctorQueries(root / DATABASE)) as db:

@@ -64,6 +64,10 @@ WHERE (visits.role <> '-' OR urls.reason = 'noindex') AND NOT EXISTS
 (SELECT 1 FROM outlinks WHERE outlinks.run_id = urls.run_id AND outlinks.url_id = urls.id)
 ORDER BY urls.run_id, urls.depth, urls.rank;
 
+-- name: number_examined
+-- The end of the progress of `doctor`: what it reads in full.
+SELECT (SELECT COUNT(*) FROM bodies) + (SELECT COUNT(*) FROM documents);
+
 -- name: all_bodies
 -- `doctor` reads every body at its location.
 SELECT sha256, segment, position, length, size FROM bodies ORDER BY segment, position;
