@@ -34,7 +34,16 @@ import orbweb
 from harness import Cli, assert_books_balance, assert_conserved
 from orbweb.app.doctor import check_store
 from orbweb.engine.control import Command, ControlFiles
-from orbweb.lifecycle import CRAWL_MOVES, ENDING_STATE, ITEM_MOVES, RUN_MOVES, CrawlState, EndedBy, ItemState, shown
+from orbweb.lifecycle import (
+    CRAWL_MOVES,
+    ENDING_STATE,
+    ITEM_MOVES,
+    RUN_MOVES,
+    CrawlState,
+    EndedBy,
+    ItemState,
+    shown,
+)
 from servers.pages import page
 from servers.site import Answer, Request, Server, StaticSite, html, redirect, serve
 

@@ -13,7 +13,6 @@ from servers.pages import chain, page
 from servers.site import StaticSite, serve
 
 
-
 def crawl_into(cli: Cli, url: str, *words: str, both: bool) -> int:
     """The exit code of a crawl whose reader takes nothing; `both`: its stderr goes to the same reader."""
     reading, writing = os.pipe()

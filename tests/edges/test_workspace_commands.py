@@ -100,7 +100,16 @@ def test_reset_wipes_what_crawls_left_and_can_be_repeated(cli: Cli, tmp_path: Pa
         (cli.workspace / "stop").touch()
         wiped = cli("reset", "--yes", "--json").ok().json["wiped"]
         assert {"store", "logs", "spool", "state", "orbweb.db", "stop"} <= set(wiped)
-        kept = {".orbweb.schema.json", "orbweb.db", "orbweb.yaml", "seeds.txt", "notes.txt", "limiter.db", "locks", "identity"}
+        kept = {
+            ".orbweb.schema.json",
+            "orbweb.db",
+            "orbweb.yaml",
+            "seeds.txt",
+            "notes.txt",
+            "limiter.db",
+            "locks",
+            "identity",
+        }
         assert contents(cli.workspace) - {"limiter.db-wal", "limiter.db-shm"} == kept
         assert cli("reset", "--yes").ok().code == 0
         assert cli.ask("status", "--json").ok().json == []

@@ -349,7 +349,21 @@ def test_a_bare_off_is_off_although_yaml_reads_it_as_false(key: str, tmp_path: P
 
 
 WRONG: tuple[Any, ...] = (
-    *(None, True, -1, 0, 10**30, 1.5, float("nan"), float("inf"), "", "nonsense ((", "x" * 2_000, "\x00", b"bytes"),
+    *(
+        None,
+        True,
+        -1,
+        0,
+        10**30,
+        1.5,
+        float("nan"),
+        float("inf"),
+        "",
+        "nonsense ((",
+        "x" * 2_000,
+        "\x00",
+        b"bytes",
+    ),
     *([], [None], [[]], [5], ["("], [{}], {}, {"a": []}, {"a": 1}, {5: 5}, {"": ""}),
 )
 PYDANTIC = re.compile(

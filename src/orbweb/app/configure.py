@@ -30,7 +30,15 @@ _FILES_OF = ("-wal", "-shm", "-journal", "")
 _ORDERS = tuple(f"{order}{role}" for order in ("pause", "stop") for role in ("", ".crawler", ".scraper"))
 _DATA = ("spool", "store", "logs", "metadata", "state", "control", "quarantine", "backups")
 WIPED = (*_DATA, *_ORDERS, *(f"{name}{end}" for name in ("search.db", DATABASE) for end in _FILES_OF))
-_OWN = {*WIPED, "locks", IDENTITY, CONFIG_FILE, SEEDS_FILE, SCHEMA_FILE, *(f"limiter.db{end}" for end in _FILES_OF)}
+_OWN = {
+    *WIPED,
+    "locks",
+    IDENTITY,
+    CONFIG_FILE,
+    SEEDS_FILE,
+    SCHEMA_FILE,
+    *(f"limiter.db{end}" for end in _FILES_OF),
+}
 
 _SEEDS = """\
 # Base URLs, one per line: where crawls of this workspace start.
@@ -66,7 +74,11 @@ def configure(path: Path, profile: str, *, force: bool = False) -> Report:
             workspace_files.write_whole(path, name, text.encode())
     except OSError as error:
         raise StoreError(f"{error.filename or path}: cannot write: {error.strerror}") from error
-    return {"workspace": str(path), "profile": profile, "files": [str(path / name) for name in (*texts, SCHEMA_FILE)]}
+    return {
+        "workspace": str(path),
+        "profile": profile,
+        "files": [str(path / name) for name in (*texts, SCHEMA_FILE)],
+    }
 
 
 def check(path: Path) -> None:

@@ -1,7 +1,7 @@
 """JavaScript shells: pages whose text is written by scripts, which orbweb does not run.
 
-A function of the body and its number of words alone. A page with enough text is never one, whatever else it has, so
-that normal pages cost nothing.
+A function of the body and its number of words alone. A page with enough text is never one, whatever else it has,
+so that normal pages cost nothing.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ from itertools import islice, zip_longest
 
 MAX_WORDS = 50
 FEW_WORDS = 10
-"""With more words than this, the mark of a framework alone proves nothing: it may have rendered them on the server."""
+"""With more words than this, the mark of a framework proves nothing: it may have rendered them on the server."""
 MAX_BYTES = 1_000_000
 
 _ROOTS = rb"root|app|__next|__nuxt|___gatsby|svelte|q-app|react-root|app-root|app-container|main-app|single-spa"
 _INSIDE = rb"(?:\s|<!--.{0,500}?-->|<(?:div|span|p|svg|img|i)\b[^<>]{0,300}>|</(?:div|span|p|svg|i)>)"
 _EMPTY_ROOT = re.compile(
-    rb"<(?:div|main|section|body)\b[^<>]{0,300}\bid\s*=\s*[\"']?(?P<root>" + _ROOTS + rb")[\"']?(?:\s[^<>]{0,300})?>"
+    rb"<(?:div|main|section|body)\b[^<>]{0,300}\bid\s*=\s*[\"']?(?P<root>"
+    + _ROOTS
+    + rb")[\"']?(?:\s[^<>]{0,300})?>"
     rb"(?:\s|<!--.{0,500}?-->){0,20}</(?:div|main|section|body)>"
-    rb"|<(?P<element>app-root|app-main|my-app)\b[^<>]{0,300}>" + _INSIDE + rb"{0,20}</(?:app-root|app-main|my-app)>",
+    rb"|<(?P<element>app-root|app-main|my-app)\b[^<>]{0,300}>"
+    + _INSIDE
+    + rb"{0,20}</(?:app-root|app-main|my-app)>",
     re.IGNORECASE | re.DOTALL,
 )
 _NOSCRIPT = re.compile(rb"<(/?)noscript\b", re.IGNORECASE)

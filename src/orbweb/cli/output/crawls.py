@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from orbweb.cli.output.format import Report, many, size, span, words
 
-EARLY = {
+ENDINGS = {"stopped_early": "Stopped early", "interrupted": "Interrupted", "failed": "Failed"}
+"""How a crawl that left its queue begins to tell, by `state`."""
+CAUSES = {
     "budget": "budget",
     "cancelled": "cancelled",
     "crashed": "crashed",
@@ -34,8 +36,8 @@ def crawl_text(report: Report, *, again: str = "resume") -> str:
 
 def _summary(report: Report) -> str:
     """The counts of the run; those that are zero are left out, except the pages."""
-    cause = EARLY.get(report["ended_by"])
-    begin = "Crawled" if cause is None else f"Stopped early ({cause}) after"
+    ending = ENDINGS.get(report["state"])
+    begin = f"{ending} ({CAUSES[report['ended_by']]}) after" if ending else "Crawled"
     counts = [many(report["pages"], "page")]
     if report["alternates"]:
         counts.append(many(report["alternates"], "duplicate"))
@@ -56,7 +58,7 @@ def scrape_text(report: Report) -> str:
     """The same for a scraper, which may drain the spool before discovery is completed, or have nothing to do."""
     if report["run"] is None:
         return (
-            f"Stopped early (cancelled): nothing was visited, {report['why']}.\nworkspace {report['workspace']}, "
+            f"Interrupted (cancelled): nothing was visited, {report['why']}.\nworkspace {report['workspace']}, "
             f"project {report['project']}"
         )
     text = crawl_text(report, again="scrape --project")
@@ -90,7 +92,9 @@ def status_text(report: Report) -> str:
     lines.append(f"  last crawl: {words(last['state'])}{ended}{error}")
     shells = report["needs_javascript"]
     if shells["count"]:
-        lines.append(f"  {many(shells['count'], 'page')} without text: JavaScript needed, such as {shells['examples'][0]}")
+        lines.append(
+            f"  {many(shells['count'], 'page')} without text: JavaScript needed, such as {shells['examples'][0]}"
+        )
     if report["spool"] is not None:
         lines.append(f"  {_spool(report['spool'])}")
     return "\n".join(lines)

@@ -11,7 +11,13 @@ from orbweb.lifecycle import ItemState
 from orbweb.model import FailKind, Role, SkipReason
 from orbweb.store import Queries
 
-BY_CHOICE = (SkipReason.SITEMAP_ONLY, SkipReason.PAGE_LIMIT, SkipReason.FINISHED, SkipReason.IMPORTED, SkipReason.LEFT)
+BY_CHOICE = (
+    SkipReason.SITEMAP_ONLY,
+    SkipReason.PAGE_LIMIT,
+    SkipReason.FINISHED,
+    SkipReason.IMPORTED,
+    SkipReason.LEFT,
+)
 """The user asked for these: a base URL that is skipped so is no problem."""
 
 
