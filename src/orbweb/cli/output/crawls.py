@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from orbweb.cli.output.format import Report, hint, many, size, span, words
 
-EARLY = {
+ENDINGS = {"stopped_early": "Stopped early", "interrupted": "Interrupted", "failed": "Failed"}
+"""How a crawl that left its queue begins to tell, by `state`."""
+CAUSES = {
     "budget": "budget",
     "cancelled": "cancelled",
     "crashed": "crashed",
@@ -38,8 +40,8 @@ def _ended_text(report: Report, again: str) -> str:
 
 def _summary(report: Report) -> str:
     """The counts of the run; those that are zero are left out, except the pages."""
-    cause = EARLY.get(report["ended_by"])
-    begin = "Crawled" if cause is None else f"Stopped early ({cause}) after"
+    ending = ENDINGS.get(report["state"])
+    begin = f"{ending} ({CAUSES[report['ended_by']]}) after" if ending else "Crawled"
     counts = [many(report["pages"], "page")]
     if report["alternates"]:
         counts.append(many(report["alternates"], "duplicate"))
@@ -60,7 +62,7 @@ def scrape_text(report: Report) -> str:
     """The same for a scraper, which may drain the spool before discovery is completed, or have nothing to do."""
     if report["run"] is None:
         return (
-            f"Stopped early (cancelled): nothing was visited, {report['why']}.\nworkspace {report['workspace']}, "
+            f"Interrupted (cancelled): nothing was visited, {report['why']}.\nworkspace {report['workspace']}, "
             f"project {report['project']}"
         )
     text = _ended_text(report, hint("scrape", project=report["project"]))
