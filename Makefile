@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SEED ?= 7
 PAGES ?= 2000
 PORT ?= 8000
-JOBS ?= $(shell expr 2 '*' $$(nproc))
+JOBS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
 LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock'
