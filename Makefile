@@ -18,6 +18,7 @@ JOBS ?= $(shell expr 2 '*' $$(nproc))
 LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock'
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
+CLIENT_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["llamaindex"], sep="\n")'
 
 COMPILED := $(wildcard $(foreach depth,* */* */*/*,src/orbweb/$(depth).pyx src/orbweb/$(depth).pxd)) hatch_build.py
 
@@ -29,7 +30,7 @@ SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check quick test busy crash fuzz long bench site docs wheel wheels sdist lock sbom audit clean picture site-docs
+.PHONY: help dev demo check clients quick test busy crash fuzz long bench site docs wheel wheels sdist lock sbom audit clean picture site-docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +84,15 @@ demo: $(VENV)/.package ## install, crawl the bundled site, served on loopback, a
 		"$(BIN)/orbweb failed demo" "the broken link" \
 		"$(BIN)/orbweb crawl https://example.com/" "a site of your choice" \
 		"$(BIN)/orbweb --help" "everything else"
+
+# Beside the packages of .venv, not among them: they are more than everything else together.
+$(VENV)/clients/.ready: locks/clients.txt | $(VENV)/.dev
+	rm -rf $(VENV)/clients
+	$(PIP) --require-hashes --target $(VENV)/clients --requirement locks/clients.txt
+	@touch $@
+
+clients: $(VENV)/clients/.ready ## the tests of orbweb.integrations, with llama-index-core too
+	$(BIN)/pytest tests/integrations
 
 check: $(VENV)/.dev ## format, lint, types and import contracts
 	$(BIN)/ruff format --check .
@@ -153,8 +163,9 @@ wheels: sdist ## build dist/*.whl from the sdist, one per interpreter at hand (P
 	$(PYTHON) tests/release/runpaths.py dist/*.whl
 
 lock: $(TOOLS)/.ready ## write locks/ anew: the latest versions that pyproject.toml allows, with hashes
-	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra tokens --output-file locks/dev.txt pyproject.toml -
+	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra tokens --extra langchain --output-file locks/dev.txt pyproject.toml -
 	$(LOCK) --constraint locks/dev.txt --output-file locks/run.txt pyproject.toml
+	$(CLIENT_REQUIRES) | $(LOCK) --constraint locks/dev.txt --output-file locks/clients.txt -
 	$(LOCK) --output-file locks/tools.txt locks/tools.in
 	$(LOCK) --output-file locks/site.txt locks/site.in
 
@@ -164,7 +175,7 @@ sbom: $(TOOLS)/.ready ## write dist/orbweb.cdx.json: what an installed orbweb co
 		--output-file dist/orbweb.cdx.json locks/run.txt
 
 audit: $(TOOLS)/.ready ## look the locked versions up among known vulnerabilities; needs the network
-	$(TOOLS)/bin/python locks/audit.py locks/dev.txt locks/tools.txt locks/site.txt
+	$(TOOLS)/bin/python locks/audit.py locks/dev.txt locks/clients.txt locks/tools.txt locks/site.txt
 
 clean: ## remove caches and builds, not .venv and not orbweb-data
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("dev", "run", "tools", "site")
+LOCKS = ("clients", "dev", "run", "tools", "site")
 STALE = "locks/ does not satisfy pyproject.toml: run `make lock`"
 
 Pins = dict[str, list[Requirement]]
@@ -57,7 +57,11 @@ def project() -> dict[str, list[str]]:
     run, extras = told["project"]["dependencies"], told["project"]["optional-dependencies"]
     return {
         "run": run,
-        "dev": [*run, *extras["dev"], *extras["tokens"], *told["build-system"]["requires"]],
+        "dev": [
+            *(*run, *extras["dev"], *extras["tokens"], *extras["langchain"]),
+            *told["build-system"]["requires"],
+        ],
+        "clients": extras["llamaindex"],
         **{lock: listed(lock) for lock in ("tools", "site")},
     }
 
