@@ -45,7 +45,7 @@ $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
 	@$(BIN)/python -m pip install --verbose --disable-pip-version-check -e . 2>&1 | tee $(VENV)/install.log | awk ' \
 		/Installing build dependencies.*started/ { print "  installing what compiles"; fflush() } \
 		/^ *orbweb: / { sub(/^ *orbweb: /, "  "); print; fflush() } \
-		/^ *Collecting / && !/build/ { print "  " $$1 " " $$2; fflush() } \
+		/^ *(Collecting|Processing) / { sub(/.*\//, "", $$2); print "  fetching " $$2; fflush() } \
 		/^Installing collected packages/ { print "  installing " NF - 3 " packages"; fflush() }' \
 		|| { cat $(VENV)/install.log; exit 1; }
 	@touch $@
