@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from orbweb.app import redacted
 from orbweb.cli import output, settle_memory
 from orbweb.cli.options import (
     DEFAULT_WORKSPACE,
@@ -224,7 +223,7 @@ def fetch(
     Nothing is stored. Requested as in a crawl: robots.txt, rate limits and address checks apply. Several pages are
     separated by an empty line; --json prints one array. Exits with 3 if one of them gave no page.
     """
-    from orbweb.app import Workspace
+    from orbweb.app import Workspace, redacted
     from orbweb.cli.fetched import Writer
 
     asked = [url for word in urls for url in (urls_from_stdin() if word == "-" else [word])]

@@ -28,9 +28,9 @@ def emit(report: Any, text: Callable[[Any], str], *, as_json: bool) -> None:
 
 
 def line(text: str, *, nl: bool = True) -> None:
-    """Print a text on stdout."""
+    """Print a text on stdout, with its colours."""
     with to_reader():
-        typer.echo(text, nl=nl)
+        typer.echo(text, nl=nl, color=True)
 
 
 @contextmanager
