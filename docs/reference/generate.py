@@ -200,9 +200,12 @@ WAYS = (
 def man_page() -> str:
     """orbweb(1), from the same commands as cli.md."""
     parts = [
-        r'.\" Written by `make docs` from the code.',
+        r".\" Written by `make docs` from the code.",
         f'.TH ORBWEB 1 "" "orbweb {orbweb.__version__}" "User Commands"',
-        *(".SH NAME", rf"orbweb \- {roff(overview.INTRODUCTION[0].lower() + overview.INTRODUCTION[1:].rstrip('.'))}"),
+        *(
+            ".SH NAME",
+            rf"orbweb \- {roff(overview.INTRODUCTION[0].lower() + overview.INTRODUCTION[1:].rstrip('.'))}",
+        ),
         *(".SH SYNOPSIS", ".B orbweb", r"\fICOMMAND\fR [\fIARGUMENTS\fR] [\fIOPTIONS\fR]"),
         *(".SH DESCRIPTION", *roff_text(PROSE["man"])),
         ".SH COMMANDS",

@@ -295,7 +295,7 @@ def test_fetch_takes_several_urls(cli: Cli, server: Server, tmp_path: Path) -> N
     assert [bool(row["problem"]) for row in rows] == [False, True, False]
     assert done.code == 3
     assert cli("fetch", urls[0], "--rate", "max").ok().out == "# a"
-    assert len([hit for hit in server.log if hit.path == "/robots.txt"]) == 3
+    assert len([hit for hit in server.whole_log if hit.path == "/robots.txt"]) == 3
 
 
 def test_fetch_writes_files(cli: Cli, server: Server, tmp_path: Path) -> None:

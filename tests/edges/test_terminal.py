@@ -200,7 +200,7 @@ def test_a_host_that_lets_wait_and_slow_requests_are_named() -> None:
     lines = [line.plain for line in crawl_lines(snapshot(), 120, 24)]
     assert lines[0].startswith("Crawling  1,200,000 pages  12,345 failed  7,654,321 queued  12.5/s  1:06:40")
     assert lines[1].startswith("    9 s  http://h0.test/")
-    assert any("40 waiting, one request every 5 s, next in 1 min" in line for line in lines)
+    assert any("40 URLs, one every 5 s, next in 1 min" in line for line in lines)
     (line,) = crawl_lines(snapshot(slowest=(HostQueue("one.test", 40, 0.4, 0.5),), in_progress=()), 120, 24)
     assert "one.test" not in line.plain
 

@@ -154,9 +154,7 @@ def _fitting(text: str) -> list[str]:
     if not sys.stderr.isatty():
         return lines
     columns = max(shutil.get_terminal_size().columns - 1, 20)
-    wrapper = textwrap.TextWrapper(
-        columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+    wrapper = textwrap.TextWrapper(columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return [part for line in lines for part in wrapper.wrap(line) or [""]]
 
 
