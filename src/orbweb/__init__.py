@@ -9,11 +9,21 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from os import PathLike
     from typing import Unpack
 
-    from orbweb.app import BaseResult, CrawlOptions, CrawlResult, ExtractResult, PipelineResult, Workspace
+    from orbweb.app import (
+        AsyncPageStream,
+        BaseResult,
+        CrawlOptions,
+        CrawlResult,
+        ExtractResult,
+        Page,
+        PageStream,
+        PipelineResult,
+        Workspace,
+    )
     from orbweb.errors import (
         Busy,
         ConfigError,
@@ -21,6 +31,7 @@ if TYPE_CHECKING:
         DiskFull,
         ForeignFile,
         NewerWorkspace,
+        NoPage,
         NothingToDo,
         NotTrusted,
         OlderWorkspace,
@@ -35,11 +46,13 @@ if TYPE_CHECKING:
     from orbweb.export import Exported
     from orbweb.extraction import extract
     from orbweb.model import Document, Heading
+    from orbweb.parsing.elements import Element
     from orbweb.store.documents import Captured
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncPageStream",
     "BaseResult",
     "Busy",
     "Captured",
@@ -48,16 +61,20 @@ __all__ = [
     "CrawlResult",
     "DiskFull",
     "Document",
+    "Element",
     "Exported",
     "ExtractProgress",
     "ExtractResult",
     "ForeignFile",
     "Heading",
     "NewerWorkspace",
+    "NoPage",
     "NotTrusted",
     "NothingToDo",
     "OlderWorkspace",
     "OrbwebError",
+    "Page",
+    "PageStream",
     "PipelineResult",
     "ScraperIdle",
     "Snapshot",
@@ -68,15 +85,32 @@ __all__ = [
     "Visit",
     "Workspace",
     "__version__",
+    "acrawl",
+    "afetch",
     "crawl",
+    "crawl_iter",
     "extract",
+    "fetch",
     "open",
+    "stream",
 ]
 
 _HOMES = {
-    "app": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Workspace"),
+    "app": (
+        *("AsyncPageStream", "BaseResult", "CrawlResult", "ExtractResult", "Page", "PageStream", "PipelineResult"),
+        "Workspace",
+    ),
     "errors": (
-        *("Busy", "ConfigError", "CorruptBody", "DiskFull", "ForeignFile", "NewerWorkspace", "NotTrusted"),
+        *(
+            "Busy",
+            "ConfigError",
+            "CorruptBody",
+            "DiskFull",
+            "ForeignFile",
+            "NewerWorkspace",
+            "NoPage",
+            "NotTrusted",
+        ),
         *("NothingToDo", "OlderWorkspace", "OrbwebError", "ScraperIdle", "StoreError", "TooComplex"),
         *("UnknownProject", "UsageError"),
     ),
@@ -84,6 +118,7 @@ _HOMES = {
     "export": ("Exported",),
     "extraction": ("extract",),
     "model": ("Document", "Heading"),
+    "parsing.elements": ("Element",),
     "store.documents": ("Captured",),
 }
 
@@ -95,14 +130,99 @@ def crawl(
     project: str | None = None,
     on_progress: Callable[[Snapshot], None] | None = None,
     on_visit: Callable[[Visit], None] | None = None,
+    on_page: Callable[[Page], None] | None = None,
     **options: Unpack[CrawlOptions],
 ) -> CrawlResult:
     """Crawl a site, or resume its paused run.
 
-    `on_progress` is called several times a second, `on_visit` for each visit when it is durable. An exception that
-    they raise ends the crawl; the run can be resumed.
+    `on_progress` is called several times a second, `on_visit` for each visit and `on_page` for each page when it
+    is durable. An exception that they raise ends the crawl; the run can be resumed.
     """
-    return open(workspace).crawl(urls, project=project, on_progress=on_progress, on_visit=on_visit, **options)
+    return open(workspace).crawl(
+        urls, project=project, on_progress=on_progress, on_visit=on_visit, on_page=on_page, **options
+    )
+
+
+async def acrawl(
+    urls: str | Sequence[str],
+    *,
+    workspace: str | PathLike[str] = "orbweb-data",
+    project: str | None = None,
+    on_progress: Callable[[Snapshot], None] | None = None,
+    on_visit: Callable[[Visit], None] | None = None,
+    on_page: Callable[[Page], Awaitable[None] | None] | None = None,
+    **options: Unpack[CrawlOptions],
+) -> CrawlResult:
+    """As `crawl`, without blocking the event loop. Cancelling it stops the crawl; the run can be resumed."""
+    return await open(workspace).acrawl(
+        urls, project=project, on_progress=on_progress, on_visit=on_visit, on_page=on_page, **options
+    )
+
+
+def crawl_iter(
+    urls: str | Sequence[str],
+    *,
+    workspace: str | PathLike[str] = "orbweb-data",
+    project: str | None = None,
+    cursor: str | None = None,
+    after: str | None = None,
+    on_progress: Callable[[Snapshot], None] | None = None,
+    on_visit: Callable[[Visit], None] | None = None,
+    **options: Unpack[CrawlOptions],
+) -> PageStream:
+    """Crawl a site, or resume its paused run, and iterate over its pages as they are committed.
+
+    `cursor` is a name under which the workspace stores which pages were acknowledged: by `page.ack()`, or by
+    requesting the next one. `after` is the `cursor` of the last page that the caller has processed. Leaving the
+    loop stops the crawl.
+    """
+    return open(workspace).crawl_iter(
+        urls,
+        project=project,
+        cursor=cursor,
+        after=after,
+        on_progress=on_progress,
+        on_visit=on_visit,
+        **options,
+    )
+
+
+def stream(
+    urls: str | Sequence[str],
+    *,
+    workspace: str | PathLike[str] = "orbweb-data",
+    project: str | None = None,
+    cursor: str | None = None,
+    after: str | None = None,
+    on_progress: Callable[[Snapshot], None] | None = None,
+    on_visit: Callable[[Visit], None] | None = None,
+    **options: Unpack[CrawlOptions],
+) -> AsyncPageStream:
+    """As `crawl_iter`, for `async for`. Cancelling the task that waits for a page stops the crawl."""
+    return open(workspace).stream(
+        urls,
+        project=project,
+        cursor=cursor,
+        after=after,
+        on_progress=on_progress,
+        on_visit=on_visit,
+        **options,
+    )
+
+
+def fetch(url: str, *, workspace: str | PathLike[str] = "orbweb-data", **options: Unpack[CrawlOptions]) -> Page:
+    """One page, requested as in a crawl; NoPage if there is none. Nothing is stored.
+
+    The rate limits of the workspace apply, if it exists.
+    """
+    return open(workspace).fetch_page(url, **options)
+
+
+async def afetch(
+    url: str, *, workspace: str | PathLike[str] = "orbweb-data", **options: Unpack[CrawlOptions]
+) -> Page:
+    """As `fetch`, without blocking the event loop."""
+    return await open(workspace).afetch_page(url, **options)
 
 
 def open(workspace: str | PathLike[str] = "orbweb-data") -> Workspace:  # noqa: A001

@@ -64,6 +64,19 @@ class NotTrusted(UsageError):
         self.words = words
 
 
+class NoPage(OrbwebError):
+    """`fetch` got no page from the URL; `problem` says why."""
+
+    exit_code = 3
+
+    def __init__(self, url: str, problem: str) -> None:
+        super().__init__(f"{url} did not return a page: {problem}")
+        self.url, self.problem = url, problem
+
+    def __reduce__(self) -> tuple[type[NoPage], tuple[str, str]]:
+        return NoPage, (self.url, self.problem)
+
+
 class Busy(OrbwebError):
     """Another process owns the project."""
 

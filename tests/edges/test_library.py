@@ -183,9 +183,8 @@ def test_worker_processes_under_a_thread(tmp_path: Path) -> None:
 
 def test_inside_an_event_loop(tmp_path: Path) -> None:
     async def inside(url: str) -> orbweb.CrawlResult:
-        with pytest.raises(orbweb.UsageError, match="to_thread"):
-            orbweb.crawl(url, workspace=tmp_path / "w")
-        return await asyncio.to_thread(orbweb.crawl, url, workspace=tmp_path / "w", rate="max")
+        assert orbweb.crawl(url, workspace=tmp_path / "w", rate="max", budget=1).visited == 1
+        return await asyncio.to_thread(orbweb.crawl, url, workspace=tmp_path / "w", budget=None)
 
     with serve(StaticSite(chain(2))) as server:
         assert asyncio.run(inside(server.url)).visited == 3

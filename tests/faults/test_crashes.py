@@ -14,8 +14,8 @@ import pytest
 import orbweb
 from harness import Cli
 from orbweb.config.fetching import FetchSection
-from orbweb.extraction import MAX_BYTES
 from orbweb.extraction.buffer import OUTPUT_BYTES, OUTPUT_PER_BYTE
+from orbweb.parsing.page import MAX_BYTES
 from servers.pages import page
 from servers.site import Answer, StaticSite, html, serve
 

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         RuleOptions,
         options_of,
     )
+    from orbweb.app.pages import Page
     from orbweb.app.reports import differs
     from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report
+    from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.app.workspace import Workspace
     from orbweb.export import Exported
 
@@ -32,14 +34,17 @@ _HOMES = {
         *("OPTIONS", "CrawlOptions", "Kind", "Option", "PolicyOptions", "RecrawlOptions", "ResumeOptions"),
         *("RuleOptions", "options_of"),
     ),
+    "app.pages": ("Page",),
     "app.reports": ("differs",),
     "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report"),
+    "app.stream": ("AsyncPageStream", "PageStream"),
     "app.workspace": ("Workspace",),
     "export": ("Exported",),
 }
 
 __all__ = [
     "OPTIONS",
+    "AsyncPageStream",
     "BaseResult",
     "CrawlOptions",
     "CrawlResult",
@@ -47,6 +52,8 @@ __all__ = [
     "ExtractResult",
     "Kind",
     "Option",
+    "Page",
+    "PageStream",
     "PipelineResult",
     "PolicyOptions",
     "RecrawlOptions",

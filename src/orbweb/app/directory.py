@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from orbweb.engine.control import ControlFiles, ControlKind
 from orbweb.errors import CorruptBody, OlderWorkspace, StoreError, UsageError, call, option
 from orbweb.frontier.spool import files as spool_files
 from orbweb.store import Store, body_rows, runs, workspace_files
-from orbweb.store.bodies import BodyStore
+from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
 from orbweb.store.captures import CaptureTerms, StoredCaptures
@@ -256,6 +257,22 @@ class OpenWorkspace:
     def free_space(self) -> int:
         """Free bytes on the disk."""
         return shutil.disk_usage(self.path).free
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBody:
+    """A body in a workspace, read without its database, so that any thread or process may."""
+
+    store: Path
+    sha256: bytes
+    location: Location | None
+
+    def read(self) -> bytes:
+        if self.location is None:
+            raise StoreError(f"body {self.sha256.hex()} is not in {self.store.parent}")
+        bodies: BodyStore = (FileStore if self.location.segment is None else SegmentStore)(self.store)
+        with closing(bodies):
+            return bodies.read(self.sha256, self.location)
 
 
 @contextmanager

@@ -16,20 +16,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb import urls
-from orbweb.app.callbacks import CrawlCallbacks, Note
+from orbweb.app.callbacks import UNATTACHED, Attachment, CrawlCallbacks, Note
 from orbweb.app.crawl import crawl, recrawl
 from orbweb.app.directory import OpenWorkspace, exists
+from orbweb.app.pages import Page, page_of, with_body
 from orbweb.app.request import URL_FORM, PlanRequest, Request, configure, no_project
 from orbweb.config import schema
 from orbweb.config.schema import Config
 from orbweb.engine.robots_gate import origin_of
-from orbweb.errors import UnknownProject, UsageError
+from orbweb.errors import NoPage, UnknownProject, UsageError
 from orbweb.frontier import politeness, seeds
 from orbweb.lifecycle import ItemState
 from orbweb.model import Document, SkipReason
 from orbweb.policy.robots import Robots, product_token
-from orbweb.store import Queries, documents, runs
+from orbweb.store import Queries, runs
 from orbweb.store.queries import planning, reports
+from orbweb.store.queries.page_stream import PageReader
 from orbweb.store.runs import Run
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES
@@ -191,37 +193,46 @@ def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
 
 
 def fetch(request: Request, *, beside: Path) -> FetchedPage:
-    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects."""
+    """As `fetch_page`, with the problem as a value."""
     (page,) = fetch_each(request, beside=beside)
     return page
 
 
 def fetch_each(request: Request, *, beside: Path) -> Iterator[FetchedPage]:
-    """The page of each URL, one after the other; an invalid URL is refused before the first request.
-
-    Nothing is stored, so directives such as noindex do not apply. All share one limiter and one copy of each
-    robots.txt.
-    """
+    """As `fetch`, for each URL, one after the other; an invalid one is refused before the first request. All share
+    one limiter and one copy of each robots.txt."""
     seeds.base_urls(request.urls, DEFAULT_RULES)
+    with _beside(beside) as workspace:
+        for number, url in enumerate(request.urls, 1):
+            try:
+                page = _fetched(workspace, replace(request, urls=(url,)), f"{NAME}-{number}", UNATTACHED)
+                yield FetchedPage(page.final_url, page.document, page.body, None)
+            except NoPage as error:
+                yield FetchedPage(error.url, None, b"", error.problem)
+
+
+def fetch_page(request: Request, *, beside: Path, attachment: Attachment = UNATTACHED) -> Page:
+    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects; NoPage.
+
+    Nothing is stored, so directives such as noindex do not apply.
+    """
+    with _beside(beside) as workspace:
+        return _fetched(workspace, request, NAME, attachment)
+
+
+def _fetched(workspace: OpenWorkspace, request: Request, name: str, attachment: Attachment) -> Page:
     settings = {**(request.settings or {}), "robots": {"obey_directives": False}, "sitemap": {"mode": "off"}}
     settings["limits"] = {**settings.get("limits", {}), "budget": None, "max_depth": 0}
     settings["outputs"] = {"pages": False, "edges": False, "metadata": False}
     settings["metrics"] = {"flush_interval_sec": 0}
-    with _beside(beside) as workspace:
-        for number, url in enumerate(request.urls, 1):
-            name = f"{NAME}-{number}"
-            yield _fetched(
-                workspace, replace(request, urls=(url,), project=name, settings=settings, remembers=False)
-            )
-
-
-def _fetched(workspace: OpenWorkspace, request: Request) -> FetchedPage:
-    name = request.project or NAME
-    crawl(workspace, request, CrawlCallbacks())
-    for page in documents.captured(workspace.db, workspace.run(name).id):
-        return FetchedPage(page.final_url, page.document, workspace.body(page.body_sha256.hex()), None)
-    problem = "; ".join(reports.dead_ends(workspace.db, workspace.run(name).id))
-    return FetchedPage(request.urls[0], None, b"", problem or "no page was found")
+    request = replace(request, project=name, settings=settings, remembers=False)
+    crawl(workspace, request, CrawlCallbacks(attachment=attachment))
+    run = workspace.run(name)
+    found = PageReader(workspace.db, run.id).after(0)
+    if found is not None:
+        return with_body(page_of(found, run, workspace.path / "store"))
+    problem = "; ".join(reports.dead_ends(workspace.db, run.id))
+    raise NoPage(request.urls[0], problem or "no page was found")
 
 
 class _RobotsRules:

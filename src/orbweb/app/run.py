@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from orbweb import urls
 from orbweb.app import build, pipeline
 from orbweb.app.build import LiveSettings
-from orbweb.app.callbacks import Watch
+from orbweb.app.callbacks import UNATTACHED, Watch
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import print_banner, request_profile
 from orbweb.app.request import configure
@@ -42,9 +43,10 @@ from orbweb.fetching.revalidation import Revalidator
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.spool.source import SpoolSource
+from orbweb.frontier.spool.writer import SpoolWriter
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Item
-from orbweb.store import LONGEST_WAIT, Limiter, runs
+from orbweb.store import LONGEST_WAIT, Limiter, journal, runs
 from orbweb.store.bodies import BodyStore, NullBodyStore
 from orbweb.store.queries import reports
 from orbweb.store.queries.reports import Report
@@ -143,6 +145,7 @@ class _Opened:
 
 async def _work(session: Session, run: Run, manner: RequestProfile, spawned: list[Spawned]) -> None:
     workspace, config = session.workspace, session.config
+    session.callbacks.attachment.opened(run)
     bodies = build.bodies(workspace, session.project, config) if session.replays is None else NullBodyStore()
     limiter = workspace.limiter()
     revalidator = build.revalidator(workspace, run, config, manner, session.replays)
@@ -166,16 +169,14 @@ async def _work(session: Session, run: Run, manner: RequestProfile, spawned: lis
 async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
     """Whether the crawl has ended; if not, it continues by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
-    live = LiveSettings(config)
+    live, attached = LiveSettings(config), session.callbacks.attachment
     spool_writer = build.spool_writer(workspace, run, config) if session.discovers else None
     spool_source = build.spool_source(session, session.feeds, run) if session.feeds is not None else None
     parts = _parts(session, run, opened, live, spool_source)
     events = EngineEvents(
         on_progress=_watcher(session, opened.outputs),
         note=session.note,
-        on_written=_in_turn(
-            *([spool_writer.catch_up] if spool_writer else ()), *([opened.visits.follow] if opened.visits else ())
-        ),
+        on_written=_in_turn(_followers(session, run, opened, spool_writer)),
         on_paused=parts.control.save_hold_reason,
     )
     settings = engine_settings(
@@ -204,8 +205,10 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
         if spool_writer is not None:
             spool_writer.catch_up()
         with signals(handle, more=True):
+            attached.attach(asyncio.get_running_loop(), handle)
             ending = await engine.run()
     finally:
+        attached.detach()
         pool.close()
         fetcher.close()
         if spool_writer is not None:
@@ -240,7 +243,10 @@ def _parts(
         sitemaps=build.sitemaps(session),
         revalidator=opened.revalidator,
         control=workspace.control(session.project.name),
-        brakes=build.brakes(workspace, live, produces=session.discovers),
+        brakes=[
+            *build.brakes(workspace, live, produces=session.discovers),
+            session.callbacks.attachment.brake,
+        ],
         spool=spool_source,
         clock=now_us,
         steady=opened.steady,
@@ -263,9 +269,27 @@ def _visit_follower(session: Session, run: Run) -> VisitFollower | None:
     return VisitFollower(session.workspace.db, run.id, on_visit) if on_visit is not None else None
 
 
-def _in_turn(*followers: Callable[[], None]) -> Callable[[], None]:
-    """One call of those that follow the run."""
+def _followers(
+    session: Session, run: Run, opened: _Opened, spool_writer: SpoolWriter | None
+) -> list[Callable[[], None]]:
+    """What is called when a unit of work is durable."""
+    followers: list[Callable[[], None]] = []
+    if spool_writer is not None:
+        followers.append(spool_writer.catch_up)
+    if opened.visits is not None:
+        followers.append(opened.visits.follow)
+    if session.callbacks.attachment is not UNATTACHED:
+        followers.append(partial(_announce, session, run))
+    return followers
 
+
+def _announce(session: Session, run: Run) -> None:
+    """Report how far another thread may read. During a commit the latest rows are not yet durable."""
+    if not session.workspace.db.is_writing:
+        session.callbacks.attachment.written(journal.latest(session.workspace.db, run.id))
+
+
+def _in_turn(followers: Sequence[Callable[[], None]]) -> Callable[[], None]:
     def follow_all() -> None:
         for follow in followers:
             follow()

@@ -2,7 +2,8 @@
 
 A `Workspace` is only a path. Each call opens what it needs and closes it, so any thread may call. An option has
 the name that it has on the command line, with underscores. Verbs that crawl have an event loop of their own: where
-one is running, call `start`. Nothing is printed: notes go to `note`, or to the logger `orbweb`.
+one is running, they work in another thread meanwhile. Nothing is printed: notes go to `note`, or to the logger
+`orbweb`.
 
 Long, because one class has every verb; the bodies are in one module per verb, loaded when it is called.
 """
@@ -10,15 +11,17 @@ Long, because one class has every verb; the bodies are in one module per verb, l
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, Unpack
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from orbweb.app import reports
 from orbweb.app.callbacks import (
+    UNATTACHED,
+    Attachment,
     Count,
     CrawlCallbacks,
     ExtractWatch,
@@ -32,18 +35,25 @@ from orbweb.app.callbacks import (
 from orbweb.app.directory import OpenWorkspace, open_workspace
 from orbweb.app.options import CrawlOptions, PolicyOptions, RecrawlOptions, ResumeOptions, RuleOptions, file_of
 from orbweb.app.results import CrawlResult, ExtractResult, PipelineResult, Report, crawl_result, extract_result
-from orbweb.errors import UsageError
 from orbweb.events import Snapshot
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from orbweb.app.pages import Page
     from orbweb.app.plan import FetchedPage
     from orbweb.app.request import Request
+    from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.export import Exported
     from orbweb.model import Document
     from orbweb.parsing.http_heads import Exchange
     from orbweb.store.documents import Captured
+
+    PageWatch = Callable[[Page], None]
+    AsyncPageWatch = Callable[[Page], Awaitable[None] | None]
+    Verb = Callable[[Request, CrawlCallbacks], CrawlResult]
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,9 @@ class Workspace:
     """A directory that holds everything, with the verbs of the command line. Reports are those of `--json`."""
 
     path: Path
+
+    # Verbs that crawl take `on_page`, which receives each page that they commit, and hold the crawl back while it
+    # works.
 
     def _open(self, *, create: bool = False) -> AbstractContextManager[OpenWorkspace]:
         return open_workspace(self.path, create=create)
@@ -64,20 +77,137 @@ class Workspace:
         project: str | None = None,
         on_progress: Watch | None = None,
         on_visit: VisitWatch | None = None,
+        on_page: PageWatch | None = None,
         note: Note = log.info,
         **options: Unpack[CrawlOptions],
     ) -> CrawlResult:
         """Start a run, or resume the paused one; returns when the crawl has ended.
 
-        `on_visit` is called for each visit when it is durable, in order, in the thread of the crawl. An exception
-        that a callback raises ends the crawl; the run can be resumed.
+        `on_visit` is called for each visit when it is durable, in order, in the thread of the crawl; `on_page` for
+        each page, in this thread, while the crawl continues in another and waits if it gets too far ahead. An
+        exception that a callback raises ends the crawl; the run can be resumed.
         """
+        request = _request("crawl", options, urls, project)
+        return self._run(self._crawl, request, _callbacks(on_progress, note, on_visit), on_page)
+
+    def _crawl(self, request: Request, callbacks: CrawlCallbacks) -> CrawlResult:
         from orbweb.app import crawl
 
-        request = _request("crawl", options, urls, project)
         crawl.check_new(self.path, request)
         with self._open(create=True) as opened:
-            return crawl_result(crawl.crawl(opened, request, _callbacks(on_progress, note, on_visit)))
+            return crawl_result(crawl.crawl(opened, request, callbacks))
+
+    def _resume(self, request: Request, callbacks: CrawlCallbacks) -> CrawlResult:
+        from orbweb.app import crawl
+
+        with self._open() as opened:
+            return crawl_result(crawl.resume(opened, request, callbacks))
+
+    def _recrawl(self, request: Request, callbacks: CrawlCallbacks) -> CrawlResult:
+        from orbweb.app import crawl
+
+        with self._open() as opened:
+            return crawl_result(crawl.recrawl(opened, request, callbacks))
+
+    def _run(
+        self, verb: Verb, request: Request, callbacks: CrawlCallbacks, on_page: PageWatch | None
+    ) -> CrawlResult:
+        """Call a verb here or, if pages are wanted or this thread has an event loop at work, in a thread."""
+        if on_page is None:
+            return _apart(lambda attached: verb(request, replace(callbacks, attachment=attached)))
+        with self._stream(verb, request, callbacks, only_new=True) as pages:
+            for page in pages:
+                on_page(page)
+        return pages.outcome()
+
+    def _stream(
+        self,
+        verb: Verb,
+        request: Request,
+        callbacks: CrawlCallbacks,
+        *,
+        cursor: str | None = None,
+        after: str | None = None,
+        only_new: bool = False,
+    ) -> PageStream:
+        from orbweb.app.background import BackgroundCrawl
+        from orbweb.app.stream import Consumer, PageStream
+
+        def start() -> BackgroundCrawl[CrawlResult]:
+            return BackgroundCrawl(lambda attached: verb(request, replace(callbacks, attachment=attached)))
+
+        return PageStream(Consumer(self.path, cursor, after, only_new), request, start)
+
+    def crawl_iter(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str | None = None,
+        cursor: str | None = None,
+        after: str | None = None,
+        on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
+        note: Note = log.info,
+        **options: Unpack[CrawlOptions],
+    ) -> PageStream:
+        """The pages of a crawl as they are committed, those of a resumed run from its first page on.
+
+        With `cursor`, a name, from the first page on that was not acknowledged; with `after`, the `cursor` of a
+        page, from the next one on. If the run is completed, its remaining pages, without a crawl. Leaving the loop
+        stops the crawl.
+        """
+        request = _request("crawl", options, urls, project)
+        callbacks = _callbacks(on_progress, note, on_visit)
+        return self._stream(self._crawl, request, callbacks, cursor=cursor, after=after)
+
+    def stream(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str | None = None,
+        cursor: str | None = None,
+        after: str | None = None,
+        on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
+        note: Note = log.info,
+        **options: Unpack[CrawlOptions],
+    ) -> AsyncPageStream:
+        """As `crawl_iter`, for `async for`. Cancelling the task stops the crawl."""
+        from orbweb.app.stream import AsyncPageStream
+
+        request = _request("crawl", options, urls, project)
+        callbacks = _callbacks(on_progress, note, on_visit)
+        return AsyncPageStream(self._stream(self._crawl, request, callbacks, cursor=cursor, after=after))
+
+    async def acrawl(
+        self,
+        urls: str | Sequence[str] = (),
+        *,
+        project: str | None = None,
+        on_progress: Watch | None = None,
+        on_visit: VisitWatch | None = None,
+        on_page: AsyncPageWatch | None = None,
+        note: Note = log.info,
+        **options: Unpack[CrawlOptions],
+    ) -> CrawlResult:
+        """As `crawl`, without blocking the event loop; `on_page` may be a coroutine function.
+
+        Cancelling it stops the crawl. `on_progress` and `on_visit` are called in the thread of the crawl.
+        """
+        from orbweb.app.background import BackgroundCrawl, result_of
+        from orbweb.app.stream import AsyncPageStream
+
+        request, callbacks = _request("crawl", options, urls, project), _callbacks(on_progress, note, on_visit)
+        if on_page is None:
+            return await result_of(
+                BackgroundCrawl(lambda attached: self._crawl(request, replace(callbacks, attachment=attached)))
+            )
+        async with AsyncPageStream(self._stream(self._crawl, request, callbacks, only_new=True)) as pages:
+            async for page in pages:
+                done = on_page(page)
+                if done is not None:
+                    await done
+        return pages.outcome()
 
     def start(
         self,
@@ -112,15 +242,13 @@ class Workspace:
         *,
         on_progress: Watch | None = None,
         on_visit: VisitWatch | None = None,
+        on_page: PageWatch | None = None,
         note: Note = log.info,
         **options: Unpack[ResumeOptions],
     ) -> CrawlResult:
         """Resume the paused run; NothingToDo if there is none."""
-        from orbweb.app import crawl
-
         request = _request("resume", options, (), project)
-        with self._open() as opened:
-            return crawl_result(crawl.resume(opened, request, _callbacks(on_progress, note, on_visit)))
+        return self._run(self._resume, request, _callbacks(on_progress, note, on_visit), on_page)
 
     def recrawl(
         self,
@@ -128,15 +256,13 @@ class Workspace:
         *,
         on_progress: Watch | None = None,
         on_visit: VisitWatch | None = None,
+        on_page: PageWatch | None = None,
         note: Note = log.info,
         **options: Unpack[RecrawlOptions],
     ) -> CrawlResult:
         """Start a run that visits the URLs of the latest one first; returns when the crawl has ended."""
-        from orbweb.app import crawl
-
         request = _request("recrawl", options, (), project)
-        with self._open() as opened:
-            return crawl_result(crawl.recrawl(opened, request, _callbacks(on_progress, note, on_visit)))
+        return self._run(self._recrawl, request, _callbacks(on_progress, note, on_visit), on_page)
 
     def discover(
         self,
@@ -169,9 +295,15 @@ class Workspace:
         from orbweb.app import scrape
 
         request = _request("scrape", options, (), project)
-        callbacks = scrape.ScrapeCallbacks(on_progress or ignore_progress, note, on_visit, lambda: follow)
-        with self._open(create=follow) as opened:
-            return crawl_result(scrape.scrape(opened, request, callbacks))
+
+        def work(attached: Attachment) -> CrawlResult:
+            callbacks = scrape.ScrapeCallbacks(
+                on_progress or ignore_progress, note, on_visit, attached, lambda: follow
+            )
+            with self._open(create=follow) as opened:
+                return crawl_result(scrape.scrape(opened, request, callbacks))
+
+        return _apart(work)
 
     def run(
         self,
@@ -191,7 +323,11 @@ class Workspace:
         given = (urls,) if isinstance(urls, str) else urls
         callbacks = scrape.ScrapeCallbacks(on_progress or ignore_progress, note, on_visit)
         quiet = on_progress is None
-        return scrape.discover_and_scrape(self.path, given, name, options, callbacks, quiet=quiet)
+        return _apart(
+            lambda attached: scrape.discover_and_scrape(
+                self.path, given, name, options, replace(callbacks, attachment=attached), quiet=quiet
+            )
+        )
 
     def _pipeline_name(self, urls: str | Sequence[str], project: str | None, options: CrawlOptions) -> str:
         from orbweb.app import pipeline
@@ -208,14 +344,33 @@ class Workspace:
 
         request = _request("crawl", options, urls)
         if plan.names_project(self.path, request.urls):
-            return plan.replan(_request("crawl", options, (), request.urls[0]), of=self.path, note=log.debug)
-        return plan.plan(request, beside=self.path, note=note)
+            project = _request("crawl", options, (), request.urls[0])
+            return _apart(lambda _: plan.replan(project, of=self.path, note=log.debug))
+        return _apart(lambda _: plan.plan(request, beside=self.path, note=note))
 
     def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> FetchedPage:
         """One page, requested as in a crawl, or the problem; nothing is stored."""
         from orbweb.app import plan
 
-        return plan.fetch(_request("crawl", options, url), beside=self.path)
+        request = _request("crawl", options, url)
+        return _apart(lambda _: plan.fetch(request, beside=self.path))
+
+    def fetch_page(self, url: str, **options: Unpack[CrawlOptions]) -> Page:
+        """One page, requested as in a crawl; NoPage if there is none. Nothing is stored."""
+        from orbweb.app import plan
+
+        request = _request("crawl", options, url)
+        return _apart(lambda attached: plan.fetch_page(request, beside=self.path, attachment=attached))
+
+    async def afetch_page(self, url: str, **options: Unpack[CrawlOptions]) -> Page:
+        """As `fetch_page`, without blocking the event loop."""
+        from orbweb.app import plan
+        from orbweb.app.background import BackgroundCrawl, result_of
+
+        request = _request("crawl", options, url)
+        return await result_of(
+            BackgroundCrawl(lambda attached: plan.fetch_page(request, beside=self.path, attachment=attached))
+        )
 
     def fetch_each(self, urls: Sequence[str], **options: Unpack[CrawlOptions]) -> Iterator[FetchedPage]:
         """As `fetch`, for several URLs, one after the other; read as they are consumed."""
@@ -438,10 +593,14 @@ class Workspace:
 
         options = {} if processes is None else {"processes": processes}
         request, watch = _request("extract", options, (), project), on_progress or ignore_progress
-        with self._open() as opened:
-            return extract_result(
-                extract(opened, request, number=run, everything=everything, on_progress=watch, note=note)
-            )
+
+        def work(_: Attachment) -> ExtractResult:
+            with self._open() as opened:
+                return extract_result(
+                    extract(opened, request, number=run, everything=everything, on_progress=watch, note=note)
+                )
+
+        return _apart(work)
 
     def replay(
         self,
@@ -456,10 +615,13 @@ class Workspace:
         """Rebuild the output files and the Markdown of a run from stored data; with `verify`, check every body."""
         from orbweb.app.replay import replay
 
-        _check_thread()
         place, watch = None if out is None else Path(out), on_progress or ignore_count
-        with self._open() as opened:
-            return replay(opened, project, number=run, out=place, verify=verify, on_progress=watch, note=note)
+
+        def work(_: Attachment) -> Report:
+            with self._open() as opened:
+                return replay(opened, project, number=run, out=place, verify=verify, on_progress=watch, note=note)
+
+        return _apart(work)
 
     def import_state(
         self,
@@ -521,7 +683,6 @@ class Workspace:
 def _request(verb: str, options: Any, urls: str | Sequence[str] = (), project: str | None = None) -> Request:
     from orbweb.app.request import request_of
 
-    _check_thread()
     return request_of(verb, options, urls, project)
 
 
@@ -529,15 +690,18 @@ def _callbacks(on_progress: Watch | None, note: Note, on_visit: VisitWatch | Non
     return CrawlCallbacks(on_progress or ignore_progress, note, on_visit)
 
 
-def _check_thread() -> None:
-    """UsageError if an event loop is running in this thread."""
+def _apart(work: Callable[[Attachment], Made]) -> Made:
+    """Work that has an event loop of its own, which needs another thread if one is running in this one."""
+    if not _is_in_event_loop():
+        return work(UNATTACHED)
+    from orbweb.app.background import BackgroundCrawl
+
+    return BackgroundCrawl(work).result()
+
+
+def _is_in_event_loop() -> bool:
     asyncio = sys.modules.get("asyncio")
     try:
-        if asyncio is None or not asyncio.get_running_loop():
-            return
+        return asyncio is not None and bool(asyncio.get_running_loop())
     except RuntimeError:
-        return
-    raise UsageError(
-        "an event loop is running in this thread, and a crawl needs its own: use Workspace.start, or await "
-        "asyncio.to_thread(orbweb.crawl, ...)"
-    )
+        return False

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from orbweb.engine.responses import Finish, Process, to_process
 from orbweb.engine.window import Slot, Window
-from orbweb.errors import StoreError
+from orbweb.errors import StoreError, call
 from orbweb.fetching.revalidation import Revalidator, confirmed, taken
 from orbweb.model import Capture, Fetched, Outcome, ProcessedPage, Resources, Reuse, Role, Unchanged
 from orbweb.policy import traps
@@ -131,5 +131,5 @@ class Revalidation:
             self._places.finish(slot, step)
 
     def _refetch_lost(self, slot: Slot, error: StoreError) -> None:
-        self._note(f"fetching {slot.item.url} again: {error}; run `orbweb doctor` for details")
+        self._note(f"fetching {slot.item.url} again: {error}; run {call('doctor')} for details")
         self.refetch(slot)

@@ -8,7 +8,6 @@ extracted.
 
 from __future__ import annotations
 
-from orbweb.errors import TooComplex
 from orbweb.extraction import main_content, markdown, metadata, plain_text, simhash
 from orbweb.extraction.normalise import base_of
 from orbweb.extraction.tokens import ESTIMATOR, Tokenizer
@@ -16,8 +15,6 @@ from orbweb.model import Document
 from orbweb.parsing import page as page_parser
 from orbweb.parsing.html.tree import Tree
 
-MAX_BYTES = 20_000_000
-"""The most bytes of a page given to `extract`; the default of `fetch.max_bytes` is the same."""
 VERSION = 5
 """Stored with each document. Incremented by every change that alters the documents of some pages."""
 
@@ -31,8 +28,7 @@ def extract(html: str | bytes, url: str) -> Document:
     TooComplex for a page that would fail in a crawl, because it is too large, has too many elements, or its
     document would be too large.
     """
-    if len(html) > MAX_BYTES:
-        raise TooComplex(f"more than {MAX_BYTES / 1e6:g} MB")
+    page_parser.check_size(html)
     return read(page_parser.dom(html), url)
 
 

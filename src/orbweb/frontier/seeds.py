@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from orbweb import urls
-from orbweb.errors import UsageError
+from orbweb.errors import UsageError, option
 from orbweb.urls import Parts, Target, UrlRules
 
 HAS_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -20,8 +20,11 @@ NO_PAGE = re.compile(r"(mailto|javascript|tel):", re.IGNORECASE)
 FILE_NAME = re.compile(r".+\.(html?|txt|pdf)(:\d+)?", re.IGNORECASE)
 """A file extension that is not a top-level domain (`.md` is one)."""
 INDEX_FILE = re.compile(r"/(index|default)\.[a-z0-9]+$", re.IGNORECASE)
-URL_OR_SEEDS = "a URL starts with http:// or https://; use --seeds FILE for a file of URLs"
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def _url_or_seeds() -> str:
+    return f"a URL starts with http:// or https://; use {option('seeds', 'FILE')} for a file of URLs"
 
 
 def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
@@ -30,7 +33,7 @@ def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
     targets: dict[str, Target] = {}
     for text in given:
         if HAS_SCHEME.match(text.strip()) is None and _is_file(text):
-            raise UsageError(f"{text!r} is a file, not a URL; {URL_OR_SEEDS}")
+            raise UsageError(f"{text!r} is a file, not a URL; {_url_or_seeds()}")
         target = _base_url(text, rules)
         targets.setdefault(target.key, target)
     return list(targets.values())
@@ -73,7 +76,7 @@ def _base_url(text: str, rules: UrlRules) -> Target:
     if "@" in _authority(url):
         raise UsageError("a base URL must not contain a user name or password; remove the part before the @")
     if scheme is None and FILE_NAME.fullmatch(_authority(url)):
-        raise UsageError(f"{text!r} is a file name, not a URL; {URL_OR_SEEDS}")
+        raise UsageError(f"{text!r} is a file name, not a URL; {_url_or_seeds()}")
     if scheme is None and not names_host(text):
         raise not_a_url(text)
     if scheme is not None and scheme[1].lower() not in ("http", "https"):
@@ -138,7 +141,7 @@ def check_project_name(name: str) -> str:
     """The given name, if it is also a safe file name."""
     if not could_name_project(name):
         raise UsageError(
-            f"--project {name!r}: use up to 100 letters, digits, dots, dashes and underscores, starting with a "
-            "letter or digit"
+            f"{option('project')} {name!r}: use up to 100 letters, digits, dots, dashes and underscores, starting "
+            "with a letter or digit"
         )
     return name

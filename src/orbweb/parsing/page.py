@@ -21,6 +21,8 @@ from orbweb.urls import PageUrls, Resolver
 
 Dom = Tree
 
+MAX_BYTES = 20_000_000
+"""The most bytes of a page given by a program; the default of `fetch.max_bytes` is the same."""
 MAX_NODES = 2_000_000
 """The most elements, texts and comments of a page, estimated from its bytes."""
 MAX_LINKS = page_facts.MAX_LINKS
@@ -47,17 +49,26 @@ def dom(body: bytes | str, content_type: str | None = None) -> Dom:
     """The DOM as in a browser without scripts. UTF-8 is parsed directly, other encodings are decoded first."""
     if isinstance(body, str):
         body = body.encode("utf-8", "surrogatepass")
-        _check(body)
+        check_nodes(body)
         return tokenizer.parsed(body, UTF_8)
-    _check(body)
+    check_nodes(body)
     encoding = encoding_of(body, content_type)
     if encoding != UTF_8 or not tokenizer.is_utf8(body):
         body = decoded(body, encoding).encode("utf-8", "surrogatepass")
     return tokenizer.parsed(body, encoding)
 
 
-def _check(body: bytes) -> None:
-    """Each `<` may begin a node and end a text; an end tag begins none, and adjacent tags have no text between."""
+def check_size(html: str | bytes) -> None:
+    """TooComplex for a page that is too large."""
+    if len(html) > MAX_BYTES:
+        raise TooComplex(f"more than {MAX_BYTES / 1e6:g} MB")
+
+
+def check_nodes(body: bytes) -> None:
+    """TooComplex for a page with too many nodes.
+
+    Each `<` may begin a node and end a text; an end tag begins none, and adjacent tags have no text between.
+    """
     if len(body) < 2 * MAX_NODES:
         return
     if 2 * body.count(b"<") - body.count(b"</") - body.count(b"><") > MAX_NODES:

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from orbweb.errors import StoreError
+from orbweb.errors import StoreError, call
 from orbweb.store import Queries
 from orbweb.store import links as packed_links
 
@@ -194,5 +194,5 @@ class LinkPortions:
         rows = self._db.all("urls_between", run_id=self._run_id, first=first, last=first + NAMED_AT_ONCE - 1)
         self._known.update((each, self._spell(url or key)) for each, key, url in rows)
         if number not in self._known:
-            raise StoreError(f"{self._db.path}: link target {number} is missing; run `orbweb doctor`")
+            raise StoreError(f"{self._db.path}: link target {number} is missing; run {call('doctor')}")
         return self._known[number]

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from orbweb.errors import Busy, StoreError
+from orbweb.errors import Busy, StoreError, call
 from orbweb.store import workspace_files
 
 PROBES = 10
@@ -52,7 +52,7 @@ class OwnerLock:
             if not _acquire(self._fd):
                 raise Busy(
                     f"project {project!r} is being crawled by process {self._holder()}. "
-                    f"Wait for it, or stop it with `orbweb stop {project}`."
+                    f"Wait for it, or stop it with {call('stop', project)}."
                 )
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, str(os.getpid()).encode(), 0)

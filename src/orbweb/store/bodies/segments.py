@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from orbweb.errors import CorruptBody, StoreError
+from orbweb.errors import CorruptBody, StoreError, call
 from orbweb.failpoints import failpoint
 from orbweb.model import Blob
 from orbweb.store import workspace_files
@@ -293,10 +293,10 @@ class _Tail:
 
 def _cut_back(fd: int, path: Path, committed: int) -> None:
     if os.pread(fd, len(SEGMENT_HEADER), 0) != SEGMENT_HEADER:
-        raise StoreError(f"{path} is not a segment of a known version; run `orbweb doctor`")
+        raise StoreError(f"{path} is not a segment of a known version; run {call('doctor')}")
     length = os.fstat(fd).st_size
     if not len(SEGMENT_HEADER) <= committed <= length:
         raise StoreError(
-            f"{path} has {length} bytes, but {committed} were committed: bodies are lost; run `orbweb doctor`"
+            f"{path} has {length} bytes, but {committed} were committed: bodies are lost; run {call('doctor')}"
         )
     os.ftruncate(fd, committed)

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from orbweb.errors import OlderWorkspace, StoreError
+from orbweb.errors import OlderWorkspace, StoreError, call, option
 from orbweb.store import Row
 from orbweb.store.durable import create_database, keep_log, sync_directory
 from orbweb.store.sqlite.errors import UNREADABLE, error_code, explained, newer, unwritable
@@ -89,7 +89,8 @@ def use_wal(connection: sqlite3.Connection, path: Path, timeout_s: float) -> Non
     if mode not in ("wal", "memory"):
         raise StoreError(
             f"{path}: SQLite cannot keep a write-ahead log here (journal mode {mode}): the file system has no "
-            "shared memory, or the file is read-only. Nothing was changed. Use a --workspace on a local disk."
+            "shared memory, or the file is read-only. Nothing was changed. "
+            f"Use a {option('workspace')} on a local disk."
         )
 
 
@@ -176,7 +177,7 @@ class Database:
         if foreign:
             raise StoreError(
                 f"{self.path}: holds {', '.join(foreign)}, which orbweb did not create. Nothing was changed. "
-                "`orbweb doctor --repair` copies only the rows."
+                f"{call('doctor', repair=True)} copies only the rows."
             )
 
     def _configure(self) -> None:

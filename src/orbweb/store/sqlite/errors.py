@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from orbweb.errors import DiskFull, NewerWorkspace, StoreError, is_disk_full
+from orbweb.errors import DiskFull, NewerWorkspace, StoreError, call, is_disk_full, option
 
 # The message of an error may quote damaged bytes, and then fails to be text itself.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
@@ -19,13 +19,13 @@ def explained(path: Path, error: Exception) -> StoreError:
         return StoreError(f"{path}: cannot be written ({error}). Check the directory's permissions.")
     if is_damage(error):
         return StoreError(
-            f"{path}: damaged ({error}). Run `orbweb doctor` to see what is wrong and how to repair it."
+            f"{path}: damaged ({error}). Run {call('doctor')} to see what is wrong and how to repair it."
         )
     if error_code(error) == sqlite3.SQLITE_IOERR:
         name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
         return StoreError(
             f"{path}: the disk failed ({error}, {name}). Everything committed before is safe; nothing "
-            "more was written. Check the disk, then run `orbweb doctor`."
+            f"more was written. Check the disk, then run {call('doctor')}."
         )
     return StoreError(f"{path}: {error}")
 
@@ -42,7 +42,7 @@ def unwritable(path: Path, error: OSError) -> StoreError:
 def newer(path: Path, version: int, known: int) -> NewerWorkspace:
     return NewerWorkspace(
         f"{path}: written by a newer orbweb (schema {version}, this one knows {known}). "
-        "Nothing was changed. Upgrade orbweb, or use another --workspace."
+        f"Nothing was changed. Upgrade orbweb, or use another {option('workspace')}."
     )
 
 

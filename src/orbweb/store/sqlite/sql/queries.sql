@@ -596,6 +596,16 @@ JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.con
 JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
 
+-- name: next_page
+-- What a stream of pages gives next, with the document.
+SELECT visits.number, visits.url_id, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.final_url,
+       visits.content_type, visits.encoding, visits.bytes, visits.truncated, visits.reuse, visits.fetched_at,
+       visits.body_sha256, documents.sha256, documents.size, documents.frame
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.number > :after AND visits.role = 'primary' ORDER BY visits.number LIMIT 1;
+
 -- name: pages_to_read
 -- What `extract` processes again: pages with a document of another extractor, or all, in the order of commits.
 SELECT visits.number, pages.content_sha256, pages.document, COALESCE(urls.url, urls.key), visits.final_url,
