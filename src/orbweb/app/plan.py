@@ -204,11 +204,15 @@ def fetch_each(request: Request, *, beside: Path) -> Iterator[FetchedPage]:
     seeds.base_urls(request.urls, DEFAULT_RULES)
     with _beside(beside) as workspace:
         for number, url in enumerate(request.urls, 1):
-            try:
-                page = _fetched(workspace, replace(request, urls=(url,)), f"{NAME}-{number}", UNATTACHED)
-                yield FetchedPage(page.final_url, page.document, page.body, None)
-            except NoPage as error:
-                yield FetchedPage(error.url, None, b"", error.problem)
+            yield _page_or_problem(workspace, replace(request, urls=(url,)), f"{NAME}-{number}")
+
+
+def _page_or_problem(workspace: OpenWorkspace, request: Request, name: str) -> FetchedPage:
+    try:
+        page = _fetched(workspace, request, name, UNATTACHED)
+    except NoPage as error:
+        return FetchedPage(error.url, None, b"", error.problem)
+    return FetchedPage(page.final_url, page.document, page.body, None)
 
 
 def fetch_page(request: Request, *, beside: Path, attachment: Attachment = UNATTACHED) -> Page:
