@@ -33,6 +33,12 @@ POINTS = (
     "spool_written",
     "spool_synced",
     "bookmark_written",
+    "delete_prepared",
+    "delete_moved",
+    "delete_committed",
+    "delete_swept",
+    "rename_moved",
+    "rename_committed",
 )
 
 

@@ -107,7 +107,7 @@ def _layouts(point: str) -> tuple[str, ...]:
     }.get(point, ("segments",))
 
 
-OTHERS = ("documents_", "export_", "rules_", "upgrade_", "spool_", "bookmark_", "waiting_")
+OTHERS = ("documents_", "export_", "rules_", "upgrade_", "spool_", "bookmark_", "waiting_", "delete_", "rename_")
 CRAWL_POINTS = [point for point in POINTS if not point.startswith(OTHERS)]
 CASES = [(point, layout) for point in CRAWL_POINTS for layout in _layouts(point)]
 

@@ -270,6 +270,9 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "import": _imported(cli),
             "search": orbweb.open(cli.workspace).search("site", "gone")[0],
             "validate-policy": orbweb.open(cli.workspace).validate_policy(server.url)[0],
+            "settings": workspace.settings("site"),
+            "rename": workspace.rename("moved", "renamed"),
+            "delete": workspace.delete("renamed"),
             "configure": orbweb.open(cli.workspace.parent / "other").configure(),
             "reset": orbweb.open(cli.workspace.parent / "other").reset(),
         }
@@ -336,7 +339,8 @@ def test_what_the_demo_is_shown_to_print_is_what_it_prints(cli: Cli) -> None:
     """Every line of the examples with the bundled site, but for its port, durations and where the workspace is."""
     done = cli("demo", "--no-progress").ok(3)
     start = cli("pages", "demo", "--json").ok().json[0]["url"]
-    printed = done.err + done.out.replace(str(cli.workspace), "orbweb-data")
+    here = f" --workspace {cli.workspace}"
+    printed = done.err + done.out.replace(here, "").replace(str(cli.workspace), "orbweb-data")
     for words in (
         *(["pages", "demo"], ["failed", "demo"], ["search", "demo", "oldest", "first", "--limit", "2"]),
         ["explain", "demo", start.replace("docs/", "blog/larder-1-4.html")],

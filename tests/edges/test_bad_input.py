@@ -106,7 +106,13 @@ def test_a_host_is_no_project_to_plan(cli: Cli, two_projects: str) -> None:
 def test_a_url_in_the_place_of_a_project(cli: Cli, two_projects: str) -> None:
     for verb in ("resume", "recrawl"):
         for url in (two_projects, two_projects.rstrip("/")):
-            refused(cli(verb, url), 2, f"{verb} takes a project, not a URL", f"`orbweb {verb} archive`", "python`")
+            refused(
+                cli(verb, url),
+                2,
+                f"{verb} takes a project, not a URL",
+                f"`orbweb {verb} archive ",
+                f"`orbweb {verb} python ",
+            )
         refused(cli(verb, "http://127.0.0.1:9/docs"), 2, "takes a project", "(projects: archive, python)")
         refused(cli(verb, "127.0.0.1:9"), 2, "takes a project", "(projects: archive, python)")
 

@@ -23,6 +23,7 @@ from orbweb.app import (
     RecrawlOptions,
     ResumeOptions,
     RuleOptions,
+    SettingsOptions,
     options_of,
 )
 from orbweb.app.options import settings_of, words_of
@@ -37,6 +38,7 @@ TYPED = {
     "scrape": ResumeOptions,
     "recrawl": RecrawlOptions,
     "rules": RuleOptions,
+    "settings": SettingsOptions,
     "validate_policy": PolicyOptions,
 }
 COMMANDS = {info.callback.__name__: info.callback for info in commands.app.registered_commands if info.callback}
@@ -82,7 +84,7 @@ def test_a_command_has_the_options_of_its_verb(verb: str) -> None:
         info = hints[option.name].__metadata__[0]
         assert (info.default.split("/")[0], info.help) == (option.flag, option.help)
         assert (info.min, info.max) == (option.between or (None, None))
-    assert set(VALUES) | {"due"} == set(BY_NAME)
+    assert set(VALUES) | {"due", "save"} == set(BY_NAME)
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
@@ -148,7 +150,10 @@ def test_messages_name_options_as_their_caller_writes_them(tmp_path: Path, cli: 
     assert refused.err == "orbweb: give either URLs or --seeds, not both\n"
     with pytest.raises(orbweb.UsageError, match=r"seeds=FILE, or project=NAME .* `configure\(\)`"):
         space.crawl()
-    assert "--seeds FILE, or --project NAME of an existing project; `orbweb configure`" in cli("crawl").ok(2).err
+    assert (
+        "--seeds FILE, or --project NAME of an existing project; `orbweb configure --workspace"
+        in cli("crawl").ok(2).err
+    )
     with pytest.raises(orbweb.ConfigError, match=r"^options: limits\.workers"):
         space.crawl("http://127.0.0.1:9/", workers=5000)
     assert (

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from orbweb.app.callbacks import redacted
+    from orbweb.app.failures import failures_csv
     from orbweb.app.options import (
         OPTIONS,
         CrawlOptions,
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
         RecrawlOptions,
         ResumeOptions,
         RuleOptions,
+        SettingsOptions,
         options_of,
     )
     from orbweb.app.pages import Page
     from orbweb.app.reports import differs
     from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report
+    from orbweb.app.setting_sources import setting_text
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.app.workspace import Workspace
     from orbweb.export import Exported
@@ -32,11 +35,13 @@ _HOMES = {
     "app.callbacks": ("redacted",),
     "app.options": (
         *("OPTIONS", "CrawlOptions", "Kind", "Option", "PolicyOptions", "RecrawlOptions", "ResumeOptions"),
-        *("RuleOptions", "options_of"),
+        *("RuleOptions", "SettingsOptions", "options_of"),
     ),
+    "app.failures": ("failures_csv",),
     "app.pages": ("Page",),
     "app.reports": ("differs",),
     "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report"),
+    "app.setting_sources": ("setting_text",),
     "app.stream": ("AsyncPageStream", "PageStream"),
     "app.workspace": ("Workspace",),
     "export": ("Exported",),
@@ -60,10 +65,13 @@ __all__ = [
     "Report",
     "ResumeOptions",
     "RuleOptions",
+    "SettingsOptions",
     "Workspace",
     "differs",
+    "failures_csv",
     "options_of",
     "redacted",
+    "setting_text",
 ]
 
 if not TYPE_CHECKING:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from orbweb.app import pipeline
 from orbweb.app.build import catch_up
@@ -19,6 +20,7 @@ from orbweb.app.request import Request, configure, name_of, require_project, wit
 from orbweb.app.rules import nothing_to_resume, save_project_and_apply_rules
 from orbweb.app.run import resume_run, run_crawl
 from orbweb.app.session import Ready, ReplayedRun, Session, left_in, paused_run, ready
+from orbweb.app.setting_sources import note_changes, note_stored
 from orbweb.app.settings import policy_rules, url_rules
 from orbweb.config.schema import Config
 from orbweb.errors import UsageError, call, option
@@ -63,6 +65,8 @@ def crawl(workspace: OpenWorkspace, request: Request, callbacks: CrawlCallbacks)
             skipped = runs.finish(workspace.db, paused, "a new run was started", now_us())
             note(f"finished run {paused.number} of {name} ({skipped} queued URLs skipped); starting a new run")
             paused = None
+        note_stored(known, request, note)
+        note_changes(known, settings, note)
         urls_given = [base.url for base in bases]
         project, paused = save_project_and_apply_rules(workspace, name, config, settings, urls_given, paused, note)
         session = Session(workspace, project, config, secrets, permit, callbacks, request)
@@ -85,7 +89,8 @@ def resume(workspace: OpenWorkspace, request: Request, callbacks: CrawlCallbacks
         catch_up(workspace, known, config)
         paused_run(workspace, known, note)
         latest = runs.run_of(workspace.db, known, latest.number)
-        project, run = save_project_and_apply_rules(workspace, name, config, settings, known.bases, latest, note)
+        kept = _kept(known, settings, request, note)
+        project, run = save_project_and_apply_rules(workspace, name, config, kept, known.bases, latest, note)
         session = Session(workspace, project, config, secrets, permit, callbacks, request)
         return resume_run(session, run or latest)
 
@@ -111,11 +116,21 @@ def recrawl(workspace: OpenWorkspace, request: Request, callbacks: CrawlCallback
             skipped = runs.finish(workspace.db, paused, "a recrawl was started", now_us())
             note(f"finished run {paused.number} of {name} ({skipped} queued URLs left to the recrawl)")
         latest = runs.run_of(workspace.db, known, None)
-        project = runs.save_project(workspace.db, name, settings, [base.url for base in bases], now_us())
+        kept = _kept(known, settings, request, note)
+        project = runs.save_project(workspace.db, name, kept, known.bases, now_us())
         session = Session(workspace, project, config, secrets, permit, callbacks, request)
         if request.replay:
             session = replace(session, replays=ReplayedRun(latest, url_rules(configure(known, Request())[0])))
         return run_crawl(session, None, bases, latest, due_only=request.due)
+
+
+def _kept(known: Project, settings: dict[str, Any], request: Request, note: Note) -> dict[str, Any]:
+    """The settings that stay stored with a project: those given are only for this crawl, unless they are saved."""
+    note_stored(known, request, note)
+    if not request.save:
+        return known.settings
+    note_changes(known, settings, note)
+    return settings
 
 
 def _ready_to_start(

@@ -26,6 +26,7 @@ from orbweb.export.live.read_back import journals
 from orbweb.export.live.rebuild import rebuild
 from orbweb.export.live.verify import Altered, altered
 from orbweb.frontier.spool import check as spool_check
+from orbweb.lifecycle import RunState
 from orbweb.model import PackedDocument, ProcessedPage
 from orbweb.store import runs
 from orbweb.store.lock import OwnerLock
@@ -94,9 +95,17 @@ def _report(path: Path, done: RepairReport) -> Report:
         "lost": [loss.report() for loss in done.lost],
         "forgettable": [damage.report() for damage in done.forgettable],
         "requeued": done.requeued,
+        "paused": _paused(path) if done.requeued else [],
         "quarantine": str(done.quarantine) if done.quarantine else None,
         "quarantined": sorted(file.name for file in done.quarantine.iterdir()) if done.quarantine else [],
     }
+
+
+def _paused(path: Path) -> list[str]:
+    """The projects whose latest run can be resumed, after a repair has queued URLs again."""
+    with closing(OpenWorkspace(path)) as workspace:
+        latest = ((each, runs.latest_run(workspace.db, each.id)) for each in runs.projects(workspace.db))
+        return [each.name for each, run in latest if run is not None and run.state is RunState.PAUSED]
 
 
 def _extracted(url: str, content_type: str | None, body: bytes) -> PackedDocument | None:

@@ -1,7 +1,8 @@
 """The options of the verbs, in one table: the keywords of Python and the options of the command line.
 
-An option has the same name everywhere, with dashes on the command line. One that is a setting sticks to its
-project. Values are checked where settings are merged, so this module imports no settings.
+An option has the same name everywhere, with dashes on the command line. One that is a setting is stored with its
+project by `crawl`, and by `resume` and `recrawl` with `save`. Values are checked where settings are merged, so
+this module imports no settings.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Option:
 
 CRAWL = frozenset({"crawl", "discover", "run"})
 RESUME = CRAWL | {"resume", "recrawl", "scrape"}
-PLAN = CRAWL | {"plan"}
+SHOWN = frozenset({"settings"})
+"""Takes every setting, to show what a crawl with it would use."""
+PLAN = CRAWL | SHOWN | {"plan"}
 FETCH = PLAN | {"fetch"}
 RULES = PLAN | {"rules"}
 
@@ -70,7 +73,7 @@ OPTIONS = (
     Option(
         "workers",
         Kind.INTEGER,
-        RESUME,
+        RESUME | SHOWN,
         "Requests in flight at once [5].",
         setting="limits.workers",
         between=(1, 1024),
@@ -78,12 +81,18 @@ OPTIONS = (
     Option(
         "processes",
         Kind.INTEGER,
-        RESUME | {"extract"},
+        RESUME | SHOWN | {"extract"},
         "Worker processes that parse pages [one per core]; 0 parses in the main process, for sites you trust.",
         setting="engine.processes",
         between=(0, 64),
     ),
-    Option("budget", Kind.LIMIT, RESUME, "Stop after N URLs; resume later [no limit].", setting="limits.budget"),
+    Option(
+        "budget",
+        Kind.LIMIT,
+        RESUME | SHOWN,
+        "Stop after N URLs; resume later [no limit].",
+        setting="limits.budget",
+    ),
     Option("page_limit", Kind.LIMIT, RULES, "Unique pages per base URL [no limit].", setting="limits.page_limit"),
     Option(
         "max_depth",
@@ -133,7 +142,7 @@ OPTIONS = (
     Option(
         "resources",
         Kind.CHOICE,
-        CRAWL,
+        CRAWL | SHOWN,
         "Scripts, styles, images and fonts: check requests them, store also stores them [off].",
         setting="resources.mode",
         choices=("off", "check", "store"),
@@ -202,7 +211,7 @@ OPTIONS = (
     Option(
         "order",
         Kind.CHOICE,
-        CRAWL,
+        CRAWL | SHOWN,
         "strict keeps one order for the run, relaxed one per host [strict].",
         setting="engine.order",
         choices=("strict", "relaxed"),
@@ -210,7 +219,7 @@ OPTIONS = (
     Option(
         "store",
         Kind.CHOICE,
-        CRAWL,
+        CRAWL | SHOWN,
         "How bodies are stored [segments].",
         setting="store.layout",
         choices=("segments", "files"),
@@ -222,11 +231,17 @@ OPTIONS = (
         "Request only pages that are due, by how often they changed; reuse the others.",
     ),
     Option("refresh", Kind.FLAG, RESUME, "Fetch every page again; reuse nothing that earlier runs captured."),
+    Option(
+        "save",
+        Kind.FLAG,
+        RESUME - CRAWL,
+        "Store the options given here with the project; without it they hold for this crawl only.",
+    ),
     Option("new_run", Kind.FLAG, CRAWL, "Start a new run instead of resuming the paused one."),
     Option(
         "trust",
         Kind.TEXTS,
-        RESUME | FETCH,
+        (RESUME | FETCH) - SHOWN,
         "Allow what the workspace asks for, in the words of the refusal, such as "
         "'$SITE_TOKEN=https://example.org'. Remembered on this machine. May be repeated.",
         metavar="WHAT",
@@ -244,8 +259,8 @@ _BY_NAME = {each.name: each for each in OPTIONS}
 _PLAIN = (str, int, float, list, dict, NoneType)
 
 
-class ResumeOptions(TypedDict, total=False):
-    """What `resume` and `scrape` take. None removes a stored limit."""
+class _Effort(TypedDict, total=False):
+    """How a crawl works, and when it stops."""
 
     workers: int
     processes: int | None
@@ -255,6 +270,12 @@ class ResumeOptions(TypedDict, total=False):
     refresh: bool
     trust: Sequence[str]
     metrics_port: int | None
+
+
+class ResumeOptions(_Effort, total=False):
+    """What `resume` and `scrape` take, for this crawl; with `save` they are stored. None lifts a limit."""
+
+    save: bool
 
 
 class _Rules(TypedDict, total=False):
@@ -281,7 +302,7 @@ class RecrawlOptions(ResumeOptions, total=False):
     due: bool
 
 
-class CrawlOptions(ResumeOptions, _Rules, total=False):
+class CrawlOptions(_Effort, _Rules, total=False):
     """What `crawl` takes. Settings stick to the project; `config`, `seeds`, `new_run`, `refresh`, `trust` and
     `metrics_port` do not."""
 
@@ -295,6 +316,24 @@ class CrawlOptions(ResumeOptions, _Rules, total=False):
     order: Literal["strict", "relaxed"]
     store: Literal["segments", "files"]
     new_run: bool
+
+
+class SettingsOptions(_Rules, total=False):
+    """What `settings` takes: the settings of a crawl, shown as if it were started with them."""
+
+    workers: int
+    processes: int | None
+    budget: int | None
+    rate: float | Literal["max"]
+    config: str | PathLike[str]
+    profile: Literal["docs", "site", "github"] | None
+    user_agent: str
+    resolve: Sequence[str]
+    allow_private: bool
+    headers: Mapping[str, str | None]
+    resources: Literal["off", "check", "store"]
+    order: Literal["strict", "relaxed"]
+    store: Literal["segments", "files"]
 
 
 class PolicyOptions(TypedDict, total=False):
@@ -317,6 +356,11 @@ def check_names(given: Mapping[str, object], verb: str) -> None:
             close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
             raise UsageError(f"unknown option {name} ({hint})")
+
+
+def option_words() -> dict[str, str]:
+    """The name on the command line of each setting that has an option, without the dashes."""
+    return {each.setting: each.flag.removeprefix("--") for each in OPTIONS if each.setting is not None}
 
 
 def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:

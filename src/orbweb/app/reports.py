@@ -22,6 +22,8 @@ from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Run
 from orbweb.urls import Target
 
+PAGE_ORDERS = ("place", "url", "title", "words", "tokens", "bytes", "depth")
+
 
 def projects(workspace: OpenWorkspace) -> list[str]:
     """The names of all projects."""
@@ -58,8 +60,38 @@ def queue(workspace: OpenWorkspace, project: str) -> Report:
     return reports.queue(workspace.db, workspace.run(project), alive=workspace.owner(project) is not None)
 
 
-def pages(workspace: OpenWorkspace, project: str, number: int | None) -> list[Report]:
-    return reports.pages(workspace.db, workspace.run(project, number).id)
+def pages(
+    workspace: OpenWorkspace,
+    project: str,
+    number: int | None,
+    *,
+    match: str | None = None,
+    sort: str = "place",
+    limit: int | None = None,
+) -> list[Report]:
+    """The unique pages of a run, those whose URL matches, at most `limit`."""
+    if sort not in PAGE_ORDERS:
+        raise UsageError(f"{option('sort')}: {sort!r} is not an order; choose {', '.join(PAGE_ORDERS)}")
+    if limit is not None and limit < 1:
+        raise UsageError(f"{option('limit')}: {limit} is not a number of pages")
+    found = reports.pages(workspace.db, workspace.run(project, number).id)
+    if match is not None:
+        from orbweb.policy import patterns
+
+        finds = patterns.finder(option("match"), match)
+        found = [page for page in found if finds(page["url"])]
+    return _sorted(found, sort)[:limit]
+
+
+def _sorted(found: list[Report], order: str) -> list[Report]:
+    """Pages by one field; the largest first, and texts without a value last."""
+    if order == "place":
+        return found
+    if order in ("words", "tokens", "bytes"):
+        return sorted(found, key=lambda page: -(page[order] or 0))
+    if order == "depth":
+        return sorted(found, key=lambda page: page["depth"])
+    return sorted(found, key=lambda page: (not page[order], (page[order] or "").casefold()))
 
 
 def gone(workspace: OpenWorkspace, project: str, number: int | None) -> list[Report]:
@@ -88,9 +120,11 @@ def diff(workspace: OpenWorkspace, project: str, old: int | None, new: int | Non
     from orbweb.store.queries.diff import Comparison
 
     latest = workspace.run(project, new)
-    if old is None and latest.number == 1:
-        raise NothingToDo(f"project {project!r} has only one run; there is nothing to compare it with")
-    earlier = workspace.run(project, latest.number - 1 if old is None else old)
+    earlier = store_runs.run_before(workspace.db, latest) if old is None else workspace.run(project, old)
+    if earlier is None:
+        raise NothingToDo(
+            f"project {project!r} has no run before run {latest.number}; there is nothing to compare it with"
+        )
     found = Comparison(workspace.db, earlier, latest, keep_noise=keep_noise).report()
     return {"project": project, "old": earlier.number, "new": latest.number, **found}
 
@@ -117,10 +151,6 @@ def search(
     if limit < 1:
         raise UsageError(f"{option('limit')}: {limit} is not a number of results")
     return workspace.search(workspace.run(project, number), query, limit, on_progress)
-
-
-def failed(workspace: OpenWorkspace, project: str, number: int | None) -> list[Report]:
-    return reports.failures(workspace.db, workspace.run(project, number).id)
 
 
 def manifest(workspace: OpenWorkspace, project: str, number: int | None) -> Iterator[str]:

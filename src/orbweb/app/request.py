@@ -37,6 +37,8 @@ class Request:
     project: str | None = None
     config_file: Path | None = None
     settings: Mapping[str, Any] | None = None
+    save: bool = False
+    """Whether a crawl of a known project stores the settings given."""
     new_run: bool = False
     plan: PlanRequest | None = None
     refresh: bool = False
@@ -68,6 +70,7 @@ def request_of(
         project=project,
         config_file=file_of(options, "config"),
         settings=settings_of(options),
+        save=bool(options.get("save")),
         new_run=bool(options.get("new_run")),
         refresh=bool(options.get("refresh")),
         due=bool(options.get("due")),
@@ -85,19 +88,19 @@ def with_seeds(workspace: OpenWorkspace, request: Request, note: Note) -> Reques
     if request.urls:
         return request
     own = workspace.path / CONFIG_FILE
-    if request.config_file is None and _has(workspace, CONFIG_FILE):
+    if request.config_file is None and has_file(workspace, CONFIG_FILE):
         request = replace(request, config_file=own)
         note(f"using settings from {own}")
     known = runs.find_project(workspace.db, request.project) if request.project else None
     file = request.seeds or workspace.path / SEEDS_FILE
-    if request.seeds is None and (known is not None or not _has(workspace, SEEDS_FILE)):
+    if request.seeds is None and (known is not None or not has_file(workspace, SEEDS_FILE)):
         return request
     given = seeds.read_seeds(file, url_rules(configure(known, request)[0]))
     note(f"using {len(given)} base URLs from {file}")
     return replace(request, urls=given, typed=not _is_in_workspace(file))
 
 
-def _has(workspace: OpenWorkspace, name: str) -> bool:
+def has_file(workspace: OpenWorkspace, name: str) -> bool:
     """Whether a workspace has such a file; ForeignFile for a link."""
     return workspace.path.is_dir() and workspace_files.check(workspace.path, name, writes=False)
 

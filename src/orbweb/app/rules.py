@@ -1,7 +1,8 @@
 """The verb `rules`: the rules of a project are shown, changed and applied to its run, also during a crawl.
 
-A run is re-evaluated in one transaction, and only by rules that are stored with its project. During a crawl they
-are stored first; the crawl applies them when everything in flight is committed.
+A run is re-evaluated in one transaction, by the rules that are stored with its project or that were given for one
+crawl of it. During a crawl new rules are stored first; the crawl applies them when everything in flight is
+committed.
 """
 
 from __future__ import annotations
@@ -177,8 +178,12 @@ def with_new_rules(session: Session, run: Run) -> tuple[Session, Run]:
 
 
 def apply_pending_rules(session: Session, run: Run) -> Session:
-    """Apply rules that were stored while the crawl was ending."""
-    workspace, session = session.workspace, _with_stored_rules(session)
+    """Apply rules that were stored while the crawl was ending; without any, those of this crawl stay in force."""
+    workspace, begun = session.workspace, terms(stored(session.project))
+    renewed = _with_stored_rules(session)
+    if terms(stored(renewed.project)) == begun:
+        return session
+    session = renewed
     with workspace.db.transaction():
         current = runs.run_of(workspace.db, session.project, run.number)
         change = _reevaluate(workspace, session.project, current, session.config)

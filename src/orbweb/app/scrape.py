@@ -137,7 +137,8 @@ def _scrape(
     budget = (request.settings or {}).get("limits", {}).get("budget")
     config = config.model_copy(update={"limits": config.limits.model_copy(update={"budget": budget})})
     paused = paused_run(workspace, own, note)
-    project = runs.save_project(workspace.db, name, settings, urls_given, now_us())
+    kept = settings if request.save else taken
+    project = runs.save_project(workspace.db, name, kept, urls_given, now_us())
     if paused is not None:
         note(f"resuming run {paused.number} of {name}, {left_in(workspace, paused)}")
     session = Session(

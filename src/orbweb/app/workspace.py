@@ -33,7 +33,15 @@ from orbweb.app.callbacks import (
     log,
 )
 from orbweb.app.directory import OpenWorkspace, open_workspace
-from orbweb.app.options import CrawlOptions, PolicyOptions, RecrawlOptions, ResumeOptions, RuleOptions, file_of
+from orbweb.app.options import (
+    CrawlOptions,
+    PolicyOptions,
+    RecrawlOptions,
+    ResumeOptions,
+    RuleOptions,
+    SettingsOptions,
+    file_of,
+)
 from orbweb.app.results import CrawlResult, ExtractResult, PipelineResult, Report, crawl_result, extract_result
 from orbweb.events import Snapshot
 
@@ -246,7 +254,7 @@ class Workspace:
         note: Note = log.info,
         **options: Unpack[ResumeOptions],
     ) -> CrawlResult:
-        """Resume the paused run; NothingToDo if there is none."""
+        """Resume the paused run; NothingToDo if there is none. Options are for this crawl, unless `save`."""
         request = _request("resume", options, (), project)
         return self._run(self._resume, request, _callbacks(on_progress, note, on_visit), on_page)
 
@@ -260,7 +268,10 @@ class Workspace:
         note: Note = log.info,
         **options: Unpack[RecrawlOptions],
     ) -> CrawlResult:
-        """Start a run that visits the URLs of the latest one first; returns when the crawl has ended."""
+        """Start a run that visits the URLs of the latest one first; returns when the crawl has ended.
+
+        Options are for this crawl, unless `save`.
+        """
         request = _request("recrawl", options, (), project)
         return self._run(self._recrawl, request, _callbacks(on_progress, note, on_visit), on_page)
 
@@ -439,6 +450,14 @@ class Workspace:
 
     # Reports.
 
+    def settings(self, project: str, **options: Unpack[SettingsOptions]) -> Report:
+        """Every setting as the next `crawl` would use it: value, default, and where the value comes from."""
+        from orbweb.app.setting_sources import settings
+
+        request = _request("settings", options, (), project)
+        with self._open() as opened:
+            return settings(opened, request)
+
     def projects(self) -> list[str]:
         """The names of all projects."""
         with self._open() as opened:
@@ -464,20 +483,58 @@ class Workspace:
         with self._open() as opened:
             return reports.queue(opened, project)
 
-    def pages(self, project: str, *, run: int | None = None) -> list[Report]:
-        """The unique pages of a run, with their alternates."""
+    def pages(
+        self,
+        project: str,
+        *,
+        run: int | None = None,
+        match: str | None = None,
+        sort: Literal["place", "url", "title", "words", "tokens", "bytes", "depth"] = "place",
+        limit: int | None = None,
+    ) -> list[Report]:
+        """The unique pages of a run, with their alternates: all, or those whose URL matches an RE2 pattern.
+
+        Words, tokens and bytes are sorted from the largest down.
+        """
         with self._open() as opened:
-            return reports.pages(opened, project, run)
+            return reports.pages(opened, project, run, match=match, sort=sort, limit=limit)
 
     def gone(self, project: str, *, run: int | None = None) -> list[Report]:
         """The pages that have vanished, as seen from a run: since which run, why, and the last run with them."""
         with self._open() as opened:
             return reports.gone(opened, project, run)
 
-    def failed(self, project: str, *, run: int | None = None) -> list[Report]:
-        """The URLs that failed, and why."""
+    def failed(
+        self,
+        project: str,
+        *,
+        run: int | None = None,
+        kind: str | None = None,
+        host: str | None = None,
+        match: str | None = None,
+        limit: int | None = None,
+    ) -> list[Report]:
+        """The URLs that failed, why, and the pages that link to them; all, or those of a kind or a host, or whose
+        URL matches an RE2 pattern."""
+        from orbweb.app.failures import FailureFilter, failed
+
         with self._open() as opened:
-            return reports.failed(opened, project, run)
+            return failed(opened, project, run, FailureFilter(kind, host, match, limit))
+
+    def failure_counts(
+        self,
+        project: str,
+        *,
+        run: int | None = None,
+        kind: str | None = None,
+        host: str | None = None,
+        match: str | None = None,
+    ) -> Report:
+        """How many URLs failed, by kind and by host."""
+        from orbweb.app.failures import FailureFilter, counts
+
+        with self._open() as opened:
+            return counts(opened, project, run, FailureFilter(kind, host, match))
 
     def near_duplicates(self, project: str, *, run: int | None = None, within: int = 6) -> list[list[Report]]:
         """Groups of pages with nearly the same text: at most `within` of 64 bits differ from one to the next."""
@@ -658,6 +715,25 @@ class Workspace:
         if confirm is not None:
             confirm()
         return configure.reset(self.path)
+
+    def delete(
+        self, project: str, *, run: int | None = None, confirm: Callable[[Report], None] | None = None
+    ) -> Report:
+        """Delete a project, or one run of it, and every body that nothing else needs. Busy while a crawl runs.
+
+        `confirm` is called with what will be deleted, before anything is; an exception leaves everything.
+        """
+        from orbweb.app.delete import delete
+
+        with self._open() as opened:
+            return delete(opened, project, run, confirm)
+
+    def rename(self, project: str, name: str) -> Report:
+        """Give a project another name. Busy while it is crawled."""
+        from orbweb.app.delete import rename
+
+        with self._open() as opened:
+            return rename(opened, project, name)
 
     def validate_policy(
         self,

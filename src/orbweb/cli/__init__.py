@@ -14,6 +14,8 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
 from typing import NoReturn
 
 from orbweb.errors import OrbwebError, Spelling, spelled
@@ -21,10 +23,20 @@ from orbweb.errors import OrbwebError, Spelling, spelled
 COLLECT_AFTER = 50_000
 TYPER_INTERRUPTED = 130
 """The exit code of typer after Ctrl-C."""
+DEFAULT_PLACE = "orbweb-data"
+WORKSPACE_VARIABLE = "ORBWEB_WORKSPACE"
 OTHER_WORDS = {"bases": "base", "file": "urls", "headers": "header"}
 """Options whose name on the command line is not that of Python."""
 COMPLETE = "_ORBWEB_COMPLETE"
 """Set by the scripts of `orbweb completion`: print what could follow the words, instead of running them."""
+
+_workspace: ContextVar[Path] = ContextVar("workspace", default=Path(DEFAULT_PLACE))
+
+
+def choose_workspace(path: Path) -> Path:
+    """The workspace of this command, which hints name from now on."""
+    _workspace.set(path)
+    return path
 
 
 def _option(name: str, value: str | Sequence[str]) -> str:
@@ -35,8 +47,16 @@ def _option(name: str, value: str | Sequence[str]) -> str:
 
 
 def _call(verb: str, arguments: Sequence[str], options: Mapping[str, str | bool]) -> str:
-    given = [_option(name, "" if value is True else str(value)) for name, value in options.items()]
-    return f"`{' '.join(('orbweb', verb.replace('_', '-'), *arguments, *given))}`"
+    """A command to paste into the same shell: it names the workspace unless that is the default there."""
+    named = {**options, **_place()}
+    given = [_option(name, "" if value is True else shlex.quote(str(value))) for name, value in named.items()]
+    return f"`{' '.join(('orbweb', verb.replace('_', '-'), *map(shlex.quote, arguments), *given))}`"
+
+
+def _place() -> dict[str, str]:
+    path = _workspace.get()
+    is_default = path == Path(os.environ.get(WORKSPACE_VARIABLE) or DEFAULT_PLACE)
+    return {} if is_default else {"workspace": str(path)}
 
 
 COMMAND_LINE = Spelling(_option, _call, "command line")

@@ -16,7 +16,7 @@ from orbweb.cli.options import (
     RunningProject,
     WorkspaceDir,
 )
-from orbweb.errors import UsageError
+from orbweb.errors import UsageError, call
 
 app = typer.Typer()
 
@@ -43,7 +43,7 @@ def pause(project: RunningProject, workspace: WorkspaceDir = DEFAULT_WORKSPACE) 
     from orbweb.app import Workspace
 
     Workspace(workspace).pause(project)
-    output.line(f"{project}: on hold; continue with `orbweb unpause {project}`")
+    output.line(f"{project}: on hold; continue with {call('unpause', project)}")
 
 
 @app.command()

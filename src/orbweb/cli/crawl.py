@@ -84,7 +84,7 @@ def resume(
 ) -> None:
     """Resume the paused run of a project.
 
-    Options given here replace the stored ones.
+    Options given here hold for this crawl; with --save they are stored with the project.
     """
     from orbweb.app import Workspace
 
@@ -105,9 +105,9 @@ def recrawl(
 ) -> None:
     """Start a new run over the URLs that are known.
 
-    They come first, in their old order, with conditional requests. Options given here replace the stored ones.
-    Pages that have vanished stay stored; `orbweb pages --gone` lists them. A paused run must be resumed or
-    finished first.
+    They come first, in their old order, with conditional requests. Options given here hold for this crawl; with
+    --save they are stored with the project. Pages that have vanished stay stored; `orbweb pages --gone` lists
+    them. A paused run must be resumed or finished first.
     """
     from orbweb.app import Workspace
 
@@ -146,15 +146,18 @@ def run_crawl(verb: Callable[..., CrawlResult], given: Any, how: Reporting, **op
 
 
 def print_summary(
-    report: dict[str, Any], text: Callable[..., str], *, as_json: bool, again: str = "resume"
+    report: dict[str, Any], text: Callable[..., str], *, as_json: bool, scraped: bool = False
 ) -> None:
     """Print the end of a crawl: a table on a terminal, plain lines in a pipe."""
     if as_json or not sys.stdout.isatty() or report["run"] is None:
         output.emit(report, text, as_json=as_json)
         return
     from orbweb.cli.output import colour
+    from orbweb.cli.output.format import hint
     from orbweb.cli.output.summary import crawl_summary
 
+    project = report["project"]
+    again = hint("scrape", project=project) if scraped else hint("resume", project)
     width = max(shutil.get_terminal_size().columns, NARROWEST)
     output.line(crawl_summary(report, width=width, colour=colour.on(sys.stdout), again=again))
 

@@ -18,10 +18,10 @@ from typing import Annotated, Any
 import typer
 
 from orbweb.app import Kind, Option, options_of
-from orbweb.cli import output, project_names
+from orbweb.cli import DEFAULT_PLACE, WORKSPACE_VARIABLE, choose_workspace, output, project_names
 from orbweb.errors import UsageError
 
-DEFAULT_WORKSPACE = Path("orbweb-data")
+DEFAULT_WORKSPACE = Path(DEFAULT_PLACE)
 MOST_DIGITS = 30
 NONE = "none"
 """Removes a stored value."""
@@ -53,7 +53,13 @@ UrlOfProject = Annotated[
 
 WorkspaceDir = Annotated[
     Path,
-    typer.Option("--workspace", metavar="DIR", envvar="ORBWEB_WORKSPACE", help="Directory that holds everything."),
+    typer.Option(
+        "--workspace",
+        metavar="DIR",
+        envvar=WORKSPACE_VARIABLE,
+        callback=choose_workspace,
+        help="Directory that holds everything.",
+    ),
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

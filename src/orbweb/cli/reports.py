@@ -1,4 +1,4 @@
-"""Commands that report what a run has found: runs, pages, show, search, diff, explain, failed, manifest."""
+"""Commands that report: runs, settings, pages, show, search, diff, explain, failed, manifest."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from orbweb.cli.options import (
     WorkspaceDir,
     project_and_url,
     project_and_words,
+    takes,
 )
 from orbweb.errors import UsageError
 
@@ -26,6 +27,23 @@ if TYPE_CHECKING:
     from orbweb.model import Document
 
 app = typer.Typer()
+
+
+class PageOrder(StrEnum):
+    """The choices of pages --sort."""
+
+    PLACE = "place"
+    URL = "url"
+    TITLE = "title"
+    WORDS = "words"
+    TOKENS = "tokens"
+    BYTES = "bytes"
+    DEPTH = "depth"
+
+
+Match = Annotated[str | None, typer.Option(metavar="RE", help="Only URLs that match this RE2 pattern.")]
+Limit = Annotated[int | None, typer.Option(min=1, metavar="N", help="List at most N.")]
+NoPager = Annotated[bool, typer.Option("--no-pager", help="Print a long list without a pager.")]
 
 
 class ShowAs(StrEnum):
@@ -48,6 +66,28 @@ def runs(project: ProjectName, as_json: AsJson = False, workspace: WorkspaceDir 
 
 
 @app.command()
+@takes("settings")
+def settings(
+    project: ProjectName,
+    everything: Annotated[bool, typer.Option("--all", help="Show settings with their default value too.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+    **options: Any,
+) -> None:
+    """Show the settings of a project and where they come from.
+
+    Each with its value, its default and its source: a profile, the project (options stored by an earlier crawl), a
+    file, an environment variable or this command line, as the next `crawl` would use it. `resume` and `recrawl`
+    read no orbweb.yaml. Values that may be secrets are redacted.
+    """
+    from orbweb.app import Workspace
+    from orbweb.cli.output.settings import settings_text
+
+    report = Workspace(workspace).settings(project, **options)
+    output.emit(report, lambda found: settings_text(found, everything=everything), as_json=as_json)
+
+
+@app.command()
 def pages(
     project: ProjectName,
     run: RunNumber = None,
@@ -60,25 +100,36 @@ def pages(
     gone: Annotated[
         bool, typer.Option("--gone", help="List the pages that have vanished instead, and since when.")
     ] = False,
+    match: Match = None,
+    sort: Annotated[
+        PageOrder, typer.Option(help="Order of the list; words, tokens and bytes from the largest down.")
+    ] = PageOrder.PLACE,
+    limit: Limit = None,
+    no_pager: NoPager = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """List the unique pages of a run.
 
-    Each with its alternates, words and tokens.
+    Each with its alternates, words and tokens. A long list on a terminal is shown in $PAGER, or in less.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.pages import gone_text, near_text, pages_text
 
     if gone and near:
         raise UsageError("--gone and --near-duplicates list different pages; use one of them")
-    opened = Workspace(workspace)
+    if (gone or near) and (match is not None or limit is not None or sort is not PageOrder.PLACE):
+        other = "--gone" if gone else "--near-duplicates"
+        raise UsageError(f"{other} lists all of its pages in order; leave out --match, --sort and --limit")
+    opened, paged = Workspace(workspace), not no_pager
     if gone:
-        output.emit(opened.gone(project, run=run), gone_text, as_json=as_json)
+        output.emit(opened.gone(project, run=run), gone_text, as_json=as_json, paged=paged)
     elif near:
-        output.emit(opened.near_duplicates(project, run=run, within=within), near_text, as_json=as_json)
+        found = opened.near_duplicates(project, run=run, within=within)
+        output.emit(found, near_text, as_json=as_json, paged=paged)
     else:
-        output.emit(opened.pages(project, run=run), pages_text, as_json=as_json)
+        listed = opened.pages(project, run=run, match=match, sort=sort.value, limit=limit)
+        output.emit(listed, pages_text, as_json=as_json, paged=paged)
 
 
 @app.command()
@@ -271,14 +322,32 @@ def explain(
 def failed(
     project: ProjectName,
     run: RunNumber = None,
+    kind: Annotated[str | None, typer.Option(help="Only failures of this kind, such as timeout.")] = None,
+    host: Annotated[str | None, typer.Option(metavar="HOST[:PORT]", help="Only URLs of this host.")] = None,
+    match: Match = None,
+    limit: Limit = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: one row per broken link.")] = False,
+    no_pager: NoPager = False,
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
-    """List the URLs that failed, and why."""
-    from orbweb.app import Workspace
+    """List the URLs that failed, why, and what links to them.
+
+    Counts by kind and host come first, then each URL with the pages that link to it and the text of the link: `-`
+    if the page is not stored.
+    """
+    from orbweb.app import Workspace, failures_csv
     from orbweb.cli.output.pages import failed_text
 
-    output.emit(Workspace(workspace).failed(project, run=run), failed_text, as_json=as_json)
+    if as_csv and as_json:
+        raise UsageError("--csv and --json are different formats; use one of them")
+    opened, chosen = Workspace(workspace), {"run": run, "kind": kind, "host": host, "match": match}
+    found = opened.failed(project, **chosen, limit=limit)  # type: ignore[arg-type]
+    if as_csv:
+        output.write(b"".join(failures_csv(found)))
+        return
+    counts = {} if as_json else opened.failure_counts(project, **chosen)  # type: ignore[arg-type]
+    output.emit(found, lambda rows: failed_text(rows, counts), as_json=as_json, paged=not no_pager)
 
 
 @app.command()

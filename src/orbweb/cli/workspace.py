@@ -1,4 +1,4 @@
-"""Commands about the policy and the workspace: validate-policy, configure, reset, doctor."""
+"""Commands about the policy and the workspace: validate-policy, configure, reset, delete, rename, doctor."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from orbweb.app import options_of
-from orbweb.cli import output
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, WorkspaceDir, takes
+from orbweb.cli import WORKSPACE_VARIABLE, choose_workspace, output
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, FullProjectName, NoProgress, WorkspaceDir, takes
 from orbweb.errors import UsageError
 
 app = typer.Typer()
@@ -55,7 +55,11 @@ def configure(
     directory: Annotated[
         Path,
         typer.Option(
-            "--dir", "--workspace", envvar="ORBWEB_WORKSPACE", help="Workspace directory; created if missing."
+            "--dir",
+            "--workspace",
+            envvar=WORKSPACE_VARIABLE,
+            callback=choose_workspace,
+            help="Workspace directory; created if missing.",
         ),
     ] = DEFAULT_WORKSPACE,
     force: Annotated[bool, typer.Option("--force", help="Replace orbweb.yaml and seeds.txt.")] = False,
@@ -96,6 +100,51 @@ def reset(
 
     report = Workspace(workspace).reset(confirm=None if yes else confirm)
     output.emit(report, reset_text, as_json=as_json)
+
+
+@app.command()
+def delete(
+    project: FullProjectName,
+    run: Annotated[int | None, typer.Option("--run", min=1, help="Only this run [the whole project].")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Delete a project, or one run of it.
+
+    Its rows, output files, search index and every stored body that no other run needs; other projects do not
+    change. The discovery of a pipeline is deleted with it. Asks for the name of the project first. Exits with 5
+    while a crawl is running in the workspace. If it is killed, run it again to finish.
+    """
+    from orbweb.app import Workspace
+    from orbweb.cli.output.files import deleted_text, doomed_text
+
+    def confirm(report: dict[str, Any]) -> None:
+        if not sys.stdin.isatty():
+            raise UsageError(f"confirm with --yes that {doomed_text(report)} may be deleted; nothing was deleted")
+        output.note(f"This deletes {doomed_text(report)}. Type {project} to continue: ", nl=False)
+        if sys.stdin.readline().strip() != project:
+            raise UsageError(f"{project} was not typed; nothing was deleted")
+
+    report = Workspace(workspace).delete(project, run=run, confirm=None if yes else confirm)
+    output.emit(report, deleted_text, as_json=as_json)
+
+
+@app.command()
+def rename(
+    project: FullProjectName,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Give a project another name.
+
+    Its output files are renamed, and the discovery of a pipeline with it. Exits with 5 while it is crawled.
+    """
+    from orbweb.app import Workspace
+    from orbweb.cli.output.files import renamed_text
+
+    output.emit(Workspace(workspace).rename(project, name), renamed_text, as_json=as_json)
 
 
 @app.command()

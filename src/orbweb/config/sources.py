@@ -14,6 +14,8 @@ from orbweb.config.schema import Settings, given, merge
 from orbweb.errors import ConfigError
 
 PROFILES = ("docs", "site", "github")
+PREFIX = "ORBWEB_"
+"""Of environment variables that are settings."""
 _NOT_SETTINGS = ("ORBWEB_WORKSPACE", "ORBWEB_FAULT", "ORBWEB_LIFELINE")
 
 
@@ -50,9 +52,9 @@ def read_environment(environ: Mapping[str, str]) -> Settings:
     """Settings from variables such as ORBWEB_LIMITS__RATE=5 or ORBWEB_USER_AGENT=probe/1."""
     settings: Settings = {}
     for name, text in sorted(environ.items()):
-        if not name.startswith("ORBWEB_") or name in _NOT_SETTINGS:
+        if not name.startswith(PREFIX) or name in _NOT_SETTINGS:
             continue
-        section, nested, key = name.removeprefix("ORBWEB_").lower().partition("__")
+        section, nested, key = name.removeprefix(PREFIX).lower().partition("__")
         source = f"environment variable {name}"
         value = _read_yaml(text, source=source)
         settings = merge(settings, given({section: {key: value} if nested else value}, source=source))

@@ -125,6 +125,11 @@ def _page(url: str, resolver: Resolver) -> PageUrls:
     return page
 
 
+def base_of(href: str | None, url: str, resolver: Resolver) -> PageUrls:
+    """The base of the hrefs of the page at `url`, which has this `<base href>`."""
+    return _base(href, _page(url, resolver), resolver)
+
+
 def _base(href: str | None, page: PageUrls, resolver: Resolver) -> PageUrls:
     """The base of hrefs: the `<base href>` if it is http(s), else the page."""
     target = None if href is None else page.target(href)

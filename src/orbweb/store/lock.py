@@ -36,16 +36,25 @@ class OwnerLock:
 
     def __init__(self, directory: Path, project: str, role: str = "crawl") -> None:
         path = directory / f"{project}.{role}.lock"
-        try:
-            workspace_files.make_directory(directory.parent, directory.name)
-            self._fd = workspace_files.open_file(*_place(directory, project, role), os.O_RDWR | os.O_CREAT)
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
-        try:
-            self._own(path, project)
-        except BaseException:
+        while True:
+            try:
+                workspace_files.make_directory(directory.parent, directory.name)
+                self._fd = workspace_files.open_file(*_place(directory, project, role), os.O_RDWR | os.O_CREAT)
+            except OSError as error:
+                raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
+            try:
+                self._own(path, project)
+            except BaseException:
+                os.close(self._fd)
+                raise
+            if self._is_current(*_place(directory, project, role)):
+                return
             os.close(self._fd)
-            raise
+
+    def _is_current(self, root: Path, name: Path) -> bool:
+        """Whether the file still has its name: the former owner may have removed it with its project."""
+        found = workspace_files.state(root, name)
+        return found is not None and os.path.samestat(found, os.fstat(self._fd))
 
     def _own(self, path: Path, project: str) -> None:
         try:
@@ -74,6 +83,18 @@ class OwnerLock:
 def _place(directory: Path, project: str, role: str) -> tuple[Path, Path]:
     """The workspace, and the lock file in it."""
     return directory.parent, Path(directory.name, f"{project}.{role}.lock")
+
+
+def names(directory: Path, role: str = "crawl") -> list[str]:
+    """The projects that have a lock file, owned or not."""
+    end = f".{role}.lock"
+    found = workspace_files.names(directory.parent, directory.name)
+    return sorted(name.removesuffix(end) for name in found if name.endswith(end))
+
+
+def remove(directory: Path, project: str, role: str = "crawl") -> None:
+    """Remove the lock file of a project that this process owns and that is gone."""
+    workspace_files.unlink(*_place(directory, project, role))
 
 
 def owner_pid(directory: Path, project: str, role: str = "crawl") -> int | None:

@@ -162,6 +162,13 @@ def write_project(db: Queries, name: str, settings: dict[str, Any], bases: Seque
     return project(db, name)
 
 
+def rename(db: Queries, names: Sequence[tuple[str, str]]) -> None:
+    """Give projects other names, all or none: each as (old, new)."""
+    with db.transaction():
+        for old, new in names:
+            db.moved("rename_project", old=old, new=new)
+
+
 def latest_run(db: Queries, project_id: int) -> Run | None:
     row = db.one("latest_run", project_id=project_id)
     return _run(row) if row else None
@@ -181,6 +188,12 @@ def run_of(db: Queries, owner: Project, number: int | None) -> Run:
         which = "run yet" if number is None else f"run {number}"
         raise NothingToDo(f"project {owner.name!r} has no {which}")
     return found
+
+
+def run_before(db: Queries, run: Run) -> Run | None:
+    """The run of the same project before this one; numbers of deleted runs are missing."""
+    row = db.one("run_before", project_id=run.project_id, number=run.number)
+    return _run(row) if row else None
 
 
 def named(db: Queries, run_id: int | None) -> dict[str, Any] | None:

@@ -19,12 +19,38 @@ import typer
 from orbweb.errors import OrbwebError
 
 _QUIET = ContextVar("quiet", default=False)
+PAGER = "less -FRX"
 MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role", "truncated")
 
 
-def emit(report: Any, text: Callable[[Any], str], *, as_json: bool) -> None:
-    """Print the report on stdout."""
-    line(json.dumps(report, ensure_ascii=False) if as_json else printable(text(report)))
+def emit(report: Any, text: Callable[[Any], str], *, as_json: bool, paged: bool = False) -> None:
+    """Print the report on stdout; with `paged`, a long text on a terminal through a pager."""
+    if as_json:
+        line(json.dumps(report, ensure_ascii=False))
+        return
+    shown = printable(text(report))
+    if not (paged and sys.stdout.isatty() and _through_pager(shown)):
+        line(shown)
+
+
+def _through_pager(text: str) -> bool:
+    """Show a text that is longer than the terminal in the user's pager; whether it was shown."""
+    import shlex
+    import shutil
+    import subprocess
+
+    command = shlex.split(os.environ.get("PAGER") or PAGER)
+    if text.count("\n") + 1 < shutil.get_terminal_size().lines or not command or shutil.which(command[0]) is None:
+        return False
+    left: bytes | None = f"{text}\n".encode("utf-8", "replace")
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as pager:
+        while True:
+            try:
+                pager.communicate(left)
+            except KeyboardInterrupt:
+                left = None
+            else:
+                return True
 
 
 def line(text: str, *, nl: bool = True) -> None:

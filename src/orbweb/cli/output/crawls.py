@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbweb.cli.output.format import Report, many, size, span, words
+from orbweb.cli.output.format import Report, hint, many, size, span, words
 
 EARLY = {
     "budget": "budget",
@@ -14,8 +14,12 @@ EARLY = {
 """Why a crawl ended before its queue was empty, by `ended_by`."""
 
 
-def crawl_text(report: Report, *, again: str = "resume") -> str:
+def crawl_text(report: Report) -> str:
     """What a person reads at the end of a crawl."""
+    return _ended_text(report, hint("resume", report["project"]))
+
+
+def _ended_text(report: Report, again: str) -> str:
     project = report["project"]
     lines = [_summary(report), _effort(report)]
     if report["tokens"]:
@@ -26,9 +30,9 @@ def crawl_text(report: Report, *, again: str = "resume") -> str:
         lines.append(f"  {base['url']}{moved}: {_base_figures(base)}")
     lines.append(f"workspace {report['workspace']}, project {project}, run {report['run']}")
     if report["queued"]:
-        lines.append(f"to continue: orbweb {again} {project}")
+        lines.append(f"to continue: {again}")
     if report["failed"]:
-        lines.append(f"to list failures: orbweb failed {project}")
+        lines.append(f"to list failures: {hint('failed', project)}")
     return "\n".join(lines)
 
 
@@ -59,10 +63,14 @@ def scrape_text(report: Report) -> str:
             f"Stopped early (cancelled): nothing was visited, {report['why']}.\nworkspace {report['workspace']}, "
             f"project {report['project']}"
         )
-    text = crawl_text(report, again="scrape --project")
+    text = _ended_text(report, hint("scrape", project=report["project"]))
     if report["ended_by"] != "drained":
         return text
-    return f"{text}\ndiscovery is not completed: orbweb discover --project {report['project']}, then scrape again"
+    return f"{text}\ndiscovery is not completed; to continue it, then scrape again: {_discover(report)}"
+
+
+def _discover(report: Report) -> str:
+    return hint("discover", project=report["project"])
 
 
 def _base_figures(base: Report) -> str:
@@ -146,7 +154,7 @@ def _by_source(found: Report) -> str:
 def retry_text(report: Report) -> str:
     if not report["queued"]:
         return "nothing to retry"
-    return f"{many(report['queued'], 'URL')} queued again: orbweb resume {report['project']}"
+    return f"{many(report['queued'], 'URL')} queued again; to visit them: {hint('resume', report['project'])}"
 
 
 def _figures(report: Report) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orbweb.cli.output.format import Report, many, size, span
+from orbweb.cli.output.format import Report, hint, many, size, span
 
 DAMAGED_SHOWN = 3
 LOST_WORDS = {"urls": "URL", "visits": "visit", "pages": "page"}
@@ -29,7 +29,7 @@ def extract_text(report: Report) -> str:
         f"{report['extractor']} in {span(report['seconds'])}"
     )
     if report["left"]:
-        lines.append(f"{many(report['left'], 'page')} left; to continue: orbweb extract {report['project']}")
+        lines.append(f"{many(report['left'], 'page')} left; to continue: {hint('extract', report['project'])}")
     return "\n".join(lines)
 
 
@@ -59,7 +59,7 @@ def import_text(report: Report) -> str:
     if report["repeated"]:
         lines.append(f"{many(report['repeated'], 'duplicate line')} ignored")
     if report["queued"]:
-        lines.append(f"to continue: orbweb resume {report['project']}")
+        lines.append(f"to continue: {hint('resume', report['project'])}")
     return "\n".join(lines)
 
 
@@ -72,12 +72,29 @@ def index_text(found: list[Report]) -> str:
 
 def configured_text(report: Report) -> str:
     settings, seeds = report["files"]
-    return f"edit {settings} and {seeds}, then: orbweb crawl --workspace {report['workspace']}"
+    return f"edit {settings} and {seeds}, then: {hint('crawl')}"
 
 
 def reset_text(report: Report) -> str:
     wiped = ", ".join(report["wiped"])
     return f"{report['workspace']}: {f'deleted {wiped}' if wiped else 'nothing to delete'}"
+
+
+def doomed_text(report: Report) -> str:
+    """What a deletion removes."""
+    names = " and ".join(report["projects"])
+    held = f"{many(report['urls'], 'URL')}, {many(report['pages'], 'page')}"
+    if report["run"] is not None:
+        return f"run {report['run']} of {names} ({held})"
+    return f"project {names} ({many(report['runs'], 'run')}, {held})"
+
+
+def deleted_text(report: Report) -> str:
+    return f"deleted {doomed_text(report)}; {size(report['freed'])} freed"
+
+
+def renamed_text(report: Report) -> str:
+    return "\n".join(f"{old} is now {new}" for old, new in report["renamed"].items())
 
 
 def doctor_text(report: Report) -> str:
@@ -105,7 +122,7 @@ def doctor_text(report: Report) -> str:
         if "orbweb.db" in report["quarantined"]:
             lines.append(f"the database was rebuilt; the damaged one is {report['quarantine']}/orbweb.db")
         if report["requeued"]:
-            lines.append("to fetch them: orbweb resume PROJECT")
+            lines += [f"to fetch them: {hint('resume', name)}" for name in report["paused"]]
         elif not report["lost"]:
             lines.append("no page needs to be fetched again")
     if report["left"]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from orbweb.errors import call
+
 Report = dict[str, Any]
 
 
@@ -33,3 +35,8 @@ def span(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def hint(verb: str, *arguments: str, **options: str | bool) -> str:
+    """A command to paste into the shell."""
+    return call(verb, *arguments, **options).strip("`")

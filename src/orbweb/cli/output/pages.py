@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from orbweb.cli.output.format import Report, many, size
 
+NAMES_SHOWN = 10
+SOURCES_SHOWN = 3
+UNLINKED = {"initial": "a base URL", "sitemap": "listed in a sitemap"}
+"""How a URL was found that no page links to."""
+
 
 def pages_text(found: list[Report]) -> str:
     lines = []
@@ -52,7 +57,31 @@ def _marked(row: Report) -> str:
     return "".join([*shown, text[end:]])
 
 
-def failed_text(found: list[Report]) -> str:
-    return "\n".join(f"{row['kind']}  {row['url']}  {row['reason']} (tries: {row['tries']})" for row in found) or (
-        "no failures"
-    )
+def failed_text(found: list[Report], counts: Report) -> str:
+    """Failures after their counts, each with the pages that link to it."""
+    if not found:
+        return "no failures"
+    lines = [f"{counts['failed']} failed: {_counted(counts['by_kind'])}", f"hosts: {_counted(counts['by_host'])}"]
+    lines += [line for row in found for line in _failure_lines(row)]
+    left = counts["failed"] - len(found)
+    return "\n".join(lines if left <= 0 else [*lines, f"and {left} more (without --limit: all)"])
+
+
+def _counted(numbers: dict[str, int]) -> str:
+    """Numbers by name, the largest first; many are cut."""
+    shown = [f"{number} {name}" for name, number in list(numbers.items())[:NAMES_SHOWN]]
+    left = len(numbers) - NAMES_SHOWN
+    return ", ".join(shown) + (f" and {left} more" if left > 0 else "")
+
+
+def _failure_lines(row: Report) -> list[str]:
+    lines = [f"{row['kind']}  {row['url']}  {row['reason']} (tries: {row['tries']})"]
+    lines += [f"    on {source['url']}  {_link_text(source)}" for source in row["sources"][:SOURCES_SHOWN]]
+    if not row["sources"]:
+        lines.append(f"    {UNLINKED.get(row['source'], 'no page of this run links to it')}")
+    left = len(row["sources"]) - SOURCES_SHOWN + row["more_sources"]
+    return lines if left <= 0 else [*lines, f"    and on {many(left, 'more page')}"]
+
+
+def _link_text(source: Report) -> str:
+    return "-" if source["text"] is None else f'"{source["text"]}"'

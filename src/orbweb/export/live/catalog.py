@@ -15,6 +15,7 @@ from orbweb.store.journal import VisitPortions
 
 METADATA_LINK = Path("metadata", "crawl_metadata.jsonl")
 """A link to the file of the run that was started or resumed last."""
+METRICS_ROLES = ("crawler", "scraper")
 
 
 def label_of(project: str, run_number: int) -> str:
@@ -28,6 +29,16 @@ def paths(label: str) -> dict[str, Path]:
         "edges": Path("logs", f"edges-{label}.csv"),
         "metadata": Path("metadata", f"crawl_metadata-{label}.jsonl"),
     }
+
+
+def metrics_path(role: str, label: str) -> Path:
+    """The file of counters of a crawler or a scraper."""
+    return Path("logs", f"{role}_metrics-{label}.csv")
+
+
+def every_path(label: str) -> list[Path]:
+    """All files that a run can have, whichever of them exist."""
+    return [*paths(label).values(), *(metrics_path(role, label) for role in METRICS_ROLES)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from orbweb.events import Snapshot
-from orbweb.export.live.catalog import OutputSettings, OutputSubject, open_output, output_files
+from orbweb.export.live.catalog import OutputSettings, OutputSubject, metrics_path, open_output, output_files
 from orbweb.export.live.follower import Followed, Follower
 from orbweb.export.live.metrics import MetricsBoard, MetricsFile
 from orbweb.store.journal import VisitPortions
@@ -55,8 +54,7 @@ class RunOutputs:
     ) -> MetricsFile | None:
         if not metrics.flush_s:
             return None
-        path = subject.workspace / Path("logs", f"{metrics.role}_metrics-{subject.label}.csv")
-        table = MetricsFile(path)
+        table = MetricsFile(subject.workspace / metrics_path(metrics.role, subject.label))
         parts.callback(table.close)
         return table
 

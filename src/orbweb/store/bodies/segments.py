@@ -97,6 +97,12 @@ class SegmentStore:
         self._group.clear()
 
     def read(self, sha256: bytes, location: Location, decompressor: Decompressor | None = None) -> bytes:
+        frame = self.read_frame(sha256, location)
+        where = f"{self._path(location.segment or 0)} at offset {location.offset}"
+        return unpack(frame, location.size, sha256, where=where, decompressor=decompressor)
+
+    def read_frame(self, sha256: bytes, location: Location) -> bytes:
+        """The compressed body, with its header verified."""
         self._gate.check()
         segment, offset, length, size = location
         if segment is None or offset is None:
@@ -108,7 +114,7 @@ class SegmentStore:
             raise CorruptBody(f"{where}: the segment ends inside the body")
         if record[:RECORD_HEADER_BYTES] != _record_header(sha256, length, size):
             raise CorruptBody(f"{where}: the record header is damaged or belongs to another body")
-        return unpack(record[RECORD_HEADER_BYTES:], size, sha256, where=where, decompressor=decompressor)
+        return record[RECORD_HEADER_BYTES:]
 
     def close(self) -> None:
         self._gate.shut("the body store is closed")

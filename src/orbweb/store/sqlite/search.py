@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -145,6 +145,17 @@ class SearchIndex:
         """The documents that match an expression, the best first, with their scores (lower is better)."""
         return self._execute("find", run_id, query=query, most=most).fetchall()
 
+    def keep(self, run_ids: Collection[int]) -> None:
+        """Drop the index of every other run, and give back its space."""
+        found = [run_id for (run_id,) in self._connection.execute(self._queries["indexed_runs"].sql)]
+        gone = [run_id for run_id in found if run_id not in run_ids]
+        with immediate(self._connection):
+            for run_id in gone:
+                self._execute("drop_words", run_id)
+                self._execute("forget_entries", run_id)
+        if gone:
+            self._connection.execute("VACUUM")
+
     def close(self) -> None:
         self._connection.close()
 
@@ -161,6 +172,22 @@ def _clean(text: str) -> str:
 def _parted(text: str) -> str:
     """Text in which each character of a script without spaces is a word, so that its words become phrases."""
     return text if text.isascii() else _edges.sub(_BETWEEN, text)
+
+
+def forget_deleted(path: Path, run_ids: Collection[int]) -> None:
+    """Remove deleted runs from the index; an index that cannot be changed is deleted, since it is rebuilt."""
+    if not path.exists():
+        return
+    try:
+        with closing(SearchIndex(path)) as index:
+            index.keep(run_ids)
+    except UNREADABLE:
+        remove_index(path)
+
+
+def remove_index(path: Path) -> None:
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        path.with_name(name).unlink(missing_ok=True)
 
 
 # Searching.
@@ -199,8 +226,7 @@ def _found(
         except UNREADABLE as error:
             if not again or not is_damage(error):
                 raise _explained(path, error) from error
-            for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
-                path.with_name(name).unlink(missing_ok=True)
+            remove_index(path)
             path.touch(mode=0o600)
     raise AssertionError("the second try returns or raises")
 

@@ -17,6 +17,10 @@ RETURNING id;
 -- New options replace the stored ones.
 UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 
+-- name: rename_project
+-- Everything else refers to projects by their ids.
+UPDATE projects SET name = :new WHERE name = :old;
+
 -- name: latest_run
 -- Reports without --run show the latest run.
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
@@ -28,6 +32,12 @@ FROM runs WHERE project_id = :project_id ORDER BY number DESC LIMIT 1;
 SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
        horizon, recalls, due_only, rules
 FROM runs WHERE project_id = :project_id AND number = :number;
+
+-- name: run_before
+-- `diff` compares a run with the one before it, and runs may have been deleted.
+SELECT id, project_id, number, state, started_at, ended_at, next_url, next_rank, next_visit, scope_fixed, surveyed,
+       horizon, recalls, due_only, rules
+FROM runs WHERE project_id = :project_id AND number < :number ORDER BY number DESC LIMIT 1;
 
 -- name: runs_of
 -- `runs` shows the history of a project.
@@ -725,9 +735,16 @@ SELECT COALESCE(url, key), source FROM urls WHERE run_id = :run_id AND state = '
 
 -- name: failures
 -- Failed URLs and their causes, in the order of commits.
-SELECT COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries, visits.fetched_at
+SELECT urls.id, urls.key, COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries,
+       visits.fetched_at, urls.source
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.kind IS NOT NULL ORDER BY visits.number;
+
+-- name: linking_page
+-- A page with a broken link, and its body, in which the text of the link is.
+SELECT COALESCE(urls.url, urls.key), visits.final_url, visits.content_type, visits.body_sha256
+FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE urls.run_id = :run_id AND urls.id = :id;
 
 -- name: failed_ids
 -- The URLs that `retry` queues again, in the order in which they failed.

@@ -27,6 +27,10 @@ DELETE FROM entries WHERE run_id = <run>;
 -- Which documents are indexed.
 SELECT document FROM entries WHERE run_id = <run>;
 
+-- name: indexed_runs
+-- Runs may have been deleted.
+SELECT DISTINCT run_id FROM entries;
+
 -- name: last_entry
 -- Rows are numbered in the order in which they are indexed.
 SELECT COALESCE(MAX(id), 0) FROM entries WHERE run_id = <run>;
