@@ -266,6 +266,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
             "replan": orbweb.open(cli.workspace).plan("site"),
             "rules": orbweb.open(cli.workspace).rules("site"),
+            "fetch": cli("fetch", server.url, "--json", "--rate", "max").ok().json[0],
             "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
             "replay": cli("replay", "site", "--json").ok().json,
             "retry": cli("retry", "site", "--json").ok().json,

@@ -278,7 +278,7 @@ def diff(
     from orbweb.app import Workspace, differs
     from orbweb.cli.output.diff import diff_text
 
-    project, numbers = project_and_words(words or [], workspace)
+    project, numbers = project_and_words(words or [], workspace, str.isdecimal)
     report = Workspace(workspace).diff(project, *_run_numbers(numbers), keep_noise=noise)
     if stat:
         report["changed"] = [{name: page[name] for name in page if name != "diff"} for page in report["changed"]]

@@ -145,11 +145,11 @@ def _name(parts: Parts) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:100] or "site"
 
 
-def check_project_name(name: str, given: str = "--project") -> str:
+def check_project_name(name: str, given: str | None = None) -> str:
     """The given name, if it is also a safe file name."""
     if not could_name_project(name):
         raise UsageError(
-            f"{given} {name!r}: use up to 100 letters, digits, dots, dashes and underscores, starting with a "
-            "letter or digit"
+            f"{given or option('project')} {name!r}: use up to 100 letters, digits, dots, dashes and underscores, "
+            "starting with a letter or digit"
         )
     return name

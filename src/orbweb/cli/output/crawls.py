@@ -38,17 +38,21 @@ def _ended_text(report: Report, again: str) -> str:
     return "\n".join(lines)
 
 
+def beginning(report: Report) -> str:
+    """The first words about a crawl that has ended."""
+    ending = ENDINGS.get(report["state"])
+    return f"{ending} ({CAUSES[report['ended_by']]}) after" if ending else "Crawled"
+
+
 def _summary(report: Report) -> str:
     """The counts of the run; those that are zero are left out, except the pages."""
-    ending = ENDINGS.get(report["state"])
-    begin = f"{ending} ({CAUSES[report['ended_by']]}) after" if ending else "Crawled"
     counts = [many(report["pages"], "page")]
     if report["alternates"]:
         counts.append(many(report["alternates"], "duplicate"))
     counts += [f"{report[name]} {name}" for name in ("failed", "queued") if report[name]]
     if report["skipped"]:
         counts.append(_skips(report["skipped"]))
-    return f"{begin} {many(report['visited'], 'URL')}{_reused(report)}: {', '.join(counts)}."
+    return f"{beginning(report)} {many(report['visited'], 'URL')}{_reused(report)}: {', '.join(counts)}."
 
 
 def _effort(report: Report) -> str:
