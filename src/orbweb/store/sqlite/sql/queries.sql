@@ -713,8 +713,7 @@ ORDER BY id LIMIT :count;
 SELECT origin, body, fetched_at FROM robots ORDER BY origin;
 
 -- name: base_outcomes
--- Each base URL and its redirect targets, the last one last. The id of a base URL is its number plus one, unless the
--- run was spooled or imported: then it may not be known.
+-- Each base URL and its redirect targets, in order; one that was spooled or imported may have another id, and none here.
 WITH RECURSIVE chain (base, url_id, hop) AS (
     SELECT bases.number, urls.id, 0 FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
     WHERE bases.run_id = :run_id AND COALESCE(urls.url, urls.key) = bases.url
