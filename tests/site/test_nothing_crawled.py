@@ -9,7 +9,7 @@ import pytest
 
 import orbweb
 from harness import Cli, deaf_port
-from orbweb.app import CrawlResult, plan_code
+from orbweb.app import CrawlResult, plan_code, results
 from servers.pages import page
 from servers.site import Answer, StaticSite, html, redirect, serve, text
 
@@ -148,3 +148,16 @@ def test_a_finished_run_is_not_empty(cli: Cli) -> None:
     with serve(StaticSite({"/b": page("b")})) as server:
         space.crawl([f"{server.url}a", f"{server.url}b"], budget=1, **QUICK)
     assert space.finish("site")["crawls"][-1]["state"] == "stopped_early"
+
+
+def test_discovery_that_finds_nothing(cli: Cli) -> None:
+    with serve(StaticSite({})) as server:
+        words = (server.url, "--project", "site", "--rate", "max", "--no-progress", "--json")
+        assert cli("discover", *words).code == 6
+        assert cli("run", *words, "--new-run").code == 6
+
+
+def test_a_scraper_that_had_nothing_to_do_is_no_failure() -> None:
+    idle = {"run": None, "run_state": None, "queued": 0, "failed": 0, "skipped": {}}
+    assert results.exit_code(idle) == 0
+    assert results.exit_code({**idle, "run_state": "paused"}) == 4

@@ -123,9 +123,11 @@ def extract_result(report: Report) -> ExtractResult:
 
 def exit_code(report: Report) -> int:
     """The exit code of a crawl. A run that waits for its sitemaps may have nothing queued. As long as URLs are
-    left, something may still be crawled."""
+    left, something may still be crawled. A scraper that had nothing to do has no run."""
     if report["queued"] or report["run_state"] == RunState.PAUSED:
         return STOPPED_EARLY
+    if report["run"] is None:
+        return COMPLETED
     if nothing_crawled(report, report["bases"]):
         return NOTHING_CRAWLED
     return SOME_FAILED if has_errors(report, report["bases"]) else COMPLETED
