@@ -1,9 +1,13 @@
 # The loop of a developer. `make` lists the targets; CONTRIBUTING.md tells when to use which.
 
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TOOLS := $(VENV)/tools
+SITE := $(VENV)/site
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 SEED ?= 7
@@ -14,23 +18,36 @@ JOBS ?= $(shell expr 2 '*' $$(nproc))
 LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock'
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
+CLIENT_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["llamaindex"], sep="\n")'
 
-COMPILED := $(wildcard src/orbweb/*.pyx src/orbweb/*/*.pyx src/orbweb/*/*.pxd) hatch_build.py
+COMPILED := $(wildcard $(foreach depth,* */* */*/*,src/orbweb/$(depth).pyx src/orbweb/$(depth).pxd)) hatch_build.py
+
+# The interpreters that `make wheels` builds for: those at hand.
+PYTHONS ?= $(shell for each in 3.11 3.12 3.13 3.14; do if python$$each -c '' 2>/dev/null; then echo python$$each; fi; done)
+UV_BUILD := $(TOOLS)/bin/uv build --require-hashes --build-constraints locks/dev.txt
 
 SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check quick test busy crash fuzz long bench site docs wheel lock sbom audit clean
+.PHONY: help dev demo check clients quick test busy crash fuzz long bench site docs picture site-docs wheel wheels sdist lock sbom audit clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 
+# pip says all of it, for the log; the terminal gets a line per package and per library that is compiled.
 $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
-	$(PIP) -e .
+	@echo "Installing orbweb into $(VENV): half a minute to a minute, most of it to compile (log: $(VENV)/install.log)"
+	@$(BIN)/python -m pip install --verbose --disable-pip-version-check -e . 2>&1 | tee $(VENV)/install.log | awk ' \
+		/Installing build dependencies.*started/ { print "  installing what compiles"; fflush() } \
+		/^ *orbweb: / { sub(/^ *orbweb: /, "  "); print; fflush() } \
+		/^ *Collecting / && !/build/ { print "  " $$1 " " $$2; fflush() } \
+		/^Installing collected packages/ { print "  installing " NF - 3 " packages"; fflush() }' \
+		|| { cat $(VENV)/install.log; exit 1; }
 	@touch $@
 
 # From the lock, with hashes, also what compiles; the project itself cannot have one.
@@ -44,16 +61,38 @@ $(TOOLS)/.ready: locks/tools.txt
 	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/tools.txt
 	@touch $@
 
+# MkDocs and its theme, and the scripts that the theme would fetch from a CDN.
+$(SITE)/.ready: locks/site.txt docs/site/scripts.py
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/site.txt
+	$(SITE)/bin/python docs/site/scripts.py $(SITE)/scripts
+	@touch $@
+
 $(VENV)/.bench: pyproject.toml $(VENV)/.package
 	$(PIP) -e '.[bench]'
 	@touch $@
 
 dev: $(VENV)/.dev ## make .venv with orbweb and the tools; quick when nothing changed
 
-demo: $(VENV)/.package ## crawl the bundled site, served on loopback
+demo: $(VENV)/.package ## install, crawl the bundled site, served on loopback, and say what to do next
 	@code=0; $(BIN)/orbweb demo || code=$$?; \
 	if [ $$code -ne 0 ] && [ $$code -ne 3 ]; then exit $$code; fi; \
-	echo "The site has one broken link on purpose. List the pages: $(BIN)/orbweb pages demo"
+	printf '\nIt works. The site has one broken link on purpose. Next:\n'; \
+	printf '  %-46s # %s\n' \
+		"ls $${ORBWEB_WORKSPACE:-orbweb-data}/demo-markdown" "the Markdown files" \
+		"$(BIN)/orbweb pages demo" "the pages" \
+		"$(BIN)/orbweb failed demo" "the broken link" \
+		"$(BIN)/orbweb crawl https://example.com/" "a site of your choice" \
+		"$(BIN)/orbweb --help" "everything else"
+
+# Beside the packages of .venv, not among them: they are more than everything else together.
+$(VENV)/clients/.ready: locks/clients.txt | $(VENV)/.dev
+	rm -rf $(VENV)/clients
+	$(PIP) --require-hashes --target $(VENV)/clients --requirement locks/clients.txt
+	@touch $@
+
+clients: $(VENV)/clients/.ready ## the tests of orbweb.integrations, with llama-index-core too
+	$(BIN)/pytest tests/integrations
 
 check: $(VENV)/.dev ## format, lint, types and import contracts
 	$(BIN)/ruff format --check .
@@ -90,7 +129,7 @@ fuzz: build/fuzz/.built ## hostile pages through a build with sanitizers; SECOND
 		$(if $(filter command,$(origin SEED)),--seed $(SEED)) $(if $(INPUT),--input $(abspath $(INPUT)))
 
 bench: $(VENV)/.bench ## speed and memory beside other crawlers, on this machine
-	@echo "Needs: apt-get install nginx python3.11-doc postgresql-doc-15 cmake-doc"
+	@echo "Needs: apt-get install nginx wget2 python3.11-doc postgresql-doc-15 cmake-doc"
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/help_time.py
 	$(BIN)/python bench/million.py
@@ -102,14 +141,33 @@ site: $(VENV)/.package ## serve the random-graph site until Ctrl-C; SEED, PAGES 
 docs: $(VENV)/.package ## write docs/reference anew from the code
 	$(BIN)/python docs/reference/generate.py
 
-wheel: $(VENV)/.dev ## build dist/*.whl by the locked tools, and see that its modules name no directory to search
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
-	$(BIN)/python tests/release/runpaths.py dist/*.whl
+picture: $(VENV)/.dev ## record docs/pictures/crawl.svg anew: a crawl of the demo site in a terminal
+	$(BIN)/python docs/pictures/record.py docs/pictures/crawl.svg
+
+site-docs: $(SITE)/.ready ## build/site: the documentation as a site, every link and anchor in it checked
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet --clean
+	$(SITE)/bin/python docs/site/check.py build/site
+	@echo "build/site/index.html; no server is needed"
+
+wheel: ## make wheels, for this Python alone
+	$(MAKE) wheels PYTHONS=$(PYTHON)
+
+sdist: $(TOOLS)/.ready ## build dist/*.tar.gz
+	rm -f dist/orbweb-*.tar.gz
+	$(UV_BUILD) --sdist --out-dir dist
+
+wheels: sdist ## build dist/*.whl from the sdist, one per interpreter at hand (PYTHONS), for all recent Linux
+	rm -rf build/wheels dist/orbweb-*.whl
+	for each in $(PYTHONS); do $(UV_BUILD) --wheel --python $$each --out-dir build/wheels dist/orbweb-*.tar.gz || exit 1; done
+	PATH=$(CURDIR)/$(TOOLS)/bin:$$PATH auditwheel repair --wheel-dir dist build/wheels/*.whl
+	$(PYTHON) tests/release/runpaths.py dist/*.whl
 
 lock: $(TOOLS)/.ready ## write locks/ anew: the latest versions that pyproject.toml allows, with hashes
-	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra tokens --output-file locks/dev.txt pyproject.toml -
+	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra tokens --extra langchain --output-file locks/dev.txt pyproject.toml -
 	$(LOCK) --constraint locks/dev.txt --output-file locks/run.txt pyproject.toml
+	$(CLIENT_REQUIRES) | $(LOCK) --constraint locks/dev.txt --output-file locks/clients.txt -
 	$(LOCK) --output-file locks/tools.txt locks/tools.in
+	$(LOCK) --output-file locks/site.txt locks/site.in
 
 sbom: $(TOOLS)/.ready ## write dist/orbweb.cdx.json: what an installed orbweb consists of (CycloneDX)
 	@mkdir -p dist
@@ -117,7 +175,7 @@ sbom: $(TOOLS)/.ready ## write dist/orbweb.cdx.json: what an installed orbweb co
 		--output-file dist/orbweb.cdx.json locks/run.txt
 
 audit: $(TOOLS)/.ready ## look the locked versions up among known vulnerabilities; needs the network
-	$(TOOLS)/bin/python locks/audit.py locks/dev.txt locks/tools.txt
+	$(TOOLS)/bin/python locks/audit.py locks/dev.txt locks/clients.txt locks/tools.txt locks/site.txt
 
 clean: ## remove caches and builds, not .venv and not orbweb-data
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +16,8 @@ DISTRIBUTIONS = (
     "orbweb",
     "scrapy",
     "twisted",
+    "crawlee",
+    "parsel",
     "uvloop",
     "lxml",
     "pycurl",
@@ -35,7 +38,8 @@ def facts(scratch: Path) -> dict[str, Any]:
         "filesystem": _filesystem(scratch),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in DISTRIBUTIONS},
-        "nginx": _nginx_version(),
+        "nginx": _program_version("nginx", "-v"),
+        "wget2": _program_version("wget2", "--version"),
     }
 
 
@@ -58,9 +62,11 @@ def _version(name: str) -> str:
         return "absent"
 
 
-def _nginx_version() -> str:
+def _program_version(*argv: str) -> str:
+    """The first number of the first line, wherever the program prints it."""
     try:
-        answer = subprocess.run(["nginx", "-v"], capture_output=True, text=True)
+        answer = subprocess.run(argv, capture_output=True, text=True)
     except FileNotFoundError:
         return "absent"
-    return answer.stderr.strip().rpartition("/")[2]
+    found = re.search(r"\d+(\.\d+)+", answer.stdout + answer.stderr)
+    return found[0] if found else "unknown"

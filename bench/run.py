@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,12 +23,16 @@ import nginx
 
 PEER_SCRIPTS = Path(__file__).parent / "peers"
 ORBWEB = Path(sys.executable).with_name("orbweb")
-CRAWLERS = ("orbweb", "crawl_spider", "tuned_spider", "stripped_spider")
+CRAWLERS = (
+    *("orbweb", "crawl_spider", "tuned_spider", "stripped_spider"),
+    *("crawlee_files", "crawlee_memory", "wget2"),
+)
 LIMIT = "fetch_only"
 GOALS = {"crawl_spider": 10.0, "tuned_spider": 5.0}
 GOAL_MEMORY_MB = 200.0
 AGREEMENT = 0.98
-OK_EXITS = {"orbweb": (0, 3)}
+WGET2_IGNORED = "img,link,script,input,source,embed,object,audio,video,track,body,table,td,th"
+OK_EXITS = {"orbweb": (0, 3), "wget2": (0, 8)}  # with a broken link on the site
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +83,15 @@ def _orbweb(job: Job) -> Words:
     return words if job.processes is None else [*words, "--processes", str(job.processes)]
 
 
-def _scrapy(script: str) -> Callable[[Job], Words]:
-    return lambda job: [sys.executable, PEER_SCRIPTS / script, job.url, job.directory, str(job.workers)]
+def _python(script: str, *more: str) -> Callable[[Job], Words]:
+    return lambda job: [sys.executable, PEER_SCRIPTS / script, job.url, job.directory, str(job.workers), *more]
+
+
+def _wget2(job: Job) -> Words:
+    """Only links are followed, as the others do; wget2 would also fetch images, scripts and style sheets."""
+    words: Words = ["wget2", "--recursive", "--level=inf", "--no-parent", "--no-robots", "--no-hsts", "--quiet"]
+    words += [f"--max-threads={job.workers}", f"--ignore-tags={WGET2_IGNORED}"]
+    return [*words, "--directory-prefix", job.directory / "mirror", job.url]
 
 
 def _fetch_only(job: Job) -> Words:
@@ -90,9 +102,12 @@ def _fetch_only(job: Job) -> Words:
 
 COMMANDS: dict[str, Callable[[Job], Words]] = {
     "orbweb": _orbweb,
-    "crawl_spider": _scrapy("crawl_spider.py"),
-    "tuned_spider": _scrapy("tuned_spider.py"),
-    "stripped_spider": _scrapy("stripped_spider.py"),
+    "crawl_spider": _python("crawl_spider.py"),
+    "tuned_spider": _python("tuned_spider.py"),
+    "stripped_spider": _python("stripped_spider.py"),
+    "crawlee_files": _python("crawlee_parsel.py", "files"),
+    "crawlee_memory": _python("crawlee_parsel.py", "memory"),
+    "wget2": _wget2,
     LIMIT: _fetch_only,
 }
 
@@ -123,6 +138,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--scratch", type=Path, help="directory for what the peers write")
     options = parser.parse_args()
     options.peers = options.peers.split(",")
+    if "wget2" in options.peers and shutil.which("wget2") is None:
+        print("not installed; run: apt-get install wget2 (or leave it out of --peers)", file=sys.stderr)
+        raise SystemExit(2)
     if unknown := set(options.peers) - set(COMMANDS):
         parser.error(f"unknown peers: {', '.join(sorted(unknown))}")
     if not set(options.peers) & set(CRAWLERS):
@@ -252,7 +270,7 @@ def _failures(rounds: Rounds) -> list[dict[str, Any]]:
 def _print_progress(number: int, result: Result) -> None:
     figures = result.figures()
     print(
-        f"round {number + 1} {result.peer:13} exit {result.usage.exit_code} "
+        f"round {number + 1} {result.peer:15} exit {result.usage.exit_code} "
         f"{figures['pages']:6.0f} pages {figures['wall_s']:7.2f} s {figures['cpu_s']:7.2f} CPU s",
         file=sys.stderr,
     )
@@ -262,9 +280,9 @@ def _print_progress(number: int, result: Result) -> None:
 
 def _print_table(report: dict[str, Any]) -> None:
     columns = ("pages", "requests", "wall_s", "cpu_s", "pages_per_s", "pages_per_cpu_s", "tree_pss_mb")
-    lines = [f"{'median':13}" + "".join(f"{name:>16}" for name in columns)]
+    lines = [f"{'median':15}" + "".join(f"{name:>16}" for name in columns)]
     for peer, figures in report["peers"].items():
-        lines.append(f"{peer:13}" + "".join(f"{figures[name]:16.1f}" for name in columns))
+        lines.append(f"{peer:15}" + "".join(f"{figures[name]:16.1f}" for name in columns))
     for peer, ratio in report["ratios"].items():
         lines.append(f"orbweb / {peer}: " + ", ".join(f"{name} {value}" for name, value in ratio.items()))
     lines += [f"{'met' if goal['met'] else 'MISSED'}: {goal}" for goal in report["goals"]]

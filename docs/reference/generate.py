@@ -25,7 +25,7 @@ import orbweb
 from orbweb import errors, failpoints, lifecycle
 from orbweb.app import options_of
 from orbweb.cli import commands, output, overview
-from orbweb.config import Config
+from orbweb.config import Config, template
 from orbweb.config import keys as settings_keys
 from orbweb.config.section import LARGEST
 from orbweb.export import bodies, jsonl
@@ -41,6 +41,7 @@ MEANINGS: dict[str, Any] = tomllib.loads((HERE / "meanings.toml").read_text(enco
 PROSE: dict[str, str] = MEANINGS["prose"]
 NOTE = "<!-- Written by `make docs` from the code; edit generate.py or meanings.toml instead. -->\n"
 FILE_MODE = "store.file_mode"
+SCHEMA = Path(template.__file__).with_name("orbweb.schema.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,11 +394,11 @@ def _moves(moves: Mapping[tuple[StrEnum, StrEnum], str], starts: Mapping[str, st
 def _endings() -> str:
     rows = []
     for ending, state in lifecycle.ENDING_STATE.items():
-        words = dict.fromkeys(lifecycle.shown(state, ending, failed=failed) for failed in (0, 1))
+        words = dict.fromkeys(lifecycle.shown(state, ending, failed=failed) for failed in (False, True))
         rows.append(
             (code(ending), code(state), code(lifecycle.run_after(ending)), " or ".join(map(code, words))),
         )
-    return table(("`ended_by`", "state of the crawl", "state of the run", "shown as"), rows)
+    return table(("`ended_by`", "state of the crawl", "state of the run", "`state` in reports"), rows)
 
 
 def reasons_page() -> str:
@@ -544,6 +545,7 @@ def main() -> None:
     """Write every page."""
     for name, text in pages().items():
         (HERE / name).write_text(text, encoding="utf-8")
+    SCHEMA.write_text(template.schema_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

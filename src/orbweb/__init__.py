@@ -215,14 +215,14 @@ def fetch(url: str, *, workspace: str | PathLike[str] = "orbweb-data", **options
 
     The rate limits of the workspace apply, if it exists.
     """
-    return open(workspace).fetch_page(url, **options)
+    return open(workspace).fetch(url, **options)
 
 
 async def afetch(
     url: str, *, workspace: str | PathLike[str] = "orbweb-data", **options: Unpack[CrawlOptions]
 ) -> Page:
     """As `fetch`, without blocking the event loop."""
-    return await open(workspace).afetch_page(url, **options)
+    return await open(workspace).afetch(url, **options)
 
 
 def open(workspace: str | PathLike[str] = "orbweb-data") -> Workspace:  # noqa: A001
@@ -253,3 +253,30 @@ if not TYPE_CHECKING:
 
     def __dir__():
         return __all__
+
+    class CompiledModules:
+        """Finds the modules that are compiled into the library of their package (hatch_build.py).
+
+        The last of the finders, so no import that succeeds elsewhere gets here.
+        """
+
+        PACKAGES = frozenset({"orbweb.extraction", "orbweb.parsing.html"})
+        LIBRARY = "_compiled"
+
+        @classmethod
+        def find_spec(cls, name, _path=None, _target=None):
+            package, _, module = name.rpartition(".")
+            if package not in cls.PACKAGES or module == cls.LIBRARY:
+                return None
+            from importlib import import_module
+            from importlib.machinery import ExtensionFileLoader
+            from importlib.util import spec_from_file_location
+
+            library = import_module(f"{package}.{cls.LIBRARY}")
+            if module not in library.MODULES.split():
+                return None
+            return spec_from_file_location(name, loader=ExtensionFileLoader(name, library.__file__))
+
+    import sys
+
+    sys.meta_path.append(CompiledModules)

@@ -4,6 +4,7 @@ Its results are always those that the parser and the rules of keys would give; e
 Targets are cached per directory, up to a limit.
 """
 
+from cpython.tuple cimport PyTuple_GetItem
 from cpython.unicode cimport PyUnicode_1BYTE_DATA, PyUnicode_1BYTE_KIND, PyUnicode_KIND
 
 from orbweb.model import Link
@@ -125,7 +126,7 @@ def links(dict kinds not None, set refused not None, HrefDirectory here not None
                 target = resolve(href)
         if target is None:
             continue
-        key, url = target
+        key, url = <str> PyTuple_GetItem(target, 0), <str> PyTuple_GetItem(target, 1)
         nofollow = href in refused
         before = found.get(key)
         if before is None:

@@ -112,12 +112,14 @@ def run_after(ended_by: EndedBy) -> RunState:
     return RunState.PAUSED
 
 
-def shown(state: CrawlState, ended_by: EndedBy | None, *, failed: int) -> str:
-    """The reported outcome of a crawl."""
+def shown(state: CrawlState, ended_by: EndedBy | None, *, failed: bool) -> str:
+    """The state of a crawl in reports. `failed`: whether a URL failed, or a base URL gave no page."""
     if state is CrawlState.IN_PROGRESS:
         return state.value
     if ended_by in (EndedBy.CANCELLED, EndedBy.CRASHED):
         return "interrupted"
     if state is CrawlState.FAILED:
         return state.value
+    if ended_by is not None and run_after(ended_by) is RunState.PAUSED:
+        return "stopped_early"
     return "completed_with_errors" if failed else "completed"

@@ -539,8 +539,8 @@ def test_a_url_is_reported_with_its_visit_links_and_referrer(site: Site) -> None
 
 def test_a_run_without_a_living_owner_is_told_as_what_it_will_be(site: Site) -> None:
     alive, dead = (reports.run_report(site.db, site.run, alive=alive) for alive in (True, False))
-    assert (alive["state"], alive["crawls"][0]["shown"]) == ("in_progress", "in_progress")
-    assert (dead["state"], dead["crawls"][0]["shown"]) == ("paused", "interrupted")
+    assert (alive["state"], alive["crawls"][0]["state"]) == ("in_progress", "in_progress")
+    assert (dead["state"], dead["crawls"][0]["state"]) == ("paused", "interrupted")
     assert dead["crawls"][0]["ended_by"] == "crashed"
     assert reports.queue(site.db, site.run, alive=False)["can_resume"]
     assert not reports.queue(site.db, site.run, alive=True)["can_resume"]

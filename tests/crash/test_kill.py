@@ -67,7 +67,7 @@ def _finish(cli: Cli, reference: Reference, kills: int, *more: object) -> None:
     if status["state"] != "completed":
         assert status["state"] == "paused"
         assert status["crawls"][-1]["ended_by"] == "crashed"
-        assert status["crawls"][-1]["shown"] == "interrupted"
+        assert status["crawls"][-1]["state"] == "interrupted"
         done = cli(*reference.crawl(*more), "--json", "--no-progress").ok(3)
         assert done.json["ended_by"] == "exhausted"
     status = cli.check("graph")

@@ -167,7 +167,7 @@ def test_a_word_without_any_workspace(cli: Cli) -> None:
 def test_a_host_without_a_scheme_is_crawled_and_found_again(cli: Cli) -> None:
     for _ in range(2):
         done = cli.crawl("127.0.0.1", "--resolve", "127.0.0.1:443:127.0.0.1:9", env={"ORBWEB_FETCH__RETRIES": "0"})
-        assert done.ok(3).json["project"] == "127.0.0.1"
+        assert done.ok(6).json["project"] == "127.0.0.1"
         assert done.json["bases"][0]["url"] == "https://127.0.0.1/"
 
 
@@ -283,7 +283,7 @@ def test_start_page_that_is_no_page(cli: Cli) -> None:
     }
     with serve(StaticSite(answers)) as server:
         for path, kind in (("file.pdf", "application/pdf"), ("t.txt", "text/plain")):
-            result = cli.crawl(f"{server.url}{path}", "--rate", "max", "--project", path).ok(0)
+            result = cli.crawl(f"{server.url}{path}", "--rate", "max", "--project", path).ok(6)
             assert (result.json["visited"], result.json["pages"]) == (1, 0)
             assert kind in result.err
             assert "not HTML" in result.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -34,7 +35,7 @@ def test_configure_writes_what_can_be_edited_and_used(tmp_path: Path, profile: s
     assert report == {
         "workspace": str(home),
         "profile": profile,
-        "files": [str(home / "orbweb.yaml"), str(home / "seeds.txt")],
+        "files": [str(home / name) for name in ("orbweb.yaml", "seeds.txt", ".orbweb.schema.json")],
     }
     assert config.read_file(home / "orbweb.yaml") == config.read_profile(profile)
     for name in ("logs", "metadata", "spool/discoveries", "state", "store"):
@@ -99,7 +100,16 @@ def test_reset_wipes_what_crawls_left_and_can_be_repeated(cli: Cli, tmp_path: Pa
         (cli.workspace / "stop").touch()
         wiped = cli("reset", "--yes", "--json").ok().json["wiped"]
         assert {"store", "logs", "spool", "state", "orbweb.db", "stop"} <= set(wiped)
-        kept = {"orbweb.db", "orbweb.yaml", "seeds.txt", "notes.txt", "limiter.db", "locks", "identity"}
+        kept = {
+            ".orbweb.schema.json",
+            "orbweb.db",
+            "orbweb.yaml",
+            "seeds.txt",
+            "notes.txt",
+            "limiter.db",
+            "locks",
+            "identity",
+        }
         assert contents(cli.workspace) - {"limiter.db-wal", "limiter.db-shm"} == kept
         assert cli("reset", "--yes").ok().code == 0
         assert cli.ask("status", "--json").ok().json == []
@@ -261,3 +271,44 @@ def test_from_python(tmp_path: Path, rules: Path) -> None:
     assert "orbweb.db" in orbweb.open(home).reset()["wiped"]
     with pytest.raises(orbweb.UsageError, match="would be replaced"):
         orbweb.open(home).configure()
+
+
+@pytest.mark.parametrize("profile", config.PROFILES)
+def test_configure_writes_every_setting_with_its_default(tmp_path: Path, profile: str) -> None:
+    """A line that starts with `# ` is a setting; all of them together are what holds anyway."""
+    orbweb.open(tmp_path).configure(profile=profile)  # type: ignore[arg-type]
+    file = tmp_path / "orbweb.yaml"
+    first, *lines = file.read_text().splitlines()
+    assert first == "# yaml-language-server: $schema=.orbweb.schema.json"
+    opened = [line.removeprefix("# ") for line in lines]
+    (tmp_path / "all.yaml").write_text("\n".join(opened))
+    written = config.read_file(tmp_path / "all.yaml")
+    assert config.build(written, source="all") == config.build(config.read_profile(profile), source="profile")
+    keys = {f"{key}.{name}" for key, inside in written.items() if isinstance(inside, dict) for name in inside}
+    assert keys | set(written) >= {key for key, _, _ in config.keys()}  # noqa: SIM118
+    for number, line in enumerate(lines):
+        if line.startswith("#   "):
+            assert lines[number - 1].startswith("##"), f"{line}: no explanation"
+
+
+def test_one_setting_is_changed_by_deleting_its_mark(tmp_path: Path) -> None:
+    orbweb.open(tmp_path).configure(profile="docs")
+    file = tmp_path / "orbweb.yaml"
+    text = file.read_text().replace("# limits:", "limits:").replace("#   rate: 2.0", "  rate: 0.5")
+    file.write_text(text)
+    assert config.read_file(file)["limits"] == {"rate": 0.5}
+    file.write_text(text.replace("limits:", "# limits:"))
+    with pytest.raises(orbweb.ConfigError, match=r"orbweb\.yaml: .*(rate|line)"):
+        config.read_file(file)
+
+
+def test_the_schema_is_beside_the_settings_and_knows_them_all(tmp_path: Path) -> None:
+    orbweb.open(tmp_path).configure()
+    schema = json.loads((tmp_path / ".orbweb.schema.json").read_text())
+    for key, meaning, _ in config.keys():  # noqa: SIM118
+        section, _, name = key.partition(".")
+        found = schema["properties"][section]
+        if name:
+            found = schema["$defs"][found["$ref"].rpartition("/")[2]]["properties"][name]
+        assert found["description"] == " ".join(meaning.split())
+    assert schema["additionalProperties"] is False

@@ -17,7 +17,7 @@ import pytest
 
 from harness import wait_until
 from orbweb.fetching import open_files
-from orbweb.fetching.sockets import Sockets
+from orbweb.fetching.sockets import KernelQueue, Poller, Sockets
 from orbweb.fetching.suspension import LEAST_S, SuspensionClock
 from orbweb.model import Failed, FailKind, Fetched
 from security.fetching import Client, with_client
@@ -48,11 +48,11 @@ def ready_sockets(count: int) -> Iterator[list[int]]:
 class Curl:
     """What curl may do when it is told of a socket. It knows the sockets that it has, and takes no others."""
 
-    def __init__(self, do: Callable[[Curl, int], None]) -> None:
+    def __init__(self, do: Callable[[Curl, int], None], poller: Poller | None) -> None:
         self._do = do
         self.told: list[tuple[int, int]] = []
         self.turns = 0
-        self.sockets = Sockets(self._act, self._acted)
+        self.sockets = Sockets(self._act, self._acted, poller)
 
     def _act(self, fd: int, _events: int) -> None:
         self.told.append((self.turns, fd))
@@ -65,11 +65,18 @@ class Curl:
         self.sockets.watch(pycurl.POLL_REMOVE, fd)
 
 
-def after_turns(curl_does: Callable[[Curl, int], None], watched: list[int], turns: int) -> Curl:
+@pytest.fixture(params=[None, KernelQueue], ids=["epoll", "as without epoll"])
+def poller(request: pytest.FixtureRequest) -> Poller | None:
+    return request.param and request.param()
+
+
+def after_turns(
+    curl_does: Callable[[Curl, int], None], watched: list[int], turns: int, poller: Poller | None
+) -> Curl:
     """Watch these, and let the loop turn."""
 
     async def run() -> Curl:
-        curl = Curl(curl_does)
+        curl = Curl(curl_does, poller)
         for fd in watched:
             curl.sockets.watch(pycurl.POLL_IN, fd)
         for _ in range(1_000):
@@ -82,7 +89,7 @@ def after_turns(curl_does: Callable[[Curl, int], None], watched: list[int], turn
     return asyncio.run(run())
 
 
-def test_sockets_that_are_closed_within_a_batch_are_not_acted_on() -> None:
+def test_sockets_that_are_closed_within_a_batch_are_not_acted_on(poller: Poller | None) -> None:
     with ready_sockets(4) as ours:
 
         def close_the_others(curl: Curl, fd: int) -> None:
@@ -91,12 +98,12 @@ def test_sockets_that_are_closed_within_a_batch_are_not_acted_on() -> None:
                 os.close(other)
             curl.give_up(fd)
 
-        assert len(after_turns(close_the_others, ours, 1).told) == 1
+        assert len(after_turns(close_the_others, ours, 1, poller).told) == 1
 
 
 @pytest.mark.parametrize("successor", ["file", "quiet socket", "socket that has something"])
 def test_an_event_of_a_closed_socket_is_not_taken_for_one_of_the_file_that_has_its_number(
-    successor: str, tmp_path: Path
+    successor: str, tmp_path: Path, poller: Poller | None
 ) -> None:
     """Another socket of curl, or a file of anyone: the number is used again while the batch is worked on."""
     with ready_sockets(3) as (first, second, third):
@@ -119,9 +126,28 @@ def test_an_event_of_a_closed_socket_is_not_taken_for_one_of_the_file_that_has_i
             if successor != "file":
                 curl.sockets.watch(pycurl.POLL_IN, other)
 
-        told = after_turns(replace, [first, second], 2).told
+        told = after_turns(replace, [first, second], 2, poller).told
         assert [fd for turn, fd in told if turn == 0] == [second if gone[0] == first else first]
         assert (gone[0] in [fd for turn, fd in told if turn == 1]) == (successor == "socket that has something")
+
+
+def test_a_socket_is_watched_for_what_curl_waits_for(poller: Poller | None) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        seen: list[int] = []
+
+        async def run() -> None:
+            sockets = Sockets(lambda _fd, events: seen.append(events), lambda: None, poller)
+            for wanted in (pycurl.POLL_OUT, pycurl.POLL_IN):
+                sockets.watch(wanted, ours.fileno())
+                theirs.send(b"x")
+                before = len(seen)
+                while len(seen) == before:
+                    await asyncio.sleep(0)
+            sockets.close()
+
+        asyncio.run(run())
+    assert (seen[0], seen[-1]) == (pycurl.CSELECT_OUT, pycurl.CSELECT_IN)
 
 
 # Kept connections.

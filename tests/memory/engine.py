@@ -92,7 +92,7 @@ def _parts(
         committer=_committer(opened, frontier, config),
         frontier=frontier,
         dispatcher=dispatcher,
-        robots=build.robots(store.robots(), config, dispatcher, note),
+        robots=build.robots(store.robots(), config, dispatcher, note, run, opened.bases()),
         sitemaps=SitemapReader(settings.survey_settings(config), note, None),
         revalidator=Revalidator(NoCaptures(), fresh_since=None),
         control=ControlFiles(workspace, "memory"),

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("dev", "run", "tools")
+LOCKS = ("clients", "dev", "run", "site", "tools")
 STALE = "locks/ does not satisfy pyproject.toml: run `make lock`"
 
 Pins = dict[str, list[Requirement]]
@@ -55,12 +55,20 @@ def project() -> dict[str, list[str]]:
     """What has to be locked, by lock."""
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())
     run, extras = told["project"]["dependencies"], told["project"]["optional-dependencies"]
-    tools = (ROOT / "locks" / "tools.in").read_text().splitlines()
     return {
         "run": run,
-        "dev": [*run, *extras["dev"], *extras["tokens"], *told["build-system"]["requires"]],
-        "tools": [line for line in tools if not line.startswith("#")],
+        "dev": [
+            *(*run, *extras["dev"], *extras["tokens"], *extras["langchain"]),
+            *told["build-system"]["requires"],
+        ],
+        "clients": extras["llamaindex"],
+        **{lock: listed(lock) for lock in ("tools", "site")},
     }
+
+
+def listed(lock: str) -> list[str]:
+    lines = (ROOT / "locks" / f"{lock}.in").read_text().splitlines()
+    return [line for line in lines if not line.startswith("#")]
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -57,9 +57,7 @@ def test_every_kind_of_answer(cli: Cli) -> None:
     assert done.json["visited"] == 7
     assert done.json["failed"] == 8
     assert done.json["pages"] == 3
-    assert (done.json["state"], done.json["ended_by"], done.json["shown"]) == (
-        "completed", "exhausted", "completed_with_errors",
-    )  # fmt: skip
+    assert (done.json["state"], done.json["ended_by"]) == ("completed_with_errors", "exhausted")
     assert {path: hits.count(path) for path in ("/broken", "/again", "/slow", "/gone", "/teapot")} == {
         "/broken": 3, "/again": 3, "/slow": 3, "/gone": 1, "/teapot": 1,
     }  # fmt: skip
@@ -148,7 +146,7 @@ def test_budget_pauses_the_run(cli: Cli) -> None:
     with serve(StaticSite(chain(9))) as server:
         done = cli.crawl(server.url, *FAST, "--budget", 4).ok(4)
         assert (done.json["state"], done.json["ended_by"], done.json["run_state"]) == (
-            "completed",
+            "stopped_early",
             "budget",
             "paused",
         )
@@ -168,9 +166,9 @@ def test_signal_finishes_what_is_under_way(cli: Cli, number: int) -> None:
         out, err = process.communicate(timeout=120)
         report = json.loads(out.splitlines()[-1])
         assert process.returncode == 4, err
-        assert (report["state"], report["ended_by"], report["run_state"]) == ("failed", "cancelled", "paused")
+        assert (report["state"], report["ended_by"], report["run_state"]) == ("interrupted", "cancelled", "paused")
         status = cli.check("site")
-        assert status["crawls"][-1]["shown"] == "interrupted"
+        assert status["crawls"][-1]["state"] == "interrupted"
         assert len(server.log) == report["visited"], "what was under way is committed"
         cli.resume("site").ok(0)
         assert len(server.log) == 201

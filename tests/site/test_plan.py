@@ -58,12 +58,12 @@ def test_the_slower_of_rate_and_crawl_delay_is_told(cli: Cli) -> None:
 
 def test_a_plan_of_what_cannot_be_crawled_says_why(cli: Cli) -> None:
     with serve(StaticSite({"/": page("x"), "/robots.txt": text("User-agent: *\nDisallow: /")})) as server:
-        refused = cli("plan", server.url, "--rate", "max", "--json").ok(3).json["bases"][0]
-        missing = cli("plan", f"{server.url}gone", "--rate", "max", "--json").ok(3).json["bases"][0]
+        refused = cli("plan", server.url, "--rate", "max", "--json").ok(6).json["bases"][0]
+        missing = cli("plan", f"{server.url}gone", "--rate", "max", "--json").ok(6).json["bases"][0]
     assert "Disallow: /" in refused["robots"]
     assert refused["problem"].startswith("robots: ")
     assert "Disallow" in missing["problem"]
-    nobody = cli("plan", server.url, "--rate", "max", "--json", env={"ORBWEB_FETCH__RETRIES": "0"}).ok(3).json
+    nobody = cli("plan", server.url, "--rate", "max", "--json", env={"ORBWEB_FETCH__RETRIES": "0"}).ok(6).json
     assert nobody["bases"][0]["state"] == "failed"
     assert nobody["would_visit"] == 0
     assert not cli.workspace.exists()
@@ -73,7 +73,7 @@ def test_a_plan_follows_redirects_to_their_end_whatever_the_budget(cli: Cli) -> 
     site = {"/": redirect("/a"), "/a": redirect("/gone"), "/sitemap.xml": text("<urlset></urlset>")}
     with serve(StaticSite(site)) as server:
         env = {"ORBWEB_LIMITS__BUDGET": "1", "ORBWEB_LIMITS__RATE": "max"}
-        (base,) = cli("plan", server.url, "--json", env=env).ok(3).json["bases"]
+        (base,) = cli("plan", server.url, "--json", env=env).ok(6).json["bases"]
         assert [hit.path for hit in server.log] == ["/", "/a", "/gone"]
     assert (base["state"], base["problem"]) == ("failed", "HTTP 404")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+import orbweb
 from harness import Cli
 from servers.pages import page
 from servers.site import Answer, Ending, StaticSite, html, redirect, serve, text
@@ -85,7 +88,7 @@ def test_what_a_robots_answer_means(cli: Cli, answer: Answer, visited: int) -> N
 )
 def test_a_server_that_gives_no_rules_is_not_asked_for_pages(cli: Cli, answer: Answer) -> None:
     with serve(StaticSite({**PAGES, "/robots.txt": answer})) as server:
-        done = cli.crawl(server.url, *FAST, env=QUICK).ok(3)
+        done = cli.crawl(server.url, *FAST, env=QUICK).ok(6)
         assert server.log == ()
         assert len(server.whole_log) > 1
     assert done.json["skipped"] == {"robots_unavailable": 1}
@@ -117,7 +120,7 @@ def test_the_group_of_our_own_agent_counts(cli: Cli) -> None:
     with serve(StaticSite({**PAGES, "/robots.txt": text(rules)})) as server:
         done = cli.crawl(server.url, *FAST, "--user-agent", "Probe/2.0 (+mailto:a@example.org)").ok(0)
         assert done.json["visited"] == 4
-        done = cli.crawl(server.url, "--rate", "max", "--project", "default").ok(0)
+        done = cli.crawl(server.url, "--rate", "max", "--project", "default").ok(6)
         assert done.json["skipped"] == {"robots": 1}
         assert "Disallow: /" in done.err
 
@@ -153,3 +156,49 @@ def test_spacing_counts_the_request_for_robots(cli: Cli) -> None:
         times = [hit.at for hit in server.whole_log]
     assert len(times) == 5
     assert all(later - earlier >= 0.19 for earlier, later in pairwise(times))
+
+
+def age(cli: Cli, seconds: float) -> None:
+    """Let the stored robots.txt be older."""
+    with contextlib.closing(sqlite3.connect(cli.workspace / "orbweb.db")) as db:
+        db.execute("UPDATE robots SET fetched_at = fetched_at - ?", (round(seconds * 1_000_000),))
+        db.commit()
+
+
+def test_a_new_project_uses_no_copy_older_than_an_hour(cli: Cli) -> None:
+    """An old project uses it for a day. A copy that is used is named with its age, if it has any."""
+    space = orbweb.open(cli.workspace)
+    notes: list[str] = []
+    options: Any = {"rate": "max", "processes": 0, "note": notes.append}
+    with serve(StaticSite({**PAGES, "/robots.txt": text(RULES)})) as server:
+
+        def requests() -> int:
+            return paths(server.whole_log).count("/robots.txt")
+
+        space.crawl(server.url, project="first", **options)
+        space.crawl(server.url, project="second", **options)
+        assert (requests(), notes) == (1, []), "a copy of this minute needs no note"
+        age(cli, 50 * 60)
+        space.crawl(server.url, project="third", **options)
+        assert requests() == 1
+        assert notes == [f"{server.url}robots.txt: the stored copy is used, requested 50 min ago (robots.cache_s)"]
+        age(cli, 20 * 60)
+        space.crawl(server.url, project="first", new_run=True, **options)
+        assert (requests(), len(notes)) == (1, 2)
+        assert "requested 70 min ago" in notes[-1]
+        space.crawl(server.url, project="fourth", **options)
+        assert (requests(), len(notes)) == (2, 2)
+
+
+def test_a_refusal_tells_which_copy_it_is_of(cli: Cli) -> None:
+    with serve(StaticSite({**PAGES, "/robots.txt": text(RULES)})) as server:
+        planned = cli("plan", f"{server.url}private/x", "--rate", "max", "--json").ok(6).json
+        cli.crawl(server.url, *FAST).ok(0)
+    assert planned["bases"][0]["robots_at"]
+    refused, allowed = (f"{server.url}{path}" for path in ("private/x", "open"))
+    report = cli.ask("explain", "site", refused, "--json").ok().json
+    assert report["robots_at"] > "2020"
+    assert f"(robots.txt as requested {report['robots_at']})" in cli.ask("explain", "site", refused).ok().out
+    unseen = cli.ask("explain", "site", f"{server.url}private/never", "--json").ok(3).json
+    assert (unseen["reason"], unseen["robots_at"]) == ("robots", report["robots_at"])
+    assert cli.ask("explain", "site", allowed, "--json").ok().json["robots_at"] is None

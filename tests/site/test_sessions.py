@@ -77,7 +77,7 @@ def test_every_crawl_has_its_row_and_the_run_their_totals(cli: Cli) -> None:
     (run,) = space.runs("site")
     rows = [(row["visited"], row["failed"], row["pages"], row["ended_by"]) for row in run["crawls"]]
     assert rows == [(2, 0, 2, "budget"), (1, 1, 0, "budget"), (1, 0, 0, "exhausted")]
-    assert [row["shown"] for row in run["crawls"]] == ["completed", "completed_with_errors", "completed"]
+    assert [row["state"] for row in run["crawls"]] == ["stopped_early", "stopped_early", "completed_with_errors"]
     for field in ("visited", "failed", "pages", "bytes"):
         assert run[field] == sum(row[field] for row in run["crawls"])
     assert run["seconds"] == pytest.approx(sum(row["seconds"] for row in run["crawls"]), abs=0.01)

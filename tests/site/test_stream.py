@@ -509,7 +509,7 @@ def test_every_verb_works_inside_a_running_event_loop(space: orbweb.Workspace, s
         assert space.resume("site", budget=None).visited == 10
         assert len(list(space.crawl_iter(small.url, **OPTIONS))) == 10
         assert space.recrawl("site").visited == 10
-        assert space.fetch(small.url, rate="max").problem is None
+        assert space.fetch(small.url, rate="max").status == 200
         assert orbweb.fetch(small.url, workspace=space.path, rate="max").title == "start"
         assert space.extract("site", everything=True).extracted == 10
         assert space.replay("site")["pages"] == 10

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +54,8 @@ def test_an_unknown_key_is_refused_and_the_nearest_one_named(settings: dict[str,
 @pytest.mark.parametrize(
     ("settings", "parts"),
     [
-        ({"limits": {"workers": "many"}}, ("limits.workers: ", "valid integer", "got 'many'")),
-        ({"limits": {"workers": 1.5}}, ("limits.workers: ", "integer", "got 1.5")),
+        ({"limits": {"workers": "many"}}, ("limits.workers: ", "a whole number", "got 'many'")),
+        ({"limits": {"workers": 1.5}}, ("limits.workers: ", "a whole number", "got 1.5")),
         ({"limits": {"rate": "fast"}}, ("limits.rate: ", "'max'", "got 'fast'")),
         ({"limits": {"rate": None}}, ("limits.rate: ", "got None")),
         ({"limits": None}, ("limits: ", "got None")),
@@ -62,8 +64,8 @@ def test_an_unknown_key_is_refused_and_the_nearest_one_named(settings: dict[str,
         ({"scope": {"include": "^https"}}, ("scope.include: ", "got '^https'")),
         ({"scope": {"include": ["a", 5]}}, ("scope.include[1]: ", "got 5")),
         ({"engine": {"order": "loose"}}, ("engine.order: ", "'strict' or 'relaxed'", "got 'loose'")),
-        ({1: 2}, ("[1]: ", "strings")),
-        ({"limits": {2: 3}}, ("limits[2]: ", "strings")),
+        ({1: 2}, ("[1]: ", "keys must be text")),
+        ({"limits": {2: 3}}, ("limits[2]: ", "keys must be text")),
     ],
 )
 def test_a_wrong_type_names_key_reason_and_value(settings: dict[Any, Any], parts: tuple[str, ...]) -> None:
@@ -103,7 +105,7 @@ def test_a_switch_is_no_number_and_a_number_no_switch() -> None:
                 wrong = 3 if isinstance(default, bool) else True
                 assert problem({section: {key: wrong}}).startswith(f"{section}.{key}: "), (section, key)
     for key in ("budget", "page_limit", "max_depth", "per_host"):
-        assert problem({"limits": {key: True}}) == f"limits.{key}: Input should be a number, got True"
+        assert problem({"limits": {key: True}}) == f"limits.{key}: must be a number, got True"
 
 
 def test_what_is_counted_fits_into_the_database() -> None:
@@ -113,9 +115,9 @@ def test_what_is_counted_fits_into_the_database() -> None:
 
 
 def test_what_must_be_a_list_or_keys_is_said_in_the_words_of_yaml() -> None:
-    assert problem({"scope": {"include": "/docs/"}}) == "scope.include: Input should be a list, got '/docs/'"
-    assert problem({"fetch": {"headers": 5}}) == "fetch.headers: Input should be keys with values"
-    assert problem({"policy": {"scores": [5]}}) == "policy.scores[0]: Input should be keys with values, got 5"
+    assert problem({"scope": {"include": "/docs/"}}) == "scope.include: must be a list, got '/docs/'"
+    assert problem({"fetch": {"headers": 5}}) == "fetch.headers: must be keys with values"
+    assert problem({"policy": {"scores": [5]}}) == "policy.scores[0]: must be keys with values, got 5"
     assert "such as example.org" in problem({"policy": {"hosts": ["https://example.org/"]}})
 
 
@@ -283,6 +285,8 @@ def test_the_environment_sets_keys_of_sections() -> None:
             "ORBWEB_USER_AGENT": "probe/1 (+https://example.org/bot)",
             "ORBWEB_INCREMENTAL": "false",
             "ORBWEB_WORKSPACE": "somewhere",
+            "ORBWEB_TOKEN": "secret",
+            "ORBWEB_BROWSER": "/usr/bin/chromium-headless-shell",
             "ORBWEB_FAULT": "page_settled:1",
             "PATH": "__",
         }
@@ -344,3 +348,59 @@ def test_a_bare_off_is_off_although_yaml_reads_it_as_false(key: str, tmp_path: P
     file.write_text(f"{section}:\n  {name}: off\n")
     assert read_file(file) == {section: {name: "off"}}
     assert read_environment({f"ORBWEB_{section.upper()}__{name.upper()}": "off"}) == {section: {name: "off"}}
+
+
+WRONG: tuple[Any, ...] = (
+    *(
+        None,
+        True,
+        -1,
+        0,
+        10**30,
+        1.5,
+        float("nan"),
+        float("inf"),
+        "",
+        "nonsense ((",
+        "x" * 2_000,
+        "\x00",
+        b"bytes",
+    ),
+    *([], [None], [[]], [5], ["("], [{}], {}, {"a": []}, {"a": 1}, {5: 5}, {"": ""}),
+)
+PYDANTIC = re.compile(
+    r"Input should|Extra inputs|validation error|type=|Value error|Field required|[Uu]nable to|"
+    r"pydantic|valid (integer|number|string|tuple|dictionary|boolean)|for further information"
+)
+
+
+def wrong_settings() -> Iterator[tuple[str, Any]]:
+    """Every setting and every section with every wrong value, and unknown keys in each of them."""
+    sections = {key.partition(".")[0] for key, _, _ in keys() if "." in key}
+    for key in (*(key for key, _, _ in keys()), *sections, *(f"{section}.unknown" for section in sections)):
+        for value in WRONG:
+            section, _, name = key.partition(".")
+            yield key, {section: {name: value}} if name else {key: value}
+    rules = {"page_types": ({"type": "A"}, {"pattern": "x"}), "scores": ({"pattern": "(", "score": 10_000},)}
+    rules["groups"] = ({"name": "1", "pattern": "x", "caps": {}}, {"name": "a", "pattern": "x", "caps": {"a": -1}})
+    for name, entries in rules.items():
+        yield from ((f"policy.{name}", {"policy": {name: [entry]}}) for entry in entries)
+
+
+def test_a_wrong_setting_is_explained_in_our_own_words() -> None:
+    refused = 0
+    for key, settings in wrong_settings():
+        try:
+            build(settings, source="orbweb.yaml")
+        except ConfigError as error:
+            message = str(error)
+            assert message.startswith((f"orbweb.yaml: {key}", f"orbweb.yaml: unknown key {key}")), message
+            assert not PYDANTIC.search(message), message
+            assert "is not allowed here" not in message, message
+            refused += 1
+    assert refused > 1_000
+
+
+def test_where_several_types_are_allowed_the_message_names_them_all() -> None:
+    assert problem({"limits": {"rate": "fast"}}) == "limits.rate: must be a number or 'max', got 'fast'"
+    assert problem({"policy": {"scores": [{"score": 1}]}}) == "policy.scores[0].pattern: is missing"

@@ -76,17 +76,18 @@ def test_a_run_is_completed_only_when_nothing_is_left_to_do(ended_by: EndedBy, r
 @pytest.mark.parametrize(
     ("state", "ended_by", "failed", "word"),
     [
-        (CrawlState.IN_PROGRESS, None, 0, "in_progress"),
-        (CrawlState.IN_PROGRESS, None, 3, "in_progress"),
-        (CrawlState.COMPLETED, EndedBy.EXHAUSTED, 0, "completed"),
-        (CrawlState.COMPLETED, EndedBy.EXHAUSTED, 1, "completed_with_errors"),
-        (CrawlState.COMPLETED, EndedBy.BUDGET, 0, "completed"),
-        (CrawlState.COMPLETED, EndedBy.BUDGET, 2, "completed_with_errors"),
-        (CrawlState.COMPLETED, EndedBy.PAGE_LIMIT, 2, "completed_with_errors"),
-        (CrawlState.FAILED, EndedBy.CANCELLED, 0, "interrupted"),
-        (CrawlState.FAILED, EndedBy.CRASHED, 5, "interrupted"),
-        (CrawlState.FAILED, EndedBy.ERROR, 0, "failed"),
+        (CrawlState.IN_PROGRESS, None, False, "in_progress"),
+        (CrawlState.IN_PROGRESS, None, True, "in_progress"),
+        (CrawlState.COMPLETED, EndedBy.EXHAUSTED, False, "completed"),
+        (CrawlState.COMPLETED, EndedBy.EXHAUSTED, True, "completed_with_errors"),
+        (CrawlState.COMPLETED, EndedBy.BUDGET, False, "stopped_early"),
+        (CrawlState.COMPLETED, EndedBy.BUDGET, True, "stopped_early"),
+        (CrawlState.COMPLETED, EndedBy.DRAINED, False, "stopped_early"),
+        (CrawlState.COMPLETED, EndedBy.PAGE_LIMIT, True, "completed_with_errors"),
+        (CrawlState.FAILED, EndedBy.CANCELLED, False, "interrupted"),
+        (CrawlState.FAILED, EndedBy.CRASHED, True, "interrupted"),
+        (CrawlState.FAILED, EndedBy.ERROR, False, "failed"),
     ],
 )
-def test_the_word_a_person_reads(state: CrawlState, ended_by: EndedBy | None, failed: int, word: str) -> None:
+def test_the_word_a_person_reads(state: CrawlState, ended_by: EndedBy | None, failed: bool, word: str) -> None:
     assert shown(state, ended_by, failed=failed) == word

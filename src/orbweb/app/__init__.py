@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from orbweb.app.pages import Page
     from orbweb.app.reports import differs
-    from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report
+    from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report, plan_code
     from orbweb.app.setting_sources import setting_text
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.app.workspace import Workspace
@@ -40,7 +40,7 @@ _HOMES = {
     "app.failures": ("failures_csv",),
     "app.pages": ("Page",),
     "app.reports": ("differs",),
-    "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report"),
+    "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report", "plan_code"),
     "app.setting_sources": ("setting_text",),
     "app.stream": ("AsyncPageStream", "PageStream"),
     "app.workspace": ("Workspace",),
@@ -70,6 +70,7 @@ __all__ = [
     "differs",
     "failures_csv",
     "options_of",
+    "plan_code",
     "redacted",
     "setting_text",
 ]

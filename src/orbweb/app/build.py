@@ -33,7 +33,7 @@ from orbweb.config.schema import Config
 from orbweb.engine.backpressure import Brake, Threshold, backlog_reason, disk_reason
 from orbweb.engine.commit import Committer
 from orbweb.engine.context import CommitSettings, RunContext
-from orbweb.engine.robots_gate import RobotsGate
+from orbweb.engine.robots_gate import RobotsGate, origin_of
 from orbweb.engine.sitemaps import SitemapReader
 from orbweb.engine.startup import BaseScope, Startup
 from orbweb.engine.workers import Pool
@@ -67,6 +67,8 @@ from orbweb.store.queries.recorded import Recording
 from orbweb.store.runs import Base, Project, RequestProfile, Run
 
 MOST_PROCESSES = 4
+OLD_ROBOTS_S = 60.0
+"""From this age on, the age of a stored robots.txt is worth a note."""
 
 
 @dataclass(slots=True)
@@ -164,14 +166,28 @@ def committer(
     return Committer(context, bases, bodies=bodies, clock=now_us)
 
 
-def robots(cache: RobotsCache, config: Config, dispatcher: Dispatcher, note: Note) -> RobotsGate:
+def robots(
+    cache: RobotsCache, config: Config, dispatcher: Dispatcher, note: Note, run: Run, bases: Sequence[Base]
+) -> RobotsGate:
+    """A stored copy of robots.txt that is used for a base URL is named with its age."""
+    named = {origin_of(key) for base in bases for key in (f"{base.url}/", f"{base.scope_key}/")}
+
     def slow_down(origin: str, delay_s: float) -> None:
         used = min(delay_s, config.robots.max_crawl_delay_s)
         cut = f", cut to {used:g} s (robots.max_crawl_delay_s)" if used < delay_s else ""
         note(f"{origin} sets a Crawl-delay of {delay_s:g} s{cut}")
         dispatcher.slow(urls.site(f"{origin}/"), round(used * politeness.SECOND))
 
-    return RobotsGate(cache, gate_settings(config), clock=now_us, monotonic=time.monotonic, on_delay=slow_down)
+    def tell_age(origin: str, age_s: float) -> None:
+        if origin in named and age_s >= OLD_ROBOTS_S:
+            note(
+                f"{origin}/robots.txt: the stored copy is used, requested {age_s / 60:.0f} min ago (robots.cache_s)"
+            )
+
+    settings = gate_settings(config, is_new=run.number == 1)
+    return RobotsGate(
+        cache, settings, clock=now_us, monotonic=time.monotonic, on_delay=slow_down, on_stored=tell_age
+    )
 
 
 def sitemaps(session: Session) -> SitemapReader | None:

@@ -16,7 +16,8 @@ from typing import Any
 from orbweb import __version__
 from orbweb.app.consent_store import IDENTITY
 from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE, OpenWorkspace, create_workspace
-from orbweb.config import sources
+from orbweb.config import template
+from orbweb.config.template import SCHEMA_FILE
 from orbweb.errors import StoreError, UsageError, option
 from orbweb.store import workspace_files
 from orbweb.store.lock import OwnerLock
@@ -29,13 +30,16 @@ _FILES_OF = ("-wal", "-shm", "-journal", "")
 _ORDERS = tuple(f"{order}{role}" for order in ("pause", "stop") for role in ("", ".crawler", ".scraper"))
 _DATA = ("spool", "store", "logs", "metadata", "state", "control", "quarantine", "backups")
 WIPED = (*_DATA, *_ORDERS, *(f"{name}{end}" for name in ("search.db", DATABASE) for end in _FILES_OF))
-_OWN = {*WIPED, "locks", IDENTITY, CONFIG_FILE, SEEDS_FILE, *(f"limiter.db{end}" for end in _FILES_OF)}
+_OWN = {
+    *WIPED,
+    "locks",
+    IDENTITY,
+    CONFIG_FILE,
+    SEEDS_FILE,
+    SCHEMA_FILE,
+    *(f"limiter.db{end}" for end in _FILES_OF),
+}
 
-_HEAD = """\
-# Settings of this workspace: a copy of the profile `{profile}` of orbweb {version}, to be edited.
-# `orbweb crawl` without a URL reads them, and the base URLs in seeds.txt.
-
-"""
 _SEEDS = """\
 # Base URLs, one per line: where crawls of this workspace start.
 {urls}
@@ -56,7 +60,7 @@ def check_outside(path: Path, place: Path) -> None:
 def configure(path: Path, profile: str, *, force: bool = False) -> Report:
     """Write settings, seeds and folders into the workspace, which is created if missing."""
     texts = {
-        CONFIG_FILE: _HEAD.format(profile=profile, version=__version__) + sources.profile_text(profile),
+        CONFIG_FILE: template.settings_text(profile, __version__),
         SEEDS_FILE: _SEEDS.format(urls=_FIRST.get(profile, _EXAMPLE)),
     }
     there = [path / name for name in texts if os.path.lexists(path / name)]
@@ -66,11 +70,15 @@ def configure(path: Path, profile: str, *, force: bool = False) -> Report:
     try:
         for name in FOLDERS:
             workspace_files.make_directory(path, name)
-        for name, text in texts.items():
+        for name, text in (texts | {SCHEMA_FILE: template.shipped_schema()}).items():
             workspace_files.write_whole(path, name, text.encode())
     except OSError as error:
         raise StoreError(f"{error.filename or path}: cannot write: {error.strerror}") from error
-    return {"workspace": str(path), "profile": profile, "files": [str(path / name) for name in texts]}
+    return {
+        "workspace": str(path),
+        "profile": profile,
+        "files": [str(path / name) for name in (*texts, SCHEMA_FILE)],
+    }
 
 
 def check(path: Path) -> None:

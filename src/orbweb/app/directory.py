@@ -242,16 +242,13 @@ class OpenWorkspace:
 
     def search(self, run: Run, query: str, limit: int, on_progress: Callable[[int, int], None]) -> list[Report]:
         """The pages of a run that match, best first; the index is brought up to date first."""
-        from orbweb.store.sqlite.search import search
+        from orbweb.store.sqlite.search import search, unwritable_index
 
         index = self.path / "search.db"
         try:
             make_private(index)
         except OSError as error:
-            raise StoreError(
-                f"{index}: cannot create the search index ({error.strerror}). Search needs a writable workspace; "
-                "copy it to one."
-            ) from error
+            raise unwritable_index(index, f"cannot be created ({error.strerror})") from error
         return search(index, self.db, run.id, query, limit, on_progress)
 
     def free_space(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from orbweb import urls
 from orbweb.app.directory import OpenWorkspace
 from orbweb.app.request import Request, configure
-from orbweb.app.rules import policy_of, robots_refusal
+from orbweb.app.rules import policy_of, robots_refusal, stored_robots
 from orbweb.app.settings import policy_rules, url_rules
 from orbweb.errors import UsageError
 from orbweb.model import SkipReason, Verdict
@@ -16,6 +16,7 @@ from orbweb.store import runs
 from orbweb.store.queries import explain as queries
 from orbweb.store.queries import vanished
 from orbweb.store.queries.reports import Report
+from orbweb.store.rows import moment
 from orbweb.store.runs import Base
 
 
@@ -36,7 +37,10 @@ def explain(workspace: OpenWorkspace, project: str, url: str, number: int | None
             verdict = verdict._replace(reason=SkipReason.ROBOTS, rule=line)
         report = queries.unseen(target.key, target.url, verdict, bases[verdict.base])
     since = vanished.since(workspace.db, run, target.key)
-    return {"project": project, "run": run.number, "asked": target.url, **report, "gone": since}
+    file = stored_robots(workspace, target.url) if report["reason"] == SkipReason.ROBOTS else None
+    robots_at = moment(file.fetched_at) if file else None
+    asked = {"project": project, "run": run.number, "asked": target.url}
+    return {**asked, **report, "robots_at": robots_at, "gone": since}
 
 
 def _verdict_now(policy: Policy, bases: Sequence[Base], key: str) -> Verdict:

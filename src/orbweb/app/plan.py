@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from orbweb import urls
 from orbweb.app.callbacks import UNATTACHED, Attachment, CrawlCallbacks, Note
@@ -27,11 +27,13 @@ from orbweb.engine.robots_gate import origin_of
 from orbweb.errors import NoPage, UnknownProject, UsageError
 from orbweb.frontier import politeness, seeds
 from orbweb.lifecycle import ItemState
-from orbweb.model import Document, SkipReason
+from orbweb.model import SkipReason
 from orbweb.policy.robots import Robots, product_token
 from orbweb.store import Queries, runs
 from orbweb.store.queries import planning, reports
+from orbweb.store.queries.base_outcomes import base_outcomes, problems
 from orbweb.store.queries.page_stream import PageReader
+from orbweb.store.rows import moment
 from orbweb.store.runs import Run
 from orbweb.store.workspace_files import DATABASE
 from orbweb.urls import DEFAULT_RULES
@@ -48,15 +50,6 @@ OFFLINE: Report = {
 }
 """A plan of a project sends no requests, so it need not wait; a paused run counts as finished."""
 EXAMPLES = 5
-
-
-class FetchedPage(NamedTuple):
-    """The document and the body of the page at `url`, or the problem."""
-
-    url: str
-    document: Document | None
-    body: bytes
-    problem: str | None
 
 
 def plan(request: Request, *, beside: Path, note: Note) -> Report:
@@ -86,9 +79,10 @@ def _plan(workspace: OpenWorkspace, request: Request, note: Note) -> Report:
     config, _ = configure(project, request)
     run = runs.run_of(workspace.db, project, None)
     rules = _RobotsRules(workspace.db, config)
+    found = _found(workspace.db, run, rules)
     return {
-        "bases": _bases(workspace.db, run, rules),
-        **_found(workspace.db, run, rules),
+        "bases": _bases(workspace.db, run, rules, found["would_visit"]),
+        **found,
         "sitemaps": [{"url": url, "urls": number} for url, number in collected.sitemaps],
     }
 
@@ -179,12 +173,12 @@ def _some(found: Sequence[Any]) -> Report:
 def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
     """Each base URL with the pages it would have, those it had, and its problem, if any."""
     gave = {base.url: base.pages for base in runs.bases_of(db, before.id)}
-    outcomes = planning.base_outcomes(db, after)
+    wrong = problems(base_outcomes(db, after.id), found=reports.counts(db, after.id)["pages"])
     return [
         {
             "url": base.url,
             "scope": urls.scope(base.scope_key),
-            "problem": outcomes[base.number].problem,
+            "problem": wrong.get(base.number),
             "pages": base.pages,
             "pages_before": gave.get(base.url),
         }
@@ -192,51 +186,40 @@ def _base_pages(db: Queries, before: Run, after: Run) -> list[Report]:
     ]
 
 
-def fetch(request: Request, *, beside: Path) -> FetchedPage:
-    """As `fetch_page`, with the problem as a value."""
-    (page,) = fetch_each(request, beside=beside)
-    return page
+def fetch(request: Request, *, beside: Path, attachment: Attachment = UNATTACHED) -> Page:
+    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects; NoPage."""
+    (found,) = fetch_each(request, beside=beside, attachment=attachment)
+    if isinstance(found, NoPage):
+        raise found
+    return found
 
 
-def fetch_each(request: Request, *, beside: Path) -> Iterator[FetchedPage]:
-    """As `fetch`, for each URL, one after the other; an invalid one is refused before the first request. All share
-    one limiter and one copy of each robots.txt."""
-    seeds.base_urls(request.urls, DEFAULT_RULES)
-    with _beside(beside) as workspace:
-        for number, url in enumerate(request.urls, 1):
-            yield _page_or_problem(workspace, replace(request, urls=(url,)), f"{NAME}-{number}")
+def fetch_each(request: Request, *, beside: Path, attachment: Attachment = UNATTACHED) -> Iterator[Page | NoPage]:
+    """The page of each URL, one after the other, or why there is none; an invalid URL is refused before the first
+    request.
 
-
-def _page_or_problem(workspace: OpenWorkspace, request: Request, name: str) -> FetchedPage:
-    try:
-        page = _fetched(workspace, request, name, UNATTACHED)
-    except NoPage as error:
-        return FetchedPage(error.url, None, b"", error.problem)
-    return FetchedPage(page.final_url, page.document, page.body, None)
-
-
-def fetch_page(request: Request, *, beside: Path, attachment: Attachment = UNATTACHED) -> Page:
-    """One page as a crawl of it alone would capture it, with its robots.txt, guard, rate and redirects; NoPage.
-
-    Nothing is stored, so directives such as noindex do not apply.
+    Nothing is stored, so directives such as noindex do not apply. All share one limiter and one copy of each
+    robots.txt.
     """
-    with _beside(beside) as workspace:
-        return _fetched(workspace, request, NAME, attachment)
-
-
-def _fetched(workspace: OpenWorkspace, request: Request, name: str, attachment: Attachment) -> Page:
+    seeds.base_urls(request.urls, DEFAULT_RULES)
     settings = {**(request.settings or {}), "robots": {"obey_directives": False}, "sitemap": {"mode": "off"}}
     settings["limits"] = {**settings.get("limits", {}), "budget": None, "max_depth": 0}
     settings["outputs"] = {"pages": False, "edges": False, "metadata": False}
     settings["metrics"] = {"flush_interval_sec": 0}
-    request = replace(request, project=name, settings=settings, remembers=False)
-    crawl(workspace, request, CrawlCallbacks(attachment=attachment))
-    run = workspace.run(name)
+    with _beside(beside) as workspace:
+        for number, url in enumerate(request.urls, 1):
+            name = f"{NAME}-{number}"
+            alone = replace(request, urls=(url,), project=name, settings=settings, remembers=False)
+            crawl(workspace, alone, CrawlCallbacks(attachment=attachment))
+            yield _captured(workspace, workspace.run(name), url)
+
+
+def _captured(workspace: OpenWorkspace, run: Run, url: str) -> Page | NoPage:
     found = PageReader(workspace.db, run.id).after(0)
     if found is not None:
         return with_body(page_of(found, run, workspace.path / "store"))
     problem = "; ".join(reports.dead_ends(workspace.db, run.id))
-    raise NoPage(request.urls[0], problem or "no page was found")
+    return NoPage(url, problem or "no page was found")
 
 
 class _RobotsRules:
@@ -244,17 +227,18 @@ class _RobotsRules:
 
     def __init__(self, db: Queries, config: Config) -> None:
         agent = product_token(config.user_agent) if config.robots.obey else ""
-        self._robots = {
-            origin: Robots.parse(body, agent)
-            for origin, body in planning.robots_files(db).items()
-            if config.robots.obey
-        }
+        files = planning.robots_files(db) if config.robots.obey else {}
+        self._robots = {origin: Robots.parse(body, agent) for origin, (body, _) in files.items()}
+        self._requested = {origin: at for origin, (_, at) in files.items()}
         self._rate = config.limits.rate
         self._longest = config.robots.max_crawl_delay_s
 
     def refusal(self, url: str) -> str | None:
         robots = self._robots.get(origin_of(url))
         return robots.refusal(url) if robots else None
+
+    def requested_at(self, url: str) -> int | None:
+        return self._requested.get(origin_of(url))
 
     def pace(self, url: str) -> tuple[float, str]:
         """Seconds between two requests, and the rule that decides."""
@@ -264,9 +248,10 @@ class _RobotsRules:
         return (delay, "Crawl-delay of robots.txt") if delay > usual else (usual, f"limits.rate: {self._rate}")
 
 
-def _bases(db: Queries, run: Run, rules: _RobotsRules) -> list[Report]:
+def _bases(db: Queries, run: Run, rules: _RobotsRules, would_visit: int) -> list[Report]:
     """Each base URL with the outcome of the last URL of its redirect chain."""
-    outcomes = planning.base_outcomes(db, run)
+    outcomes = base_outcomes(db, run.id)
+    wrong = problems(outcomes, found=would_visit)
     found = []
     for base in runs.bases_of(db, run.id):
         outcome = outcomes[base.number]
@@ -276,9 +261,10 @@ def _bases(db: Queries, run: Run, rules: _RobotsRules) -> list[Report]:
                 "url": base.url,
                 "state": outcome.state,
                 "status": outcome.status,
-                "problem": outcome.problem,
+                "problem": wrong.get(base.number),
                 "scope": urls.scope(base.scope_key),
                 "robots": rules.refusal(base.url) or "allowed",
+                "robots_at": moment(rules.requested_at(base.url)),
                 "seconds_apart": round(gap, 3),
                 "rate_rule": decided_by,
             }

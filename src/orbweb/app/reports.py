@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orbweb import urls
+from orbweb.app import javascript
 from orbweb.app.callbacks import Count
 from orbweb.app.directory import OpenWorkspace
 from orbweb.errors import NothingToDo, UsageError, option
@@ -41,6 +42,7 @@ def status(workspace: OpenWorkspace, project: str) -> Report:
     latest = store_runs.latest_run(workspace.db, found.id)
     if latest is not None:
         report.update(reports.run_report(workspace.db, latest, alive=pid is not None))
+        report["needs_javascript"] = javascript.shells(workspace, latest.id)
     return report
 
 
@@ -74,7 +76,7 @@ def pages(
         raise UsageError(f"{option('sort')}: {sort!r} is not an order; choose {', '.join(PAGE_ORDERS)}")
     if limit is not None and limit < 1:
         raise UsageError(f"{option('limit')}: {limit} is not a number of pages")
-    found = reports.pages(workspace.db, workspace.run(project, number).id)
+    found = javascript.mark(workspace, reports.pages(workspace.db, workspace.run(project, number).id))
     if match is not None:
         from orbweb.policy import patterns
 
@@ -168,7 +170,11 @@ def show(workspace: OpenWorkspace, project: str, url: str, number: int | None) -
         raise UsageError(f"{url!r} is not an http(s) URL")
     run = workspace.run(project, number)
     report = reports.url_report(workspace.db, run.id, target.key)
-    return report and {**report, "gone": vanished.since(workspace.db, run, target.key)}
+    if report is None:
+        return None
+    page = report["document"] and {**report["document"], "body_sha256": report.get("body_sha256")}
+    why = javascript.evidence(workspace, page) if page else None
+    return {**report, "needs_javascript": why, "gone": vanished.since(workspace.db, run, target.key)}
 
 
 def document(workspace: OpenWorkspace, project: str, url: str, number: int | None) -> Document | None:

@@ -7,24 +7,38 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from orbweb.lifecycle import RunState
-from orbweb.model import SkipReason
+from orbweb.store.queries.reports import has_errors, nothing_crawled
 
 Report = dict[str, Any]
+
+COMPLETED, SOME_FAILED, STOPPED_EARLY, NOTHING_CRAWLED = 0, 3, 4, 6
+SEVERITY = (1, 2, 5, NOTHING_CRAWLED, STOPPED_EARLY, SOME_FAILED, COMPLETED)
+"""Exit codes, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaseResult:
     """A base URL of a run, its scope, and its pages.
 
-    `limit` is the page limit and `remaining` what it leaves, both None without one.
+    `problem` says why it gave no page itself; None if it did, or if it is still queued. `limit` is the page limit
+    and `remaining` what it leaves, both None without one.
     """
 
     url: str
     scope: str
     pages: int
     alternates: int
+    problem: str | None
     limit: int | None
     remaining: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShellPages:
+    """The pages of a run whose text is written by JavaScript, and so is missing: their number, and some of them."""
+
+    count: int
+    examples: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +64,10 @@ class CrawlResult:
     tokens: int
     tokenizer: str | None
     bases: tuple[BaseResult, ...]
+    needs_javascript: ShellPages
     crawl: int
     run_state: str
     ended_by: str
-    shown: str
     crawl_visited: int
     crawl_failed: int
     crawl_pages: int
@@ -99,7 +113,8 @@ class PipelineResult:
 
 def crawl_result(report: Report) -> CrawlResult:
     bases = tuple(BaseResult(**base) for base in report["bases"])
-    return CrawlResult(**{**report, "bases": bases}, exit_code=exit_code(report))
+    shells = ShellPages(report["needs_javascript"]["count"], tuple(report["needs_javascript"]["examples"]))
+    return CrawlResult(**{**report, "bases": bases, "needs_javascript": shells}, exit_code=exit_code(report))
 
 
 def extract_result(report: Report) -> ExtractResult:
@@ -107,7 +122,18 @@ def extract_result(report: Report) -> ExtractResult:
 
 
 def exit_code(report: Report) -> int:
-    """The exit code of a crawl. A run that waits for its sitemaps may have nothing queued."""
+    """The exit code of a crawl. A run that waits for its sitemaps may have nothing queued. As long as URLs are left,
+    something may still be crawled."""
     if report["queued"] or report["run_state"] == RunState.PAUSED:
-        return 4
-    return 3 if report["failed"] or SkipReason.ROBOTS_UNAVAILABLE in report["skipped"] else 0
+        return STOPPED_EARLY
+    if nothing_crawled(report, report["bases"]):
+        return NOTHING_CRAWLED
+    return SOME_FAILED if has_errors(report, report["bases"]) else COMPLETED
+
+
+def plan_code(report: Report) -> int:
+    """The exit code of a plan: that of the crawl it stands for, as far as base URLs decide it."""
+    refused = [base["problem"] is not None for base in report["bases"]]
+    if refused and all(refused) and not report["would_visit"]:
+        return NOTHING_CRAWLED
+    return SOME_FAILED if any(refused) else COMPLETED

@@ -31,7 +31,7 @@ from orbweb.policy.robots import Robots, product_token
 from orbweb.policy.rules import Policy, Rules, fed
 from orbweb.store import runs
 from orbweb.store.queries.reports import Report
-from orbweb.store.robots_cache import StoredRobots
+from orbweb.store.robots_cache import RobotsFile, StoredRobots
 from orbweb.store.rows import Ending
 from orbweb.store.runs import Base, Project, Run, end
 
@@ -243,5 +243,10 @@ def rules_of(session: Session) -> Rules:
 
 def robots_refusal(workspace: OpenWorkspace, config: Config, url: str) -> str | None:
     """The line of a cached robots.txt that disallows the URL; None if there is none."""
-    file = StoredRobots(workspace.db).load(origin_of(url), 0) if config.robots.obey else None
+    file = stored_robots(workspace, url) if config.robots.obey else None
     return Robots.parse(file.body, product_token(config.user_agent)).refusal(url) if file else None
+
+
+def stored_robots(workspace: OpenWorkspace, url: str) -> RobotsFile | None:
+    """The robots.txt for a URL as it was fetched last."""
+    return StoredRobots(workspace.db).load(origin_of(url), 0)

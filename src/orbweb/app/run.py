@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
 from orbweb import urls
-from orbweb.app import build, pipeline
+from orbweb.app import advice, build, javascript, pipeline
 from orbweb.app.build import LiveSettings
 from orbweb.app.callbacks import UNATTACHED, Watch
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import print_banner, request_profile
 from orbweb.app.request import configure
+from orbweb.app.results import NOTHING_CRAWLED, exit_code
 from orbweb.app.rules import apply_pending_rules, policy_of, rules_of, with_new_rules
 from orbweb.app.session import Session, open_run, result
 from orbweb.app.settings import (
@@ -49,6 +50,7 @@ from orbweb.model import Item
 from orbweb.store import LONGEST_WAIT, Limiter, journal, runs
 from orbweb.store.bodies import BodyStore, NullBodyStore
 from orbweb.store.queries import reports
+from orbweb.store.queries.base_outcomes import base_outcomes
 from orbweb.store.queries.reports import Report
 from orbweb.store.rows import Ending
 from orbweb.store.runs import RequestProfile, Run
@@ -103,9 +105,20 @@ def _hold(
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
-    for remark in reports.dead_ends(workspace.db, run.id):
+    done = result(apply_pending_rules(session, run), run, time.monotonic() - started)
+    for remark in _remarks(session, run, done):
         note(remark)
-    return result(apply_pending_rules(session, run), run, time.monotonic() - started)
+    return done
+
+
+def _remarks(session: Session, run: Run, done: Report) -> Iterator[str]:
+    """What the user should know about the end of a crawl."""
+    db = session.workspace.db
+    yield from reports.dead_ends(db, run.id)
+    if done["needs_javascript"]["count"]:
+        yield javascript.note(done["needs_javascript"], done["pages"])
+    if exit_code(done) == NOTHING_CRAWLED:
+        yield advice.nothing_crawled(base_outcomes(db, run.id).values())
 
 
 def _manner(session: Session) -> RequestProfile:
@@ -239,7 +252,7 @@ def _parts(
         committer=build.committer(session, opened_run, bases, policy, frontier, opened.bodies),
         frontier=frontier,
         dispatcher=dispatcher,
-        robots=build.robots(store.robots(), config, dispatcher, session.note),
+        robots=build.robots(store.robots(), config, dispatcher, session.note, run, bases),
         sitemaps=build.sitemaps(session),
         revalidator=opened.revalidator,
         control=workspace.control(session.project.name),

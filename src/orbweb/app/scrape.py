@@ -18,7 +18,7 @@ from orbweb.app.child_process import ChildProcess
 from orbweb.app.directory import OpenWorkspace, exists, now_us, open_workspace
 from orbweb.app.options import file_of, texts_of, words_of
 from orbweb.app.request import Request
-from orbweb.app.results import PipelineResult, exit_code
+from orbweb.app.results import SEVERITY, PipelineResult, exit_code
 from orbweb.app.run import run_crawl
 from orbweb.app.session import Session, left_in, paused_run, ready
 from orbweb.config import schema
@@ -29,9 +29,6 @@ from orbweb.lifecycle import EndedBy, RunState
 from orbweb.store import runs
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY, Run
-
-SEVERITY = (1, 2, 5, 4, 3, 0)
-"""Exit codes, the worst first."""
 
 
 def _never() -> bool:

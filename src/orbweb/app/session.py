@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from orbweb import urls
+from orbweb.app import javascript
 from orbweb.app.callbacks import CrawlCallbacks, Note, Relay
 from orbweb.app.consent import Permit, permit
 from orbweb.app.directory import OpenWorkspace, now_us
@@ -193,11 +194,11 @@ def result(session: Session, run: Run, seconds: float) -> Report:
     return {
         "project": project.name,
         **report,
+        "needs_javascript": javascript.shells(workspace, run.id),
         "crawl": last["crawl"],
         "run_state": report["state"],
         "state": last["state"],
         "ended_by": last["ended_by"],
-        "shown": last["shown"],
         "crawl_visited": last["visited"],
         "crawl_failed": last["failed"],
         "crawl_pages": last["pages"],

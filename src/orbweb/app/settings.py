@@ -28,6 +28,8 @@ from orbweb.urls import TRACKING_PARAMS, UrlRules
 
 CONNECTIONS = 8
 WINDOW = 1024
+NEW_PROJECT_S = 3600.0
+"""The oldest copy of robots.txt that the first run of a project uses."""
 
 
 def url_rules(config: Config) -> UrlRules:
@@ -127,12 +129,14 @@ def dispatch_settings(config: Config, *, halved: bool) -> DispatchSettings:
     )
 
 
-def gate_settings(config: Config) -> RobotsGateSettings:
+def gate_settings(config: Config, *, is_new: bool) -> RobotsGateSettings:
+    """`is_new`: the project has no earlier run."""
     return RobotsGateSettings(
         obey=config.robots.obey,
         agent=product_token(config.user_agent),
         retry_for_s=config.robots.retry_for_s,
         cache_s=config.robots.cache_s,
+        stored_s=min(config.robots.cache_s, NEW_PROJECT_S) if is_new else config.robots.cache_s,
         tries=1 + config.fetch.retries,
         backoff_s=config.fetch.backoff_s,
     )

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from orbweb.app.pages import Page
-    from orbweb.app.plan import FetchedPage
     from orbweb.app.request import Request
     from orbweb.app.stream import AsyncPageStream, PageStream
+    from orbweb.errors import NoPage
     from orbweb.export import Exported
     from orbweb.model import Document
     from orbweb.parsing.http_heads import Exchange
@@ -359,32 +359,25 @@ class Workspace:
             return _apart(lambda _: plan.replan(project, of=self.path, note=log.debug))
         return _apart(lambda _: plan.plan(request, beside=self.path, note=note))
 
-    def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> FetchedPage:
-        """One page, requested as in a crawl, or the problem; nothing is stored."""
-        from orbweb.app import plan
-
-        request = _request("crawl", options, url)
-        return _apart(lambda _: plan.fetch(request, beside=self.path))
-
-    def fetch_page(self, url: str, **options: Unpack[CrawlOptions]) -> Page:
+    def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> Page:
         """One page, requested as in a crawl; NoPage if there is none. Nothing is stored."""
         from orbweb.app import plan
 
         request = _request("crawl", options, url)
-        return _apart(lambda attached: plan.fetch_page(request, beside=self.path, attachment=attached))
+        return _apart(lambda attached: plan.fetch(request, beside=self.path, attachment=attached))
 
-    async def afetch_page(self, url: str, **options: Unpack[CrawlOptions]) -> Page:
-        """As `fetch_page`, without blocking the event loop."""
+    async def afetch(self, url: str, **options: Unpack[CrawlOptions]) -> Page:
+        """As `fetch`, without blocking the event loop."""
         from orbweb.app import plan
         from orbweb.app.background import BackgroundCrawl, result_of
 
         request = _request("crawl", options, url)
         return await result_of(
-            BackgroundCrawl(lambda attached: plan.fetch_page(request, beside=self.path, attachment=attached))
+            BackgroundCrawl(lambda attached: plan.fetch(request, beside=self.path, attachment=attached))
         )
 
-    def fetch_each(self, urls: Sequence[str], **options: Unpack[CrawlOptions]) -> Iterator[FetchedPage]:
-        """As `fetch`, for several URLs, one after the other; read as they are consumed."""
+    def fetch_each(self, urls: Sequence[str], **options: Unpack[CrawlOptions]) -> Iterator[Page | NoPage]:
+        """As `fetch`, for several URLs, one after the other; a URL without a page gives its NoPage."""
         from orbweb.app import plan
 
         yield from plan.fetch_each(_request("crawl", options, urls), beside=self.path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import io
 import os
 import shlex
 import shutil
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from orbweb.errors import OrbwebError, Spelling, spelled
 
@@ -76,6 +77,29 @@ def open_streams() -> None:
             nowhere = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(nowhere, True)
             setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
+
+
+class _Stderr(io.FileIO):
+    """Standard error that may lose its reader: what is written afterwards is dropped, and nothing fails."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return len(data)
+
+
+def keep_going_without_reader() -> None:
+    """A crawl does not depend on the reader of its progress: `orbweb crawl URL 2>&1 | head -1` goes on to its end."""
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(_Stderr(sys.stderr.fileno(), "w", closefd=False)),
+        encoding=sys.stderr.encoding,
+        errors="backslashreplace",
+        line_buffering=True,
+    )
 
 
 def main() -> None:
@@ -140,6 +164,8 @@ def _print_error(error: OrbwebError) -> None:
 def run() -> NoReturn:
     """The entry point of a process. It exits without tearing down the interpreter, which is faster; everything
     that must last is on disk by now."""
+    open_streams()
+    keep_going_without_reader()
     try:
         main()
     except SystemExit as end:

@@ -23,6 +23,7 @@ from orbweb.cli.options import (
     takes,
     urls_from_stdin,
 )
+from orbweb.errors import NoPage
 
 if TYPE_CHECKING:
     from orbweb.app import CrawlResult
@@ -62,7 +63,7 @@ def crawl(
     its orbweb.yaml.
 
     Exit codes: 0 completed, 1 internal error, 2 usage error, 3 some URLs failed, 4 stopped early, 5 locked by
-    another process.
+    another process, 6 nothing was crawled.
     """
     from orbweb.app import Workspace
 
@@ -196,14 +197,14 @@ def plan(
 
     Reports robots.txt, sitemaps, scope with examples, and rate. Requests only these and the base URLs, and stores
     nothing. For a project: what its next recrawl would visit with these options, computed from its latest run
-    without requests. Exits with 3 if a base URL cannot be crawled.
+    without requests. Exits with 6 if no base URL can be crawled, 3 if one of several cannot.
     """
-    from orbweb.app import Workspace
+    from orbweb.app import Workspace, plan_code
     from orbweb.cli.output.rules import plan_text, replan_text
 
     report = Workspace(workspace).plan(urls, note=output.note, **options)
     output.emit(report, replan_text if "project" in report else plan_text, as_json=as_json)
-    raise typer.Exit(3 if any(base["problem"] for base in report["bases"]) else 0)
+    raise typer.Exit(plan_code(report))
 
 
 @app.command()
@@ -231,10 +232,10 @@ def fetch(
 
     asked = [url for word in urls for url in (urls_from_stdin() if word == "-" else [word])]
     writer = Writer(fetch_as.value, out, as_json=as_json, several=len(asked) > 1)
-    for url, page in zip(asked, Workspace(workspace).fetch_each(asked, **options), strict=True):
-        if page.document is None:
-            output.problem(f"orbweb: {redacted(url)} did not return a page: {page.problem}")
-        writer.add(url, page)
+    for url, found in zip(asked, Workspace(workspace).fetch_each(asked, **options), strict=True):
+        if isinstance(found, NoPage):
+            output.problem(redacted(f"orbweb: {found}"))
+        writer.add(url, found)
     writer.close()
     raise typer.Exit(3 if writer.missing else 0)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orbweb.cli import output
-from orbweb.errors import UsageError
+from orbweb.errors import NoPage, UsageError
 
 if TYPE_CHECKING:
-    from orbweb.app.plan import FetchedPage
+    from orbweb.app import Page
 
 SUFFIXES = {"markdown": ".md", "text": ".txt", "html": ".html"}
 LONGEST_NAME = 120
@@ -29,12 +29,12 @@ class Writer:
         self._written = 0
         self.missing = 0
 
-    def add(self, url: str, page: FetchedPage) -> None:
-        self.missing += page.document is None
+    def add(self, url: str, found: Page | NoPage) -> None:
+        self.missing += isinstance(found, NoPage)
         if self._as_json:
-            self._rows.append(row(url, page, self._form))
-        elif page.document is not None:
-            self._write(url, content(page, self._form))
+            self._rows.append(row(url, found, self._form))
+        elif not isinstance(found, NoPage):
+            self._write(url, content(found, self._form))
 
     def close(self) -> None:
         """Write what is written at the end."""
@@ -73,27 +73,27 @@ def file_stem(url: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", rest)[:LONGEST_NAME].strip("-.") or "page"
 
 
-def content(page: FetchedPage, form: str) -> bytes:
+def content(page: Page, form: str) -> bytes:
     """The page in the form that is asked for."""
-    if page.document is None or form == "html":
+    if form == "html":
         return page.body
-    return (page.document.markdown if form == "markdown" else page.document.text).encode("utf-8", "replace")
+    return (page.markdown if form == "markdown" else page.text).encode("utf-8", "replace")
 
 
-def row(url: str, page: FetchedPage, form: str) -> dict[str, Any]:
-    """The page as JSON."""
-    found = page.document
+def row(url: str, found: Page | NoPage, form: str) -> dict[str, Any]:
+    """The page as JSON, or the problem."""
+    page = None if isinstance(found, NoPage) else found
     return {
         "url": url,
-        "final_url": page.url,
-        "problem": page.problem,
-        "title": found.title if found else None,
-        "description": found.description if found else None,
-        "language": found.language if found else None,
-        "words": found.words if found else None,
-        "tokens": found.tokens if found else None,
+        "final_url": page.final_url if page else url,
+        "problem": found.problem if isinstance(found, NoPage) else None,
+        "title": page.title if page else None,
+        "description": page.description if page else None,
+        "language": page.language if page else None,
+        "words": page.document.words if page else None,
+        "tokens": page.document.tokens if page else None,
         "as": form,
-        "content": content(page, form).decode("utf-8", "replace") if found else None,
+        "content": content(page, form).decode("utf-8", "replace") if page else None,
     }
 
 

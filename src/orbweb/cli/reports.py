@@ -171,6 +171,10 @@ def show(
     elif show_as is ShowAs.HTML and report.get("body_sha256"):
         output.write(opened.body(report["body_sha256"]), report["encoding"] or "utf-8")
     else:
+        if report["needs_javascript"]:
+            output.note(
+                f"orbweb: this page needs JavaScript, which orbweb does not run yet: {report['needs_javascript']}"
+            )
         _write_document(opened.document(project, url, run=run), report, show_as)
 
 

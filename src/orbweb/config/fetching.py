@@ -157,4 +157,5 @@ class RobotsSection(Section):
     max_crawl_delay_s: float = Field(60.0, ge=0, le=3600)
     """A longer Crawl-delay is cut to this."""
     cache_s: float = Field(86_400.0, ge=0, le=86_400)
-    """How long the robots.txt of an origin is cached."""
+    """How long the robots.txt of an origin is cached. The first run of a project requests it again if the stored
+    copy, which projects share, is older than an hour."""

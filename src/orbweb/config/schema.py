@@ -98,23 +98,23 @@ def build(settings: Mapping[str, Any], *, source: str) -> Config:
     try:
         return Config.model_validate(dict(settings))
     except ValidationError as error:
-        problems = "; ".join(explain(problem, (key for key, _, _ in keys())) for problem in error.errors())
+        problems = explain(error.errors(include_url=False), (key for key, _, _ in keys()))
         raise ConfigError(f"{source}: {problems}") from None
 
 
 def keys(section: type[Section] = Config, prefix: str = "") -> Iterator[tuple[str, str, Any]]:
     """Every setting as (dotted key, description, default), for the reference."""
-    descriptions = _descriptions(section)
+    about = descriptions(section)
     for name, field in section.model_fields.items():
         default = field.get_default()
         if isinstance(default, Section):
             yield from keys(type(default), f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", descriptions.get(name, ""), default
+            yield f"{prefix}{name}", about.get(name, ""), default
 
 
 @cache
-def _descriptions(section: type[Section]) -> dict[str, str]:
+def descriptions(section: type[Section]) -> dict[str, str]:
     """The string under each field, read from the source because only the reference needs it."""
     body = cast("ast.ClassDef", ast.parse(inspect.getsource(section)).body[0]).body
     return {

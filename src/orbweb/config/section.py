@@ -29,5 +29,5 @@ class Section(BaseModel):
         if isinstance(value, bool) and info.field_name is not None:
             kind = cls.model_fields[info.field_name].annotation
             if {int, float} & {kind, *get_args(kind)}:
-                raise ValueError("Input should be a number")
+                raise ValueError("must be a number")
         return value

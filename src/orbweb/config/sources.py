@@ -16,7 +16,7 @@ from orbweb.errors import ConfigError
 PROFILES = ("docs", "site", "github")
 PREFIX = "ORBWEB_"
 """Of environment variables that are settings."""
-_NOT_SETTINGS = ("ORBWEB_WORKSPACE", "ORBWEB_FAULT", "ORBWEB_LIFELINE")
+_NOT_SETTINGS = ("ORBWEB_WORKSPACE", "ORBWEB_TOKEN", "ORBWEB_BROWSER", "ORBWEB_FAULT", "ORBWEB_LIFELINE")
 
 
 def read_file(path: Path) -> Settings:

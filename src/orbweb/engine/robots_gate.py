@@ -37,12 +37,13 @@ UNREACHABLE = (
 
 @dataclass(frozen=True, slots=True)
 class RobotsGateSettings:
-    """How robots.txt is cached and fetched."""
+    """How robots.txt is cached and fetched. A copy that was stored before this crawl may be `stored_s` old."""
 
     obey: bool
     agent: str
     retry_for_s: float
     cache_s: float
+    stored_s: float
     tries: int
     backoff_s: float
 
@@ -100,12 +101,14 @@ class RobotsGate:
         clock: Callable[[], int],
         monotonic: Callable[[], float],
         on_delay: Callable[[str, float], None],
+        on_stored: Callable[[str, float], None],
     ) -> None:
         self._cache = cache
         self._settings = settings
         self._clock = clock
         self._monotonic = monotonic
         self._on_delay = on_delay
+        self._on_stored = on_stored
         self._origins: dict[str, _Origin] = {}
 
     def judge(self, ticket: int, url: str) -> Refused | FetchRobots | bool:
@@ -150,8 +153,10 @@ class RobotsGate:
     def _recall(self, name: str) -> _Origin:
         """Load the rules from the cache, if they are fresh enough."""
         origin = self._origins[name] = _Origin()
-        file = self._cache.load(name, self._clock() - self._cache_us())
+        now = self._clock()
+        file = self._cache.load(name, now - round(self._settings.stored_s * 1_000_000))
         if file is not None:
+            self._on_stored(name, (now - file.fetched_at) / 1_000_000)
             self._learn(name, origin, file)
         return origin
 

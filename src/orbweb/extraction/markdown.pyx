@@ -14,8 +14,10 @@ from orbweb.extraction.plain_text cimport said
 from orbweb.extraction.titles cimport HEADINGS
 from orbweb.parsing.html.walk cimport next_tagged
 from orbweb.extraction.markdown_writer cimport finished
-from orbweb.parsing.html.tree cimport NONE, TAG_H1, Tree
+from orbweb.parsing.html.tree cimport NONE, TAG_H1, TagSet, Tree, tags
 
+cdef TagSet _LINKS = tags("a")
+cdef TagSet _IMAGES = tags("img")
 
 MAX_AROUND = 2
 """The most headings around a listed heading."""
@@ -25,13 +27,31 @@ cdef class Rendered:
     """The Markdown and the plain text of an element, and the headings in it."""
 
 
-cpdef Rendered render(Tree tree, int element, str base, frozenset classes):
+cpdef Rendered render(Tree tree, int element, str base, frozenset classes, bint links=True, bint images=True):
     """The Markdown and text of an element; its links are made absolute against `base`.
 
-    `classes` are all class names that may occur in it.
+    `classes` are all class names that may occur in it. Without `links` their text is left, without `images`
+    nothing, not even a link that contains nothing else.
     """
     shape(tree, element, base, classes)
+    if not images:
+        _drop_images(tree, element)
+    if not links:
+        tree.strip_tags(element, &_LINKS)
     return rendered(tree, element)
+
+
+cdef int _drop_images(Tree tree, int element) except -1:
+    cdef int image, link
+    cdef set links = set()
+    for image in tree.all_tagged(element, &_IMAGES):
+        links.add(tree.closest(image, &_LINKS))
+        tree.extract(image)
+    links.discard(NONE)
+    for link in links:
+        if not tree.has_text(link):
+            tree.extract(link)
+    return 0
 
 
 cpdef Rendered rendered(Tree tree, int element):
@@ -57,7 +77,7 @@ cdef tuple _headings(Tree tree, int element):
         node = next_tagged(tree.nodes, node, element, &HEADINGS)
         if node == NONE:
             return tuple(found)
-        while around and not tree.is_inside(node, around[-1]):
+        while around and not tree.is_inside(node, around[len(around) - 1]):
             around.pop()
         if len(around) <= MAX_AROUND:
             found.append(Heading(tree.tag(node) - TAG_H1 + 1, " ".join(placeholders.speak(tree.text(node)).split())))

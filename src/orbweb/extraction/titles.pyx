@@ -30,6 +30,7 @@ cdef enum:
 
 HEADINGS = tags("h1 h2 h3 h4 h5 h6")
 cdef TagSet _LEVELS = tags("h1 h2 h3 h4")
+cdef TagSet _H1 = tags("h1")
 cdef TagSet _LINK = tags("a")
 cdef TagSet _CHROME = tags("nav aside footer")
 _no_letters = re.compile(r"[\W_]+").sub
@@ -63,7 +64,7 @@ cdef list find(Tree tree, int body):
     """
     cdef int title = tree.first_tagged(ROOT, TAG_TITLE), level, heading
     cdef str stated = tree.text(title)[:MAX_TITLE].strip() if title != NONE else ""
-    cdef list parts = [part for part in map(letters, (stated, *_parts(stated))) if part] if stated else []
+    cdef list parts = _parts_of(stated)
     cdef list levels, headings, found, own
     cdef dict said
     if not parts:
@@ -79,6 +80,23 @@ cdef list find(Tree tree, int body):
         if level == TAG_H2 - TAG_H1 and headings:
             break
     return []
+
+
+cpdef int drop(Tree tree, int element, str stated) except -1:
+    """Remove the heading that repeats the title `stated` from the content: its only heading of the first level, or
+    the first one if it matches."""
+    cdef int heading = tree.first_tagged(element, TAG_H1)
+    cdef bint is_only = heading != NONE and next_tagged(tree.nodes, heading, element, &_H1) == NONE
+    if heading == NONE:
+        heading = next_tagged(tree.nodes, element, element, &HEADINGS)
+    if heading != NONE and (is_only or _said(letters(tree.text(heading)), _parts_of(stated[:MAX_TITLE]))):
+        tree.extract(heading)
+    return 0
+
+
+cdef list _parts_of(str stated):
+    """The title and its parts, in comparable form."""
+    return [part for part in map(letters, (stated, *_parts(stated))) if part] if stated else []
 
 
 cdef list _headings(Tree tree, int body):

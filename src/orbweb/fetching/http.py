@@ -8,11 +8,13 @@ Redirects and retries are left to the engine.
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from urllib.parse import urlsplit
 
 import pycurl
 
@@ -54,6 +56,8 @@ _KINDS = {
     pycurl.E_SSL_ISSUER_ERROR: FailKind.TLS,
     pycurl.E_UNSUPPORTED_PROTOCOL: FailKind.PROTOCOL,
 }
+# How OpenSSL and GnuTLS complain about a server that answers a TLS handshake with text.
+_IS_PLAIN = re.compile("wrong version number|packet length too long|unexpected TLS packet|http request")
 _RETRIABLE = (FailKind.CONNECT, FailKind.TIMEOUT, FailKind.INTERRUPTED)
 
 
@@ -355,4 +359,12 @@ def _failed(transfer: Transfer, code: int, message: str) -> Failed:
         kind = FailKind.PROTOCOL
     if code == pycurl.E_ABORTED_BY_CALLBACK:
         message = "the connection was closed before a response arrived"
+    if code == pycurl.E_SSL_CONNECT_ERROR and _IS_PLAIN.search(message):
+        message = f"the server does not speak TLS ({message}); did you mean {_plain_http(transfer.url)} ?"
     return Failed(kind, message or f"curl error {code}", retriable=kind in _RETRIABLE)
+
+
+def _plain_http(url: str) -> str:
+    """The root of the server, asked without TLS at the same port."""
+    parts = urlsplit(url)
+    return f"http://{parts.netloc if parts.port else f'{parts.netloc}:443'}/"

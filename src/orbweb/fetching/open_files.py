@@ -14,7 +14,7 @@ SPARE = 40
 """Files that are opened later: databases, bodies, outputs, name servers, and a socket while it is created."""
 SPARE_PER_PROCESS = 4
 LEAST = 8
-_OPEN = Path("/proc/self/fd")
+_OPEN = Path("/proc/self/fd") if Path("/proc/self/fd").exists() else Path("/dev/fd")
 
 
 def raise_limit() -> int:

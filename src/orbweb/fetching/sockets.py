@@ -10,17 +10,66 @@ from __future__ import annotations
 
 import asyncio
 import select
+import selectors
 from collections.abc import Callable
+from typing import Protocol
 
 import pycurl
 
 _EVENTS = {
-    pycurl.POLL_IN: select.EPOLLIN,
-    pycurl.POLL_OUT: select.EPOLLOUT,
-    pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
+    pycurl.POLL_IN: select.POLLIN,
+    pycurl.POLL_OUT: select.POLLOUT,
+    pycurl.POLL_INOUT: select.POLLIN | select.POLLOUT,
 }
+"""An epoll has the same bits as poll()."""
 
 Act = Callable[[int, int], object]
+
+
+class Poller(Protocol):
+    """What is used of `select.epoll`."""
+
+    def fileno(self) -> int: ...
+    def register(self, fd: int, events: int, /) -> None: ...
+    def modify(self, fd: int, events: int, /) -> None: ...
+    def unregister(self, fd: int, /) -> None: ...
+    def poll(self, timeout: float, /) -> list[tuple[int, int]]: ...
+    def close(self) -> None: ...
+
+
+class KernelQueue:
+    """A poller where there is no epoll: on macOS it is a kqueue."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self.fileno, self.close = self._selector.fileno, self._selector.close
+
+    def register(self, fd: int, events: int, /) -> None:
+        self._selector.register(fd, _interest(events))
+
+    def modify(self, fd: int, events: int, /) -> None:
+        self._selector.modify(fd, _interest(events))
+
+    def unregister(self, fd: int, /) -> None:
+        self._selector.unregister(fd)
+
+    def poll(self, timeout: float, /) -> list[tuple[int, int]]:
+        return [(key.fd, _bits(interest)) for key, interest in self._selector.select(timeout)]
+
+
+def _interest(bits: int) -> int:
+    """The bits of poll() as those of `selectors`."""
+    reads = selectors.EVENT_READ if bits & select.POLLIN else 0
+    return reads | (selectors.EVENT_WRITE if bits & select.POLLOUT else 0)
+
+
+def _bits(interest: int) -> int:
+    reads = select.POLLIN if interest & selectors.EVENT_READ else 0
+    return reads | (select.POLLOUT if interest & selectors.EVENT_WRITE else 0)
+
+
+def new_poller() -> Poller:
+    return select.epoll() if hasattr(select, "epoll") else KernelQueue()
 
 
 class Sockets:
@@ -31,11 +80,11 @@ class Sockets:
     `acted` is called after each turn.
     """
 
-    def __init__(self, act: Act, acted: Callable[[], None]) -> None:
+    def __init__(self, act: Act, acted: Callable[[], None], poller: Poller | None = None) -> None:
         self._act = act
         self._acted = acted
         self._loop = asyncio.get_running_loop()
-        self._epoll = select.epoll()
+        self._epoll = poller or new_poller()
         self._watched: set[int] = set()
         self._removed: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -98,13 +147,13 @@ class Sockets:
 
 def _action(events: int) -> int:
     """The events of epoll as curl's bits."""
-    if events == select.EPOLLIN:
+    if events == select.POLLIN:
         return pycurl.CSELECT_IN
     action = 0
-    if events & select.EPOLLIN:
+    if events & select.POLLIN:
         action |= pycurl.CSELECT_IN
-    if events & select.EPOLLOUT:
+    if events & select.POLLOUT:
         action |= pycurl.CSELECT_OUT
-    if events & (select.EPOLLERR | select.EPOLLHUP):
+    if events & (select.POLLERR | select.POLLHUP):
         action |= pycurl.CSELECT_ERR
     return action

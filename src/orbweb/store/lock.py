@@ -98,10 +98,11 @@ def remove(directory: Path, project: str, role: str = "crawl") -> None:
 
 
 def owner_pid(directory: Path, project: str, role: str = "crawl") -> int | None:
-    """The process that owns the project now, if any; 0 if its id cannot be read. Creates no file."""
+    """The process that owns the project now, if any; 0 if its id cannot be read. Creates no file, and needs no
+    permission to write: an account that may not even read the lock cannot tell."""
     try:
-        fd = workspace_files.open_file(*_place(directory, project, role), os.O_RDWR)
-    except FileNotFoundError:
+        fd = workspace_files.open_file(*_place(directory, project, role), os.O_RDONLY)
+    except (FileNotFoundError, PermissionError):
         return None
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

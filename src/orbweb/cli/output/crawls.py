@@ -36,17 +36,21 @@ def _ended_text(report: Report, again: str) -> str:
     return "\n".join(lines)
 
 
+def outcome(report: Report) -> str:
+    """How a crawl ended; its counts follow."""
+    cause = EARLY.get(report["ended_by"])
+    return "Crawled" if cause is None else f"Stopped early ({cause}) after"
+
+
 def _summary(report: Report) -> str:
     """The counts of the run; those that are zero are left out, except the pages."""
-    cause = EARLY.get(report["ended_by"])
-    begin = "Crawled" if cause is None else f"Stopped early ({cause}) after"
     counts = [many(report["pages"], "page")]
     if report["alternates"]:
         counts.append(many(report["alternates"], "duplicate"))
     counts += [f"{report[name]} {name}" for name in ("failed", "queued") if report[name]]
     if report["skipped"]:
         counts.append(_skips(report["skipped"]))
-    return f"{begin} {many(report['visited'], 'URL')}{_reused(report)}: {', '.join(counts)}."
+    return f"{outcome(report)} {many(report['visited'], 'URL')}{_reused(report)}: {', '.join(counts)}."
 
 
 def _effort(report: Report) -> str:
@@ -95,7 +99,12 @@ def status_text(report: Report) -> str:
         lines.append(f"  {_tokens(report)}")
     ended = f" ({words(last['ended_by'])})" if last["ended_by"] else ""
     error = f": {last['error']}" if last["error"] else ""
-    lines.append(f"  last crawl: {words(last['shown'])}{ended}{error}")
+    lines.append(f"  last crawl: {words(last['state'])}{ended}{error}")
+    shells = report["needs_javascript"]
+    if shells["count"]:
+        lines.append(
+            f"  {many(shells['count'], 'page')} without text: JavaScript needed, such as {shells['examples'][0]}"
+        )
     if report["spool"] is not None:
         lines.append(f"  {_spool(report['spool'])}")
     return "\n".join(lines)
@@ -127,7 +136,7 @@ def _crawl_line(branch: str, crawl: Report) -> str:
     budget = f", budget {crawl['budget']}" if crawl["budget"] else ""
     ended = f" ({words(crawl['ended_by'])})" if crawl["ended_by"] else ""
     return (
-        f"{branch} crawl {crawl['crawl']}  {words(crawl['shown'])}{ended}  {crawl['started_at']}  "
+        f"{branch} crawl {crawl['crawl']}  {words(crawl['state'])}{ended}  {crawl['started_at']}  "
         f"{span(crawl['seconds'])}, {crawl['visited']} visited, {crawl['failed']} failed, "
         f"{many(crawl['pages'], 'page')}, {size(crawl['bytes'])}{budget}"
     )

@@ -71,7 +71,7 @@ def index_text(found: list[Report]) -> str:
 
 
 def configured_text(report: Report) -> str:
-    settings, seeds = report["files"]
+    settings, seeds, _ = report["files"]
     return f"edit {settings} and {seeds}, then: {hint('crawl')}"
 
 

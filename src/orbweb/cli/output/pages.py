@@ -21,6 +21,7 @@ def pages_text(found: list[Report]) -> str:
 def _page_line(page: Report) -> str:
     read = "" if page["tokens"] is None else f"  {many(page['words'], 'word')}, {many(page['tokens'], 'token')}"
     cut = ", truncated" if page["truncated"] else ""
+    cut += ", needs JavaScript" if page.get("needs_javascript") else ""
     return f"{page['url']}  {size(page['bytes'])}{cut}{read}  {page['title'] or ''}".rstrip()
 
 

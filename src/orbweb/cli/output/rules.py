@@ -16,7 +16,8 @@ def plan_text(report: Report) -> str:
     for base in report["bases"]:
         lines.append(f"{base['url']}: {base['problem'] or 'can be crawled'}")
         lines.append(f"  scope: {base['scope']}")
-        lines.append(f"  robots.txt: {base['robots']}")
+        asked_at = f" (requested {base['robots_at']})" if base["robots_at"] else ""
+        lines.append(f"  robots.txt: {base['robots']}{asked_at}")
         gap = base["seconds_apart"]
         lines.append(f"  rate: {f'one request every {gap:g} s' if gap else 'no limit'} ({base['rate_rule']})")
     files = report["sitemaps"]

@@ -41,7 +41,8 @@ def explain_text(report: Report) -> str:
     lines = [f"{report['asked']}: {_verdict_text(report)}"]
     if report["asked"] != report["url"]:
         lines.append(f"  same URL as {report['url']}, the first spelling found of the key {report['key']}")
-    lines.append(f"  rule: {report['rule']}")
+    asked_at = f" (robots.txt as requested {report['robots_at']})" if report["robots_at"] else ""
+    lines.append(f"  rule: {report['rule']}{asked_at}")
     if report["reuse"]:
         lines.append(f"  {_reuse_text(report)}")
     if report["gone"]:

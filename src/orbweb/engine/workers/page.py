@@ -12,7 +12,9 @@ import hashlib
 import os
 import re
 import resource
+import sys
 import weakref
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from orbweb import extraction
@@ -177,6 +179,19 @@ class _Memory:
         resource.setrlimit(resource.RLIMIT_AS, self._before)
 
 
+class _UncountedMemory:
+    """Where the system does not tell how much is in use (macOS), nothing is limited."""
+
+    def expect(self, _size: int) -> None:
+        pass
+
+    def taken(self) -> int:
+        return 0
+
+    def up_to(self, _limit: int) -> nullcontext[None]:
+        return nullcontext()
+
+
 class PageProcessor:
     """Processes the bodies of one project: pages and, with `resources`, their resources."""
 
@@ -184,7 +199,7 @@ class PageProcessor:
         self._settings = settings
         self._resolver = Resolver(settings.rules)
         self._compressor = new_compressor()
-        self._memory = _Memory()
+        self._memory = _Memory() if sys.platform == "linux" else _UncountedMemory()
         self._tokenizer = tokenizer(settings.tokenizer)
         self._no_document = documents.pack(extraction.NOTHING, extraction.VERSION, b"", self._compressor)
 

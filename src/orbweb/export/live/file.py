@@ -16,7 +16,7 @@ from pathlib import Path
 
 from orbweb.errors import DiskFull, StoreError, is_disk_full
 from orbweb.failpoints import failpoint
-from orbweb.store import workspace_files
+from orbweb.store import durable, workspace_files
 from orbweb.store.bodies import write_all
 from orbweb.store.journal import Cursor
 
@@ -88,7 +88,7 @@ class AppendFile:
             return None
         since = max(0, self._end - CHECKED)
         with writing(self.path):
-            os.fdatasync(self._fd)
+            durable.sync_data(self._fd)
             last = os.pread(self._fd, self._end - since, since)
         failpoint("output_synced")
         self._stored = Cursor(self.visit, self._end, since, zlib.crc32(last), self._checksum)

@@ -19,7 +19,7 @@ from orbweb.errors import StoreError
 from orbweb.frontier.spool import files as spool_files
 from orbweb.frontier.spool.files import ARCHIVE, BOOKMARK, DISCOVERIES, Bookmark
 from orbweb.model import SkipReason
-from orbweb.store import Queries, runs, spool_rows, workspace_files
+from orbweb.store import Queries, durable, runs, spool_rows, workspace_files
 from orbweb.store.maintenance.doctor import Damage
 from orbweb.store.maintenance.repair import Quarantine
 from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
@@ -264,7 +264,7 @@ def _rewrite(sheet: _SpoolSheet, missing: Sequence[DiscoveredVisit], page_type: 
     with workspace_files.stream(sheet.root, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as stream:
         size, moved = _copy(sheet.steps(missing), stream, page_type, mark.offset if mark else 0)
         stream.flush()
-        os.fdatasync(stream.fileno())
+        durable.sync_data(stream.fileno())
     spool_rows.advance(sheet.db, sheet.file._replace(size=_CLOSED))
     workspace_files.replace(sheet.root, temporary, name)
     workspace_files.sync_directory(sheet.root, name.parent)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from orbweb.errors import DiskFull, StoreError, is_disk_full
 from orbweb.failpoints import failpoint
-from orbweb.store import workspace_files
+from orbweb.store import durable, workspace_files
 from orbweb.store.spool_rows import DiscoveredVisit
 
 MEGABYTE = 1_000_000
@@ -146,7 +146,7 @@ def write_bookmark(root: Path, bookmark: Bookmark) -> None:
         fd = workspace_files.open_file(root, written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             os.write(fd, text)
-            os.fdatasync(fd)
+            durable.sync_data(fd)
         finally:
             os.close(fd)
         failpoint("bookmark_written")

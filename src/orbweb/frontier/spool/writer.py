@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from orbweb.failpoints import failpoint
 from orbweb.frontier.spool.files import ARCHIVE, DISCOVERIES, decode, file_size, line_of, names, order, writing
-from orbweb.store import Queries, spool_rows, workspace_files
+from orbweb.store import Queries, durable, spool_rows, workspace_files
 from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
 
 
@@ -73,7 +73,7 @@ class SpoolWriter:
             while done < len(lines):
                 done += os.pwrite(self._fd, lines[done:], file.size + done)
             failpoint("spool_written")
-            os.fdatasync(self._fd)
+            durable.sync_data(self._fd)
         failpoint("spool_synced")
         self._file = file._replace(visit=self._visit, size=file.size + len(lines))
         spool_rows.advance(self._db, self._file)
@@ -123,7 +123,7 @@ class SpoolWriter:
             for known, line in self._kept(stream, file):
                 size, visit = size + len(line), known.visit
             stream.truncate(size)
-            os.fdatasync(stream.fileno())
+            durable.sync_data(stream.fileno())
         self._file, self._visit = file._replace(visit=visit, size=size), visit
         spool_rows.advance(self._db, self._file)
 

@@ -13,8 +13,15 @@ cdef extern from *:
             && (text[3 * step] | 32) == 's' && (text[4 * step] | 32) == 'e';
     }
 
+    /* clang has no such attribute; it vectorizes at -O2 already. */
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define CENSUS_VECTORIZED __attribute__((optimize("O3")))
+    #else
+    #define CENSUS_VECTORIZED
+    #endif
+
     /* At most 255 bytes, with two more behind them, so that counters of a byte each do. */
-    __attribute__((optimize("O3")))
+    CENSUS_VECTORIZED
     static int census_block(const unsigned char *text, int size, size_t *signs, size_t *others) {
         unsigned char sign = 0, other = 0, open = 0;
         for (int at = 0; at < size; at++) {

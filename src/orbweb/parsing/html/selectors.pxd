@@ -58,6 +58,8 @@ cdef Selector compiled(str selector)
 # Parse a list of selectors. ValueError for unsupported ones.
 cdef list all_matching(Tree tree, int top, Selector selector)
 # All elements below `top` that match, in document order; their ancestors may be outside of `top`.
+cdef list outermost_matching(Tree tree, int top, Selector selector)
+# The same without those inside of another that matches.
 cdef int first_matching(Tree tree, int top, Selector selector) except -2
 # The first of them; NONE if there is none.
 cdef bint matches(Tree tree, int node, Selector selector) except -1

@@ -15,6 +15,7 @@ from orbweb.parsing.html.tree cimport (
     ATTR_CLASS, ATTR_END, ATTR_ID, ATTR_UNKNOWN, ELEMENT, NONE, ROOT, TAG_UNKNOWN, Attribute, Node, Span,
     Tree, known_attribute, known_tag,
 )
+from orbweb.parsing.html.walk cimport beyond, following
 
 MAX_COMPILED = 4_096
 """The most cached selectors."""
@@ -84,6 +85,21 @@ cdef list all_matching(Tree tree, int top, Selector selector):
         found.append(node)
 
 
+cdef list outermost_matching(Tree tree, int top, Selector selector):
+    cdef list found = []
+    cdef int node
+    tree.at(top)
+    selector._meet(tree)
+    node = following(tree.nodes, top, top)
+    while node != NONE:
+        if tree.nodes[node].kind == ELEMENT and _matches(tree, selector, node):
+            found.append(node)
+            node = beyond(tree.nodes, node, top)
+        else:
+            node = following(tree.nodes, node, top)
+    return found
+
+
 cdef int first_matching(Tree tree, int top, Selector selector) except -2:
     tree.at(top)
     selector._meet(tree)
@@ -100,6 +116,11 @@ cdef bint matches(Tree tree, int node, Selector selector) except -1:
 def select(Tree tree, str selector, int top=ROOT):
     """The elements below `top` that match, for callers in Python."""
     return all_matching(tree, top, compiled(selector))
+
+
+def check(str selector):
+    """ValueError for a selector that is not supported."""
+    compiled(selector)
 
 
 cdef class Selector:

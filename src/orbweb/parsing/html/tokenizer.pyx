@@ -430,7 +430,14 @@ cdef class Parser(Modes):
 
 cdef str _name(const char* start, const char* end):
     """A name in lower case."""
-    cdef bytes name = start[:end - start].lower()
+    cdef char[MAX_LOWERED] small
+    cdef Py_ssize_t size = end - start, place
+    cdef bytes name
+    if size <= MAX_LOWERED and memchr(start, 0, size) == NULL:
+        for place in range(size):
+            small[place] = lower(start[place])
+        return PyUnicode_DecodeUTF8(small, size, "surrogatepass")
+    name = start[:size].lower()
     if b"\0" in name:
         name = name.replace(b"\0", b"\xef\xbf\xbd")
     return PyUnicode_DecodeUTF8(name, len(name), "surrogatepass")

@@ -80,7 +80,7 @@ cdef Table _table(dict numbers):
     cdef Table table
     cdef unsigned int slot
     cdef bytes name
-    for slot in range(TABLE_SIZE):
+    for slot in range(<unsigned int> TABLE_SIZE):
         table.entries[slot].size = 0
     for name, number in numbers.items():
         slot = _slot(name, len(name))

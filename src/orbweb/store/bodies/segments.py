@@ -19,7 +19,7 @@ from typing import BinaryIO
 from orbweb.errors import CorruptBody, StoreError, call
 from orbweb.failpoints import failpoint
 from orbweb.model import Blob
-from orbweb.store import workspace_files
+from orbweb.store import durable, workspace_files
 from orbweb.store.bodies import (
     GROUP_BYTES,
     Decompressor,
@@ -89,7 +89,7 @@ class SegmentStore:
         self._write(tail)
         failpoint("blob_written")
         with self._gate.writing(tail.path):
-            os.fdatasync(tail.fd)
+            durable.sync_data(tail.fd)
             if tail.fresh:
                 self._inside.sync_directory("segments")
                 tail.fresh = False

@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from orbweb.store import Queries
 from orbweb.store.runs import Run
-
-
-class BaseOutcome(NamedTuple):
-    """How the last URL of the redirect chain of a base URL ended."""
-
-    state: str
-    reason: str | None
-    rule: str | None
-    status: int | None
-    error: str | None
-
-    @property
-    def problem(self) -> str | None:
-        return self.error or (f"{self.reason}: {self.rule}" if self.reason else None)
-
-
-def base_outcomes(db: Queries, run: Run) -> dict[int, BaseOutcome]:
-    """The outcome of each base URL, by its number."""
-    return {base: BaseOutcome(*outcome) for base, *outcome in db.all("base_outcomes", run_id=run.id)}
 
 
 def planned_visits(db: Queries, before: Run, after: Run) -> Iterator[tuple[str, str | None, str | None]]:
@@ -52,6 +33,6 @@ def skipped_examples(db: Queries, run: Run, reason: str, count: int) -> list[tup
     return rows
 
 
-def robots_files(db: Queries) -> dict[str, bytes]:
-    """Every robots.txt that is cached, by origin."""
-    return dict(db.all("robots_files"))
+def robots_files(db: Queries) -> dict[str, tuple[bytes, int]]:
+    """Every robots.txt that is cached, by origin, and when it was requested."""
+    return {origin: (body, fetched_at) for origin, body, fetched_at in db.all("robots_files")}

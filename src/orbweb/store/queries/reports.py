@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState, shown
 from orbweb.model import Place, Reuse, Role, SkipReason
 from orbweb.store import Queries, documents
 from orbweb.store.links import unpack
+from orbweb.store.queries import base_outcomes
 from orbweb.store.rows import QUEUED, moment
 from orbweb.store.runs import Crawl, Run, bases_of, crawls_of, named
 
@@ -57,17 +58,16 @@ def tokens(db: Queries, run_id: int) -> Report:
     return {"tokens": sum(found.values()), "tokenizer": ", ".join(found) or None}
 
 
-def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
+def crawl_report(crawl: Crawl, *, alive: bool, failed: bool) -> Report:
     """One crawl. One in progress without an owner was killed, and is reported as crashed, as the next start will
-    record it."""
+    record it. `failed`: whether a URL failed, or a base URL gave no page."""
     dead = crawl.state is CrawlState.IN_PROGRESS and not alive
     state = CrawlState.FAILED if dead else crawl.state
     ended_by = EndedBy.CRASHED if dead else crawl.ended_by
     return {
         "crawl": crawl.number,
-        "state": state.value,
+        "state": shown(state, ended_by, failed=failed),
         "ended_by": ended_by.value if ended_by else None,
-        "shown": shown(state, ended_by, failed=crawl.failed),
         "error": crawl.error,
         "budget": crawl.budget,
         "started_at": moment(crawl.started_at),
@@ -81,7 +81,9 @@ def crawl_report(crawl: Crawl, *, alive: bool) -> Report:
 
 def run_report(db: Queries, run: Run, *, alive: bool) -> Report:
     """One run with its crawls and base URLs."""
-    crawls = crawls_of(db, run.id)
+    crawls, found = crawls_of(db, run.id), counts(db, run.id)
+    bases = _bases(db, run.id, found["pages"])
+    ended_badly = has_errors(found, bases)
     state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
     return {
         "run": run.number,
@@ -89,21 +91,39 @@ def run_report(db: Queries, run: Run, *, alive: bool) -> Report:
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
         "seconds": round(sum(crawl.updated_at - crawl.started_at for crawl in crawls) / 1_000_000, 3),
-        **counts(db, run.id),
+        **found,
         **tokens(db, run.id),
-        "bases": _bases(db, run.id),
-        "crawls": [crawl_report(crawl, alive=alive) for crawl in crawls],
+        "bases": bases,
+        "crawls": [
+            crawl_report(crawl, alive=alive, failed=bool(crawl.failed) or (crawl is crawls[-1] and ended_badly))
+            for crawl in crawls
+        ],
     }
 
 
-def _bases(db: Queries, run_id: int) -> list[Report]:
+def has_errors(found: Report, bases: Sequence[Report]) -> bool:
+    """Whether a run has URLs that failed, or base URLs that gave no page."""
+    unknown = SkipReason.ROBOTS_UNAVAILABLE in found["skipped"]
+    return bool(found["failed"]) or unknown or any(base["problem"] for base in bases)
+
+
+def nothing_crawled(found: Report, bases: Sequence[Report]) -> bool:
+    """Whether a run captured nothing, because no base URL gave a page."""
+    captured = found["pages"] or found["alternates"] or found["bytes"] or found["reused"]
+    return not captured and bool(bases) and all(base["problem"] for base in bases)
+
+
+def _bases(db: Queries, run_id: int, pages: int) -> list[Report]:
     alternates: dict[int, int] = dict(db.all("alternates_by_base", run_id=run_id))
+    outcomes = base_outcomes.base_outcomes(db, run_id)
+    problems = base_outcomes.problems(outcomes, found=pages)
     return [
         {
             "url": base.url,
             "scope": base.scope_key,
             "pages": base.pages,
             "alternates": alternates.get(base.number, 0),
+            "problem": problems.get(base.number),
         }
         for base in bases_of(db, run_id)
     ]

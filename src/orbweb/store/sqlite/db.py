@@ -19,6 +19,7 @@ from typing import Any
 from orbweb.errors import OlderWorkspace, StoreError, call, option
 from orbweb.store import Row
 from orbweb.store.durable import create_database, keep_log, sync_directory
+from orbweb.store.sqlite import read_only
 from orbweb.store.sqlite.errors import UNREADABLE, error_code, explained, newer, unwritable
 from orbweb.store.sqlite.schema import QUERY, Schema, current_schema, foreign_objects, read_sql, statement_of
 
@@ -120,9 +121,11 @@ class Database:
         self._log = path.with_name(f"{path.name}-wal")
         self._is_new_log = str(path) != MEMORY
         self._broken: StoreError | None = None
+        self.is_read_only = read_only.is_read_only(path)
+        self._is_frozen = False
         self._create()
         try:
-            self._connection = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
+            self._connection = self._connect()
         except UNREADABLE as error:
             raise self._explain(error) from error
         try:
@@ -130,6 +133,12 @@ class Database:
         except BaseException:
             self.close()
             raise
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self.is_read_only:
+            return sqlite3.connect(self.path, timeout=self._timeout_s, isolation_level=None)
+        connection, self._is_frozen = read_only.connect(self.path, self._timeout_s)
+        return connection
 
     def _create(self) -> None:
         """A new database gets its tables before it gets its name."""
@@ -147,6 +156,8 @@ class Database:
         try:
             self._check_version()
             self._refuse_foreign()
+            if self.is_read_only:
+                return
             self._configure()
             if not self._version():
                 self._fill(self._connection)
@@ -167,6 +178,11 @@ class Database:
         known = self._schema.version
         if version > known:
             raise newer(self.path, version, known)
+        if 0 < version < known and self.is_read_only:
+            raise StoreError(
+                f"{self.path}: written by an earlier orbweb (schema {version}, this one has {known}), and read-only. "
+                "Copy the workspace to a place where you may write: it is upgraded when it is opened."
+            )
         if 0 < version < known:
             raise OlderWorkspace(f"{self.path}: schema {version}, not yet upgraded to {known}")
 
@@ -197,6 +213,8 @@ class Database:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def _explain(self, error: Exception) -> StoreError:
+        if self._is_frozen and read_only.has_log(self.path):
+            return StoreError(f"{self.path}: a crawl has begun to write it meanwhile. Repeat the command.")
         return explained(self.path, error)
 
     @contextmanager

@@ -18,6 +18,7 @@ from typing import Any
 from orbweb.errors import StoreError
 from orbweb.model import Document
 from orbweb.store.documents import unpack
+from orbweb.store.sqlite import read_only
 from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, Database, immediate, load_queries, use_wal
 from orbweb.store.sqlite.errors import UNREADABLE, damaged, is_damage
 from orbweb.store.sqlite.schema import named_schema
@@ -84,15 +85,25 @@ class SearchIndex:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._queries = load_queries("search.sql")
-        self._connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        self._is_read_only = read_only.is_read_only(path)
+        self._connection = self._connect()
         try:
             self._prepare()
         except BaseException:
             self.close()
             raise
 
+    def _connect(self) -> sqlite3.Connection:
+        if self._is_read_only:
+            return read_only.connect(self.path, BUSY_TIMEOUT_S).connection
+        return sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+
     def _prepare(self) -> None:
         self._connection.execute("PRAGMA trusted_schema = OFF")
+        if self._is_read_only:
+            if self._version() != VERSION:
+                raise unwritable_index(self.path, "is of another version")
+            return
         use_wal(self._connection, self.path, BUSY_TIMEOUT_S)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         if self._connection.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
@@ -116,11 +127,19 @@ class SearchIndex:
 
     def update(self, db: Database, run_id: int, documents: Sequence[bytes], watch: Watch) -> None:
         """Index exactly these documents. Other processes may do the same at the same time."""
+        if self._is_read_only:
+            self._check_whole(run_id, documents)
+            return
         missing = self._missing(run_id, documents)
         for start in range(0, len(missing), BATCH):
             with immediate(self._connection):
                 self._add(db, run_id, missing[start : start + BATCH])
             watch(min(start + BATCH, len(missing)), len(missing))
+
+    def _check_whole(self, run_id: int, documents: Sequence[bytes]) -> None:
+        """StoreError if the index has other documents than these."""
+        if {document for (document,) in self._execute("entries_of", run_id)} != set(documents):
+            raise unwritable_index(self.path, "does not have all pages of this run")
 
     def _missing(self, run_id: int, documents: Sequence[bytes]) -> list[bytes]:
         """Documents that are not indexed yet; an index with other documents is emptied first."""
@@ -158,6 +177,14 @@ class SearchIndex:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def unwritable_index(path: Path, problem: str) -> StoreError:
+    """The error of an index that would have to be written first, in a workspace that may only be read."""
+    return StoreError(
+        f"{path}: the search index {problem}, and the workspace is read-only. Search once where it may be written, or "
+        "copy the workspace."
+    )
 
 
 def _document(db: Database, sha256: bytes) -> Document:

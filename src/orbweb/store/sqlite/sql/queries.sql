@@ -596,6 +596,15 @@ LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visit
 LEFT JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.role <> '-' ORDER BY visits.number;
 
+-- name: short_pages
+-- Pages with little text may be JavaScript shells. Tokens are read from the index alone.
+SELECT COALESCE(urls.url, urls.key), visits.body_sha256, documents.words
+FROM pages JOIN documents INDEXED BY documents_tokens ON documents.sha256 = pages.document
+JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
+JOIN visits ON visits.run_id = pages.run_id AND visits.url_id = pages.url_id
+WHERE pages.run_id = :run_id AND documents.tokens <= :tokens AND visits.body_sha256 IS NOT NULL
+ORDER BY visits.number LIMIT :count;
+
 -- name: page_documents
 -- Primaries with their documents, in the order of commits, one at a time.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
@@ -721,13 +730,22 @@ ORDER BY id LIMIT :count;
 
 -- name: robots_files
 -- `plan` shows the robots.txt of each origin.
-SELECT origin, body FROM robots ORDER BY origin;
+SELECT origin, body, fetched_at FROM robots ORDER BY origin;
 
 -- name: base_outcomes
--- `plan` shows the outcome of each base URL and of its redirect targets.
-SELECT urls.base, urls.state, urls.reason, urls.rule, visits.status, visits.error
-FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
-WHERE urls.run_id = :run_id AND urls.depth = 0 ORDER BY urls.id;
+-- Each base URL and its redirect targets, the last one last. The id of a base URL is its number plus one.
+WITH RECURSIVE chain (base, url_id, hop) AS (
+    SELECT number, number + 1, 0 FROM bases WHERE run_id = :run_id
+    UNION ALL
+    SELECT chain.base, visits.redirect_to, chain.hop + 1
+    FROM chain JOIN visits ON visits.run_id = :run_id AND visits.url_id = chain.url_id
+    WHERE visits.redirect_to IS NOT NULL AND chain.hop < 20
+)
+SELECT chain.base, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, visits.status, visits.kind,
+       visits.error, visits.content_type, visits.role, visits.body_sha256
+FROM chain JOIN urls ON urls.run_id = :run_id AND urls.id = chain.url_id
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+ORDER BY chain.base, chain.hop;
 
 -- name: queued_urls
 -- `plan` checks the queue against robots.txt, as a crawl does at each lease.
