@@ -140,8 +140,9 @@ def test_links_resolve(path: Path) -> None:
     assert not broken
 
 
-def test_every_page_can_be_reached_from_the_readme() -> None:
-    reached, waiting = set(), [ROOT / "README.md"]
+@pytest.mark.parametrize("start", ["README.md", "docs/README.md"])
+def test_every_page_can_be_reached_from_the_readme(start: str) -> None:
+    reached, waiting = set(), [ROOT / start]
     while waiting:
         page = waiting.pop()
         if page in reached or page.suffix != ".md":

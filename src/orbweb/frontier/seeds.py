@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ BARE_HOST = re.compile(
     r"(localhost|\[[0-9a-f:.]+\]|\d+(\.\d+){3}|[^\s:]+\.([^\W\d_]{2,}|xn--[a-z0-9-]+)\.?)(:\d+)?", re.IGNORECASE
 )
 """A host without a scheme: localhost, an IP address, or a name whose last label could be a top-level domain."""
+SCHEMES = ("http", "https")
 NO_PAGE = re.compile(r"(mailto|javascript|tel):", re.IGNORECASE)
 FILE_NAME = re.compile(r".+\.(html?|txt|pdf)(:\d+)?", re.IGNORECASE)
 """A file extension that is not a top-level domain (`.md` is one)."""
@@ -66,6 +68,12 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, content
 
 
+def _meant(scheme: str, url: str) -> str:
+    """A hint for a scheme with a typing error."""
+    close = difflib.get_close_matches(scheme.lower(), SCHEMES, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]}{url[len(scheme) :]} ?" if close and "@" not in _authority(url) else ""
+
+
 def _base_url(text: str, rules: UrlRules) -> Target:
     url = text.strip()
     scheme = HAS_SCHEME.match(url)
@@ -79,8 +87,8 @@ def _base_url(text: str, rules: UrlRules) -> Target:
         raise UsageError(f"{text!r} is a file name, not a URL; {_url_or_seeds()}")
     if scheme is None and not names_host(text):
         raise not_a_url(text)
-    if scheme is not None and scheme[1].lower() not in ("http", "https"):
-        raise UsageError(f"{text!r}: only http and https URLs can be crawled")
+    if scheme is not None and scheme[1].lower() not in SCHEMES:
+        raise UsageError(f"{text!r}: only http and https URLs can be crawled{_meant(scheme[1], url)}")
     target = urls.target(url, rules=rules)
     if target is None:
         raise not_a_url(text)

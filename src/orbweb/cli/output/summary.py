@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orbweb.cli.output import one_line
-from orbweb.cli.output.crawls import outcome
+from orbweb.cli.output.crawls import beginning
 from orbweb.cli.output.format import Report, hint, many, size, span, words
 
 Row = tuple[str, int, str, str]
@@ -43,7 +43,7 @@ def crawl_summary(report: Report, *, width: int, colour: bool, again: str) -> st
 def _headline(report: Report) -> str:
     settled = report["crawl_visited"] + report["crawl_failed"]
     rate = f", {settled / report['seconds']:.1f}/s" if report["seconds"] >= 1 else ""
-    return f"{outcome(report)} {many(settled, 'URL')} in {span(report['seconds'])}{rate}"
+    return f"{beginning(report)} {many(settled, 'URL')} in {span(report['seconds'])}{rate}"
 
 
 def _rows(report: Report, again: str) -> Iterator[Row]:

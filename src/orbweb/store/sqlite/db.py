@@ -180,8 +180,8 @@ class Database:
             raise newer(self.path, version, known)
         if 0 < version < known and self.is_read_only:
             raise StoreError(
-                f"{self.path}: written by an earlier orbweb (schema {version}, this one has {known}), and read-only. "
-                "Copy the workspace to a place where you may write: it is upgraded when it is opened."
+                f"{self.path}: written by an earlier orbweb (schema {version}, this one has {known}), and "
+                "read-only. Copy the workspace to a place where you may write: it is upgraded when it is opened."
             )
         if 0 < version < known:
             raise OlderWorkspace(f"{self.path}: schema {version}, not yet upgraded to {known}")
