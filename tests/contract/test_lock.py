@@ -69,7 +69,7 @@ def starters(directory: Path, count: int) -> Iterator[list[Starter]]:
 
 def test_a_second_owner_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
     with OwnerLock(tmp_path / "locks", "docs"):
-        with pytest.raises(Busy, match=rf"project 'docs' .* process {os.getpid()}\. .*orbweb stop docs") as caught:
+        with pytest.raises(Busy, match=rf"project 'docs' .* process {os.getpid()}\. .*`stop\('docs'\)`") as caught:
             OwnerLock(tmp_path / "locks", "docs")
         assert caught.value.exit_code == 5
         with OwnerLock(tmp_path / "locks", "blog"), OwnerLock(tmp_path / "locks", "docs", "scrape"):

@@ -119,7 +119,7 @@ def test_the_library_raises_the_same_words(sound: Sound, tmp_path: Path) -> None
     path = sound.copy(tmp_path / "workspace")
     overwrite(path / "orbweb.db", 1, 1)
     for verb in ("status", "pages", "resume", "failed"):
-        with pytest.raises(StoreError, match=r"orbweb\.db: damaged \(.*`orbweb doctor`"):
+        with pytest.raises(StoreError, match=r"orbweb\.db: damaged \(.*`doctor\(\)`"):
             getattr(orbweb.open(path), verb)("site")
 
 
