@@ -45,7 +45,8 @@ $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
 		/^ *orbweb: / { sub(/^ *orbweb: /, "  "); print; fflush() } \
 		/^ *(Collecting|Processing) / { sub(/.*\//, "", $$2); print "  fetching " $$2; fflush() } \
 		/^Installing collected packages/ { print "  installing " NF - 3 " packages"; fflush() }' \
-		|| { cat $(VENV)/install.log; exit 1; }
+		|| { cat $(VENV)/install.log; exit 1; }; \
+	echo "  installed in $$SECONDS s"
 	@touch $@
 
 # From the lock, with hashes, also what compiles; the project itself cannot have one.
