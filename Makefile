@@ -37,7 +37,7 @@ $(BIN)/python:
 	@echo "Creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-# pip says all of it, for the log; the terminal gets a line per package and per library that is compiled.
+# pip says all of it, for the log; the terminal gets a line per package and per file that is compiled.
 $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
 	@echo "Installing orbweb into $(VENV): half a minute to a minute, most of it to compile (log: $(VENV)/install.log)"
 	@$(BIN)/python -m pip install --verbose --disable-pip-version-check -e . 2>&1 | tee $(VENV)/install.log | awk ' \
