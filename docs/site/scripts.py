@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import subprocess
 import sys
 import tarfile
-import urllib.request
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +22,8 @@ class Script:
     member: str
     name: str
 
-    @property
-    def url(self) -> str:
-        return f"https://registry.npmjs.org/{self.package}/-/{self.package}-{self.version}.tgz"
+    def __str__(self) -> str:
+        return f"{self.package}@{self.version}"
 
 
 SCRIPTS = (
@@ -46,18 +46,32 @@ SCRIPTS = (
 
 def fetch(script: Script) -> bytes:
     """The file, taken out of an archive whose hash is the known one."""
-    try:
-        with urllib.request.urlopen(script.url, timeout=60) as response:
-            archive = response.read()
-    except OSError as error:
-        raise SystemExit(f"cannot fetch {script.url}: {error}; the first build needs the network") from None
+    archive = packed(script)
     found = hashlib.sha256(archive).hexdigest()
     if found != script.sha256:
-        raise SystemExit(f"{script.url} has the SHA-256 {found}, not {script.sha256}: nothing was written")
+        raise SystemExit(f"{script} has the SHA-256 {found}, not {script.sha256}: nothing was written")
     with tarfile.open(fileobj=io.BytesIO(archive)) as members:
         member = members.extractfile(script.member)
         assert member is not None
         return member.read()
+
+
+def packed(script: Script) -> bytes:
+    """The archive of the package, by npm from the registry it is set up for."""
+    with tempfile.TemporaryDirectory(prefix="orbweb-site-") as directory:
+        command = ["npm", "pack", "--silent", str(script), "--pack-destination", directory]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+        except FileNotFoundError:
+            raise SystemExit(
+                f"cannot fetch {script}: npm is not installed (Debian: apt-get install npm)"
+            ) from None
+        except subprocess.CalledProcessError as error:
+            raise SystemExit(
+                f"cannot fetch {script}: {error.stderr.strip() or 'npm failed'}; the first build needs the network"
+            ) from None
+        (archive,) = Path(directory).glob("*.tgz")
+        return archive.read_bytes()
 
 
 def main(directory: Path) -> None:

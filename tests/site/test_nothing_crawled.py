@@ -116,7 +116,7 @@ def test_a_budget_that_ends_before_the_base_urls_leaves_urls(tmp_path: Path) -> 
         urls = [f"{server.url}a", f"{server.url}b"]
         stopped = space.crawl(urls, budget=1, **QUICK)
         resumed = space.resume("site", budget=None)
-        again = space.recrawl("site")
+        again = space.recrawl("site", budget=None)
     assert (stopped.exit_code, stopped.state, stopped.ended_by) == (4, "stopped_early", "budget")
     assert (resumed.exit_code, resumed.state) == (3, "completed_with_errors")
     assert again.exit_code == 3

@@ -346,7 +346,7 @@ def test_on_page_gets_what_this_crawl_commits(space: orbweb.Workspace, small: Se
     result = space.crawl(small.url, budget=4, on_page=lambda page: first.append(page.url), **OPTIONS)
     assert result.ended_by == "budget"
     space.resume("site", budget=None, on_page=lambda page: rest.append(page.url))
-    space.recrawl("site", on_page=lambda page: again.append(page.url))
+    space.recrawl("site", budget=None, on_page=lambda page: again.append(page.url))
     assert (len(first), len(rest)) == (4, 6)
     assert again == first + rest
 
@@ -514,7 +514,7 @@ def test_every_verb_works_inside_a_running_event_loop(space: orbweb.Workspace, s
         assert space.plan(small.url, rate="max")["bases"][0]["status"] == 200
         assert space.crawl(small.url, budget=2, **OPTIONS).visited == 2
         assert space.resume("site", budget=None).visited == 10
-        assert len(list(space.crawl_iter(small.url, **OPTIONS))) == 10
+        assert len(list(space.crawl_iter(small.url, budget=None, **OPTIONS))) == 10
         assert space.recrawl("site").visited == 10
         assert space.fetch(small.url, rate="max").status == 200
         assert orbweb.fetch(small.url, workspace=space.path, rate="max").title == "start"

@@ -173,7 +173,7 @@ def test_half_of_a_robots_file_allows_nothing(cli: Cli) -> None:
     robots = Answer(200, (("Content-Type", "text/plain"), ("Content-Encoding", "gzip")), rules[:-20])
     env = {**QUICK, "ORBWEB_ROBOTS__RETRY_FOR_S": "0.2"}
     with serve(StaticSite({"/": page("start"), "/robots.txt": robots})) as server:
-        cli.crawl(server.url, *FAST, env=env).ok(3)
+        cli.crawl(server.url, *FAST, env=env).ok(6)
         assert not server.log
     assert cli.check("site")["skipped"] == {"robots_unavailable": 1}
 
