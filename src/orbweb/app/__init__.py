@@ -24,8 +24,11 @@ if TYPE_CHECKING:
         options_of,
     )
     from orbweb.app.pages import Page
-    from orbweb.app.reports import differs
-    from orbweb.app.results import BaseResult, CrawlResult, ExtractResult, PipelineResult, Report, plan_code
+    from orbweb.app.results.crawls import BaseResult, CrawlResult, ExtractResult, PipelineResult
+    from orbweb.app.results.files import Deletion
+    from orbweb.app.results.plans import RecrawlPlan
+    from orbweb.app.results.record import Record, Report
+    from orbweb.app.results.urls import UrlDetails
     from orbweb.app.setting_sources import setting_text
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.app.workspace import Workspace
@@ -39,8 +42,11 @@ _HOMES = {
     ),
     "app.failures": ("failures_csv",),
     "app.pages": ("Page",),
-    "app.reports": ("differs",),
-    "app.results": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult", "Report", "plan_code"),
+    "app.results.crawls": ("BaseResult", "CrawlResult", "ExtractResult", "PipelineResult"),
+    "app.results.files": ("Deletion",),
+    "app.results.plans": ("RecrawlPlan",),
+    "app.results.record": ("Record", "Report"),
+    "app.results.urls": ("UrlDetails",),
     "app.setting_sources": ("setting_text",),
     "app.stream": ("AsyncPageStream", "PageStream"),
     "app.workspace": ("Workspace",),
@@ -53,6 +59,7 @@ __all__ = [
     "BaseResult",
     "CrawlOptions",
     "CrawlResult",
+    "Deletion",
     "Exported",
     "ExtractResult",
     "Kind",
@@ -61,16 +68,17 @@ __all__ = [
     "PageStream",
     "PipelineResult",
     "PolicyOptions",
+    "Record",
     "RecrawlOptions",
+    "RecrawlPlan",
     "Report",
     "ResumeOptions",
     "RuleOptions",
     "SettingsOptions",
+    "UrlDetails",
     "Workspace",
-    "differs",
     "failures_csv",
     "options_of",
-    "plan_code",
     "redacted",
     "setting_text",
 ]

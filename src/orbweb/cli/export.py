@@ -149,7 +149,7 @@ def replay(
     with Display(quiet=no_progress, what="record") as display:
         report = Workspace(workspace).replay(project, run=run, out=out, verify=verify, on_progress=display.count)
     output.emit(report, replay_text, as_json=as_json)
-    raise typer.Exit(3 if report["damaged"] or report["failed"] else 0)
+    raise typer.Exit(3 if report.damaged or report.failed else 0)
 
 
 @app.command()
