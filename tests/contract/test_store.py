@@ -438,7 +438,7 @@ def test_a_retry_queues_failures_in_the_order_they_failed(site: Site) -> None:
     assert [each["place"] for each in queue["next"]] == [f"1:{rank}" for rank in ranks]
     assert [each["url"][-1] for each in queue["next"]] == ["d", "c", "b"]
     assert queue["can_resume"]
-    assert reports.failures(site.db, site.run.id) == []
+    assert list(reports.failures(site.db, site.run.id)) == []
     assert [line.split("\t")[1][-1] for line in reports.manifest(site.db, site.run.id)] == ["/", "a"]
     assert site.books_balance()
     assert runs.retry(site.db, after, None, NOW + 81) == 0
@@ -456,7 +456,7 @@ def test_a_retry_of_one_kind_leaves_the_others_failed(site: Site) -> None:
     assert runs.retry(site.db, site.now(), "tls", NOW) == 0
     assert site.now().state is RunState.COMPLETED
     assert runs.retry(site.db, site.now(), "dns_timeout", NOW) == 1
-    assert [each["kind"] for each in reports.failures(site.db, site.run.id)] == ["timeout", "http_4xx"]
+    assert [each.kind for each in reports.failures(site.db, site.run.id)] == ["timeout", "http_4xx"]
     assert site.now().state is RunState.PAUSED
     assert site.books_balance()
 

@@ -64,8 +64,6 @@ def export(
     Markdown with links between the files, JSON lines, CSV, bodies and more. Sends no requests. Repeat it to
     continue after an interruption, or to write what has changed since.
     """
-    from dataclasses import asdict
-
     from orbweb.app import Workspace
     from orbweb.cli.output.files import export_text
     from orbweb.cli.progress import Display
@@ -86,9 +84,9 @@ def export(
         if standard:
             sys.stdout.flush()
         if standard and not no_progress:
-            display.note(export_text(asdict(done)))
+            display.note(export_text(done.report()))
     if not standard:
-        output.emit(asdict(done), export_text, as_json=as_json)
+        output.emit(done.report(), export_text, as_json=as_json)
 
 
 @app.command()
