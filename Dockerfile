@@ -14,14 +14,14 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-COPY locks/run.txt locks/dev.txt locks/
+COPY locks/run.txt locks/dev.txt locks/tools.txt locks/
 RUN python -m venv /opt/orbweb \
-    && /opt/orbweb/bin/pip install --no-cache-dir --require-hashes --requirement locks/run.txt
+    && /opt/orbweb/bin/pip install --no-cache-dir --require-hashes --requirement locks/run.txt \
+    && python -m venv tools \
+    && tools/bin/pip install --no-cache-dir --require-hashes --requirement locks/tools.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE CHANGELOG.md ./
 COPY src src
-RUN python -m venv tools \
-    && tools/bin/pip install --no-cache-dir --require-hashes --requirement locks/dev.txt \
-    && tools/bin/pip wheel --no-deps --no-build-isolation --wheel-dir wheels . \
+RUN tools/bin/uv build --wheel --require-hashes --build-constraints locks/dev.txt --out-dir wheels \
     && /opt/orbweb/bin/pip install --no-cache-dir --no-deps wheels/*.whl
 
 FROM python:${PYTHON}-slim-${DEBIAN} AS base

@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SEED ?= 7
 PAGES ?= 2000
 PORT ?= 8000
-JOBS ?= $(shell expr 2 '*' $$(nproc))
+JOBS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
 LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--custom-compile-command 'make lock'
@@ -45,7 +45,7 @@ $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
 	@$(BIN)/python -m pip install --verbose --disable-pip-version-check -e . 2>&1 | tee $(VENV)/install.log | awk ' \
 		/Installing build dependencies.*started/ { print "  installing what compiles"; fflush() } \
 		/^ *orbweb: / { sub(/^ *orbweb: /, "  "); print; fflush() } \
-		/^ *Collecting / && !/build/ { print "  " $$1 " " $$2; fflush() } \
+		/^ *(Collecting|Processing) / { sub(/.*\//, "", $$2); print "  fetching " $$2; fflush() } \
 		/^Installing collected packages/ { print "  installing " NF - 3 " packages"; fflush() }' \
 		|| { cat $(VENV)/install.log; exit 1; }
 	@touch $@

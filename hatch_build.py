@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
-from itertools import groupby
+from functools import partial
+from itertools import chain, count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ LIBRARY = "_compiled"
 DIRECTIVES = {"language_level": 3, "wraparound": False, "initializedcheck": False, "cdivision": True}
 OPTIONS = ["-O2", "-g0", "-D_GNU_SOURCE", "-Wno-unused-function"]
 PROCESSORS = os.cpu_count() or 1
+
+Compile = Callable[..., list[str]]
 
 CONTENTS = """\
 #include <Python.h>
@@ -82,6 +85,7 @@ def compile_packages(sources: Path, made: Path, scratch: Path) -> list[Path]:
             libraries = list(packages(translated(scratch), scratch))
             command = BuildLibraries(Distribution({"name": "orbweb", "ext_modules": libraries}))
             command.build_lib, command.build_temp = str(made), str(scratch)
+            command.parallel = PROCESSORS
             command.ensure_finalized()
             command.run()
         except (CCompilerError, PlatformError) as error:
@@ -129,21 +133,25 @@ class BuildLibraries(build_ext):
 
     def build_extensions(self) -> None:
         self.compiler.linker_so = without_rpath(self.compiler.linker_so)
+        total = sum(len(library.sources) for library in self.extensions)
+        report(f"compiling {len(self.extensions)} libraries")
         with ThreadPoolExecutor(PROCESSORS) as pool:
-            self.compiler.compile = side_by_side(self.compiler.compile, pool)
+            self.compiler.compile = side_by_side(self.compiler.compile, pool, total)
             super().build_extensions()
 
-    def build_extension(self, ext: Extension) -> None:
-        report(f"compiling {ext.name} ({len(ext.sources)} files)")
-        super().build_extension(ext)
 
+def side_by_side(compile_files: Compile, pool: ThreadPoolExecutor, total: int) -> Compile:
+    """A compiler's method that compiles several sources at a time, the largest first, and reports each."""
+    number = count(1)
 
-def side_by_side(compile_files: Callable[..., list[str]], pool: ThreadPoolExecutor) -> Callable[..., list[str]]:
-    """A compiler's method that compiles several sources at a time."""
+    def compile_file(source: str, options: dict[str, Any]) -> list[str]:
+        made = compile_files([source], **options)
+        report(f"compiled {next(number)} of {total}: {Path(source).stem}")
+        return made
 
     def compile_all(sources: list[str], **options: Any) -> list[str]:
-        made = pool.map(lambda source: compile_files([source], **options), sources)
-        return [path for objects in made for path in objects]
+        largest_first = sorted(sources, key=lambda source: Path(source).stat().st_size, reverse=True)
+        return list(chain.from_iterable(pool.map(partial(compile_file, options=options), largest_first)))
 
     return compile_all
 

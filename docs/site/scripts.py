@@ -46,8 +46,11 @@ SCRIPTS = (
 
 def fetch(script: Script) -> bytes:
     """The file, taken out of an archive whose hash is the known one."""
-    with urllib.request.urlopen(script.url, timeout=60) as response:
-        archive = response.read()
+    try:
+        with urllib.request.urlopen(script.url, timeout=60) as response:
+            archive = response.read()
+    except OSError as error:
+        raise SystemExit(f"cannot fetch {script.url}: {error}; the first build needs the network") from None
     found = hashlib.sha256(archive).hexdigest()
     if found != script.sha256:
         raise SystemExit(f"{script.url} has the SHA-256 {found}, not {script.sha256}: nothing was written")

@@ -85,7 +85,7 @@ def test_a_place_of_another_kind_is_refused(exporter: Exporter, source: ExportSo
     mine = foreign / "mine.txt"
     mine.write_text("mine")
     for out in (foreign, mine) if exporter.extension is None else (foreign,):
-        with pytest.raises(UsageError, match=r"^--out "):
+        with pytest.raises(UsageError, match=r"^out="):
             exporter.write(source, out)
     assert exported(foreign) == {"mine.txt": b"mine"}
 
@@ -115,6 +115,6 @@ def test_a_stream_gets_the_bytes_of_the_file_or_is_refused(
         exporter.write(source, tmp_path / "out")
         assert stream.getvalue() == (tmp_path / "out").read_bytes()
         return
-    with pytest.raises(UsageError, match=f"--to {exporter.name} cannot write to a stream"):
+    with pytest.raises(UsageError, match=f"to={exporter.name} cannot write to a stream"):
         exporter.write(source, stream)
     assert stream.getvalue() == b""

@@ -583,7 +583,7 @@ def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path, damage: str) ->
     damaged = {"garbage": b"no database" * 1000, "header": b"X" + whole[1:], "cut": whole[: 4096 * 2]}[damage]
     path.write_bytes(damaged)
     with (
-        pytest.raises(StoreError, match=r"damaged \(.*\)\. Run `orbweb doctor`") as caught,
+        pytest.raises(StoreError, match=r"damaged \(.*\)\. Run `doctor\(\)`") as caught,
         closing(Database(path)) as db,
     ):
         reports.counts(db, 1)

@@ -1,7 +1,7 @@
 """A program that consumes a stream is killed, started again, and gets each page that it has not acknowledged.
 
-It appends each URL to a file, which is its effect, and acknowledges the page. So a kill may double the page between
-both, and no other; none is lost, and no run is crawled twice.
+It appends each URL to a file, which is its effect, and acknowledges the page. So a kill may double the page
+between both, and no other; none is lost, and no run is crawled twice.
 """
 
 from __future__ import annotations

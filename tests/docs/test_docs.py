@@ -140,8 +140,9 @@ def test_links_resolve(path: Path) -> None:
     assert not broken
 
 
-def test_every_page_can_be_reached_from_the_readme() -> None:
-    reached, waiting = set(), [ROOT / "README.md"]
+@pytest.mark.parametrize("start", ["README.md", "docs/README.md"])
+def test_every_page_can_be_reached_from_the_readme(start: str) -> None:
+    reached, waiting = set(), [ROOT / start]
     while waiting:
         page = waiting.pop()
         if page in reached or page.suffix != ".md":
@@ -265,6 +266,7 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "plan": orbweb.open(cli.workspace).plan(server.url, rate="max"),
             "replan": orbweb.open(cli.workspace).plan("site"),
             "rules": orbweb.open(cli.workspace).rules("site"),
+            "fetch": cli("fetch", server.url, "--json", "--rate", "max").ok().json[0],
             "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
             "replay": cli("replay", "site", "--json").ok().json,
             "retry": cli("retry", "site", "--json").ok().json,

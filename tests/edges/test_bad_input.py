@@ -268,7 +268,7 @@ def test_damaged_database_is_named(cli: Cli) -> None:
 
 def test_workspace_that_is_a_file_or_unwritable(cli: Cli, tmp_path: Path) -> None:
     cli.workspace.write_text("a file")
-    refused(cli.crawl("http://127.0.0.1:9/"), 1, str(cli.workspace))
+    refused(cli.crawl("http://127.0.0.1:9/"), 2, str(cli.workspace), "not a directory")
     under = Cli(Path("/proc/orbweb"))
     result = subprocess.run(
         under.command("crawl", "http://127.0.0.1:9/"), capture_output=True, text=True, cwd=tmp_path

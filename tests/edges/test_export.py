@@ -325,7 +325,7 @@ def test_two_reports_on_one_output_are_refused(command: Cli) -> None:
         ("pair", {"to": "jsonl", "out": "."}, "is not a regular file"),
         ("pair", {"to": "markdown", "out": "."}, "is not empty"),
         ("pair", {"to": "markdown", "out": "mine.txt"}, "is a file"),
-        ("pair", {"to": "zip", "out": "out", "raw": True}, "--raw applies to --to csv"),
+        ("pair", {"to": "zip", "out": "out", "raw": True}, "raw applies to to=csv"),
         ("pair", {"to": "pdf", "out": "out"}, "to: unknown format 'pdf'; choose one of markdown, jsonl"),
     ],
 )

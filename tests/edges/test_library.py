@@ -27,9 +27,9 @@ from servers.site import StaticSite, serve
 
 # pycurl warns of a getinfo that the fetcher uses; raised inside a callback of the loop, it would stop the crawl.
 ROOT = Path(__file__).resolve().parents[2]
-NO_VERBS = {"demo"}
+NO_VERBS = {"demo", "completion"}
 OTHER_NAMES = {"index": "page_index", "import_": "import_state"}
-NO_OPTIONS = {"urls", "project", "no_progress", "as_json", "workspace"}
+NO_OPTIONS = {"urls", "project", "quiet", "no_progress", "verbose", "as_json", "workspace"}
 
 
 def test_a_crawl_and_its_result(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_options_become_the_words_of_a_command_and_back() -> None:
 
 def test_every_parameter_of_a_crawl_is_an_option_or_has_a_place() -> None:
     own = set(inspect.signature(COMMANDS["crawl"]).parameters) - {option.name for option in options_of("crawl")}
-    assert own == {"urls", "project", "no_progress", "as_json", "workspace"}
+    assert own == {"urls", "project", "quiet", "no_progress", "verbose", "as_json", "workspace"}
 
 
 def test_messages_name_options_as_their_caller_writes_them(tmp_path: Path, cli: Cli) -> None:

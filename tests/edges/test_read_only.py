@@ -25,16 +25,16 @@ Ask = Callable[..., Result]
 def make_readable(home: Path) -> None:
     """Everybody may read it, nobody may write it."""
     for directory, _, names in os.walk(home):
-        os.chmod(directory, 0o555)
+        Path(directory).chmod(0o555)
         for name in names:
-            os.chmod(Path(directory, name), 0o444)
+            Path(directory, name).chmod(0o444)
 
 
 def make_writable(home: Path) -> None:
     for directory, _, names in os.walk(home):
-        os.chmod(directory, 0o755)
+        Path(directory).chmod(0o755)
         for name in names:
-            os.chmod(Path(directory, name), 0o644)
+            Path(directory, name).chmod(0o644)
 
 
 def without_override() -> None:
@@ -51,7 +51,7 @@ def as_reader(home: Path, *args: object, out: Path) -> Result:
         text=True,
         timeout=120,
         cwd=out,
-        preexec_fn=without_override,  # noqa: PLW1509
+        preexec_fn=without_override,
     )
     return Result(done.returncode, done.stdout, done.stderr)
 

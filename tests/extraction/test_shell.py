@@ -17,16 +17,16 @@ SHELLS = {
     "app-root": "<app-root><div class=spinner></div></app-root><script src=main.js></script>",
     "<noscript> asks": "<noscript>You need to enable JavaScript to run this app.</noscript>"
     "<div class=x><p>Loading the application</p></div><script>boot()</script>",
-    "<noscript>": "<noscript><strong>We're sorry but shop doesn't work properly without JavaScript enabled.</strong>"
-    "</noscript><div id=shop></div><script src=a.js></script>",
+    "<noscript>": "<noscript><strong>We're sorry but shop doesn't work properly without JavaScript enabled."
+    "</strong></noscript><div id=shop></div><script src=a.js></script>",
     "Nuxt": "<div id=page></div><script>window.__NUXT__={}</script>",
     "Angular": "<body><x-main ng-version='17'></x-main><script src=runtime.js></script>",
     "Vite": '<script type="module" crossorigin src="/assets/index-4f3a.js"></script><div id=site></div>',
 }
 PAGES = {
     "enough text": f"<div id=root></div>{SCRIPT}<p>" + "word " * 60,
-    "rendered on the server": "<div id=__next><h1>Not found</h1><p>This page could not be found, so go back to the "
-    "start and look again.</p></div><script src=/_next/static/x.js></script>",
+    "rendered on the server": "<div id=__next><h1>Not found</h1><p>This page could not be found, so go back to "
+    "the start and look again.</p></div><script src=/_next/static/x.js></script>",
     "no script": "<div id=root></div><p>short",
     "a counter": "<noscript><img src=//count.example/pixel></noscript><p>Hello.<script src=count.js></script>",
     "about JavaScript": f"<p>Enable JavaScript in the settings of your browser.</p>{SCRIPT.replace('main', 'x')}",

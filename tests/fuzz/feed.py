@@ -28,6 +28,8 @@ def feed(body: bytes) -> None:
         page_parser.read(tree, URL, resolver=resolver, resources=True)
         extraction.words(page_parser.dom(body))
         extraction.extract(body, URL)
+        extraction.extract(body, URL, links=False, images=False, title=False, drop="table td, .a:has(p), i ~ b")
+        extraction.extract(body, URL, images=False, title=False, keep="li, tr, h1, td p, a:not([href])")
     except MemoryError:
         pass
     page_parser.parse_css(body, URL, resolver=resolver)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import shutil
 import sysconfig
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,10 +70,46 @@ def test_modules_name_no_directory_to_search() -> None:
     ],
 )
 def test_run_paths_of_the_interpreter_are_not_passed_on(words: list[str]) -> None:
+    linker = ["gcc", "-shared", "-L/opt/python/lib", *words, "-Wl,-O1", "-lm"]
+    assert build_hook().without_rpath(linker) == ["gcc", "-shared", "-L/opt/python/lib", "-Wl,-O1", "-lm"]
+
+
+def build_hook() -> Any:
     found = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert found is not None
     assert found.loader is not None
     build = importlib.util.module_from_spec(found)
     found.loader.exec_module(build)
-    linker = ["gcc", "-shared", "-L/opt/python/lib", *words, "-Wl,-O1", "-lm"]
-    assert build.without_rpath(linker) == ["gcc", "-shared", "-L/opt/python/lib", "-Wl,-O1", "-lm"]
+    return build
+
+
+def test_without_a_compiler_the_installation_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", str(tmp_path / "no-compiler"))
+    package = tmp_path / "src" / "orbweb"
+    package.mkdir(parents=True)
+    for name in ("one", "two"):
+        (package / f"{name}.pyx").write_text("def answer():\n    return 42\n")
+    with pytest.raises(SystemExit, match=r"needs a C compiler and the Python headers \(Debian, Ubuntu: apt-get"):
+        build_hook().compile_packages(tmp_path / "src", tmp_path / "made", tmp_path / "scratch")
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_a_build_reports_each_file_and_leaves_no_former_library(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "src" / "orbweb"
+    package.mkdir(parents=True)
+    for name in ("one", "two"):
+        (package / f"{name}.pyx").write_text("def answer():\n    return 42\n")
+    (package / "one.cpython-311-x86_64-linux-gnu.so").write_bytes(b"of a former build")
+    build = build_hook()
+    libraries = build.compile_packages(tmp_path / "src", tmp_path / "made", tmp_path / "scratch")
+    build.replace_libraries(libraries, tmp_path / "made", tmp_path / "src")
+    assert [path.name for path in package.glob("*.so")] == [f"_compiled{SUFFIX}"]
+    said = capfd.readouterr().out
+    assert "orbweb: translating 2 Cython modules to C" in said
+    assert sorted(re.findall(r"^orbweb: compiled \d of 3: (\S+)$", said, re.MULTILINE)) == [
+        *("one", "orbweb._compiled", "two"),
+    ]

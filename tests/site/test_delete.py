@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,16 +119,21 @@ def test_the_other_runs_of_a_project_stay(tmp_path: Path, layout: str, number: i
         space.delete("one", run=9)
 
 
-def unchanging(request: Request) -> Answer:
-    tag = ("ETag", '"one"')
-    if request.headers.get("if-none-match") == tag[1]:
-        return Answer(304, (tag,))
-    return replace(SHARED, headers=(*SHARED.headers, tag))
+def tagged(answer: Answer) -> Callable[[Request], Answer]:
+    """A page with a tag, which is not sent again to whoever has it."""
+
+    def answered(request: Request) -> Answer:
+        tag = ("ETag", '"one"')
+        if request.headers.get("if-none-match") == tag[1]:
+            return Answer(304, (tag,))
+        return replace(answer, headers=(*answer.headers, tag))
+
+    return answered
 
 
 def test_a_capture_that_another_project_reused_stays(tmp_path: Path) -> None:
     space = orbweb.open(tmp_path / "w")
-    with serve(StaticSite({"/": unchanging})) as server:
+    with serve(StaticSite({"/": tagged(SHARED)})) as server:
         space.crawl(server.url, project="first", rate="max", processes=0)
         assert space.crawl(server.url, project="second", rate="max", processes=0).not_modified == 1
         assert space.explain("second", server.url).reused_from == orbweb.RunName("first", 1)
@@ -140,17 +147,20 @@ def test_a_capture_that_another_project_reused_stays(tmp_path: Path) -> None:
         assert space.recrawl("second").not_modified == 1
 
 
-def test_a_paused_run_of_another_project_resumes_with_what_it_could_reuse(tmp_path: Path) -> None:
-    """The numbers of ended crawls are given out again, and must not open later captures to a run."""
-    space = orbweb.open(tmp_path / "w")
-    with serve(StaticSite(chain(6))) as server:
-        space.crawl(server.url, project="gone", rate="max", processes=0)
-        space.crawl(server.url, project="paused", budget=2, rate="max", processes=0)
+def test_a_killed_run_of_another_project_does_not_reuse_what_came_later(cli: Cli) -> None:
+    """The number of a deleted crawl is given out again, and a run must not take the new crawl for the old one."""
+    space = orbweb.open(cli.workspace)
+    fast = ("--rate", "max", "--processes", "0")
+    with serve(StaticSite({path: tagged(answer) for path, answer in chain(6).items()})) as server:
+        cli.crawl(server.url, "--project", "gone", *fast).ok()
+        killed = cli.crawl(server.url, "--project", "killed", *fast, env={"ORBWEB_FAULT": "page_settled:2"})
+        assert killed.code == -signal.SIGKILL
+        before = space.status("killed").reused
         space.delete("gone")
-        later = space.crawl(server.url, project="later", rate="max", processes=0)
-        done = space.resume("paused", budget=None)
-    assert later.reused == 0 or later.visited == 7
-    assert (done.run_state, done.visited) == ("completed", 7)
+        assert cli.crawl(server.url, "--project", "later", *fast).ok().json["reused"] == 0
+        done = cli.resume("killed").ok().json
+    assert (done["visited"], done["reused"], done["run_state"]) == (7, before, "completed")
+    assert before < 7
     assert space.doctor().healthy
 
 

@@ -92,7 +92,7 @@ def test_compressed_answers_are_decoded_and_capped_by_what_they_decode_to(cli: C
 def test_what_follows_the_end_of_a_compressed_body_makes_it_a_bad_encoding(cli: Cli, more: bytes) -> None:
     packed = _packed(b"<title>packed</title>")
     with serve(StaticSite({"/": replace(packed, body=packed.body + more)})) as server:
-        cli.crawl(server.url, *FAST).ok(3)
+        cli.crawl(server.url, *FAST).ok(6)
     (failed,) = cli.ask("failed", "site", "--json").ok().json
     assert failed["kind"] == "bad_encoding"
     assert "curl" not in failed["reason"]
@@ -314,7 +314,7 @@ def test_new_run_and_incremental(cli: Cli) -> None:
 
 def test_dead_host(cli: Cli) -> None:
     with deaf_port() as dead:
-        done = cli.crawl(f"http://127.0.0.1:{dead}/", *FAST, env=QUICK).ok(3)
+        done = cli.crawl(f"http://127.0.0.1:{dead}/", *FAST, env=QUICK).ok(6)
     assert done.json["failed"] == 1
     assert cli.ask("failed", "site", "--json").ok().json[0]["kind"] == "connect"
     assert "connect" in cli.ask("failed", "site").ok().out

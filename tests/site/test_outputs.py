@@ -167,7 +167,7 @@ def test_no_answer_is_an_empty_status(cli: Cli) -> None:
     with deaf_port() as port:
         cli.crawl(f"http://127.0.0.1:{port}/", "--rate", "max", "--project", "site",
                   env={"ORBWEB_FETCH__RETRIES": "1", "ORBWEB_FETCH__BACKOFF_S": "0",
-                       "ORBWEB_ROBOTS__OBEY": "false"}).ok(3)  # fmt: skip
+                       "ORBWEB_ROBOTS__OBEY": "false"}).ok(6)  # fmt: skip
     (row,) = rows(cli.workspace / "logs" / "pages-site-1.csv")
     assert (row["http_status"], row["content_bytes"], row["stored_path"]) == ("", "0", "")
     assert json.loads(row["metadata"])["kind"] == "connect"

@@ -76,7 +76,7 @@ def test_a_secure_site_with_a_bad_certificate_is_not_the_proxys_fault(cli: Cli, 
     with serve(StaticSite(chain(1)), tls=context) as server, serve_proxy() as proxy:
         pin = ("--resolve", f"docs.test:443:127.0.0.1:{server.port}")
         env = by(proxy.url(), SSL_CERT_FILE=str(authority))
-        cli.crawl("https://docs.test/", *FAST, *pin, env=env).ok(3)
+        cli.crawl("https://docs.test/", *FAST, *pin, env=env).ok(6)
         assert [failure["kind"] for failure in cli.ask("failed", "site", "--json").ok().json] == ["tls"]
 
 
@@ -86,7 +86,7 @@ def test_a_secure_proxy(cli: Cli, tmp_path: Path) -> None:
         env = by(proxy.url("https"), SSL_CERT_FILE=str(authority))
         assert cli.crawl(server.url, *FAST, env=env).ok(0).json["visited"] == 4
         assert {asked.how for asked in proxy.log} == {"CONNECT"}
-        cli.crawl(server.url, "--rate", "max", "--project", "unknown", env=by(proxy.url("https"))).ok(3)
+        cli.crawl(server.url, "--rate", "max", "--project", "unknown", env=by(proxy.url("https"))).ok(6)
         assert [failure["kind"] for failure in cli.ask("failed", "unknown", "--json").ok().json] == ["proxy"]
 
 
@@ -114,7 +114,7 @@ def test_one_that_is_dead_is_left_out(cli: Cli) -> None:
 def test_when_all_are_dead_nothing_goes_direct(cli: Cli, scheme: str) -> None:
     with serve(StaticSite(chain(1))) as server, deaf_port() as one, deaf_port() as two:
         env = by(*(f"{scheme}://127.0.0.1:{dead}" for dead in (one, two)))
-        cli.crawl(server.url, *FAST, env=env).ok(3)
+        cli.crawl(server.url, *FAST, env=env).ok(6)
         assert not server.whole_log
     (failure,) = cli.ask("failed", "site", "--json").ok().json
     assert (failure["kind"], failure["tries"]) == ("proxy", 3)
@@ -124,7 +124,7 @@ def test_when_all_are_dead_nothing_goes_direct(cli: Cli, scheme: str) -> None:
 @pytest.mark.parametrize("status", [403, 407, 502, 503])
 def test_one_that_refuses_to_connect(cli: Cli, status: int) -> None:
     with serve(StaticSite(chain(1))) as server, serve_proxy(refuse=status) as proxy:
-        cli.crawl(server.url, *FAST, env=by(proxy.url())).ok(3)
+        cli.crawl(server.url, *FAST, env=by(proxy.url())).ok(6)
         assert len(proxy.log) == 3
         assert not server.whole_log
     (failure,) = cli.ask("failed", "site", "--json").ok().json
@@ -199,7 +199,7 @@ def test_a_proxy_whose_name_leads_to_a_private_address_is_refused(cli: Cli) -> N
         serve_names({"proxy.test": at("127.0.0.1")}) as names,
     ):
         named = f"http://proxy.test:{proxy.port}"
-        cli.crawl(server.url, *FAST, env={**by(named, allow=False), **names.env}).ok(3)
+        cli.crawl(server.url, *FAST, env={**by(named, allow=False), **names.env}).ok(6)
         assert not proxy.connections
         (failure,) = cli.ask("failed", "site", "--json").ok().json
         assert failure["kind"] == "proxy"
@@ -212,7 +212,7 @@ def test_a_proxy_whose_name_leads_to_a_private_address_is_refused(cli: Cli) -> N
 
 def test_a_proxy_whose_name_is_unknown(cli: Cli) -> None:
     with serve(StaticSite(chain(1))) as server, serve_names({}) as names:
-        cli.crawl(server.url, *FAST, env={**by("http://proxy.test:1"), **names.env}).ok(3)
+        cli.crawl(server.url, *FAST, env={**by("http://proxy.test:1"), **names.env}).ok(6)
         assert not server.whole_log
     (failure,) = cli.ask("failed", "site", "--json").ok().json
     assert failure["kind"] == "proxy"

@@ -19,7 +19,7 @@ def test_tls_and_http2(cli: Cli, tmp_path: Path) -> None:
 
 def test_unknown_authority_is_a_named_failure(cli: Cli, tmp_path: Path) -> None:
     with secure_site(tmp_path / "tls") as (url, _):
-        done = cli.crawl(url, *FAST).ok(3)
+        done = cli.crawl(url, *FAST).ok(6)
     assert done.json["failed"] == 1
     failure = cli.ask("failed", "site", "--json").ok().json[0]
     assert (failure["kind"], failure["tries"]) == ("tls", 1)

@@ -463,7 +463,7 @@ def test_workers_that_cannot_start_are_reported_and_not_tried_for_ever(
         pool.close()
         return broken
 
-    assert "--processes 0" in str(asyncio.run(start())[0])
+    assert "processes=0" in str(asyncio.run(start())[0])
     capfd.readouterr()
 
 

@@ -193,5 +193,5 @@ def test_a_good_project_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "-a", "_a", "a/b", "../a", "a b", "a\n", "\u00e9", "x" * 101])
 def test_a_bad_project_name_is_named(name: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(f"--project {name!r}: ")):
+    with pytest.raises(UsageError, match=re.escape(f"project {name!r}: ")):
         check_project_name(name)

@@ -9,14 +9,15 @@ from orbweb.model import FailKind, SkipReason
 from orbweb.store.queries.base_outcomes import BaseOutcome
 
 _REFUSED = {
-    SkipReason.ROBOTS: "robots.txt forbids it: start at a part of the site that it allows, or ask its owner. On a "
-    "server of your own, set robots.obey: false.",
+    SkipReason.ROBOTS: "robots.txt forbids it: start at a part of the site that it allows, or ask its owner. On "
+    "a server of your own, set robots.obey: false.",
     SkipReason.ROBOTS_UNAVAILABLE: "Without an answer to /robots.txt nothing is requested: try again later.",
-    SkipReason.NOINDEX: "The page asks not to be stored. On a site of your own, set robots.obey_directives: false.",
+    SkipReason.NOINDEX: "The page asks not to be stored. On your own site, set robots.obey_directives: false.",
 }
 _NAME = "Check the spelling of the host name, and the network of this machine."
 _SERVERS = "Check the network of this machine, and its name servers (fetch.dns_servers)."
-_SERVER = "Check that the server is running, and its port"
+_SERVER = "Check that the server is running, and its port."
+_CERTIFICATE = "Check the certificate of the server, and that https:// is meant."
 _FAILED = {
     FailKind.DNS_NXDOMAIN: _NAME,
     FailKind.DNS_NO_ADDRESS: _NAME,
@@ -42,12 +43,13 @@ def _step(outcome: BaseOutcome) -> str | None:
         return _REFUSED.get(SkipReason(outcome.reason))
     if outcome.status in (401, 403):
         return f"The server wants a login, or refuses this user agent: see {option('headers')} and user_agent."
+    if outcome.failed is FailKind.TLS:
+        return _plain(outcome) if outcome.error and "did you mean" in outcome.error else _CERTIFICATE
     if outcome.failed in _NO_ANSWER:
-        plain = f". If it speaks plain HTTP, write {plain_http(outcome.url)}"
-        return _SERVER + (plain if outcome.url.startswith("https:") else ".")
+        return f"{_SERVER} {_plain(outcome)}" if outcome.url.startswith("https:") else _SERVER
     return _FAILED.get(outcome.failed) if outcome.failed else None
 
 
-def plain_http(url: str) -> str:
-    """The URL with http instead of https."""
-    return f"http{url.removeprefix('https')}"
+def _plain(outcome: BaseOutcome) -> str:
+    url = f"http{outcome.url.removeprefix('https')}"
+    return f"If it speaks plain HTTP: did you mean {url} ? A URL without http:// or https:// means https."

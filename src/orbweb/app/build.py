@@ -180,9 +180,8 @@ def robots(
 
     def tell_age(origin: str, age_s: float) -> None:
         if origin in named and age_s >= OLD_ROBOTS_S:
-            note(
-                f"{origin}/robots.txt: the stored copy is used, requested {age_s / 60:.0f} min ago (robots.cache_s)"
-            )
+            age = f"{age_s / 60:.0f} min"
+            note(f"{origin}/robots.txt: the stored copy is used, requested {age} ago (robots.cache_s)")
 
     settings = gate_settings(config, is_new=run.number == 1)
     return RobotsGate(

@@ -117,6 +117,8 @@ class OpenWorkspace:
             self.db = Database(Path(":memory:"))
             return
         database = path / DATABASE
+        if path.exists() and not path.is_dir():
+            raise UsageError(f"{path} is not a directory; choose another: {option('workspace', 'DIR')}")
         if not create and not exists(path):
             raise UsageError(
                 f"{path} is not an orbweb workspace. Crawl something into it, or choose another: "

@@ -93,7 +93,7 @@ class _Stderr(io.FileIO):
 
 
 def keep_going_without_reader() -> None:
-    """A crawl does not depend on the reader of its progress: `orbweb crawl URL 2>&1 | head -1` goes on to its end."""
+    """A crawl does not depend on who reads its progress: `orbweb crawl URL 2>&1 | head -1` goes on to its end."""
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(_Stderr(sys.stderr.fileno(), "w", closefd=False)),
         encoding=sys.stderr.encoding,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from orbweb.app import redacted
 from orbweb.cli import output, settle_memory
 from orbweb.cli.options import (
     DEFAULT_WORKSPACE,
@@ -148,15 +147,18 @@ def run_crawl(verb: Callable[..., CrawlResult], given: Any, how: Reporting, **op
 
 
 def print_summary(
-    report: dict[str, Any], text: Callable[..., str], *, as_json: bool, again: str = "resume"
+    report: dict[str, Any], text: Callable[..., str], *, as_json: bool, scraped: bool = False
 ) -> None:
     """Print the end of a crawl: a table on a terminal, plain lines in a pipe."""
     if as_json or not sys.stdout.isatty() or report["run"] is None:
         output.emit(report, text, as_json=as_json)
         return
     from orbweb.cli.output import colour
+    from orbweb.cli.output.format import hint
     from orbweb.cli.output.summary import crawl_summary
 
+    project = report["project"]
+    again = hint("scrape", project=project) if scraped else hint("resume", project)
     width = max(shutil.get_terminal_size().columns, NARROWEST)
     output.line(crawl_summary(report, width=width, colour=colour.on(sys.stdout), again=again))
 
@@ -225,7 +227,7 @@ def fetch(
     Nothing is stored. Requested as in a crawl: robots.txt, rate limits and address checks apply. Several pages are
     separated by an empty line; --json prints one array. Exits with 3 if one of them gave no page.
     """
-    from orbweb.app import Workspace
+    from orbweb.app import Workspace, redacted
     from orbweb.cli.fetched import Writer
 
     asked = [url for word in urls for url in (urls_from_stdin() if word == "-" else [word])]

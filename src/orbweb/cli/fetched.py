@@ -23,6 +23,7 @@ class Writer:
     def __init__(self, form: str, out: Path | None, *, as_json: bool, several: bool) -> None:
         self._form, self._out, self._as_json = form, out, as_json
         self._folder = out if out is not None and not as_json and (several or out.is_dir()) else None
+        self._several = several
         self._names: set[str] = set()
         self._rows: list[dict[str, Any]] = []
         self._written = 0
@@ -49,8 +50,10 @@ class Writer:
             output.note(f"{output.one_line(url)}: {path}")
         elif self._out is not None:
             _save(self._out, body)
+        elif self._several:
+            output.write(b"\n" * bool(self._written) + body.rstrip(b"\n") + b"\n")
         else:
-            output.write(b"\n" * bool(self._written) + body)
+            output.write(body)
         self._written += 1
 
     def _name(self, url: str) -> str:

@@ -99,9 +99,15 @@ def _request_line(url: str, seconds: float, columns: int) -> Text:
 
 
 def _host_line(host: HostQueue, columns: int) -> Text:
-    pace = f", one request every {host.gap_s:.3g} s" if host.gap_s >= 1 else ""
+    pace = (
+        f", one every {host.gap_s:.3g} s"
+        if host.gap_s >= 1
+        else f" at {1 / host.gap_s:.3g}/s"
+        if host.gap_s
+        else ""
+    )
     due = f", next in {_clock(host.due_s)}" if host.due_s >= SLOW_S else ""
-    about = f" {host.waiting} waiting{pace}{due}"
+    about = f"{GAP}{_number(host.waiting, 'URL')}{pace}{due}"
     name = cut(shown(host.host), max(columns - len(about) - 9, 12))
     return _line(f"{'waits':>7}{GAP}{name}{about}", columns, "dim")
 
@@ -123,6 +129,7 @@ def done_lines(now: Done, columns: int, _rows: int) -> list[Text]:
 def visit_line(visit: Visit, columns: int) -> Text:
     """A visit; its URL and what is said of it are cut to fit the columns."""
     mark, figures, url, remark = visit_parts(visit)
+    figures = figures if columns >= NARROW else GAP
     failed = visit.state == "failed"
     room = columns - len(mark) - len(figures)
     remark = cut(remark, room // 2)

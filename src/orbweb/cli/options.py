@@ -270,12 +270,15 @@ def project_and_url(command: str, words: list[str], path: Path) -> tuple[str, st
     return announced(None, names[0]), words[0]
 
 
-def project_and_words(words: list[str], path: Path) -> tuple[str, list[str]]:
-    """A project and other words. In a workspace with one project, only its whole name counts as such."""
+def project_and_words(
+    words: list[str], path: Path, is_other: Callable[[str], bool] = lambda _word: True
+) -> tuple[str, list[str]]:
+    """A project and other words. The only project may be omitted before a word that `is_other`; there only its
+    whole name counts."""
     from orbweb.app import Workspace
 
     names = Workspace(path).projects()
-    if len(names) == 1 and words[:1] != names:
+    if len(names) == 1 and words[:1] != names and (not words or is_other(words[0])):
         return announced(None, names[0]), words
     name = project_names.chosen(words[0] if words else None, names, path)
     return announced(words[0], name), words[1:]

@@ -77,7 +77,7 @@ def scrape(
             report, code = result.report(), result.exit_code
         except ScraperIdle as idle:
             report, code = idle.result.report(), 4 if idle.result.run_state == "paused" else 0
-    print_summary(report, scrape_text, as_json=as_json, again="scrape --project")
+    print_summary(report, scrape_text, as_json=as_json, scraped=True)
     raise typer.Exit(code)
 
 
@@ -109,5 +109,5 @@ def run(
             watches["on_progress"] = None
         done = Workspace(workspace).run(seeded(urls, options), project=project, **watches, **options)
     if (report := done.report()) is not None:
-        print_summary(report, scrape_text, as_json=as_json, again="scrape --project")
+        print_summary(report, scrape_text, as_json=as_json, scraped=True)
     raise typer.Exit(done.exit_code)

@@ -6,7 +6,9 @@ Nothing is drawn if quiet. rich is imported where a terminal is, and nowhere els
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -68,7 +70,8 @@ class Display:
         if self._block is not None:
             self._above(text)
         elif not self._silent:
-            _say(printable(text))
+            for line in _fitting(printable(text)):
+                _say(line)
 
     def visit(self, visit: Visit) -> None:
         """Print one visit."""
@@ -141,8 +144,18 @@ class Display:
     def _above(self, text: str) -> None:
         from rich.text import Text
 
-        for line in printable(text).splitlines():
+        for line in _fitting(printable(text)):
             self._opened().add_above(Text(line))
+
+
+def _fitting(text: str) -> list[str]:
+    """The lines of a note; on a terminal broken between words, so that it can be read, but never within a URL."""
+    lines = text.splitlines()
+    if not sys.stderr.isatty():
+        return lines
+    columns = max(shutil.get_terminal_size().columns - 1, 20)
+    wrapper = textwrap.TextWrapper(columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return [part for line in lines for part in wrapper.wrap(line) or [""]]
 
 
 def _say(line: str) -> None:

@@ -279,7 +279,7 @@ def diff(
     from orbweb.app import Workspace
     from orbweb.cli.output.diff import diff_text
 
-    project, numbers = project_and_words(words or [], workspace)
+    project, numbers = project_and_words(words or [], workspace, str.isdecimal)
     found = Workspace(workspace).diff(project, *_run_numbers(numbers), keep_noise=noise)
     report = found.report()
     if stat:

@@ -36,10 +36,10 @@ def size(stream: TextIO) -> tuple[int, int]:
 
 
 class Block:
-    """The block on stderr."""
+    """The block on a terminal, which is stderr."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = sys.stderr
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream or sys.stderr
         self._clock = clock
         self._console = Console(
             file=self._stream,

@@ -10,7 +10,7 @@ import typer
 
 from orbweb.app import options_of
 from orbweb.cli import WORKSPACE_VARIABLE, choose_workspace, output
-from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, NoProgress, ProjectName, WorkspaceDir, takes
+from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, FullProjectName, NoProgress, WorkspaceDir, takes
 from orbweb.errors import UsageError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def reset(
 
 @app.command()
 def delete(
-    project: ProjectName,
+    project: FullProjectName,
     run: Annotated[int | None, typer.Option("--run", min=1, help="Only this run [the whole project].")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
@@ -136,7 +136,7 @@ def delete(
 
 @app.command()
 def rename(
-    project: ProjectName,
+    project: FullProjectName,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
     as_json: AsJson = False,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,

@@ -75,7 +75,10 @@ def _explain(key: str, problems: Sequence[Any], known: Sequence[str]) -> str:
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"unknown key {key}{hint}"
     message = " or ".join(dict.fromkeys(map(_reason, problems))).replace(" or must be ", " or ")
-    shown = _SHORT.repr(first["input"])
+    value = first["input"]
+    shown = _SHORT.repr(value)
+    if isinstance(value, list | tuple) and any(message.startswith(_SHORT.repr(each)) for each in value):
+        return f"{key}: {message}"
     if key.startswith(_UNQUOTED) or key in ("fetch", "proxy") or message.startswith(shown):
         return f"{key}: {message}"
     return f"{key}: {message}" if first["type"] == "missing" else f"{key}: {message}, got {shown}"

@@ -80,7 +80,7 @@ def _parts(text: str) -> tuple[list[str], dict[str, list[str] | dict[str, list[s
     import yaml
 
     lines = ["##" + line.lstrip()[1:] if line.lstrip().startswith("#") else line for line in text.splitlines()]
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     found: dict[str, list[str] | dict[str, list[str]]] = {}
     first = root.value[0][0].start_mark.line
     starts = [key.start_mark.line for key, _ in root.value]

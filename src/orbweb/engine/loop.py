@@ -71,8 +71,7 @@ class Engine:
         self._group_since: float | None = None
         self._polled_at = 0.0
         self._started = self._loop.time()
-        self._paused_at: float | None = None
-        self._paused_s = 0.0
+        self._paused_at: float | None = None  # time on hold moves _started on
         self._waker: asyncio.Future[None] | None = None
         self._failure: OrbwebError | None = None
         self.finish_requested = False
@@ -313,13 +312,12 @@ class Engine:
             return
         if reason is None or self._paused_by is None:
             self._events.note(f"paused: {reason}" if reason else "resumed")
-            self._paused_s, self._paused_at = self._total_pause_s(), self._loop.time() if reason else None
+            now = self._loop.time()
+            if self._paused_at is not None:
+                self._started += now - self._paused_at
+            self._paused_at = now if reason else None
         self._paused_by = reason
         self._events.on_paused(reason)
-
-    def _total_pause_s(self) -> float:
-        now = self._loop.time()
-        return self._paused_s + (0.0 if self._paused_at is None else now - self._paused_at)
 
     def wake(self) -> None:
         if self._waker is not None and not self._waker.done():
@@ -364,7 +362,7 @@ class Engine:
             skipped=skipped,
             settled=self._batch.crawl_settled,
             in_flight=self.in_flight.fetching,
-            seconds=self._loop.time() - self._started - self._total_pause_s(),
+            seconds=(self._paused_at or self._loop.time()) - self._started,
             budget=self._leasing.settings.budget,
             held=self._paused_by is not None,
             stopping=self._stop_at is not None,

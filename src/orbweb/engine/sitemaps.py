@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from orbweb import urls
 from orbweb.engine.responses import REDIRECTS, TOO_MANY, UNAVAILABLE
+from orbweb.errors import option
 from orbweb.frontier import politeness
 from orbweb.model import Failed, Fetched
 from orbweb.parsing.sitemaps.entries import Sitemap, SitemapEntry
@@ -103,7 +104,7 @@ class SitemapReader:
         if self._files:
             self._note(f"sitemaps: {self._urls} URLs, {self._files} files read")
         elif self.settings.needed:
-            self._note("no sitemap was found, and with --sitemap only no links are followed")
+            self._note(f"no sitemap was found, and with {option('sitemap', 'only')} no links are followed")
 
     def report(self, url: str, problem: str) -> None:
         """Report a problem of a listed file; only the first few are shown."""

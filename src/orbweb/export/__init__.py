@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from orbweb.errors import UsageError
+from orbweb.errors import UsageError, option
 from orbweb.export.atomic_file import Out
 from orbweb.export.bodies import FilesExporter
 from orbweb.export.csv import CsvExporter
@@ -93,7 +93,7 @@ def export(source: ExportSource, to: Format, out: Out, *, raw: bool = False) -> 
     `raw`: write CSV cells unescaped, also those that a spreadsheet would evaluate as a formula.
     """
     if raw and to is not Format.CSV:
-        raise UsageError(f"--raw applies to --to csv, not to {to}")
+        raise UsageError(f"{option('raw')} applies to {option('to', 'csv')}, not to {to}")
     exporter = CsvExporter(raw=True) if raw else EXPORTERS[to]
     tally = exporter.write(source, out)
     return Exported(

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from orbweb.errors import Busy, DiskFull, StoreError, UsageError, is_disk_full
+from orbweb.errors import Busy, DiskFull, StoreError, UsageError, is_disk_full, option
 from orbweb.failpoints import failpoint
 
 REMEDY = "Free some space, then repeat the export."
@@ -40,7 +40,8 @@ def lock(fd: int, path: Path) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Busy(f"{path} is being written by another export. Wait for it, or choose another --out.") from None
+        another = f"choose another {option('out')}"
+        raise Busy(f"{path} is being written by another export. Wait for it, or {another}.") from None
 
 
 @contextlib.contextmanager
@@ -81,18 +82,22 @@ def writing(out: Out) -> Iterator[IO[bytes]]:
 
 def require_path(out: Out, exporter: str) -> Path:
     if not isinstance(out, Path):
-        raise UsageError(f"--to {exporter} cannot write to a stream; give a path with --out")
+        raise UsageError(f"{option('to', exporter)} cannot write to a stream; give a path as {option('out')}")
     return out
+
+
+def _out(path: Path) -> str:
+    return option("out", str(path))
 
 
 def _check(path: Path) -> None:
     if not path.parent.is_dir():
-        raise UsageError(f"--out {path}: the directory {path.parent} does not exist; create it or choose another")
+        raise UsageError(f"{_out(path)}: the directory {path.parent} does not exist; create it or choose another")
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         return
     except OSError as error:
-        raise UsageError(f"--out {path}: {error.strerror}") from error
+        raise UsageError(f"{_out(path)}: {error.strerror}") from error
     if not stat.S_ISREG(mode):
-        raise UsageError(f"--out {path} is not a regular file; this format writes one file")
+        raise UsageError(f"{_out(path)} is not a regular file; this format writes one file")

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
-from orbweb.errors import OrbwebError, StoreError, UsageError
+from orbweb.errors import OrbwebError, StoreError, UsageError, option
 from orbweb.export import atomic_file
 from orbweb.export.filenames import fold, is_safe
 from orbweb.failpoints import failpoint
@@ -66,7 +66,9 @@ class ExportFolder:
         self._current: dict[str, bytes] = {}
         self._directories: dict[str, int] = {}
         if path.exists() and not path.is_dir():
-            raise UsageError(f"--out {path} is a file, but this format writes a directory; choose another path")
+            raise UsageError(
+                f"{option('out', str(path))} is a file, but this format writes a directory; choose another path"
+            )
         with contextlib.ExitStack() as opened:
             with self._named(path):
                 path.mkdir(parents=True, exist_ok=True)
@@ -144,8 +146,8 @@ class ExportFolder:
             names = {entry.name for entry in self.path.iterdir()}
         if MANIFEST not in names and names - {PART}:
             raise UsageError(
-                f"--out {self.path} is not empty and was not created by orbweb export; choose another directory "
-                "(orbweb never overwrites foreign files)"
+                f"{option('out', str(self.path))} is not empty and was not created by orbweb export; choose "
+                "another directory (orbweb never overwrites foreign files)"
             )
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._named(self.path / MANIFEST):
@@ -182,7 +184,8 @@ class ExportFolder:
         if not isinstance(header, dict) or header.get("orbweb_export") != VERSION:
             self._damaged("its first line is not that of an orbweb export")
         project, form = header.get("project"), header.get("to")
-        raise UsageError(f"--out {self.path} contains project {project!r} as {form}; choose another directory")
+        place = option("out", str(self.path))
+        raise UsageError(f"{place} contains project {project!r} as {form}; choose another directory")
 
     def _parsed(self, line: bytes) -> tuple[str, bytes]:
         try:

@@ -1,7 +1,7 @@
 """JavaScript shells: pages whose text is written by scripts, which orbweb does not run.
 
-A function of the body and its number of words alone. A page with enough text is never one, whatever else it has, so
-that normal pages cost nothing.
+A function of the body and its number of words alone. A page with enough text is never one, whatever else it has,
+so that normal pages cost nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import islice, zip_longest
 
 MAX_WORDS = 50
 FEW_WORDS = 10
-"""With more words than this, the mark of a framework alone proves nothing: it may have rendered them on the server."""
+"""With more words than this, the mark of a framework proves nothing: it may have rendered them on the server."""
 MAX_BYTES = 1_000_000
 
 _ROOTS = rb"root|app|__next|__nuxt|___gatsby|svelte|q-app|react-root|app-root|app-container|main-app|single-spa"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from orbweb.errors import option
 from orbweb.fetching.addresses import normal, not_public
 from orbweb.fetching.dns import DnsResolver, Resolved
 from orbweb.model import Failed, FailKind
@@ -142,7 +143,9 @@ class Guard:
 def _blocked(site: str, address: str, why: str, *, is_requested: bool = False) -> Failed:
     is_named = site.rpartition(":")[0].strip("[]") != address
     what = f"{site} is at {address}, which is" if is_named else f"{address} is"
-    remedy = f"allow it with a base URL or --resolve that names {site}, or with --allow-private"
+    remedy = (
+        f"allow it with a base URL or {option('resolve')} that names {site}, or with {option('allow_private')}"
+    )
     if is_requested:
-        remedy = f"the base URL came with the workspace; allow it with --trust private={site}"
+        remedy = f"the base URL came with the workspace; allow it with {option('trust', f'private={site}')}"
     return Failed(FailKind.BLOCKED_ADDRESS, f"{what} not public ({why}); {remedy}")

@@ -361,7 +361,16 @@ def _failed(transfer: Transfer, code: int, message: str) -> Failed:
         message = "the connection was closed before a response arrived"
     if code == pycurl.E_SSL_CONNECT_ERROR and _IS_PLAIN.search(message):
         message = f"the server does not speak TLS ({message}); did you mean {_plain_http(transfer.url)} ?"
+    if code == pycurl.E_OPERATION_TIMEDOUT and _lacks_handshake(transfer):
+        message = f"no answer to the TLS handshake; did you mean {_plain_http(transfer.url)} ?"
     return Failed(kind, message or f"curl error {code}", retriable=kind in _RETRIABLE)
+
+
+def _lacks_handshake(transfer: Transfer) -> bool:
+    """Whether the server accepted the connection, but not TLS, at another port than that of https."""
+    is_secure = transfer.url.startswith("https:") and urlsplit(transfer.url).port is not None
+    times = (transfer.curl.getinfo(each) for each in (pycurl.CONNECT_TIME, pycurl.APPCONNECT_TIME))
+    return is_secure and [bool(each) for each in times] == [True, False]
 
 
 def _plain_http(url: str) -> str:

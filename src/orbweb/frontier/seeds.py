@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from orbweb import urls
-from orbweb.errors import UsageError
+from orbweb.errors import UsageError, option
 from orbweb.urls import Parts, Target, UrlRules
 
 HAS_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -16,12 +17,16 @@ BARE_HOST = re.compile(
     r"(localhost|\[[0-9a-f:.]+\]|\d+(\.\d+){3}|[^\s:]+\.([^\W\d_]{2,}|xn--[a-z0-9-]+)\.?)(:\d+)?", re.IGNORECASE
 )
 """A host without a scheme: localhost, an IP address, or a name whose last label could be a top-level domain."""
+SCHEMES = ("http", "https")
 NO_PAGE = re.compile(r"(mailto|javascript|tel):", re.IGNORECASE)
 FILE_NAME = re.compile(r".+\.(html?|txt|pdf)(:\d+)?", re.IGNORECASE)
 """A file extension that is not a top-level domain (`.md` is one)."""
 INDEX_FILE = re.compile(r"/(index|default)\.[a-z0-9]+$", re.IGNORECASE)
-URL_OR_SEEDS = "a URL starts with http:// or https://; use --seeds FILE for a file of URLs"
 PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def _url_or_seeds() -> str:
+    return f"a URL starts with http:// or https://; use {option('seeds', 'FILE')} for a file of URLs"
 
 
 def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
@@ -30,7 +35,7 @@ def base_urls(given: Sequence[str], rules: UrlRules) -> list[Target]:
     targets: dict[str, Target] = {}
     for text in given:
         if HAS_SCHEME.match(text.strip()) is None and _is_file(text):
-            raise UsageError(f"{text!r} is a file, not a URL; {URL_OR_SEEDS}")
+            raise UsageError(f"{text!r} is a file, not a URL; {_url_or_seeds()}")
         target = _base_url(text, rules)
         targets.setdefault(target.key, target)
     return list(targets.values())
@@ -63,6 +68,12 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, content
 
 
+def _meant(scheme: str, url: str) -> str:
+    """A hint for a scheme with a typing error."""
+    close = difflib.get_close_matches(scheme.lower(), SCHEMES, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]}{url[len(scheme) :]} ?" if close and "@" not in _authority(url) else ""
+
+
 def _base_url(text: str, rules: UrlRules) -> Target:
     url = text.strip()
     scheme = HAS_SCHEME.match(url)
@@ -73,11 +84,11 @@ def _base_url(text: str, rules: UrlRules) -> Target:
     if "@" in _authority(url):
         raise UsageError("a base URL must not contain a user name or password; remove the part before the @")
     if scheme is None and FILE_NAME.fullmatch(_authority(url)):
-        raise UsageError(f"{text!r} is a file name, not a URL; {URL_OR_SEEDS}")
+        raise UsageError(f"{text!r} is a file name, not a URL; {_url_or_seeds()}")
     if scheme is None and not names_host(text):
         raise not_a_url(text)
-    if scheme is not None and scheme[1].lower() not in ("http", "https"):
-        raise UsageError(f"{text!r}: only http and https URLs can be crawled")
+    if scheme is not None and scheme[1].lower() not in SCHEMES:
+        raise UsageError(f"{text!r}: only http and https URLs can be crawled{_meant(scheme[1], url)}")
     target = urls.target(url, rules=rules)
     if target is None:
         raise not_a_url(text)
@@ -134,11 +145,11 @@ def _name(parts: Parts) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:100] or "site"
 
 
-def check_project_name(name: str, given: str = "--project") -> str:
+def check_project_name(name: str, given: str | None = None) -> str:
     """The given name, if it is also a safe file name."""
     if not could_name_project(name):
         raise UsageError(
-            f"{given} {name!r}: use up to 100 letters, digits, dots, dashes and underscores, starting with a "
-            "letter or digit"
+            f"{given or option('project')} {name!r}: use up to 100 letters, digits, dots, dashes and underscores, "
+            "starting with a letter or digit"
         )
     return name

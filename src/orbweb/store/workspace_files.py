@@ -66,8 +66,8 @@ def kind(found: os.stat_result) -> str:
 def _unexpected(shown: Path, found: os.stat_result, wanted: str) -> ForeignFile:
     why = ", and no link in a workspace is followed" if stat.S_ISLNK(found.st_mode) else ""
     return ForeignFile(
-        f"{shown}: is {kind(found)}, not {wanted}{why}. Remove it, or let {call('doctor', repair=True)} set it "
-        "aside."
+        f"{shown}: is {kind(found)}, not {wanted}{why}. "
+        f"Remove it, or let {call('doctor', repair=True)} set it aside."
     )
 
 

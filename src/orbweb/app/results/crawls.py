@@ -34,7 +34,7 @@ class BaseResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class ShellPages(Record):
-    """The pages of a run whose text is missing, because JavaScript writes it: their number, and some of them."""
+    """The pages of a run whose text is written by JavaScript, and so is missing: how many, and some of them."""
 
     count: int
     examples: tuple[str, ...]
@@ -130,8 +130,8 @@ def extract_result(report: Report) -> ExtractResult:
 
 
 def exit_code(report: Report) -> int:
-    """The exit code of a crawl. A run that waits for its sitemaps may have nothing queued. As long as URLs are left,
-    something may still be crawled."""
+    """The exit code of a crawl. A run that waits for its sitemaps may have nothing queued. As long as URLs are
+    left, something may still be crawled."""
     if report["queued"] or report["run_state"] == RunState.PAUSED:
         return STOPPED_EARLY
     if nothing_crawled(report, report["bases"]):

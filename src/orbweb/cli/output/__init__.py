@@ -18,8 +18,8 @@ import typer
 
 from orbweb.errors import OrbwebError
 
-PAGER = "less -FRX"
 _QUIET = ContextVar("quiet", default=False)
+PAGER = "less -FRX"
 MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "role", "truncated")
 
 
@@ -55,19 +55,21 @@ def _through_pager(text: str) -> bool:
     command = shlex.split(os.environ.get("PAGER") or PAGER)
     if text.count("\n") + 1 < shutil.get_terminal_size().lines or not command or shutil.which(command[0]) is None:
         return False
+    left: bytes | None = f"{text}\n".encode("utf-8", "replace")
     with subprocess.Popen(command, stdin=subprocess.PIPE) as pager:
         while True:
             try:
-                pager.communicate((text + "\n").encode("utf-8", "replace"))
+                pager.communicate(left)
             except KeyboardInterrupt:
-                continue
-            return True
+                left = None
+            else:
+                return True
 
 
 def line(text: str, *, nl: bool = True) -> None:
-    """Print a text on stdout."""
+    """Print a text on stdout, with its colours."""
     with to_reader():
-        typer.echo(text, nl=nl)
+        typer.echo(text, nl=nl, color=True)
 
 
 @contextmanager

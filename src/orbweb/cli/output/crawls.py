@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from orbweb.cli.output.format import Report, hint, many, size, span, words
 
-EARLY = {
+ENDINGS = {"stopped_early": "Stopped early", "interrupted": "Interrupted", "failed": "Failed"}
+"""How a crawl that left its queue begins to tell, by `state`."""
+CAUSES = {
     "budget": "budget",
     "cancelled": "cancelled",
     "crashed": "crashed",
@@ -36,17 +38,21 @@ def _ended_text(report: Report, again: str) -> str:
     return "\n".join(lines)
 
 
+def beginning(report: Report) -> str:
+    """The first words about a crawl that has ended."""
+    ending = ENDINGS.get(report["state"])
+    return f"{ending} ({CAUSES[report['ended_by']]}) after" if ending else "Crawled"
+
+
 def _summary(report: Report) -> str:
     """The counts of the run; those that are zero are left out, except the pages."""
-    cause = EARLY.get(report["ended_by"])
-    begin = "Crawled" if cause is None else f"Stopped early ({cause}) after"
     counts = [many(report["pages"], "page")]
     if report["alternates"]:
         counts.append(many(report["alternates"], "duplicate"))
     counts += [f"{report[name]} {name}" for name in ("failed", "queued") if report[name]]
     if report["skipped"]:
         counts.append(_skips(report["skipped"]))
-    return f"{begin} {many(report['visited'], 'URL')}{_reused(report)}: {', '.join(counts)}."
+    return f"{beginning(report)} {many(report['visited'], 'URL')}{_reused(report)}: {', '.join(counts)}."
 
 
 def _effort(report: Report) -> str:
@@ -60,7 +66,7 @@ def scrape_text(report: Report) -> str:
     """The same for a scraper, which may drain the spool before discovery is completed, or have nothing to do."""
     if report["run"] is None:
         return (
-            f"Stopped early (cancelled): nothing was visited, {report['why']}.\nworkspace {report['workspace']}, "
+            f"Interrupted (cancelled): nothing was visited, {report['why']}.\nworkspace {report['workspace']}, "
             f"project {report['project']}"
         )
     text = _ended_text(report, hint("scrape", project=report["project"]))

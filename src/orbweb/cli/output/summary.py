@@ -13,14 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from orbweb.cli.output import one_line
-from orbweb.cli.output.crawls import EARLY
-from orbweb.cli.output.format import Report, many, size, span, words
+from orbweb.cli.output.crawls import beginning
+from orbweb.cli.output.format import Report, hint, many, size, span, words
 
 Row = tuple[str, int, str, str]
 """A name, a number, a remark and a style."""
 
 
-def crawl_summary(report: Report, *, width: int, colour: bool, again: str = "resume") -> str:
+def crawl_summary(report: Report, *, width: int, colour: bool, again: str) -> str:
     """What a person at a terminal reads at the end of a crawl."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(no_wrap=True)
@@ -41,11 +41,9 @@ def crawl_summary(report: Report, *, width: int, colour: bool, again: str = "res
 
 
 def _headline(report: Report) -> str:
-    cause = EARLY.get(report["ended_by"])
-    begin = "Crawled" if cause is None else f"Stopped early ({cause}) after"
     settled = report["crawl_visited"] + report["crawl_failed"]
     rate = f", {settled / report['seconds']:.1f}/s" if report["seconds"] >= 1 else ""
-    return f"{begin} {many(settled, 'URL')} in {span(report['seconds'])}{rate}"
+    return f"{beginning(report)} {many(settled, 'URL')} in {span(report['seconds'])}{rate}"
 
 
 def _rows(report: Report, again: str) -> Iterator[Row]:
@@ -58,8 +56,8 @@ def _rows(report: Report, again: str) -> Iterator[Row]:
         ("duplicates", report["alternates"], "same content as another page", ""),
         ("unchanged", unchanged, "not modified since an earlier run", ""),
         ("cached", report["reused"] - unchanged, "reused without a request", ""),
-        ("failed", report["failed"], f"orbweb failed {project}", "bold red"),
-        ("queued", report["queued"], f"orbweb {again} {project}", "bold yellow"),
+        ("failed", report["failed"], hint("failed", project), "bold red"),
+        ("queued", report["queued"], again, "bold yellow"),
         ("skipped", sum(report["skipped"].values()), _reasons(report["skipped"]), ""),
     )
     yield from (row for row in others if row[1])

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from orbweb.engine.workers import codec
 from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings, cpu_limit_s
-from orbweb.errors import OrbwebError
+from orbweb.errors import OrbwebError, option
 from orbweb.model import Failed, FailKind, ProcessedPage
 
 ATTEMPTS = 3
@@ -220,7 +220,7 @@ class ProcessPool:
         if self._fruitless < FRUITLESS:
             self._start_one()
         else:
-            hint = "with --processes 0 only very large pages need one"
+            hint = f"with {option('processes', '0')} only very large pages need one"
             self._broken(OrbwebError(f"worker processes die at startup; {hint}"))
 
     def _judge(self, worker: _Worker, task: _Task) -> None:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from orbweb.errors import UsageError
+from orbweb.errors import UsageError, option
 from orbweb.export.live.metrics import COUNTERS, GAUGES
 
 Values = Callable[[], Mapping[str, int]]
@@ -43,8 +43,8 @@ class MetricsEndpoint:
             self._server, self._thread = start_http_server(port, host, registry)
         except OSError as error:
             raise UsageError(
-                f"--metrics-port {port}: cannot listen on {host}: {error.strerror}. Choose a free port (0 for "
-                "any), or set metrics.host."
+                f"{option('metrics_port', str(port))}: cannot listen on {host}: {error.strerror}. Choose a free "
+                "port (0 for any), or set metrics.host."
             ) from error
         self.port: int = self._server.server_port
 

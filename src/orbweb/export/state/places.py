@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orbweb.errors import UsageError
+from orbweb.errors import UsageError, option
 from orbweb.export.state.files import FRONTIER, INDEX, SKIPPED, StateFolder, StateLine
 from orbweb.lifecycle import ItemState
 from orbweb.model import FailKind, FamilyRow, SkipReason, Source
@@ -127,12 +127,12 @@ class StateReader:
         first = [each.url for each in self._urls.values() if each.depth == 0 and each.reason is None]
         found = []
         for text in given or first:
-            line = StateLine(Path("--base"), 1, {"url": text})
+            line = StateLine(Path(option("bases")), 1, {"url": text})
             found.append(self._base(line, {"url": text}))
         if not found:
             raise UsageError(
                 f'{self._folder.path}: no line has "depth": 0, so the base URLs are unknown. '
-                "Give them with --base URL. Nothing was imported."
+                f"Give them with {option('bases', 'URL')}. Nothing was imported."
             )
         return found
 

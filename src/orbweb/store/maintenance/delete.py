@@ -52,24 +52,25 @@ class Doomed(NamedTuple):
 
 
 class DeleteQueries(Database):
-    """The database with the queries of `delete`, which read whole tables."""
+    """The database with the queries of `delete`, which read whole tables. What is deleted is overwritten."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._queries = {**self._queries, **load_queries("delete.sql")}
+        self._connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def compact(self) -> None:
         """Give free pages back to the disk if they are many. Without the space for it the file stays as it is."""
-        free, pages = (
-            self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count")
-        )
-        if free * COMPACTED_PART < pages:
-            return
+        free, pages = self._pragma("freelist_count"), self._pragma("page_count")
         try:
-            self._connection.execute("VACUUM")
+            if free * COMPACTED_PART >= pages:
+                self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.OperationalError:
             return
+
+    def _pragma(self, name: str) -> int:
+        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
 def delete(root: Path, doomed: Doomed) -> int:

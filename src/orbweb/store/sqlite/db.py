@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from orbweb.errors import OlderWorkspace, StoreError, call
+from orbweb.errors import OlderWorkspace, StoreError, call, option
 from orbweb.store import Row
 from orbweb.store.durable import create_database, keep_log, sync_directory
 from orbweb.store.sqlite import read_only
@@ -90,7 +90,8 @@ def use_wal(connection: sqlite3.Connection, path: Path, timeout_s: float) -> Non
     if mode not in ("wal", "memory"):
         raise StoreError(
             f"{path}: SQLite cannot keep a write-ahead log here (journal mode {mode}): the file system has no "
-            "shared memory, or the file is read-only. Nothing was changed. Use a --workspace on a local disk."
+            "shared memory, or the file is read-only. Nothing was changed. "
+            f"Use a {option('workspace')} on a local disk."
         )
 
 
@@ -179,8 +180,8 @@ class Database:
             raise newer(self.path, version, known)
         if 0 < version < known and self.is_read_only:
             raise StoreError(
-                f"{self.path}: written by an earlier orbweb (schema {version}, this one has {known}), and read-only. "
-                "Copy the workspace to a place where you may write: it is upgraded when it is opened."
+                f"{self.path}: written by an earlier orbweb (schema {version}, this one has {known}), and "
+                "read-only. Copy the workspace to a place where you may write: it is upgraded when it is opened."
             )
         if 0 < version < known:
             raise OlderWorkspace(f"{self.path}: schema {version}, not yet upgraded to {known}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from orbweb.errors import DiskFull, NewerWorkspace, StoreError, call, is_disk_full
+from orbweb.errors import DiskFull, NewerWorkspace, StoreError, call, is_disk_full, option
 
 # The message of an error may quote damaged bytes, and then fails to be text itself.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
@@ -42,7 +42,7 @@ def unwritable(path: Path, error: OSError) -> StoreError:
 def newer(path: Path, version: int, known: int) -> NewerWorkspace:
     return NewerWorkspace(
         f"{path}: written by a newer orbweb (schema {version}, this one knows {known}). "
-        "Nothing was changed. Upgrade orbweb, or use another --workspace."
+        f"Nothing was changed. Upgrade orbweb, or use another {option('workspace')}."
     )
 
 

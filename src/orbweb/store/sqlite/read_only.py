@@ -1,8 +1,8 @@
 """Databases that this process may not write: on a read-only file system, or of another account.
 
-SQLite needs a shared-memory file beside a database with a write-ahead log. While another process writes, both files
-exist, and its commits are seen. Where nobody does, they may not be created here, and the database is opened as one
-that does not change.
+SQLite needs a shared-memory file beside a database with a write-ahead log. While another process writes, both
+files exist, and its commits are seen. Where nobody does, they may not be created here, and the database is opened
+as one that does not change.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def connect(path: Path, timeout_s: float) -> ReadOnly:
             raise
     if has_log(path):
         raise StoreError(
-            f"{path}: its latest changes are in {path.name}-wal, which cannot be read without write access. Copy the "
-            "workspace to a place where you may write, and read the copy."
+            f"{path}: its latest changes are in {path.name}-wal, which cannot be read without write access. Copy "
+            "the workspace to a place where you may write, and read the copy."
         )
     return ReadOnly(_connect(path, "immutable=1", timeout_s), is_frozen=True)
 

@@ -182,8 +182,8 @@ class SearchIndex:
 def unwritable_index(path: Path, problem: str) -> StoreError:
     """The error of an index that would have to be written first, in a workspace that may only be read."""
     return StoreError(
-        f"{path}: the search index {problem}, and the workspace is read-only. Search once where it may be written, or "
-        "copy the workspace."
+        f"{path}: the search index {problem}, and the workspace is read-only. Search once where it may be "
+        "written, or copy the workspace."
     )
 
 
