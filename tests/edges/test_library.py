@@ -36,8 +36,8 @@ def test_a_crawl_and_its_result(tmp_path: Path) -> None:
     with serve(StaticSite({"/": page("start", "/a", "/gone"), "/a": page("a")})) as server:
         result = orbweb.crawl([server.url], workspace=tmp_path / "w", project="site", rate="max")
     assert (result.project, result.visited, result.failed, result.pages, result.exit_code) == ("site", 2, 1, 2, 3)
-    assert (result.state, result.run_state, result.ended_by) == ("completed", "completed", "exhausted")
-    assert result.bases == (orbweb.BaseResult(server.url, server.url, 2, 0, None, None),)
+    assert (result.state, result.run_state, result.ended_by) == ("completed_with_errors", "completed", "exhausted")
+    assert result.bases == (orbweb.BaseResult(server.url, server.url, 2, 0, None, None, None),)
     assert_conserved(asdict(result))
     with pytest.raises(FrozenInstanceError):
         result.visited = 3  # type: ignore[misc]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass
@@ -28,6 +30,7 @@ NAMES: dict[str, Any] = {
     "Exchange": Exchange,
     "Iterator": Iterator,
 }
+ROOT = Path(__file__).resolve().parents[2]
 VOLATILE = {"seconds", "freed", "ended_at", "robots_at"}
 FAST: dict[str, Any] = {"rate": "max", "processes": 0}
 
@@ -124,6 +127,38 @@ def test_a_row_becomes_a_record_and_a_row_again() -> None:
 def test_no_field_of_a_row_is_dropped_or_made_up(row: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         record(Outer, row)
+
+
+def test_the_guide_lists_what_each_verb_returns() -> None:
+    """A row of its table has verbs, and their records in the same order; or one record for all of them."""
+    guide = (ROOT / "docs/how-to/library.md").read_text(encoding="utf-8")
+    rows = re.search(r"^\| verb \| record \|\n\|---\|---\|\n((?:\|.*\n)+)", guide, re.MULTILINE)
+    assert rows
+    listed = set()
+    for verbs, named in re.findall(r"^\| (.+?) \| (.+?) \|$", rows[1], re.MULTILINE):
+        for verb in re.findall(r"`(\w+)`", verbs):
+            listed.add(verb)
+            known = {each.__name__ for each in parts(returned(verb)) if is_record(each)}
+            assert known & set(re.findall(r"`(\w+)`", named)), verb
+    assert listed == REPORTING - {"acrawl"}
+
+
+def test_the_reference_names_the_record_of_an_object() -> None:
+    meanings = tomllib.loads((ROOT / "docs/reference/meanings.toml").read_text(encoding="utf-8"))["json"]
+    named = {report["record"]: set(report["fields"]) for report in meanings.values() if "record" in report}
+    for name, known in named.items():
+        found = {field.name for field in fields(getattr(orbweb, name))}
+        assert found - {"exit_code"} == known, name
+    returned_by_verbs = {hint.__name__ for verb in REPORTING for hint in _outer(returned(verb))}
+    assert returned_by_verbs - set(named) == {"PipelineResult", "FailureCounts", "IndexEntry"}
+
+
+def _outer(hint: Any) -> Iterator[Any]:
+    """The records that a type names itself."""
+    if is_record(hint):
+        yield hint
+    for each in get_args(hint):
+        yield from _outer(each)
 
 
 # The values.

@@ -58,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
             server.url, workspace=path, project="site", rate="max", exclude=["/skip/"], processes=0
         )
     assert (done.pages, done.alternates, done.failed) == (6, 1, 1)
-    assert done.bases == (orbweb.BaseResult(server.url, server.url, 6, 1, None, None),)
+    assert done.bases == (orbweb.BaseResult(server.url, server.url, 6, 1, None, None, None),)
     return Site(path, server.url)
 
 

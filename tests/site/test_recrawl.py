@@ -146,7 +146,7 @@ def test_pages_that_vanish_are_kept_and_not_asked_for_again(
     assert removed(tmp_path) == {}
     workspace = Workspace(tmp_path)
     url = server.url.rstrip("/")
-    assert workspace.explain("site", f"{url}/e").gone == orbweb.GonePage(f"{url}/e", 2, "no longer linked", 1)
+    assert workspace.explain("site", f"{url}/e").gone == orbweb.GonePage(f"{url}/e", 2, "no longer linked", 2)
     shown, kept = (workspace.show("site", f"{url}/{name}") for name in "dc")
     assert shown
     assert shown.gone == orbweb.GonePage(f"{url}/d", 2, "HTTP 404", 1)

@@ -237,6 +237,8 @@ def test_the_command(workspace: orbweb.Workspace) -> None:
     text = cli("search", "site", "copper", "pipes").ok(0).out
     assert "**Copper** **pipes**" in text
     assert text.startswith("Pipes\n  http://")
-    assert cli("search", "site", "tap", "--json", "--limit", "1").ok(0).json == workspace.search("site", "tap")[:1]
+    assert cli("search", "site", "tap", "--json", "--limit", "1").ok(0).json == [
+        workspace.search("site", "tap")[0].report()
+    ]
     nothing = cli("search", "site", "nothing-like-this", "--json")
     assert (nothing.code, nothing.json) == (3, [])

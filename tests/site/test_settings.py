@@ -102,7 +102,7 @@ def test_the_settings_file_of_the_workspace_is_named(cli: Cli) -> None:
     (cli.workspace / "orbweb.yaml").write_text("limits: {rate: 3}\n")
     report = cli("settings", "site", "--json").ok().json
     assert report["file"] == str(cli.workspace / "orbweb.yaml")
-    assert by_key(report)["limits.rate"].source == report["file"]
+    assert by_key(space.settings("site"))["limits.rate"].source == report["file"]
     shown = cli("settings", "site").ok().out
     assert [line.split() for line in shown.splitlines() if line.startswith("limits")] == [
         ["limits.rate", "3", "2", report["file"]]
