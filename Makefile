@@ -39,7 +39,7 @@ $(BIN)/python:
 	@echo "Creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
-# pip says all of it, for the log; the terminal gets a line per package and per library that is compiled.
+# pip says all of it, for the log; the terminal gets a line per package and per file that is compiled.
 $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
 	@echo "Installing orbweb into $(VENV): half a minute to a minute, most of it to compile (log: $(VENV)/install.log)"
 	@$(BIN)/python -m pip install --verbose --disable-pip-version-check -e . 2>&1 | tee $(VENV)/install.log | awk ' \
@@ -47,7 +47,8 @@ $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
 		/^ *orbweb: / { sub(/^ *orbweb: /, "  "); print; fflush() } \
 		/^ *(Collecting|Processing) / { sub(/.*\//, "", $$2); print "  fetching " $$2; fflush() } \
 		/^Installing collected packages/ { print "  installing " NF - 3 " packages"; fflush() }' \
-		|| { cat $(VENV)/install.log; exit 1; }
+		|| { cat $(VENV)/install.log; exit 1; }; \
+	echo "  installed in $$SECONDS s"
 	@touch $@
 
 # From the lock, with hashes, also what compiles; the project itself cannot have one.

@@ -36,7 +36,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     seen = set(waiting)
     for path in waiting:
         for target in _targets(path):
-            if target not in seen and _page_uri(target).startswith(SOURCE) and (ROOT / target).is_file():
+            if target not in seen and _page_uri(target).startswith(SOURCE) and (ROOT / target).exists():
                 seen.add(target)
                 waiting.append(target)
                 files.append(_made(target, config))
@@ -46,6 +46,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _targets(path: str) -> Iterator[str]:
+    if (ROOT / path).is_dir():
+        yield from _files(path)
     if not path.endswith(".md"):
         return
     text = FENCE.sub("", (ROOT / path).read_text(encoding="utf-8"))
@@ -53,12 +55,20 @@ def _targets(path: str) -> Iterator[str]:
         yield _resolved(path, target)
 
 
+def _files(directory: str) -> list[str]:
+    return sorted(f"{directory}/{each.name}" for each in (ROOT / directory).iterdir() if each.is_file())
+
+
 def _resolved(path: str, target: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 
 def _made(path: str, config: MkDocsConfig) -> File:
-    """A page for a file of the repository: Markdown as it is, anything else as a listing."""
+    """A page for a file or directory of the repository: Markdown as it is, anything else as a listing."""
+    if (ROOT / path).is_dir():
+        names = [each.rpartition("/")[2] for each in _files(path)]
+        listing = f"# {path}\n\n" + "\n".join(f"- [{name}]({name}.md)" for name in names)
+        return File.generated(config, _page_uri(path), content=listing, inclusion=InclusionLevel.NOT_IN_NAV)
     if path.endswith(".md"):
         return File.generated(config, f"{SOURCE}/{path}", content=(ROOT / path).read_text(encoding="utf-8"))
     if path.endswith(".svg"):
@@ -70,7 +80,11 @@ def _made(path: str, config: MkDocsConfig) -> File:
 
 
 def _page_uri(path: str) -> str:
-    """Where the site has a file of the repository."""
+    """Where the site has a file or directory of the repository."""
+    if (ROOT / path / "README.md").is_file():
+        return _page_uri(f"{path}/README.md")
+    if (ROOT / path).is_dir():
+        return f"{SOURCE}/{path}/README.md"
     shown_as_it_is = path.endswith((".md", ".svg"))
     if path.startswith("docs/") and shown_as_it_is:
         return path.removeprefix("docs/")

@@ -57,6 +57,10 @@ class IdleScraper(NamedTuple):
     skipped: Mapping[str, int]
     workspace: str
 
+    @property
+    def exit_code(self) -> int:
+        return 4 if self.run_state == "paused" else 0
+
     def report(self) -> dict[str, Any]:
         """The object that `scrape --json` prints."""
         return self._asdict()

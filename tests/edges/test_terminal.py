@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,12 @@ def site() -> dict[str, Answer]:
     return {**pages, "/": page("start", *pages, "/gone", LONG), "/30": page(f"a {ESCAPE} title")}
 
 
+def on_terminal(cli: Cli, *words: str, columns: int, **env: str) -> AbstractContextManager[Terminal]:
+    """orbweb on a terminal, in the workspace of the test, whose path is short from there."""
+    named = {"ORBWEB_WORKSPACE": cli.workspace.name, **env}
+    return terminal([*ORBWEB, *words], columns=columns, cwd=cli.workspace.parent, env=named)
+
+
 def crawled(shown: Terminal, *codes: int) -> Screen:
     """What is on the screen when the command has ended; no line wrapped, and nothing was drawn too often."""
     code = shown.wait()
@@ -45,23 +52,22 @@ def crawled(shown: Terminal, *codes: int) -> Screen:
 @pytest.mark.parametrize("more", [(), ("-v",)], ids=["plain", "verbose"])
 def test_nothing_wraps_in_a_crawl_and_a_recrawl(columns: int, more: tuple[str, ...], cli: Cli) -> None:
     with serve(StaticSite(site())) as server:
-        words = cli.command("crawl", server.url, "--project", "site", "--rate", "max", "--workers", "2", *more)
-        with terminal(words, columns=columns, cwd=cli.workspace.parent) as shown:
+        words = ("crawl", server.url, "--project", "site", "--rate", "max", "--workers", "2", *more)
+        with on_terminal(cli, *words, columns=columns) as shown:
             shown.wait_for(lambda text: "queued" in text)
             screen = crawled(shown, 3)
         assert screen.frames > 1
         assert re.search(r"^  pages +31  ", screen.text, re.MULTILINE)
         assert ("FAIL" in screen.text) == bool(more)
-        words = cli.command("recrawl", "site", "--rate", "max", *more)
-        with terminal(words, columns=columns, cwd=cli.workspace.parent) as shown:
+        with on_terminal(cli, "recrawl", "site", "--rate", "max", *more, columns=columns) as shown:
             crawled(shown, 3)
 
 
 @pytest.mark.parametrize("columns", SIZES)
 def test_a_pause_neither_floods_the_terminal_nor_counts(columns: int, cli: Cli) -> None:
     with serve(Unending()) as server:
-        words = cli.command("crawl", server.url, "--project", "site", "--rate", "max")
-        with terminal(words, columns=columns, cwd=cli.workspace.parent) as shown:
+        words = ("crawl", server.url, "--project", "site", "--rate", "max")
+        with on_terminal(cli, *words, columns=columns) as shown:
             shown.wait_for(lambda text: "queued" in text)
             cli("pause", "site").ok()
             before = shown.wait_for(lambda text: "Paused" in text)
@@ -107,15 +113,15 @@ def test_snapshots_name_what_is_in_flight(tmp_path: Path) -> None:
 def test_ctrl_c_says_how_to_stop_at_once_and_the_second_one_does(cli: Cli) -> None:
     pages = {"/": page("start", "/slow"), "/slow": page("slow", delay_s=600)}
     with serve(StaticSite(pages)) as server:
-        words = cli.command("crawl", server.url, "--project", "site", "--rate", "max")
-        with terminal(words, columns=80, cwd=cli.workspace.parent) as shown:
+        words = ("crawl", server.url, "--project", "site", "--rate", "max")
+        with on_terminal(cli, *words, columns=80) as shown:
             shown.wait_for(lambda text: "/slow" in text)
             assert "Ctrl-C" not in shown.screen.text
             shown.type(b"\x03")
             shown.wait_for(lambda text: "waiting for 1 request; press Ctrl-C again to stop at once" in text)
             shown.type(b"\x03")
             screen = crawled(shown, 4)
-    assert "Stopped early (cancelled)" in screen.text
+    assert "Interrupted (cancelled)" in screen.text
     status = cli.check("site")
     assert (status["state"], status["visited"], status["queued"]) == ("paused", 1, 1)
     with serve(StaticSite({"/slow": page("slow")}), port=server.port):
@@ -124,8 +130,8 @@ def test_ctrl_c_says_how_to_stop_at_once_and_the_second_one_does(cli: Cli) -> No
 
 def test_a_dumb_terminal_gets_no_sequence(cli: Cli) -> None:
     with serve(StaticSite(site())) as server:
-        words = cli.command("crawl", server.url, "--project", "site", "--rate", "max")
-        with terminal(words, columns=80, cwd=cli.workspace.parent, env={"TERM": "dumb"}) as shown:
+        words = ("crawl", server.url, "--project", "site", "--rate", "max")
+        with on_terminal(cli, *words, columns=80, TERM="dumb") as shown:
             screen = crawled(shown, 3)
     assert (screen.frames, screen.colours) == (0, 0)
 
@@ -241,4 +247,7 @@ def test_a_summary_fits_the_terminal_and_has_no_control_characters(cli: Cli) -> 
     report = {**report, "workspace": f"/{ESCAPE}"}
     for width in SIZES:
         lines = crawl_summary(report, width=width, colour=False, again="orbweb resume site").splitlines()
-        assert all(len(line) <= width and line.isprintable() for line in lines)
+        assert all(line.isprintable() for line in lines)
+        assert all(len(line) <= width for line in lines[:-1])
+    again = f"orbweb resume site --workspace /{'x' * 100}"
+    assert again in crawl_summary({**report, "queued": 1}, width=80, colour=False, again=again).splitlines()

@@ -19,6 +19,7 @@ import orbweb
 from examples import run_examples
 from orbweb.cli import demo
 from orbweb.integrations.langchain import OrbwebLoader
+from servers.site import StaticSite, serve
 
 PAGES = 17
 
@@ -86,6 +87,14 @@ def test_an_index_finds_nothing_new_after_a_second_crawl(url: str, tmp_path: Pat
     ]
     assert (counts[0]["num_added"], counts[1]["num_added"], counts[1]["num_deleted"]) == (PAGES, 0, 0)
     assert counts[1]["num_skipped"] == PAGES
+
+
+def test_a_site_without_a_page_is_an_error(tmp_path: Path) -> None:
+    with serve(StaticSite({})) as server:
+        with pytest.raises(orbweb.NoPage, match=r"1 failed, 0 skipped; see `failed\('site'\)`"):
+            loader(server.url, tmp_path, project="site").load()
+        with pytest.raises(orbweb.NoPage):
+            asyncio.run(loader(server.url, tmp_path / "other").aload())
 
 
 def test_bad_options_are_named_when_loading_starts(url: str, tmp_path: Path) -> None:

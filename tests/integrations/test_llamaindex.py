@@ -11,6 +11,7 @@ import pytest
 import orbweb
 from examples import run_examples
 from orbweb.cli import demo
+from servers.site import StaticSite, serve
 
 pytest.importorskip("llama_index.core", reason="llama-index-core is not there: run `make clients`")
 
@@ -65,6 +66,11 @@ def test_a_reader_can_be_written_and_read(tmp_path: Path) -> None:
     assert found.is_remote
     again = OrbwebReader.from_dict(found.to_dict())
     assert again == found
+
+
+def test_a_site_without_a_page_is_an_error(tmp_path: Path) -> None:
+    with serve(StaticSite({})) as server, pytest.raises(orbweb.NoPage, match="1 failed, 0 skipped"):
+        reader(tmp_path).load_data(server.url)
 
 
 def test_bad_options_are_named_when_loading_starts(url: str, tmp_path: Path) -> None:

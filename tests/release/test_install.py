@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[2]
 AUDITWHEEL = ROOT / ".venv" / "tools" / "bin" / "auditwheel"
 COMPILERS = ("cc", "gcc", "clang", "c++", "g++", "make")
 UNREACHABLE = ("NewConnectionError", "Temporary failure in name resolution", "Network is unreachable")
+OF_PIP = ("HOME", "LANG", "PIP_", "http", "https", "no_proxy", "HTTP", "NO_PROXY", "SSL_", "REQUESTS_")
+"""Environment variables by which pip finds its index and its cache."""
 
 # Compiling takes half a minute on two idle cores, and several on a busy machine.
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(1800)]
@@ -110,9 +112,8 @@ class CleanMachine:
         return self.folder / "env" / "bin"
 
     def command(self, *words: str | Path, codes: tuple[int, ...] = (0,)) -> str:
-        kept = {name: text for name, text in os.environ.items() if name.startswith(("PIP_", "XDG_", "LANG"))}
-        env = kept | {"PATH": str(self.bin), "HOME": str(self.folder)}
-        env |= {"PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip"))}
+        kept = {name: text for name, text in os.environ.items() if name.startswith(OF_PIP)}
+        env = kept | {"PATH": str(self.bin)}
         start = time.monotonic()
         done = run(*words, cwd=self.folder, env=env)
         self.seconds[" ".join(Path(word).name for word in map(str, words))] = time.monotonic() - start

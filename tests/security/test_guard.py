@@ -162,7 +162,7 @@ def test_consent_is_for_a_host_and_port(cli: Cli) -> None:
 def test_a_scope_moved_by_a_redirect_gives_no_consent(cli: Cli) -> None:
     with serve(StaticSite({"/": page("private")})) as private:
         with serve(StaticSite({"/": redirect(private.url)})) as server:
-            done = cli.crawl(server.url, *FAST, env=QUICK).ok(3)
+            done = cli.crawl(server.url, *FAST, env=QUICK).ok(6)
         assert done.json["visited"] == 1
         assert [failure["kind"] for failure in failures(cli).values()] == ["blocked_address"]
         assert not private.whole_log

@@ -221,7 +221,7 @@ def test_a_proxy_that_is_gone(cli: Cli) -> None:
     with serve_proxy() as proxy:
         url = proxy.url("socks5", f"ann:{canary('proxy')}")
     env = {**SECRETS, "ORBWEB_PROXY__URLS": "[$P]", "ORBWEB_PROXY__ALLOW_PRIVATE": "true", "P": url}
-    done = cli.crawl("http://127.0.0.1:9/", *FAST, env=env).ok(3)
+    done = cli.crawl("http://127.0.0.1:9/", *FAST, env=env).ok(6)
     said = done.out + done.err + everything_said(cli, [])
     assert "over proxy" in said
     assert_silent(files(cli.workspace), said)

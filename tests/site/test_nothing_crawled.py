@@ -148,3 +148,16 @@ def test_a_finished_run_is_not_empty(cli: Cli) -> None:
     with serve(StaticSite({"/b": page("b")})) as server:
         space.crawl([f"{server.url}a", f"{server.url}b"], budget=1, **QUICK)
     assert space.finish("site").crawls[-1].state == "stopped_early"
+
+
+def test_discovery_that_finds_nothing(cli: Cli) -> None:
+    with serve(StaticSite({})) as server:
+        words = (server.url, "--project", "site", "--rate", "max", "--no-progress", "--json")
+        assert cli("discover", *words).code == 6
+        assert cli("run", *words, "--new-run").code == 6
+
+
+def test_a_scraper_that_had_nothing_to_do_is_no_failure() -> None:
+    idle = orbweb.IdleScraper("site", None, None, "cancelled", "nothing was discovered yet", 0, 0, 0, {}, "w")
+    assert idle.exit_code == 0
+    assert idle._replace(run_state="paused").exit_code == 4

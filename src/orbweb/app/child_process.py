@@ -26,7 +26,7 @@ SIGNALS = {
     Command.REPORT: signal.SIGUSR1,
 }
 INTERNAL_ERROR = 1
-EXPECTED = range(6)
+EXPECTED = range(7)
 
 
 class ChildProcess:
@@ -68,7 +68,7 @@ class ChildProcess:
             if has_begun():
                 return True
             time.sleep(LOOK_S)
-        return self._process.poll() in (None, 0, 3, 4)
+        return self._process.poll() in (None, 0, 3, 4, 6)
 
     def is_running(self) -> bool:
         return self._process.poll() is None

@@ -19,9 +19,7 @@ from orbweb.app.directory import OpenWorkspace, exists, now_us, open_workspace
 from orbweb.app.options import file_of, texts_of, words_of
 from orbweb.app.request import Request
 from orbweb.app.results.crawls import (
-    COMPLETED,
     SEVERITY,
-    STOPPED_EARLY,
     CrawlResult,
     PipelineResult,
     crawl_result,
@@ -190,14 +188,8 @@ def discover_and_scrape(
         if discovery.begins(lambda: exists(path)):
             scraped = _scrape_beside(path, name, options, discovery, callbacks)
     found = crawl_result(discovery.report) if discovery.report is not None else None
-    codes = [discovery.exit_code, *([_exit_code(scraped)] if scraped else [])]
+    codes = [discovery.exit_code, *([scraped.exit_code] if scraped else [])]
     return PipelineResult(scraped, found, min(codes, key=SEVERITY.index))
-
-
-def _exit_code(scraped: CrawlResult | IdleScraper) -> int:
-    if isinstance(scraped, CrawlResult):
-        return scraped.exit_code
-    return STOPPED_EARLY if scraped.run_state == RunState.PAUSED else COMPLETED
 
 
 def _scrape_beside(

@@ -215,21 +215,37 @@ def _followed(
 
 def _unfinished(consumer: Consumer, request: Request) -> Run | None:
     """The completed run whose pages the caller has not all acknowledged; it needs no crawl. None to crawl."""
-    if (consumer.cursor is None and consumer.after is None) or request.new_run:
+    if consumer.cursor is None and consumer.after is None:
         return None
+    project, latest = _latest(consumer, request)
+    position = _stored(consumer, project)
+    is_there = position is not None and latest is not None and position.is_in(latest) and not request.new_run
+    if consumer.after is not None and not is_there:
+        raise _of_another_run(consumer.after)
+    if position is None or latest is None or not is_there:
+        return None
+    return latest if latest.state is RunState.COMPLETED and not position.ended else None
+
+
+def _latest(consumer: Consumer, request: Request) -> tuple[str | None, Run | None]:
+    """The project that the request is about, and its latest run; None for each that does not exist yet."""
     if not exists(consumer.workspace):
-        return None
+        return None, None
     with open_workspace(consumer.workspace) as opened:
         name = name_of(opened, with_seeds(opened, request, ignore_note))
         project = runs.find_project(opened.db, name)
-        latest = runs.latest_run(opened.db, project.id) if project is not None else None
-        if latest is None or latest.state is not RunState.COMPLETED:
-            return None
-        if consumer.after is not None:
-            position: Position | None = Position.parse(consumer.after)
-        else:
-            position = cursor_of(consumer.workspace, name, consumer.cursor or "").read()
-        return latest if position is not None and position.is_in(latest) and not position.ended else None
+        return name, runs.latest_run(opened.db, project.id) if project is not None else None
+
+
+def _stored(consumer: Consumer, project: str | None) -> Position | None:
+    """The position that the caller gave, or that of the named cursor."""
+    if consumer.after is not None:
+        return Position.parse(consumer.after)
+    return cursor_of(consumer.workspace, project, consumer.cursor or "").read() if project is not None else None
+
+
+def _of_another_run(after: str) -> UsageError:
+    return UsageError(f"{option('after')}: {after!r} is the cursor of a page of another run")
 
 
 def _named(consumer: Consumer, opened: OpenWorkspace, run: Run) -> Cursor | None:
@@ -246,9 +262,11 @@ def _first(consumer: Consumer, named: Cursor | None, run: Run) -> int:
     position = named.read() if named is not None else None
     if consumer.after is not None:
         position = Position.parse(consumer.after)
-        if not position.is_in(run):
-            raise UsageError(f"{option('after')}: {consumer.after!r} is the cursor of a page of another run")
-    return position.visit if position is not None and position.is_in(run) else 0
+    if position is not None and position.is_in(run):
+        return position.visit
+    if consumer.after is not None:
+        raise _of_another_run(consumer.after)
+    return 0
 
 
 def _now(opened: OpenWorkspace, run: Run) -> Run:

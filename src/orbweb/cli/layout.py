@@ -99,17 +99,17 @@ def _request_line(url: str, seconds: float, columns: int) -> Text:
 
 
 def _host_line(host: HostQueue, columns: int) -> Text:
-    pace = (
-        f", one every {host.gap_s:.3g} s"
-        if host.gap_s >= 1
-        else f" at {1 / host.gap_s:.3g}/s"
-        if host.gap_s
-        else ""
-    )
     due = f", next in {_clock(host.due_s)}" if host.due_s >= SLOW_S else ""
-    about = f"{GAP}{_number(host.waiting, 'URL')}{pace}{due}"
+    about = f"{GAP}{_number(host.waiting, 'URL')}{_pace(host.gap_s)}{due}"
     name = cut(shown(host.host), max(columns - len(about) - 9, 12))
     return _line(f"{'waits':>7}{GAP}{name}{about}", columns, "dim")
+
+
+def _pace(gap_s: float) -> str:
+    """How fast a host is asked."""
+    if gap_s >= 1:
+        return f", one every {gap_s:.3g} s"
+    return f" at {1 / gap_s:.3g}/s" if gap_s else ""
 
 
 # Anything else whose end is known.

@@ -76,7 +76,7 @@ def scrape(
             result = Workspace(workspace).scrape(project, follow=follow, **how.watches(display), **options)
             report, code = result.report(), result.exit_code
         except ScraperIdle as idle:
-            report, code = idle.result.report(), 4 if idle.result.run_state == "paused" else 0
+            report, code = idle.result.report(), idle.result.exit_code
     print_summary(report, scrape_text, as_json=as_json, scraped=True)
     raise typer.Exit(code)
 
@@ -95,8 +95,8 @@ def run(
     """Discover and scrape at the same time.
 
     Discovery runs in the background, scraping in the foreground; signals reach both. Options are those of `crawl`.
-    The exit code is the worse of the two: 1, 2, 5, 4, 3, 0 in this order. With --metrics-port, the scraper serves
-    its metrics on the next port.
+    The exit code is the worse of the two: 1, 2, 5, 6, 4, 3, 0 in this order. With --metrics-port, the scraper
+    serves its metrics on the next port.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.crawls import scrape_text

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 import orbweb
-from orbweb.integrations import metadata
+from orbweb.integrations import metadata, require_pages
 
 try:
     from langchain_core.document_loaders import BaseLoader
@@ -46,12 +46,16 @@ class OrbwebLoader(BaseLoader):
         self._options = options
 
     def lazy_load(self) -> Iterator[Document]:
-        """The documents one after the other. Closing the iterator stops the crawl; the run can be resumed."""
+        """The documents one after the other; NoPage at the end if there is none.
+
+        Closing the iterator stops the crawl; the run can be resumed.
+        """
         with self._workspace.crawl_iter(
             self._urls, project=self._project, cursor=self._cursor, **self._options
         ) as pages:
             for page in pages:
                 yield _document(page)
+            require_pages(self._urls, pages.result)
 
     async def alazy_load(self) -> AsyncIterator[Document]:
         """As `lazy_load`, without blocking the event loop."""
@@ -60,6 +64,7 @@ class OrbwebLoader(BaseLoader):
         ) as pages:
             async for page in pages:
                 yield _document(page)
+            require_pages(self._urls, pages.result)
 
 
 def _document(page: Page) -> Document:

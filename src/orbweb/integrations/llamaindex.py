@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orbweb
-from orbweb.integrations import metadata
+from orbweb.integrations import metadata, require_pages
 
 try:
     from llama_index.core.bridge.pydantic import Field
@@ -36,9 +36,13 @@ class OrbwebReader(BasePydanticReader):
         return "OrbwebReader"
 
     def lazy_load_data(self, urls: str | Sequence[str]) -> Iterable[Document]:
-        """The documents one after the other. Closing the iterator stops the crawl; the run can be resumed."""
+        """The documents one after the other; NoPage at the end if there is none.
+
+        Closing the iterator stops the crawl; the run can be resumed.
+        """
         with orbweb.crawl_iter(
             urls, workspace=self.workspace, project=self.project, cursor=self.cursor, **self.options
         ) as pages:
             for page in pages:
                 yield Document(text=page.markdown, metadata=metadata(page), id_=page.url)
+            require_pages(urls, pages.result)

@@ -41,7 +41,9 @@ class OwnerLock:
                 workspace_files.make_directory(directory.parent, directory.name)
                 self._fd = workspace_files.open_file(*_place(directory, project, role), os.O_RDWR | os.O_CREAT)
             except OSError as error:
-                raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
+                raise StoreError(
+                    f"{path}: cannot be opened: {error.strerror}. The command has to write it."
+                ) from error
             try:
                 self._own(path, project)
             except BaseException:

@@ -16,6 +16,8 @@ from orbweb.cli.output import one_line
 from orbweb.cli.output.crawls import beginning
 from orbweb.cli.output.format import Report, hint, many, size, span, words
 
+BESIDE = 26
+"""Columns that a name and a number take. A longer hint gets a line of its own, so that it can be copied."""
 Row = tuple[str, int, str, str]
 """A name, a number, a remark and a style."""
 
@@ -26,18 +28,19 @@ def crawl_summary(report: Report, *, width: int, colour: bool, again: str) -> st
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold", style="dim")
-    for name, number, remark, style in _rows(report, again):
-        table.add_row(f"  {name}", Text(f"{number:,}", style), Text(one_line(remark)))
+    hints = {"failed": hint("failed", report["project"]), "queued": again}
+    inside = {name: text for name, text in hints.items() if len(text) <= width - BESIDE}
+    for name, number, remark, style in _rows(report):
+        table.add_row(f"  {name}", Text(f"{number:,}", style), Text(one_line(inside.get(name, remark))))
     stream = io.StringIO()
     console = Console(
         file=stream, width=width, force_terminal=colour, no_color=not colour, highlight=False, legacy_windows=False
     )
     console.print(Text(_headline(report), "bold"))
     console.print(table)
-    console.print(
-        Text(f"workspace {one_line(report['workspace'])}, project {report['project']}, run {report['run']}")
-    )
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+    whole = [text for name, text in hints.items() if name not in inside and report[name]]
+    whole.append(f"workspace {report['workspace']}, project {report['project']}, run {report['run']}")
+    return "\n".join([*(line.rstrip() for line in stream.getvalue().splitlines()), *map(one_line, whole)])
 
 
 def _headline(report: Report) -> str:
@@ -46,9 +49,8 @@ def _headline(report: Report) -> str:
     return f"{beginning(report)} {many(settled, 'URL')} in {span(report['seconds'])}{rate}"
 
 
-def _rows(report: Report, again: str) -> Iterator[Row]:
+def _rows(report: Report) -> Iterator[Row]:
     """The counts of the run; those that are zero are left out, except the pages."""
-    project = report["project"]
     tokens = f", {report['tokens']:,} tokens of Markdown" if report["tokens"] else ""
     yield "pages", report["pages"], f"{size(report['bytes'])} stored{tokens}", "bold green"
     unchanged = report["not_modified"]
@@ -56,8 +58,8 @@ def _rows(report: Report, again: str) -> Iterator[Row]:
         ("duplicates", report["alternates"], "same content as another page", ""),
         ("unchanged", unchanged, "not modified since an earlier run", ""),
         ("cached", report["reused"] - unchanged, "reused without a request", ""),
-        ("failed", report["failed"], hint("failed", project), "bold red"),
-        ("queued", report["queued"], again, "bold yellow"),
+        ("failed", report["failed"], "", "bold red"),
+        ("queued", report["queued"], "", "bold yellow"),
         ("skipped", sum(report["skipped"].values()), _reasons(report["skipped"]), ""),
     )
     yield from (row for row in others if row[1])

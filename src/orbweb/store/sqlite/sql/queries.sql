@@ -733,9 +733,10 @@ ORDER BY id LIMIT :count;
 SELECT origin, body, fetched_at FROM robots ORDER BY origin;
 
 -- name: base_outcomes
--- Each base URL and its redirect targets, the last one last. The id of a base URL is its number plus one.
+-- Each base URL and its redirect targets, in order; one that was spooled or imported may have another id, and none here.
 WITH RECURSIVE chain (base, url_id, hop) AS (
-    SELECT number, number + 1, 0 FROM bases WHERE run_id = :run_id
+    SELECT bases.number, urls.id, 0 FROM bases JOIN urls ON urls.run_id = bases.run_id AND urls.id = bases.number + 1
+    WHERE bases.run_id = :run_id AND COALESCE(urls.url, urls.key) = bases.url
     UNION ALL
     SELECT chain.base, visits.redirect_to, chain.hop + 1
     FROM chain JOIN visits ON visits.run_id = :run_id AND visits.url_id = chain.url_id
