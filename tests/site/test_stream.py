@@ -274,7 +274,7 @@ def test_the_cursor_of_another_run_is_refused(space: orbweb.Workspace, small: Se
         next(space.crawl_iter(small.url, after=first[2].cursor, **OPTIONS))
     with pytest.raises(orbweb.UsageError, match="of another run"):
         next(orbweb.open(space.path / "other").crawl_iter(small.url, after=first[2].cursor))
-    assert space.status("site")["run"] == 2, "no run was started"
+    assert space.status("site").run == 2, "no run was started"
     assert not (space.path / "other").exists()
     with pytest.raises(orbweb.UsageError, match="no stream with a named cursor"):
         first[0].ack()
