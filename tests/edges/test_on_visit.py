@@ -70,7 +70,7 @@ def test_each_crawl_of_a_run_reports_its_own_visits(tmp_path: Path) -> None:
             server.url, project="site", rate="max", budget=4, on_visit=lambda visit: first.append(visit.url)
         )
         space.resume("site", budget=None, on_visit=lambda visit: rest.append(visit.url))
-        space.recrawl("site", on_visit=again.append)
+        space.recrawl("site", budget=None, on_visit=again.append)
     assert len(first) == 4
     assert len(rest) == 6
     assert [visit.url for visit in again] == first + rest

@@ -47,7 +47,7 @@ class Position(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class NamedCursor:
     """A named cursor of a project."""
 
     workspace: Path
@@ -104,5 +104,5 @@ def check_name(name: str) -> str:
     return name
 
 
-def cursor_of(workspace: Path, project: str, name: str) -> Cursor:
-    return Cursor(workspace, project, check_name(name))
+def cursor_of(workspace: Path, project: str, name: str) -> NamedCursor:
+    return NamedCursor(workspace, project, check_name(name))

@@ -259,7 +259,7 @@ class OpenWorkspace:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredBody:
+class BodyOnDisk:
     """A body in a workspace, read without its database, so that any thread or process may."""
 
     store: Path

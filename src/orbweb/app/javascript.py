@@ -7,6 +7,7 @@ from typing import Any
 
 from orbweb.app.directory import OpenWorkspace
 from orbweb.errors import StoreError, option
+from orbweb.store.queries import reports
 
 Report = dict[str, Any]
 
@@ -21,7 +22,7 @@ def shells(workspace: OpenWorkspace, run_id: int) -> Report:
     """How many of the short pages of a run are shells, and some of them; of very many, the first are looked at."""
     found = []
     with workspace.reader() as read:
-        short = workspace.db.all("short_pages", run_id=run_id, tokens=SHORT, count=MOST)
+        short = reports.short_pages(workspace.db, run_id, tokens=SHORT, most=MOST)
         for url, body_sha256, words in short:
             if _evidence(read, body_sha256, words):
                 found.append(url)

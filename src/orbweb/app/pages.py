@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from orbweb.app.cursors import Cursor, Position
-from orbweb.app.directory import StoredBody
+from orbweb.app.cursors import NamedCursor, Position
+from orbweb.app.directory import BodyOnDisk
 from orbweb.app.visits import instant
 from orbweb.errors import UsageError, option
 from orbweb.model import Document, Heading
@@ -44,7 +44,7 @@ class Page:
     links: tuple[str, ...] = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
     _read: Callable[[], bytes] = field(repr=False, compare=False)
-    _named: Cursor | None = field(default=None, repr=False, compare=False)
+    _named: NamedCursor | None = field(default=None, repr=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -120,7 +120,7 @@ class HeldBody:
         return self.data
 
 
-def page_of(found: CommittedPage, run: Run, store: Path, named: Cursor | None = None) -> Page:
+def page_of(found: CommittedPage, run: Run, store: Path, named: NamedCursor | None = None) -> Page:
     return Page(
         url=found.url,
         final_url=found.final_url,
@@ -136,7 +136,7 @@ def page_of(found: CommittedPage, run: Run, store: Path, named: Cursor | None = 
         document=found.document,
         links=found.links,
         headers=headers_of(found.head),
-        _read=StoredBody(store, found.sha256, found.location).read,
+        _read=BodyOnDisk(store, found.sha256, found.location).read,
         _named=named,
     )
 

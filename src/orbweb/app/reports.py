@@ -76,13 +76,13 @@ def pages(
         raise UsageError(f"{option('sort')}: {sort!r} is not an order; choose {', '.join(PAGE_ORDERS)}")
     if limit is not None and limit < 1:
         raise UsageError(f"{option('limit')}: {limit} is not a number of pages")
-    found = javascript.mark(workspace, reports.pages(workspace.db, workspace.run(project, number).id))
+    found = reports.pages(workspace.db, workspace.run(project, number).id)
     if match is not None:
         from orbweb.policy import patterns
 
         finds = patterns.finder(option("match"), match)
         found = [page for page in found if finds(page["url"])]
-    return _sorted(found, sort)[:limit]
+    return javascript.mark(workspace, _sorted(found, sort)[:limit])
 
 
 def _sorted(found: list[Report], order: str) -> list[Report]:

@@ -18,7 +18,7 @@ from typing import Self
 
 from orbweb.app.background import BackgroundCrawl
 from orbweb.app.callbacks import ignore_note
-from orbweb.app.cursors import Cursor, Position, check_name, cursor_of
+from orbweb.app.cursors import NamedCursor, Position, check_name, cursor_of
 from orbweb.app.directory import OpenWorkspace, exists, open_workspace
 from orbweb.app.pages import Page, page_of
 from orbweb.app.request import Request, name_of, with_seeds
@@ -190,7 +190,11 @@ def _run_of(workspace: Path, result: CrawlResult) -> Run:
 
 
 def _followed(
-    opened: OpenWorkspace, run: Run, named: Cursor | None, number: int, crawl: BackgroundCrawl[CrawlResult] | None
+    opened: OpenWorkspace,
+    run: Run,
+    named: NamedCursor | None,
+    number: int,
+    crawl: BackgroundCrawl[CrawlResult] | None,
 ) -> Generator[Page, None, int]:
     """The pages after that visit, until the crawl has ended and all are read; the last visit."""
     reader, store = PageReader(opened.db, run.id), opened.path / "store"
@@ -248,14 +252,14 @@ def _of_another_run(after: str) -> UsageError:
     return UsageError(f"{option('after')}: {after!r} is the cursor of a page of another run")
 
 
-def _named(consumer: Consumer, opened: OpenWorkspace, run: Run) -> Cursor | None:
+def _named(consumer: Consumer, opened: OpenWorkspace, run: Run) -> NamedCursor | None:
     if consumer.cursor is None:
         return None
     project = next(each.name for each in runs.projects(opened.db) if each.id == run.project_id)
     return cursor_of(consumer.workspace, project, consumer.cursor)
 
 
-def _first(consumer: Consumer, named: Cursor | None, run: Run) -> int:
+def _first(consumer: Consumer, named: NamedCursor | None, run: Run) -> int:
     """The visit after which the stream begins."""
     if consumer.only_new:
         return run.next_visit - 1

@@ -71,12 +71,15 @@ def settle_memory() -> None:
 
 
 def open_streams() -> None:
-    """Replace a closed standard stream by /dev/null, so that no file of ours gets its number."""
+    """Replace a closed standard stream by /dev/null, so that no file of ours gets its number. The second
+    name keeps it open while `sys.stderr` is another object."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(nowhere, True)
-            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
+            stream = os.fdopen(nowhere, mode, encoding="utf-8")
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
 
 
 class _Stderr(io.FileIO):

@@ -228,10 +228,10 @@ def fetch(
     separated by an empty line; --json prints one array. Exits with 3 if one of them gave no page.
     """
     from orbweb.app import Workspace, redacted
-    from orbweb.cli.fetched import Writer
+    from orbweb.cli.fetched import PageWriter
 
     asked = [url for word in urls for url in (urls_from_stdin() if word == "-" else [word])]
-    writer = Writer(fetch_as.value, out, as_json=as_json, several=len(asked) > 1)
+    writer = PageWriter(fetch_as.value, out, as_json=as_json, several=len(asked) > 1)
     for url, found in zip(asked, Workspace(workspace).fetch_each(asked, **options), strict=True):
         if isinstance(found, NoPage):
             output.problem(redacted(f"orbweb: {found}"))

@@ -17,7 +17,7 @@ SUFFIXES = {"markdown": ".md", "text": ".txt", "html": ".html"}
 LONGEST_NAME = 120
 
 
-class Writer:
+class PageWriter:
     """Writes pages as they come, and counts URLs without one."""
 
     def __init__(self, form: str, out: Path | None, *, as_json: bool, several: bool) -> None:

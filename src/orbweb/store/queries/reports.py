@@ -182,6 +182,11 @@ def pages(db: Queries, run_id: int) -> list[Report]:
     return list(found.values())
 
 
+def short_pages(db: Queries, run_id: int, *, tokens: int, most: int) -> list[tuple[str, bytes, int]]:
+    """The first pages with at most so many tokens: URL, body and words."""
+    return db.all("short_pages", run_id=run_id, tokens=tokens, count=most)
+
+
 def _summary(
     language: str, words: int, tokens: int, confidence: float, simhash: int | None, extractor: int
 ) -> Report:
