@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         RenamedProject,
         ReplayResult,
         ResetWorkspace,
-        UnreadPage,
+        UnextractedPage,
         WorkspaceDamage,
     )
     from orbweb.app.results.pages import (
@@ -127,7 +127,7 @@ _HOMES = {
         "RenamedProject",
         "ReplayResult",
         "ResetWorkspace",
-        "UnreadPage",
+        "UnextractedPage",
         "WorkspaceDamage",
     ),
     "app.results.pages": (
@@ -261,7 +261,7 @@ __all__ = [
     "SkippedUrl",
     "SpoolPosition",
     "SpoolStatus",
-    "UnreadPage",
+    "UnextractedPage",
     "UrlDetails",
     "UrlExplanation",
     "UrlSample",

@@ -28,7 +28,7 @@ class DamagedBody(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadPage(Record):
+class UnextractedPage(Record):
     """A page that could not be extracted again."""
 
     url: str
@@ -48,7 +48,7 @@ class ReplayResult(Record):
     markdown: str
     verified: bool
     damaged: tuple[DamagedBody, ...]
-    failed: tuple[UnreadPage, ...]
+    failed: tuple[UnextractedPage, ...]
     seconds: float
     workspace: str
 
