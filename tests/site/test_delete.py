@@ -262,3 +262,18 @@ def test_an_owner_that_waited_for_a_removed_lock_file_gets_the_new_one(tmp_path:
         (directory / "site.crawl.lock").unlink()
     with OwnerLock(directory, "site"), pytest.raises(orbweb.Busy):
         OwnerLock(directory, "site")
+
+
+def test_the_cursors_of_streams_follow_their_project(tmp_path: Path) -> None:
+    space = orbweb.open(tmp_path / "w")
+    with serve(StaticSite(chain(5))) as server:
+        stream = space.crawl_iter(server.url, project="first", cursor="index", rate="max", processes=0)
+        seen = [next(stream).url, next(stream).url]
+        stream.close()
+        space.rename("first", "second")
+        rest = [page.url for page in space.crawl_iter(project="second", cursor="index", rate="max", processes=0)]
+    assert rest[0] == seen[1], "the page that was given and not acknowledged comes again"
+    assert sorted({*seen, *rest}) == sorted(page["url"] for page in space.pages("second"))
+    assert "second.index.cursor" in names(space)
+    space.delete("second")
+    assert not [name for name in names(space) if name.endswith(".cursor")]

@@ -17,6 +17,7 @@ from orbweb.store import workspace_files
 from orbweb.store.lock import OwnerLock
 from orbweb.store.runs import Run
 
+SUFFIX = ".cursor"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TEXT = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})\.([0-9]{1,18})")
 _MOVING = Lock()
@@ -56,7 +57,7 @@ class NamedCursor:
 
     @property
     def _file(self) -> Path:
-        return Path("state", f"{self.project}.{self.name}.cursor")
+        return _path(self.project, self.name)
 
     def own(self) -> OwnerLock:
         """Held by one stream at a time; Busy for a second one."""
@@ -93,6 +94,29 @@ class NamedCursor:
             workspace_files.write_whole(self.workspace, self._file, text)
         except OSError as error:
             raise StoreError(f"{self.workspace / self._file}: cannot write: {error.strerror}") from error
+
+
+def _path(project: str, name: str) -> Path:
+    return Path("state", f"{project}.{name}{SUFFIX}")
+
+
+def names_of(workspace: Path, project: str) -> list[str]:
+    """The cursors that are stored for a project. A name has no dot, so that the last one ends the project's."""
+    stems = [
+        file.removesuffix(SUFFIX) for file in workspace_files.names(workspace, "state") if file.endswith(SUFFIX)
+    ]
+    return [stem.rpartition(".")[2] for stem in stems if stem.rpartition(".")[0] == project]
+
+
+def remove_all(workspace: Path, project: str) -> None:
+    for name in names_of(workspace, project):
+        workspace_files.unlink(workspace, _path(project, name))
+
+
+def move_all(workspace: Path, project: str, new: str) -> None:
+    """Give the cursors of a project to the project with its new name."""
+    for name in names_of(workspace, project):
+        workspace_files.replace(workspace, _path(project, name), _path(new, name))
 
 
 def check_name(name: str) -> str:

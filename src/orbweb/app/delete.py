@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from orbweb.app import cursors
 from orbweb.app.directory import OpenWorkspace
 from orbweb.errors import NothingToDo, StoreError, UsageError
 from orbweb.export.live.catalog import METADATA_LINK, every_path, label_of, lead
@@ -145,11 +146,12 @@ def _archive_spool(workspace: OpenWorkspace, target: _Target) -> list[Path]:
 
 
 def _remove_names(workspace: OpenWorkspace, names: Sequence[str]) -> None:
-    """Remove the control files and the lock files of projects that are gone."""
+    """Remove the control files, cursors and lock files of projects that are gone."""
     for name in names:
         for command in workspace_files.names(workspace.path, "control"):
             if command.rpartition(".")[0] == name:
                 workspace_files.unlink(workspace.path, Path("control", command))
+        cursors.remove_all(workspace.path, name)
         lock.remove(workspace.path / "locks", name)
 
 
@@ -171,6 +173,7 @@ def rename(workspace: OpenWorkspace, name: str, new: str) -> Report:
         _check_free(workspace, wanted)
         for part, renamed in pairs:
             _move_outputs(workspace, runs.project(workspace.db, part), renamed)
+            cursors.move_all(workspace.path, part, renamed)
         runs.rename(workspace.db, pairs)
         failpoint("rename_committed")
         _remove_names(workspace, [part for part, _ in pairs])
