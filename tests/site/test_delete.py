@@ -273,7 +273,7 @@ def test_the_cursors_of_streams_follow_their_project(tmp_path: Path) -> None:
         space.rename("first", "second")
         rest = [page.url for page in space.crawl_iter(project="second", cursor="index", rate="max", processes=0)]
     assert rest[0] == seen[1], "the page that was given and not acknowledged comes again"
-    assert sorted({*seen, *rest}) == sorted(page["url"] for page in space.pages("second"))
+    assert sorted({*seen, *rest}) == sorted(page.url for page in space.pages("second"))
     assert "second.index.cursor" in names(space)
     space.delete("second")
     assert not [name for name in names(space) if name.endswith(".cursor")]
