@@ -519,7 +519,8 @@ def columns_page() -> str:
     parts += ["## JSON\n", PROSE["json"]]
     for name, report in MEANINGS["json"].items():
         fields_of = ((code(field), text) for field, text in report["fields"].items())
-        parts += [f"### {name} as JSON\n", report["about"] + "\n", table(("field", "meaning"), fields_of)]
+        record = f" In Python: `orbweb.{report['record']}`." if "record" in report else ""
+        parts += [f"### {name} as JSON\n", f"{report['about']}{record}\n", table(("field", "meaning"), fields_of)]
     return "\n".join(parts)
 
 

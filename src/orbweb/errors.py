@@ -40,12 +40,38 @@ class NothingToDo(UsageError):
     """No paused run to resume, no running crawl to stop, no queue to clear."""
 
 
-class ScraperIdle(NothingToDo):
-    """A scraper was stopped while it waited for discovery; `report` is what `scrape --json` prints."""
+class IdleScraper(NamedTuple):
+    """How a scraper ended that was stopped before there was anything to scrape: `why` there was nothing.
 
-    def __init__(self, message: str, report: dict[str, Any]) -> None:
+    `run_state` is `paused` if discovery has started a run that is not scraped.
+    """
+
+    project: str
+    run: None
+    run_state: str | None
+    ended_by: str
+    why: str
+    visited: int
+    failed: int
+    queued: int
+    skipped: Mapping[str, int]
+    workspace: str
+
+    @property
+    def exit_code(self) -> int:
+        return 4 if self.run_state == "paused" else 0
+
+    def report(self) -> dict[str, Any]:
+        """The object that `scrape --json` prints."""
+        return self._asdict()
+
+
+class ScraperIdle(NothingToDo):
+    """A scraper was stopped while it waited for discovery; `result` is how it ended."""
+
+    def __init__(self, message: str, result: IdleScraper) -> None:
         super().__init__(message)
-        self.report = report
+        self.result = result
 
 
 class NewerWorkspace(UsageError):

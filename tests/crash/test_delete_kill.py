@@ -53,9 +53,7 @@ def test_a_project(tmp_path: Path, layout: str, point: str) -> None:
     assert list(space.manifest("small")) == before
     assert cli("doctor", "--json").ok().json["damages"] == []
     assert leftovers(cli, "large") == []
-    assert _stored(cli.workspace / "store") == {
-        each["sha256"] for each in space.page_index("small") if each["sha256"]
-    }
+    assert _stored(cli.workspace / "store") == {each.sha256 for each in space.page_index("small") if each.sha256}
     cli("delete", "large", "--yes").ok(2)
 
 
@@ -80,7 +78,7 @@ def test_a_run(tmp_path: Path, point: str) -> None:
         assert cli("doctor", "--json").ok().json["damages"] == []
         done = cli("delete", "site", "--run", 2, "--yes")
         assert done.code == (0 if point in ("delete_prepared", "delete_moved") else 2), done.err
-        assert [run["run"] for run in space.runs("site")] == [1]
+        assert [run.run for run in space.runs("site")] == [1]
         assert list(space.manifest("site", run=1)) == before
         assert space.recrawl("site").run == 2
     assert cli("doctor", "--json").ok().json["damages"] == []

@@ -133,7 +133,7 @@ def prove(graph: Graph, sessions: list[Session]) -> None:
 
 
 def _is_over(workspace: Path) -> bool:
-    return (workspace / "orbweb.db").exists() and orbweb.open(workspace).status("site")["state"] == "completed"
+    return (workspace / "orbweb.db").exists() and orbweb.open(workspace).status("site").state == "completed"
 
 
 def _crawl(workspace: Path, url: str, budget: int | None, workers: int) -> orbweb.CrawlResult:

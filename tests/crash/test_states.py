@@ -263,13 +263,13 @@ class Project(RuleBasedStateMachine):
 
     @rule()
     def finish(self) -> None:
-        assert self.space.finish(PROJECT)["state"] == "completed"
+        assert self.space.finish(PROJECT).state == "completed"
         self.owned = True
 
     @rule(kind=st.sampled_from((None, "http_4xx", "http_5xx", "timeout")))
     def retry(self, kind: str | None) -> None:
         before, failed = self._status(), self.space.failed(PROJECT)
-        chosen = [row for row in failed if kind in (None, row["kind"])]
+        chosen = [row for row in failed if kind in (None, row.kind)]
         assert self.space.retry(PROJECT, kind=kind) == len(chosen)
         after = self._status()
         assert after["state"] == ("paused" if chosen else before["state"])
@@ -311,7 +311,7 @@ class Project(RuleBasedStateMachine):
         status = self._status()
         assert_conserved(status)
         assert not status["running"]
-        assert all(run["state"] == "completed" for run in self.space.runs(PROJECT)[:-1])
+        assert all(run.state == "completed" for run in self.space.runs(PROJECT)[:-1])
 
     @invariant()
     def every_move_is_allowed(self) -> None:
@@ -337,12 +337,12 @@ class Project(RuleBasedStateMachine):
             ended_by = EndedBy(crawl["ended_by"])
             words = {shown(ENDING_STATE[ended_by], ended_by, failed=failed) for failed in (False, True)}
             assert crawl["state"] in words
-        assert self.space.queue(PROJECT)["can_resume"] == (status["state"] == "paused")
+        assert self.space.queue(PROJECT).can_resume == (status["state"] == "paused")
 
     # The hands.
 
     def _status(self) -> dict[str, Any]:
-        return self.space.status(PROJECT)
+        return self.space.status(PROJECT).report()
 
     def _crawl(self, **options: Any) -> orbweb.CrawlResult:
         self.owned = True
@@ -415,7 +415,7 @@ def test_what_a_machine_left_is_healthy(tmp_path: Path) -> None:
                 check()
         assert project.noted > 30
         assert check_store(project.path)["damages"] == []
-        assert [crawl["ended_by"] for crawl in project.space.runs(PROJECT)[0]["crawls"]] == [
+        assert [crawl.ended_by for crawl in project.space.runs(PROJECT)[0].crawls] == [
             "budget", "crashed", "cancelled", "exhausted", "exhausted",
         ]  # fmt: skip
     finally:

@@ -87,7 +87,7 @@ def check(url: str, home: Path, *, doubled: int) -> None:
     found = given(home)
     assert set(found) == {url, *(f"{url}{number}" for number in range(1, PAGES))}
     assert found.total() - PAGES <= doubled, found.most_common(3)
-    assert orbweb.open(home / "w").status("site")["run"] == 1
+    assert orbweb.open(home / "w").status("site").run == 1
 
 
 @pytest.mark.parametrize("where", ["before", "between", "after"])

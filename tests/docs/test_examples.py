@@ -89,7 +89,7 @@ def test_first_hundred(tmp_path: Path) -> None:
     with serve(Unending(delay_s=0.0)) as server:
         printed = lines_of("first_hundred", server.url, tmp_path)
     assert printed == [f"200 page {number}" for number in range(100)]
-    assert orbweb.open(tmp_path / "orbweb-data").statuses()[0]["state"] == "paused"
+    assert orbweb.open(tmp_path / "orbweb-data").statuses()[0].state == "paused"
 
 
 def test_own_callback(tmp_path: Path, url: str) -> None:

@@ -158,7 +158,7 @@ def test_jsonl_has_everything(space: orbweb.Workspace, tmp_path: Path) -> None:
     records = [json.loads(line) for line in data.splitlines()]
     assert (done.bytes, done.pages, len(records)) == (len(data), 9, 9)
     assert seen == [(number, 9) for number in range(1, 10)]
-    assert [record["url"] for record in records] == [known["url"] for known in space.pages("pair")]
+    assert [record["url"] for record in records] == [known.url for known in space.pages("pair")]
     assert {tuple(record) for record in records} == {jsonl.FIELDS}
     start = records[0]
     assert start["alternates"] == ["http://one.test/again"]
@@ -218,10 +218,10 @@ def test_llms_txt_follows_the_convention(space: orbweb.Workspace, tmp_path: Path
     ]  # fmt: skip
     entries = [found for line in lines if (found := ENTRY.fullmatch(line))]
     assert len(entries) == len([line for line in lines if line.startswith("- ")]) == 9
-    assert {found["url"] for found in entries} == {known["url"] for known in space.pages("pair")}
+    assert {found["url"] for found in entries} == {known.url for known in space.pages("pair")}
     full = (tmp_path / "out/llms-full.txt").read_text(encoding="utf-8")
     heads = re.findall(r"\n---\n\n# (\S+)\n\n", full)
-    assert heads == [known["url"] for known in space.pages("pair")]
+    assert heads == [known.url for known in space.pages("pair")]
 
 
 def test_files_are_the_bodies_by_their_hash(space: orbweb.Workspace, tmp_path: Path) -> None:

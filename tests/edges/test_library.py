@@ -123,13 +123,16 @@ def test_reports_are_those_of_the_command_line(cli: Cli) -> None:
         assert space.retry("site", kind="http_4xx") == 1
         assert space.clear_queue("site") == 1
     for verb in ("status", "runs", "queue", "pages", "failed"):
-        assert getattr(space, verb)("site") == cli(verb, "site", "--json").ok().json
+        found = getattr(space, verb)("site")
+        plain = [each.report() for each in found] if isinstance(found, list) else found.report()
+        assert plain == cli(verb, "site", "--json").ok().json
     assert space.statuses() == [space.status("site")]
     assert list(space.manifest("site", run=1)) == ["\t".join(line) for line in cli.manifest("site")]
     assert space.manifest_hash("site") == cli.manifest_hash("site")
     shown = space.show("site", server.url)
     assert shown is not None
-    assert b"<h1>start</h1>" in space.body(shown["body_sha256"])
+    assert shown.body_sha256
+    assert b"<h1>start</h1>" in space.body(shown.body_sha256)
     assert space.show("site", server.url + "never") is None
 
 
@@ -159,14 +162,14 @@ def test_a_crawl_in_a_thread_is_paused_stopped_and_finished_from_another(tmp_pat
         with pytest.raises(orbweb.Busy):
             space.crawl(project="site")
         space.pause("site")
-        wait_until(lambda: space.status("site")["held"])
+        wait_until(lambda: space.status("site").held)
         space.unpause("site")
         wait_until(lambda: len(server.log) > 5)
         assert space.stop("site")
         stopped = crawl.result(timeout=120)
         assert (stopped.ended_by, stopped.run_state, stopped.exit_code) == ("cancelled", "paused", 4)
         assert snapshots[-1].visited == stopped.visited
-        assert space.finish("site")["state"] == "completed"
+        assert space.finish("site").state == "completed"
 
 
 def test_start_passes_errors_on(tmp_path: Path) -> None:
@@ -203,7 +206,7 @@ def test_what_a_watcher_raises_ends_the_crawl_and_the_run_can_go_on(tmp_path: Pa
     with serve(StaticSite(chain(30, delay_s=0.02))) as server:
         with pytest.raises(Enough):
             space.crawl(server.url, project="site", rate="max", workers=2, on_progress=watch)
-        assert space.status("site")["state"] == "paused"
+        assert space.status("site").state == "paused"
         assert space.resume("site").visited == 31
 
 

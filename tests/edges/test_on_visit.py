@@ -88,7 +88,7 @@ def test_what_the_callback_raises_ends_the_crawl_and_the_run_can_be_resumed(tmp_
     with serve(Unending()) as server:
         with pytest.raises(Enough):
             space.crawl(server.url, project="site", rate="max", on_visit=enough)
-        assert space.status("site")["state"] == "paused"
+        assert space.status("site").state == "paused"
         before = len(committed(tmp_path / "w"))
         assert space.resume("site", budget=5).visited == before + 5
     assert len(seen) == 3
@@ -111,7 +111,7 @@ def test_on_hold_only_what_was_in_flight_is_reported(tmp_path: Path) -> None:
         )
         wait_until(lambda: seen)
         space.pause("site")
-        wait_until(lambda: space.status("site")["held"])
+        wait_until(lambda: space.status("site").held)
         requested = len(server.log)
         assert space.stop("site")
         crawl.result(timeout=120)

@@ -159,7 +159,7 @@ def test_an_export_and_the_doctor_draw_a_bar(cli: Cli) -> None:
     with serve(StaticSite(chain(5))) as server:
         cli.crawl(server.url, "--project", "site", "--rate", "max").ok()
     seen: list[tuple[int, int]] = []
-    assert orbweb.open(cli.workspace).doctor(on_progress=lambda *now: seen.append(now))["healthy"]
+    assert orbweb.open(cli.workspace).doctor(on_progress=lambda *now: seen.append(now)).healthy
     assert seen == [(number, 12) for number in range(1, 13)]
 
 

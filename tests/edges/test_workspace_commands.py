@@ -217,7 +217,7 @@ def test_a_long_rule_is_shown_by_its_ends(tmp_path: Path) -> None:
         assert f" ... er|/other|/other|/other|/last$ {length}" in shown
     assert len(done.out.splitlines()[1]) < 180
     assert f"policy.deny[1]: {'x' * 104}\n" in done.out
-    assert HERE.validate_policy("https://h.org/last", config=file)[0]["rule"] == rule
+    assert HERE.validate_policy("https://h.org/last", config=file)[0].rule == rule
 
 
 def test_bad_rules_and_bad_urls_are_named(tmp_path: Path) -> None:
@@ -260,15 +260,15 @@ def test_without_hosts_every_host_is_in_the_scope() -> None:
 
 def test_from_python(tmp_path: Path, rules: Path) -> None:
     (ruling,) = HERE.validate_policy("https://github.com/a/b/pull/1", profile="github")
-    assert (ruling["verdict"], ruling["page_type"]) == ("allow", "pull")
-    assert HERE.validate_policy(["https://h.org/private/x"], config=rules)[0]["reason"] == "excluded"
+    assert (ruling.verdict, ruling.page_type) == ("allow", "pull")
+    assert HERE.validate_policy(["https://h.org/private/x"], config=rules)[0].reason == "excluded"
     home = tmp_path / "w"
     orbweb.open(home).configure(profile="site")
     with serve(SITE) as server:
         (home / "seeds.txt").write_text(server.url)
         done = orbweb.open(home).crawl(project="p", rate="max", profile="docs", trust=trust(server.url)[1])
         assert (done.visited, done.exit_code) == (3, 0)
-    assert "orbweb.db" in orbweb.open(home).reset()["wiped"]
+    assert "orbweb.db" in orbweb.open(home).reset().wiped
     with pytest.raises(orbweb.UsageError, match="would be replaced"):
         orbweb.open(home).configure()
 

@@ -308,7 +308,7 @@ def test_a_server_that_speaks_plain_http(tmp_path: Path, plain_server: int, host
         assert meant in done.json["bases"][0]["problem"]
         assert "nothing was crawled" in done.err
     (failed,) = orbweb.open(tmp_path / "orbweb-data").failed(f"{host}-{plain_server}")
-    assert (failed["kind"], meant in failed["reason"]) == ("tls", True)
+    assert (failed.kind, meant in failed.reason) == ("tls", True)
 
 
 def test_a_server_that_waits_for_the_end_of_a_handshake(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class Whole:
 
     path: Path
     server: Server
-    pages: dict[str, set[tuple[str, ...]]]
+    pages: dict[str, set[tuple[str | None, ...]]]
 
     def copy(self, path: Path) -> Path:
         shutil.rmtree(path, ignore_errors=True)
@@ -53,12 +53,10 @@ class Whole:
 PROJECTS = ("segments", "files", "scraped")
 
 
-def pages(path: Path) -> dict[str, set[tuple[str, ...]]]:
+def pages(path: Path) -> dict[str, set[tuple[str | None, ...]]]:
     there = orbweb.open(path)
     return {
-        name: {
-            (str(canonicalize(row["url"])), row["body_sha256"], row["content_sha256"]) for row in there.pages(name)
-        }
+        name: {(str(canonicalize(row.url)), row.body_sha256, row.content_sha256) for row in there.pages(name)}
         for name in PROJECTS
     }
 
@@ -132,7 +130,7 @@ def resume(whole: Whole, path: Path) -> None:
     whole.server.reset()
     there = orbweb.open(path)
     for project in PROJECTS:
-        if there.status(project)["queued"]:
+        if there.status(project).queued:
             there.scrape(project) if project == "scraped" else there.resume(project)
 
 
@@ -145,7 +143,7 @@ def assert_harmless(whole: Whole, path: Path, name: str, named: set[str]) -> Non
     by_table = name.endswith(HARMLESS) or any(part in name for part in KEPT_ONCE)
     assert by_table or name.startswith(("spool/", "state/")), f"{name}: nobody names this"
     assert pages(path) == whole.pages
-    assert [hit["url"] for hit in orbweb.open(path).search("segments", "page 7")]
+    assert [hit.url for hit in orbweb.open(path).search("segments", "page 7")]
     whole.server.reset()
     trust = [trust_of(whole.server.url)[1]] if name == "identity" else []
     orbweb.open(path).recrawl("segments", rate="max", processes=0, trust=trust)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -31,7 +30,7 @@ class Sound:
 
     path: Path
     server: Server
-    pages: list[dict[str, Any]]
+    pages: list[orbweb.PageSummary]
 
     def copy(self, path: Path) -> Path:
         return Path(shutil.copytree(self.path, path, symlinks=True))
@@ -152,10 +151,10 @@ def test_a_damaged_document_leads_to_doctor(sound: Sound, tmp_path: Path) -> Non
     path = sound.copy(tmp_path / "workspace")
     with closing(sqlite3.connect(path / "orbweb.db", isolation_level=None)) as db:
         db.execute("UPDATE documents SET frame = substr(frame, 1, 40)")
-    done = Cli(path).ask("show", "site", sound.pages[0]["url"])
+    done = Cli(path).ask("show", "site", sound.pages[0].url)
     assert (done.code, "`orbweb doctor --workspace " in done.err) == (1, True)
     with pytest.raises(CorruptBody) as caught:
-        orbweb.open(path).show("site", sound.pages[0]["url"])
+        orbweb.open(path).show("site", sound.pages[0].url)
     assert "Run `doctor()` to see what is damaged." in caught.value.__notes__
 
 
@@ -193,12 +192,10 @@ def test_damage_to_the_first_pages_costs_few_rows_and_is_told(
 def assert_comes_back(sound: Sound, path: Path) -> None:
     """After a resume every page is there again."""
     there = orbweb.open(path)
-    if there.status("site")["queued"]:
+    if there.status("site").queued:
         sound.server.reset()
         there.resume("site", rate="max", processes=0)
-    assert {page["content_sha256"] for page in there.pages("site")} >= {
-        page["content_sha256"] for page in sound.pages
-    }
+    assert {page.content_sha256 for page in there.pages("site")} >= {page.content_sha256 for page in sound.pages}
     assert doctor(path)["damages"] == []
     assert_books_balance(path / "orbweb.db")
 
@@ -213,9 +210,9 @@ def test_a_database_of_which_nothing_is_left_is_told_by_journals_and_bodies(soun
     assert "lost: project site: its settings" in done.out
     assert "nothing has to be fetched" not in done.out
     names = ("url", "title", "body_sha256", "content_sha256", "alternates")
-    told = [{name: page[name] for name in names} for page in orbweb.open(path).pages("site")]
-    assert told == [{name: page[name] for name in names} for page in sound.pages]
-    assert Cli(path).ask("show", "site", sound.pages[3]["url"]).code == 0
+    told = [[getattr(page, name) for name in names] for page in orbweb.open(path).pages("site")]
+    assert told == [[getattr(page, name) for name in names] for page in sound.pages]
+    assert Cli(path).ask("show", "site", sound.pages[3].url).code == 0
     assert not sound.server.log
     assert doctor(path)["damages"] == []
 

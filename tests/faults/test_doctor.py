@@ -38,7 +38,7 @@ PROJECT_END = 2 * 4096
 
 def resume(path: Path) -> None:
     """Fetch what is queued, if anything is."""
-    if orbweb.open(path).status("site")["queued"]:
+    if orbweb.open(path).status("site").queued:
         Cli(path).resume("site").ok(0, 3)
 
 
@@ -58,7 +58,7 @@ class Known:
 
 def known(path: Path) -> Known:
     workspace = orbweb.open(path)
-    pages = workspace.pages("site")
+    pages = [page.report() for page in workspace.pages("site")]
     manifest = [line.split("\t") for line in workspace.manifest("site")]
     return Known(pages, manifest, {row["body_sha256"]: workspace.body(row["body_sha256"]) for row in pages})
 

@@ -48,7 +48,7 @@ def test_pages_are_loaded_as_they_are_consumed(url: str, tmp_path: Path) -> None
     documents = iter(reader(tmp_path, project="site").lazy_load_data([url]))
     assert next(documents).id_ == url
     documents.close()  # type: ignore[attr-defined]
-    assert not orbweb.open(tmp_path / "w").status("site")["running"]
+    assert not orbweb.open(tmp_path / "w").status("site").running
 
 
 def test_loading_in_an_event_loop(url: str, tmp_path: Path) -> None:

@@ -142,8 +142,8 @@ def test_a_base_url_whose_name_is_at_a_private_address(
         assert foreign.resume("site").failed == 1
         assert site.heard == []
         (failure,) = foreign.failed("site")
-        assert failure["kind"] == "blocked_address"
-        assert f"allow it with trust=private=wiki.test:{server.port}" in failure["reason"]
+        assert failure.kind == "blocked_address"
+        assert f"allow it with trust=private=wiki.test:{server.port}" in failure.reason
         foreign.retry("site")
         assert foreign.resume("site", budget=None, trust=f"private=wiki.test:{server.port}").failed == 0
         assert site.heard

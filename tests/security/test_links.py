@@ -303,14 +303,14 @@ def test_a_database_with_more_than_our_tables_is_refused(made: Path, tmp_path: P
         SqliteLimiter(root / "limiter.db")
     assert not doctor(root)["healthy"]
     doctor(root, repair=True)
-    assert orbweb.open(root).status("segments")["visited"] == 3
+    assert orbweb.open(root).status("segments").visited == 3
 
 
 def test_the_figures_of_analyze_are_no_strangers(made: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(made, tmp_path / "w", symlinks=True))
     with closing(sqlite3.connect(root / "orbweb.db")) as db, db:
         db.execute("ANALYZE")
-    assert orbweb.open(root).status("segments")["visited"] == 3
+    assert orbweb.open(root).status("segments").visited == 3
 
 
 def test_a_search_index_with_a_trigger_is_made_anew(made: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def bodies(space: orbweb.Workspace) -> bytes:
 
 
 def hashes(space: orbweb.Workspace, project: str, **which: Any) -> set[str]:
-    return {page["body_sha256"] for page in space.pages(project, **which)}
+    return {page.body_sha256 for page in space.pages(project, **which) if page.body_sha256}
 
 
 def names(space: orbweb.Workspace) -> set[str]:
@@ -67,10 +67,10 @@ def test_a_deleted_project_leaves_nothing_and_others_as_they_were(tmp_path: Path
     gone = hashes(space, "one") - hashes(space, "two")
     space.search("one", "private")
     report = space.delete("one")
-    assert (report["projects"], report["runs"], report["pages"]) == (["one"], 1, 3)
-    assert report["freed"] > 0
+    assert (report.projects, report.runs, report.pages) == (("one",), 1, 3)
+    assert report.freed > 0
     assert space.projects() == ["two"]
-    assert space.doctor()["healthy"]
+    assert space.doctor().healthy
     assert_books_balance(space.path / "orbweb.db")
     assert list(space.manifest("two")) == before
     assert [page.document.markdown for page in space.documents("two")] == texts
@@ -85,7 +85,7 @@ def test_a_deleted_project_leaves_nothing_and_others_as_they_were(tmp_path: Path
     with serve(site()) as server:
         pages = space.crawl(f"{server.url}one/", project="one", rate="max", processes=0).pages
     assert pages == 3, "the name is free"
-    assert space.doctor()["healthy"]
+    assert space.doctor().healthy
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -103,17 +103,17 @@ def test_the_other_runs_of_a_project_stay(tmp_path: Path, layout: str, number: i
                 space.recrawl("one")
         kept = [each for each in (1, 2, 3) if each != number]
         before = {each: list(space.manifest("one", run=each)) for each in kept}
-        assert space.delete("one", run=number)["runs"] == 1
-        assert [run["run"] for run in space.runs("one")] == kept
+        assert space.delete("one", run=number).runs == 1
+        assert [run.run for run in space.runs("one")] == kept
         assert {each: list(space.manifest("one", run=each)) for each in kept} == before
-        assert space.doctor()["healthy"]
+        assert space.doctor().healthy
         found = space.diff("one")
-        assert (found["old"], found["new"], len(found["changed"])) == (*kept, 1)
+        assert (found.old, found.new, len(found.changed)) == (*kept, 1)
         answers["/one/own"] = html(f"<title>Own</title><main><p>Words of the {next(pages)} run</p></main>")
         again = space.recrawl("one")
         assert (again.run, again.pages) == (max(kept) + 1, 3)
-        assert space.search("one", "fourth")[0]["url"].endswith("/one/own")
-    assert space.doctor()["healthy"]
+        assert space.search("one", "fourth")[0].url.endswith("/one/own")
+    assert space.doctor().healthy
     assert_books_balance(space.path / "orbweb.db")
     with pytest.raises(orbweb.NothingToDo, match=r"no run 9 \(runs: "):
         space.delete("one", run=9)
@@ -136,14 +136,14 @@ def test_a_capture_that_another_project_reused_stays(tmp_path: Path) -> None:
     with serve(StaticSite({"/": tagged(SHARED)})) as server:
         space.crawl(server.url, project="first", rate="max", processes=0)
         assert space.crawl(server.url, project="second", rate="max", processes=0).not_modified == 1
-        assert space.explain("second", server.url)["reused_from"] == {"project": "first", "run": 1}
+        assert space.explain("second", server.url).reused_from == orbweb.RunName("first", 1)
         before = list(space.manifest("second"))
         space.delete("first")
         assert list(space.manifest("second")) == before
-        assert space.explain("second", server.url)["reused_from"] is None
-        assert space.doctor()["healthy"]
+        assert space.explain("second", server.url).reused_from is None
+        assert space.doctor().healthy
         space.crawl(server.url, project="third", rate="max", processes=0)
-        assert space.explain("second", server.url)["reused_from"] is None, "though ids are reused"
+        assert space.explain("second", server.url).reused_from is None, "though ids are reused"
         assert space.recrawl("second").not_modified == 1
 
 
@@ -155,13 +155,13 @@ def test_a_killed_run_of_another_project_does_not_reuse_what_came_later(cli: Cli
         cli.crawl(server.url, "--project", "gone", *fast).ok()
         killed = cli.crawl(server.url, "--project", "killed", *fast, env={"ORBWEB_FAULT": "page_settled:2"})
         assert killed.code == -signal.SIGKILL
-        before = space.status("killed")["reused"]
+        before = space.status("killed").reused
         space.delete("gone")
         assert cli.crawl(server.url, "--project", "later", *fast).ok().json["reused"] == 0
         done = cli.resume("killed").ok().json
     assert (done["visited"], done["reused"], done["run_state"]) == (7, before, "completed")
     assert before < 7
-    assert space.doctor()["healthy"]
+    assert space.doctor().healthy
 
 
 def test_a_pipeline_is_deleted_and_renamed_as_one(cli: Cli) -> None:
@@ -171,7 +171,7 @@ def test_a_pipeline_is_deleted_and_renamed_as_one(cli: Cli) -> None:
         cli("scrape", "--budget", "1", "--no-progress").ok(4)
         renamed = cli("rename", "site", "docs", "--json").ok().json["renamed"]
         assert renamed == {"site": "docs", "site.discovery": "docs.discovery"}
-        assert space.doctor()["healthy"]
+        assert space.doctor().healthy
         assert not any("site-" in name or name.startswith("site.") for name in names(space))
         cli("discover", "--project", "docs", "--budget", "none", "--no-progress").ok()
         done = cli("scrape", "--project", "docs", "--no-progress", "--json").ok().json
@@ -180,7 +180,7 @@ def test_a_pipeline_is_deleted_and_renamed_as_one(cli: Cli) -> None:
         assert report["projects"] == ["docs", "docs.discovery"]
         assert space.projects() == []
         assert not any(name.startswith(("discoveries-", "docs")) for name in names(space))
-        assert space.doctor()["healthy"]
+        assert space.doctor().healthy
         cli("discover", server.url, "--project", "anew", "--rate", "max", "--no-progress").ok()
         again = cli("scrape", "--no-progress", "--json").ok().json
         assert again["visited"] == 6
@@ -191,7 +191,7 @@ def test_a_renamed_project_is_resumed_under_its_new_name(tmp_path: Path) -> None
     with serve(StaticSite(chain(6))) as server:
         whole.crawl(server.url, project="site", rate="max", processes=0)
         space.crawl(server.url, project="site", budget=3, rate="max", processes=0)
-        assert space.rename("site", "docs")["renamed"] == {"site": "docs"}
+        assert space.rename("site", "docs").renamed == {"site": "docs"}
         assert (space.path / "metadata" / "crawl_metadata.jsonl").readlink().name == "crawl_metadata-docs-1.jsonl"
         space.resume("docs", budget=None)
         with pytest.raises(orbweb.UnknownProject):
@@ -200,7 +200,7 @@ def test_a_renamed_project_is_resumed_under_its_new_name(tmp_path: Path) -> None
     assert not any("site-" in name or name.startswith("site.") for name in names(space))
     pages = (space.path / "logs" / "pages-docs-1.csv").read_text().splitlines()
     assert len(pages) == 8
-    assert space.doctor()["healthy"]
+    assert space.doctor().healthy
 
 
 def test_names_that_are_taken_or_invalid(cli: Cli) -> None:
@@ -273,7 +273,7 @@ def test_the_cursors_of_streams_follow_their_project(tmp_path: Path) -> None:
         space.rename("first", "second")
         rest = [page.url for page in space.crawl_iter(project="second", cursor="index", rate="max", processes=0)]
     assert rest[0] == seen[1], "the page that was given and not acknowledged comes again"
-    assert sorted({*seen, *rest}) == sorted(page["url"] for page in space.pages("second"))
+    assert sorted({*seen, *rest}) == sorted(page.url for page in space.pages("second"))
     assert "second.index.cursor" in names(space)
     space.delete("second")
     assert not [name for name in names(space) if name.endswith(".cursor")]

@@ -77,8 +77,8 @@ def outdated(site: Site) -> None:
     db.close()
 
 
-def extractors(site: Site) -> list[int]:
-    return [row["extractor"] for row in orbweb.open(site.path).pages("site")]
+def extractors(site: Site) -> list[int | None]:
+    return [row.extractor for row in orbweb.open(site.path).pages("site")]
 
 
 # Showing.
@@ -140,13 +140,15 @@ def test_json_goes_with_meta_only(site: Site) -> None:
 
 
 def test_pages_have_the_figures_of_their_documents(site: Site) -> None:
-    pages = {row["url"].removeprefix(site.url): row for row in orbweb.open(site.path).pages("site")}
+    pages = {row.url.removeprefix(site.url): row for row in orbweb.open(site.path).pages("site")}
     assert list(pages) == ["", "a", "near", "far", "empty", "control"]
     near = pages["near"]
-    assert (near["title"], near["words"], near["extractor"]) == ("near", 201, extraction.VERSION)
-    assert near["tokens"] > 201
-    assert 0 <= near["confidence"] <= 1
-    assert pages["a"]["alternates"] == [f"{site.url}b"]
+    assert (near.title, near.words, near.extractor) == ("near", 201, extraction.VERSION)
+    assert near.tokens
+    assert near.tokens > 201
+    assert near.confidence
+    assert 0 <= near.confidence <= 1
+    assert pages["a"].alternates == (f"{site.url}b",)
     assert "201 words" in site.cli("pages", "site").ok().out
 
 
@@ -216,15 +218,16 @@ def test_a_body_that_is_lost_is_named_and_its_document_stays(site: Site, tmp_pat
     old = site.copy(tmp_path / "workspace")
     outdated(old)
     lost = orbweb.open(old.path).pages("site")[1]
+    assert lost.body_sha256
     with sqlite3.connect(old.path / "orbweb.db") as db:
-        db.execute("DELETE FROM bodies WHERE sha256 = ?", [bytes.fromhex(lost["body_sha256"])])
+        db.execute("DELETE FROM bodies WHERE sha256 = ?", [bytes.fromhex(lost.body_sha256)])
     db.close()
     done = old.cli("extract", "site", "--json", "--no-progress").ok(3).json
     (failed,) = done["failed"]
-    assert (failed["url"], lost["body_sha256"] in failed["problem"]) == (lost["url"], True)
+    assert (failed["url"], lost.body_sha256 in failed["problem"]) == (lost.url, True)
     assert (done["extracted"], done["left"]) == (5, 0)
     assert extractors(old) == [extraction.VERSION, 0, *[extraction.VERSION] * 4]
-    assert "# twice" in old.cli("show", "site", lost["url"], "--as", "markdown").ok().out
+    assert "# twice" in old.cli("show", "site", lost.url, "--as", "markdown").ok().out
 
 
 def test_what_nobody_names_is_kept_while_another_project_is_crawled(site: Site, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class Crawled:
     root: str
 
     def ask(self, path: str, run: int | None = None) -> dict[str, Any]:
-        found = orbweb.open(self.cli.workspace).explain("site", self.url(path), run=run)
+        found = orbweb.open(self.cli.workspace).explain("site", self.url(path), run=run).report()
         assert list(found) == FIELDS
         return found
 

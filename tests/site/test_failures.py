@@ -61,21 +61,19 @@ def test_each_failure_names_the_pages_that_link_to_it_and_the_text(broken: Cli) 
 
 def test_failures_are_filtered_and_cut(broken: Cli) -> None:
     space = orbweb.open(broken.workspace)
-    host = space.failed("site")[0]["url"].split("/")[2]
+    host = space.failed("site")[0].url.split("/")[2]
 
     def chosen(**options: object) -> list[str]:
-        return [short(row["url"]) for row in space.failed("site", **options)]  # type: ignore[arg-type]
+        return [short(row.url) for row in space.failed("site", **options)]  # type: ignore[arg-type]
 
     assert chosen(kind="http_5xx") == ["/boom"]
     assert chosen(match="/(gone|lost)$") == ["/gone", "/lost"]
     assert chosen(match="/(gone|lost)$", limit=1) == ["/gone"]
     assert len(chosen(host=host)) == len(chosen(host="127.0.0.1")) == 3
     assert chosen(host="example.org") == []
-    assert space.failure_counts("site", kind="http_4xx") == {
-        "failed": 2,
-        "by_kind": {"http_4xx": 2},
-        "by_host": {host: 2},
-    }
+    assert space.failure_counts("site", kind="http_4xx") == orbweb.FailureCounts(
+        failed=2, by_kind={"http_4xx": 2}, by_host={host: 2}
+    )
     assert "and 2 more" in broken("failed", "site", "--limit", "1").ok().out
     assert "unknown kind of failure 'x'" in broken("failed", "site", "--kind", "x").ok(2).err
     assert "--match" in broken("failed", "site", "--match", "(?=x)").ok(2).err
@@ -120,13 +118,13 @@ def test_pages_are_matched_sorted_and_cut(tmp_path: Path) -> None:
         space.crawl(server.url, project="site", rate="max", processes=0)
 
     def listed(**options: object) -> list[str]:
-        return [short(each["url"]) for each in space.pages("site", **options)]  # type: ignore[arg-type]
+        return [short(each.url) for each in space.pages("site", **options)]  # type: ignore[arg-type]
 
     assert listed() == ["/", "/b", "/c"]
     assert listed(match="/[bc]$") == ["/b", "/c"]
     assert listed(sort="title")[0] == "/c"
     assert listed(sort="title")[-1] == "/b"
-    words = [each["words"] for each in space.pages("site", sort="words")]
+    words = [each.words or 0 for each in space.pages("site", sort="words")]
     assert words == sorted(words, reverse=True)
     assert listed(sort="url", limit=2) == ["/", "/b"]
     with pytest.raises(orbweb.UsageError, match="sort: 'size' is not an order"):

@@ -9,7 +9,7 @@ import pytest
 
 import orbweb
 from harness import Cli, deaf_port
-from orbweb.app import CrawlResult, plan_code, results
+from orbweb.app import CrawlResult
 from servers.pages import page
 from servers.site import Answer, StaticSite, html, redirect, serve, text
 
@@ -31,7 +31,7 @@ def both(
     with serve(StaticSite({"/sitemap.xml": html("no", 404)} | site)) as server:
         urls = [f"{server.url}{each}" for each in start or ("",)]
         space = orbweb.open(path)
-        planned = plan_code(space.plan(urls, note=notes.append, rate="max", processes=0))
+        planned = space.plan(urls, note=notes.append, rate="max", processes=0).exit_code
         return space.crawl(urls, note=notes.append, **QUICK, **options), planned
 
 
@@ -61,7 +61,7 @@ def test_no_base_url_gave_a_page(
     assert why in said
     assert what in said
     status = orbweb.open(tmp_path).status("site")
-    assert (status["state"], status["crawls"][-1]["state"]) == ("completed", done.state)
+    assert (status.state, status.crawls[-1].state) == ("completed", done.state)
 
 
 def test_nobody_listens(cli: Cli) -> None:
@@ -147,7 +147,7 @@ def test_a_finished_run_is_not_empty(cli: Cli) -> None:
     space = orbweb.open(cli.workspace)
     with serve(StaticSite({"/b": page("b")})) as server:
         space.crawl([f"{server.url}a", f"{server.url}b"], budget=1, **QUICK)
-    assert space.finish("site")["crawls"][-1]["state"] == "stopped_early"
+    assert space.finish("site").crawls[-1].state == "stopped_early"
 
 
 def test_discovery_that_finds_nothing(cli: Cli) -> None:
@@ -158,6 +158,6 @@ def test_discovery_that_finds_nothing(cli: Cli) -> None:
 
 
 def test_a_scraper_that_had_nothing_to_do_is_no_failure() -> None:
-    idle = {"run": None, "run_state": None, "queued": 0, "failed": 0, "skipped": {}}
-    assert results.exit_code(idle) == 0
-    assert results.exit_code({**idle, "run_state": "paused"}) == 4
+    idle = orbweb.IdleScraper("site", None, None, "cancelled", "nothing was discovered yet", 0, 0, 0, {}, "w")
+    assert idle.exit_code == 0
+    assert idle._replace(run_state="paused").exit_code == 4

@@ -357,7 +357,7 @@ def test_a_replay_of_a_pipeline_takes_the_project_that_scrapes(cli: Cli) -> None
     with serve(StaticSite({"/": text("nothing to keep")})) as server:
         space.discover(server.url, project="site", **options)
         space.scrape("site")
-    assert space.replay()["project"] == "site"
+    assert space.replay().project == "site"
     with pytest.raises(orbweb.UsageError, match="run 7"):
         space.replay(run=7)
 

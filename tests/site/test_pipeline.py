@@ -40,7 +40,7 @@ def scrape(workspace: Path, **options: Any) -> CrawlResult:
 
 def pages(workspace: Path, project: str = "site", run: int | None = None) -> list[dict[str, Any]]:
     found = orbweb.open(workspace).pages(project, run=run)
-    return [{key: value for key, value in each.items() if key not in SECRETIVE} for each in found]
+    return [{key: value for key, value in each.report().items() if key not in SECRETIVE} for each in found]
 
 
 def lines(workspace: Path) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def test_discovery_keeps_no_bodies_and_scraping_follows_no_links(tmp_path: Path)
     assert sorted(hit.path for hit in server.log if hit.path != "/robots.txt") == ["/", "/1", "/2", "/3"]
     assert done.skipped == {"left_to_discovery": 1}
     told = orbweb.open(tmp_path).explain("site", f"{server.url}new")
-    assert (told["reason"], "discovery" in told["rule"]) == ("left_to_discovery", True)
+    assert (told.reason, "discovery" in (told.rule or "")) == ("left_to_discovery", True)
     assert sound(tmp_path)
 
 
@@ -168,9 +168,9 @@ def test_rules_that_are_for_discovery_leave_what_is_fed_alone(tmp_path: Path) ->
         discover(tmp_path / "space", server.url)
         assert scrape(tmp_path / "space", budget=3).queued == 7
         told = orbweb.open(tmp_path / "space").rules("site", config=config)
-        assert (told["skipped"], told["queued"], told["in_force"]) == ({"excluded": 1}, 6, True)
-        first = orbweb.open(tmp_path / "space").queue("site")["next"][0]
-    assert (first["url"], first["place"]) == (f"{server.url}3", "1:3")
+        assert (told.skipped, told.queued, told.in_force) == ({"excluded": 1}, 6, True)
+        first = orbweb.open(tmp_path / "space").queue("site").next[0]
+    assert (first.url, first.place) == (f"{server.url}3", "1:3")
     assert sound(tmp_path / "space")
 
 

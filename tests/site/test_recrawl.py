@@ -53,12 +53,12 @@ def visited(workspace: Path, run: int | None = None) -> list[str]:
 
 def gone(workspace: Path, run: int | None = None) -> dict[str, tuple[int, str, int]]:
     found = orbweb.open(workspace).gone("site", run=run)
-    return {"/" + each["url"].split("/", 3)[3]: (each["since"], each["why"], each["last"]) for each in found}
+    return {"/" + each.url.split("/", 3)[3]: (each.since, each.why, each.last) for each in found}
 
 
 def removed(workspace: Path) -> dict[str, str]:
     report = orbweb.open(workspace).diff("site")
-    return {"/" + each["url"].split("/", 3)[3]: each["why"] for each in report["removed"]}
+    return {"/" + each.url.split("/", 3)[3]: each.why for each in report.removed}
 
 
 # A site that is edited between runs.
@@ -123,7 +123,7 @@ def test_a_paused_run_is_finished_where_runs_are_not_incremental(server: Server,
     config.write_text("incremental: false")
     crawl(tmp_path, server.url, budget=2, config=config)
     recrawl(tmp_path, budget=None)
-    assert [run["state"] for run in orbweb.open(tmp_path).runs("site")] == ["completed", "completed"]
+    assert [run.state for run in orbweb.open(tmp_path).runs("site")] == ["completed", "completed"]
     assert len(visited(tmp_path)) == 7
 
 
@@ -146,16 +146,19 @@ def test_pages_that_vanish_are_kept_and_not_asked_for_again(
     assert removed(tmp_path) == {}
     workspace = Workspace(tmp_path)
     url = server.url.rstrip("/")
-    assert workspace.explain("site", f"{url}/e")["gone"]["since"] == 2
-    assert workspace.show("site", f"{url}/d")["gone"]["why"] == "HTTP 404"
-    assert workspace.show("site", f"{url}/c")["gone"] is None
+    assert workspace.explain("site", f"{url}/e").gone == orbweb.GonePage(f"{url}/e", 2, "no longer linked", 2)
+    shown, kept = (workspace.show("site", f"{url}/{name}") for name in "dc")
+    assert shown
+    assert shown.gone == orbweb.GonePage(f"{url}/d", 2, "HTTP 404", 1)
+    assert kept
+    assert kept.gone is None
     assert "gone since run 2 (no longer linked)" in Cli(tmp_path).ask("pages", "site", "--gone").ok().out
     assert "gone since run 2" in Cli(tmp_path).ask("explain", "site", f"{url}/f").ok(3).out
     pages["/c"] = page("c", "/e")
     recrawl(tmp_path)
     assert visited(tmp_path) == ["/", "/a", "/b", "/c", "/d", "/e", "/f"]
     assert gone(tmp_path) == {"/d": (2, "HTTP 404", 1)}
-    added = [each["url"].removeprefix(url) for each in workspace.diff("site")["added"]]
+    added = [each.url.removeprefix(url) for each in workspace.diff("site").added]
     assert added == ["/e", "/f"]
 
 
@@ -202,7 +205,7 @@ def test_what_was_found_on_a_page_that_is_not_known_any_more_has_no_referrer(
     pages["/b"] = Answer(410, (), b"")
     for _ in range(2):
         recrawl(tmp_path)
-    chains = {path: orbweb.open(tmp_path).explain("site", server.url + path)["chain"] for path in ("c", "d", "e")}
+    chains = {path: orbweb.open(tmp_path).explain("site", server.url + path).chain for path in ("c", "d", "e")}
     assert {path: len(chain) for path, chain in chains.items()} == {"c": 1, "d": 1, "e": 1}
     assert Cli(tmp_path)("doctor", "--json").ok().json["healthy"]
 
@@ -236,7 +239,7 @@ def test_known_urls_are_judged_by_the_rules_of_now(server: Server, tmp_path: Pat
     recrawl(tmp_path, config=narrow)
     assert visited(tmp_path) == ["/", "/a", "/b", "/c", "/d"]
     explained = Workspace(tmp_path).explain("site", f"{server.url.rstrip('/')}/e")
-    assert (explained["reason"], explained["rule"]) == ("excluded", "scope.exclude: /e$")
+    assert (explained.reason, explained.rule) == ("excluded", "scope.exclude: /e$")
     Cli(tmp_path).check("site")
 
 
@@ -492,7 +495,7 @@ def test_only_what_is_due_is_asked_for_and_the_run_is_whole(
     assert (found["/a"], found["/e"]) == ("304", "200")
     assert [hit.path for hit in server.log] == ["/a", "/e", "/new"]
     assert (done.pages, done.exit_code, gone(tmp_path)) == (8, 0, {})
-    assert [each["url"][-2:] for each in orbweb.open(tmp_path).diff("site")["changed"]] == ["/e"]
+    assert [each.url[-2:] for each in orbweb.open(tmp_path).diff("site").changed] == ["/e"]
 
 
 def test_what_a_sitemap_dates_later_than_the_capture_is_due(
@@ -536,7 +539,7 @@ def test_what_was_answered_otherwise_since_it_was_captured_is_asked_for(
     recrawl(tmp_path, due=True)
     assert {hit.path for hit in server.log} == {"/a", "/c", "/d", "/e"}
     assert statuses(tmp_path) == answers
-    assert orbweb.open(tmp_path).diff("site")["added"] == []
+    assert orbweb.open(tmp_path).diff("site").added == ()
     config = tmp_path / "fresh.yaml"
     config.write_text("cache: {max_age_s: 3600}")
     assert recrawl(tmp_path, config=config).failed == 2

@@ -113,16 +113,17 @@ def test_a_plan_of_a_project_is_what_its_recrawl_visits(
     known = set(_known(path))
     server.reset()
     report = orbweb.open(path).plan("site", config=config)
+    assert isinstance(report, orbweb.RecrawlPlan)
     assert server.whole_log == ()
     orbweb.open(path).recrawl("site", config=config)
-    assert [url for url in report["visits"] if url in known] == [url for url in visited(path) if url in known]
+    assert [url for url in report.visits if url in known] == [url for url in visited(path) if url in known]
     status = orbweb.open(path).status("site")
-    planned = {reason: found["count"] for reason, found in report["would_skip"].items()}
-    if not report["unknown"]["count"]:
-        assert report["visits"] == visited(path)
-        assert planned == status["skipped"]
-        assert [base["pages"] for base in report["bases"]] == [base["pages"] for base in status["bases"]]
-    assert report["would_visit"] == len(report["visits"])
+    planned = {reason: found.count for reason, found in report.would_skip.items()}
+    if not report.unknown.count:
+        assert list(report.visits) == visited(path)
+        assert planned == status.skipped
+        assert [base.pages for base in report.bases] == [base.pages for base in status.bases]
+    assert report.would_visit == len(report.visits)
 
 
 def _known(path: Path) -> list[str]:
@@ -149,15 +150,16 @@ def test_a_plan_tells_what_is_new_what_is_lost_and_what_is_unknown(
     shown = cli("plan", "site", "--exclude", "/leaf/").ok(0).out
     assert "4 no longer visited (4 excluded)" in shown
     assert (cli.workspace / "orbweb.db").read_bytes() == before
-    assert orbweb.open(cli.workspace).status("site")["run"] == 1
+    assert orbweb.open(cli.workspace).status("site").run == 1
 
 
 def test_a_plan_of_a_paused_project_takes_the_queue_for_unknown(server: Server, tmp_path: Path) -> None:
     space = orbweb.open(tmp_path / "workspace")
     done = space.crawl(server.url, project="site", processes=0, budget=4, config=settings(tmp_path))
     report = space.plan("site")
-    assert report["unknown"]["count"] == done.queued - 1, "robots.txt refuses one"
-    assert space.status("site")["state"] == "paused"
+    assert isinstance(report, orbweb.RecrawlPlan)
+    assert report.unknown.count == done.queued - 1, "robots.txt refuses one"
+    assert space.status("site").state == "paused"
 
 
 def test_a_plan_of_a_project_names_what_is_wrong(cli: Cli, crawled: Path) -> None:

@@ -96,7 +96,7 @@ def test_an_unchanged_site_gives_the_same_pages_and_sends_none(graph: Graph, cop
     )
     assert second.transferred < 0.02 * graph.first.transferred
     for page, known in zip(*(orbweb.open(copy).pages("site", run=run) for run in (2, 1)), strict=True):
-        assert {**page, "status": 0, "captured_at": ""} == {**known, "status": 0, "captured_at": ""}
+        assert replace(page, status=0, captured_at="") == replace(known, status=0, captured_at="")
 
 
 def test_a_second_run_that_is_killed_goes_on_as_if_it_had_not_been(graph: Graph, copy: Path) -> None:
@@ -132,13 +132,11 @@ def test_what_is_fresh_is_not_asked_for(graph: Graph, copy: Path, tmp_path: Path
     assert {status // 100 for _, status in asked(graph.server)} == {3, 4, 5}
     third = again(copy, graph.server.url, budget=7)
     assert (third.visited + third.failed, third.exit_code) == (7, 4)
-    captured = [
-        [page["captured_at"] for page in orbweb.open(copy).pages("site", run=run)][:3] for run in (1, 2, 3)
-    ]
+    captured = [[page.captured_at for page in orbweb.open(copy).pages("site", run=run)][:3] for run in (1, 2, 3)]
     assert captured[0] == captured[1] == captured[2]
     assert orbweb.open(copy).resume("site", budget=None).queued == 0
     assert manifest(copy) == manifest(copy, 2)
-    assert Workspace(copy).status("site")["reused"] == second.reused
+    assert Workspace(copy).status("site").reused == second.reused
 
 
 def test_refresh_fetches_everything_and_holds_for_its_run_alone(graph: Graph, copy: Path) -> None:
@@ -188,8 +186,8 @@ def test_another_project_of_the_workspace_reuses_too(graph: Graph, copy: Path) -
     assert but_status(manifest(copy, project="other")) == but_status(manifest(copy))
     shown = orbweb.open(copy).show("other", graph.server.url)
     assert shown is not None
-    assert (shown["reuse"], shown["reused_from"]) == ("not_modified", {"project": "site", "run": 1})
-    assert orbweb.open(copy).explain("other", graph.server.url)["reused_from"] == shown["reused_from"]
+    assert (shown.reuse, shown.reused_from) == ("not_modified", orbweb.RunName("site", 1))
+    assert orbweb.open(copy).explain("other", graph.server.url).reused_from == shown.reused_from
 
 
 def test_other_eyes_are_shown_everything_anew(graph: Graph, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +320,7 @@ def test_validators_are_for_the_very_url_that_gave_them(shelf: tuple[Shelf, str]
     assert statuses(tmp_path)["dir"] == "304"
     shown = orbweb.open(tmp_path).show("site", f"{url}dir")
     assert shown is not None
-    assert shown["final_url"] == f"{url}dir/"
+    assert shown.final_url == f"{url}dir/"
 
 
 @pytest.mark.parametrize("confused", [Answer(412), Answer(304, (("ETag", '"other"'),))])
@@ -346,7 +344,7 @@ def test_a_304_that_was_not_asked_for_is_a_visit_without_a_page(shelf: tuple[She
         again(tmp_path, url)
         assert manifest(tmp_path)[1][2:] == ["304", "-", "-", "-", "-"]
         assert site.asked()["/a"] == (None, None)
-    assert Workspace(tmp_path).status("site")["reused"] == 0
+    assert Workspace(tmp_path).status("site").reused == 0
 
 
 def test_what_is_no_page_is_asked_about_too(shelf: tuple[Shelf, str], tmp_path: Path) -> None:

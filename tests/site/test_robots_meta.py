@@ -39,7 +39,7 @@ def visited(cli: Cli, server: Server) -> list[str]:
 
 
 def explained(cli: Cli, url: str) -> dict[str, Any]:
-    return orbweb.open(cli.workspace).explain("site", url)
+    return orbweb.open(cli.workspace).explain("site", url).report()
 
 
 def told(cli: Cli, url: str) -> tuple[str, str | None, str]:

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -67,8 +66,8 @@ def searched(crawled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     return orbweb.open(shutil.copytree(crawled, tmp_path_factory.mktemp("searched") / "w"))
 
 
-def names(found: list[dict[str, Any]]) -> list[str]:
-    return [row["url"].rpartition("/")[2] for row in found]
+def names(found: list[orbweb.SearchHit]) -> list[str]:
+    return [row.url.rpartition("/")[2] for row in found]
 
 
 @pytest.mark.parametrize(
@@ -116,17 +115,17 @@ def test_a_query_finds(searched: orbweb.Workspace, query: str, found: list[str])
 
 def test_a_result_has_what_was_found_and_where(searched: orbweb.Workspace) -> None:
     (best, second) = searched.search("site", "pipe")
-    assert set(best) == {"url", "title", "score", "snippet", "marks"}
-    assert best["title"] == "Pipes"
-    assert best["score"] > second["score"] > 0
-    assert {second["snippet"][first:last] for first, last in second["marks"]} == {"pipe"}
-    assert second["snippet"].startswith("…")
-    assert "\n" not in second["snippet"]
+    assert set(best.report()) == {"url", "title", "score", "snippet", "marks"}
+    assert best.title == "Pipes"
+    assert best.score > second.score > 0
+    assert {second.snippet[first:last] for first, last in second.marks} == {"pipe"}
+    assert second.snippet.startswith("…")
+    assert "\n" not in second.snippet
     (inside,) = searched.search("site", "検索")
-    assert "これは全文検索の" in inside["snippet"]
-    assert [inside["snippet"][first:last] for first, last in inside["marks"]] == ["検索"]
+    assert "これは全文検索の" in inside.snippet
+    assert [inside.snippet[first:last] for first, last in inside.marks] == ["検索"]
     (title_only,) = searched.search("site", "unlabelled")
-    assert (title_only["snippet"], title_only["marks"]) == ("", [])
+    assert (title_only.snippet, title_only.marks) == ("", ())
 
 
 def test_limit_and_bad_use(searched: orbweb.Workspace) -> None:
@@ -238,6 +237,8 @@ def test_the_command(workspace: orbweb.Workspace) -> None:
     text = cli("search", "site", "copper", "pipes").ok(0).out
     assert "**Copper** **pipes**" in text
     assert text.startswith("Pipes\n  http://")
-    assert cli("search", "site", "tap", "--json", "--limit", "1").ok(0).json == workspace.search("site", "tap")[:1]
+    assert cli("search", "site", "tap", "--json", "--limit", "1").ok(0).json == [
+        workspace.search("site", "tap")[0].report()
+    ]
     nothing = cli("search", "site", "nothing-like-this", "--json")
     assert (nothing.code, nothing.json) == (3, [])

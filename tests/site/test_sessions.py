@@ -45,8 +45,8 @@ def test_crawl_goes_on_with_a_paused_run_unless_it_is_not_incremental(
         assert "finished run 1 of site (2 queued URLs skipped); starting a new run" in caplog.messages
         third = space.crawl(project="site")
         assert (third.run, third.crawl) == (3, 1), "incremental is stored too"
-    assert [run["state"] for run in space.runs("site")] == ["completed", "completed", "paused"]
-    assert space.runs("site")[0]["skipped"] == {"finished": 2}
+    assert [run.state for run in space.runs("site")] == ["completed", "completed", "paused"]
+    assert space.runs("site")[0].skipped == {"finished": 2}
     assert_books_balance(space.path / "orbweb.db")
 
 
@@ -54,7 +54,7 @@ def test_a_finished_or_completed_run_cannot_be_resumed_and_the_error_says_why(tm
     space = orbweb.open(tmp_path / "w")
     with serve(StaticSite(chain(3))) as server:
         space.crawl(server.url, budget=2, **FAST)
-        assert space.finish("site")["state"] == "completed"
+        assert space.finish("site").state == "completed"
         with pytest.raises(
             orbweb.NothingToDo, match=r"no paused run to resume: run 1 is completed, nothing is queued"
         ):
@@ -75,13 +75,13 @@ def test_every_crawl_has_its_row_and_the_run_their_totals(cli: Cli) -> None:
         while space.crawl(server.url, budget=2, **FAST).exit_code == 4:
             pass
     (run,) = space.runs("site")
-    rows = [(row["visited"], row["failed"], row["pages"], row["ended_by"]) for row in run["crawls"]]
+    rows = [(row.visited, row.failed, row.pages, row.ended_by) for row in run.crawls]
     assert rows == [(2, 0, 2, "budget"), (1, 1, 0, "budget"), (1, 0, 0, "exhausted")]
-    assert [row["state"] for row in run["crawls"]] == ["stopped_early", "stopped_early", "completed_with_errors"]
+    assert [row.state for row in run.crawls] == ["stopped_early", "stopped_early", "completed_with_errors"]
     for field in ("visited", "failed", "pages", "bytes"):
-        assert run[field] == sum(row[field] for row in run["crawls"])
-    assert run["seconds"] == pytest.approx(sum(row["seconds"] for row in run["crawls"]), abs=0.01)
-    assert all(row["started_at"] >= run["started_at"] for row in run["crawls"])
+        assert getattr(run, field) == sum(getattr(row, field) for row in run.crawls)
+    assert run.seconds == pytest.approx(sum(row.seconds for row in run.crawls), abs=0.01)
+    assert all(row.started_at >= run.started_at for row in run.crawls)
     lines = cli.ask("runs", "site").ok().out.splitlines()
     assert [line.split()[:2] for line in lines] == [["run", "1"], ["├", "crawl"], ["├", "crawl"], ["└", "crawl"]]
     assert re.search(r"2 visited, 0 failed, 2 pages, \d+ B, budget 2$", lines[1])
@@ -110,16 +110,16 @@ def test_the_queue_tells_what_is_visited_what_is_left_and_whence(cli: Cli) -> No
         answers["/sitemap.xml"] = text(f"{server.url}listed\n")
         space.crawl(server.url, budget=4, resources="check", **FAST)
         half = space.queue("site")
-        assert half["visited_by_source"] == {"initial": 1, "resource": 1, "spider": 2}
-        assert (half["by_source"], half["can_resume"]) == ({"redirect": 1, "sitemap": 1}, True)
+        assert half.visited_by_source == {"initial": 1, "resource": 1, "spider": 2}
+        assert (half.by_source, half.can_resume) == ({"redirect": 1, "sitemap": 1}, True)
         shown = cli.ask("queue", "site").ok().out
         assert "can resume: yes" in shown
         assert "queued: redirect 1, sitemap 1" in shown
         space.resume("site", budget=None)
     queue = space.queue("site")
-    assert (queue["run"], queue["state"], queue["crawls"], queue["can_resume"]) == (1, "completed", [1, 2], False)
-    assert (queue["visited"], queue["failed"], queue["queued"], queue["total"]) == (6, 0, 0, 6)
-    assert queue["visited_by_source"] == {"initial": 1, "redirect": 1, "resource": 1, "sitemap": 1, "spider": 2}
+    assert (queue.run, queue.state, queue.crawls, queue.can_resume) == (1, "completed", (1, 2), False)
+    assert (queue.visited, queue.failed, queue.queued, queue.total) == (6, 0, 0, 6)
+    assert queue.visited_by_source == {"initial": 1, "redirect": 1, "resource": 1, "sitemap": 1, "spider": 2}
     assert_books_balance(cli.workspace / "orbweb.db")
     assert check_store(cli.workspace)["damages"] == []
 
@@ -260,19 +260,19 @@ def test_retry_queues_the_failed_urls_of_one_kind(tmp_path: Path) -> None:
         space = orbweb.open(tmp_path / "w")
         pins = [f"dead.test:80:127.0.0.1:{dead}", f"plain.test:443:127.0.0.1:{plain}"]
         first = space.crawl(server.url, config=config, resolve=pins, **FAST)
-        failed = {row["kind"]: row["url"] for row in space.failed("site")}
+        failed = {row.kind: row.url for row in space.failed("site")}
         own = server.url.rstrip("/")
         assert failed == {kind: own + href if href[0] == "/" else href for kind, href in KINDS.items()}
         for count, (kind, url) in enumerate(failed.items(), 1):
             assert space.retry("site", kind=kind) == 1, kind
             queue = space.queue("site")
-            assert queue["next"][-1]["url"] == url
-            assert (queue["queued"], queue["failed"]) == (count, len(KINDS) - count)
+            assert queue.next[-1].url == url
+            assert (queue.queued, queue.failed) == (count, len(KINDS) - count)
             assert space.retry("site", kind=kind) == 0, "it is queued already"
             assert_books_balance(space.path / "orbweb.db")
         again = space.resume("site")
     assert (again.crawl_failed, again.failed, again.exit_code) == (len(KINDS), first.failed, 3)
-    assert {row["kind"]: row["url"] for row in space.failed("site")} == failed
+    assert {row.kind: row.url for row in space.failed("site")} == failed
     assert_books_balance(space.path / "orbweb.db")
     assert check_store(space.path)["damages"] == []
 
@@ -283,7 +283,7 @@ def test_retry_knows_every_kind(tmp_path: Path, kind: str) -> None:
     with serve(StaticSite({"/": page("start", "/gone")})) as server:
         space.crawl(server.url, **FAST)
     assert space.retry("site", kind=kind) == 0
-    assert space.status("site")["state"] == "completed", "nothing was queued, so the run is not reopened"
+    assert space.status("site").state == "completed", "nothing was queued, so the run is not reopened"
 
 
 def test_an_unknown_kind_is_refused_with_those_there_are(cli: Cli) -> None:

@@ -15,8 +15,8 @@ from servers.site import StaticSite, serve
 FAST: dict[str, Any] = {"project": "site", "rate": "max", "processes": 0}
 
 
-def by_key(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {each["key"]: each for each in report["settings"]}
+def by_key(report: orbweb.ProjectSettings) -> dict[str, orbweb.EffectiveSetting]:
+    return {each.key: each for each in report.settings}
 
 
 def test_options_of_resume_hold_for_one_crawl_unless_they_are_saved(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_options_of_resume_hold_for_one_crawl_unless_they_are_saved(tmp_path: Pa
         assert space.resume("site").crawl_visited == 3, "saved"
         last = space.resume("site", budget=None)
     assert (last.queued, last.run_state, last.visited) == (0, "completed", 21)
-    assert by_key(space.settings("site"))["limits.budget"]["value"] == 3
+    assert by_key(space.settings("site"))["limits.budget"].value == 3
 
 
 def test_sessions_with_other_budgets_visit_what_one_session_visits(tmp_path: Path) -> None:
@@ -51,10 +51,10 @@ def test_rules_of_a_file_given_to_recrawl_hold_for_that_run_only(tmp_path: Path)
         assert space.crawl(server.url, **FAST).visited == 7
         fewer = space.recrawl("site", config=file)
         assert (fewer.visited, fewer.queued, fewer.run_state) == (3, 0, "completed")
-        assert by_key(space.settings("site"))["scope.exclude"]["source"] == "default"
+        assert by_key(space.settings("site"))["scope.exclude"].source == "default"
         assert space.crawl(project="site").visited == 7
         assert space.recrawl("site", config=file, save=True).visited == 3
-        assert by_key(space.settings("site"))["scope.exclude"]["value"] == ["/[3-6]$"]
+        assert by_key(space.settings("site"))["scope.exclude"].value == ["/[3-6]$"]
 
 
 def test_a_resumed_run_keeps_the_rules_of_a_file_until_its_crawl_ends(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_where_a_value_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("ORBWEB_FETCH__RETRIES", "4")
     monkeypatch.setenv("ORBWEB_LIMITS__WORKERS", "11")
     found = by_key(space.settings("site", config=file, max_depth=5))
-    assert {key: (found[key]["value"], found[key]["source"]) for key in found if found[key]["differs"]} == {
+    assert {key: (each.value, each.source) for key, each in found.items() if each.differs} == {
         "profile": ("site", "project"),
         "fetch.headers": ({"x-key": "[redacted]", "x-token": "$TOKEN_OF_SITE"}, "project"),
         "limits.rate": ("max", "project"),
@@ -88,12 +88,10 @@ def test_where_a_value_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "limits.workers": (11, "environment variable ORBWEB_LIMITS__WORKERS"),
         "fetch.retries": (4, "environment variable ORBWEB_FETCH__RETRIES"),
         "limits.max_depth": (5, "options"),
-        **{
-            key: (each["value"], each["source"]) for key, each in found.items() if each["source"] == "profile site"
-        },
+        **{key: (each.value, each.source) for key, each in found.items() if each.source == "profile site"},
     }
-    assert found["limits.rate"]["default"] == 2.0
-    assert (found["limits.rate"]["option"], found["fetch.timeout_s"]["option"]) == ("rate", None)
+    assert found["limits.rate"].default == 2.0
+    assert (found["limits.rate"].option, found["fetch.timeout_s"].option) == ("rate", None)
     assert "hunter2" not in repr(space.settings("site"))
 
 
@@ -104,7 +102,7 @@ def test_the_settings_file_of_the_workspace_is_named(cli: Cli) -> None:
     (cli.workspace / "orbweb.yaml").write_text("limits: {rate: 3}\n")
     report = cli("settings", "site", "--json").ok().json
     assert report["file"] == str(cli.workspace / "orbweb.yaml")
-    assert by_key(report)["limits.rate"]["source"] == report["file"]
+    assert by_key(space.settings("site"))["limits.rate"].source == report["file"]
     shown = cli("settings", "site").ok().out
     assert [line.split() for line in shown.splitlines() if line.startswith("limits")] == [
         ["limits.rate", "3", "2", report["file"]]

@@ -130,7 +130,7 @@ def test_leaving_the_loop_stops_the_crawl(space: orbweb.Workspace, unending: Ser
         if number == 5:
             break
     status = space.status("site")
-    assert (status["state"], status["running"], status["crawls"][-1]["ended_by"]) == ("paused", False, "cancelled")
+    assert (status.state, status.running, status.crawls[-1].ended_by) == ("paused", False, "cancelled")
     assert space.resume("site", budget=3).crawl_visited == 3
 
 
@@ -142,13 +142,13 @@ def test_an_exception_in_the_loop_stops_the_crawl(space: orbweb.Workspace, unend
     with pytest.raises(LookupError, match="enough"):
         consume()
     gc.collect()
-    assert space.status("site")["running"] is False
+    assert space.status("site").running is False
 
 
 def test_closing_and_the_with_statement_stop_the_crawl(space: orbweb.Workspace, unending: Server) -> None:
     with space.crawl_iter(unending.url, **OPTIONS) as stream:
         next(stream)
-    assert space.status("site")["running"] is False
+    assert space.status("site").running is False
     assert list(stream) == []
     with pytest.raises(orbweb.UsageError, match="has not ended"):
         stream.outcome()
@@ -175,7 +175,7 @@ def test_a_program_that_ends_with_an_open_stream_ends(tmp_path: Path, unending: 
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "page 0\n", "")
     status = orbweb.open(tmp_path / "w").status("site")
-    assert (status["state"], status["crawls"][-1]["ended_by"]) == ("paused", "cancelled")
+    assert (status.state, status.crawls[-1].ended_by) == ("paused", "cancelled")
 
 
 # Errors.
@@ -228,7 +228,7 @@ def test_a_named_cursor_continues(space: orbweb.Workspace, small: Server) -> Non
     rest = urls_of(space.crawl_iter(small.url, cursor="mine", budget=None, **OPTIONS))
     assert (len(first), len(rest), len(set(first + rest))) == (4, 6, 10)
     assert len(urls_of(space.crawl_iter(small.url, cursor="mine", **OPTIONS))) == 10, "a new run"
-    assert space.status("site")["run"] == 2
+    assert space.status("site").run == 2
 
 
 def test_a_page_that_was_not_acknowledged_is_given_again(space: orbweb.Workspace, small: Server) -> None:
@@ -240,13 +240,13 @@ def test_a_page_that_was_not_acknowledged_is_given_again(space: orbweb.Workspace
         again.ack()
     rest = urls_of(space.crawl_iter(small.url, cursor="mine", **OPTIONS))
     assert len({*given, *rest}) == len(given) + len(rest) == 10
-    assert space.status("site")["run"] == 1
+    assert space.status("site").run == 1
 
 
 def test_the_rest_of_a_completed_run_needs_no_crawl(space: orbweb.Workspace, small: Server) -> None:
     with space.crawl_iter(small.url, cursor="mine", **OPTIONS) as stream:
         first = next(stream)
-        wait_until(lambda: space.status("site")["state"] == "completed")
+        wait_until(lambda: space.status("site").state == "completed")
         first.ack()
     requests = len(small.log)
     stream = space.crawl_iter(small.url, cursor="mine", **OPTIONS)
@@ -262,7 +262,7 @@ def test_the_cursor_of_a_page_is_stored_by_the_caller(space: orbweb.Workspace, s
     assert len(rest) == 8
     assert urls_of(space.crawl_iter(small.url, after=rest[4].cursor, **OPTIONS)) == [each.url for each in rest[5:]]
     assert urls_of(space.crawl_iter(small.url, after=rest[-1].cursor, **OPTIONS)) == []
-    assert space.status("site")["run"] == 1
+    assert space.status("site").run == 1
 
 
 def test_the_cursor_of_another_run_is_refused(space: orbweb.Workspace, small: Server) -> None:
@@ -274,7 +274,7 @@ def test_the_cursor_of_another_run_is_refused(space: orbweb.Workspace, small: Se
         next(space.crawl_iter(small.url, after=first[2].cursor, **OPTIONS))
     with pytest.raises(orbweb.UsageError, match="of another run"):
         next(orbweb.open(space.path / "other").crawl_iter(small.url, after=first[2].cursor))
-    assert space.status("site")["run"] == 2, "no run was started"
+    assert space.status("site").run == 2, "no run was started"
     assert not (space.path / "other").exists()
     with pytest.raises(orbweb.UsageError, match="no stream with a named cursor"):
         first[0].ack()
@@ -321,8 +321,8 @@ def test_acknowledging_out_of_order_never_moves_a_cursor_back(space: orbweb.Work
 def test_a_slow_consumer_holds_the_crawl(space: orbweb.Workspace, unending: Server) -> None:
     with space.crawl_iter(unending.url, **OPTIONS) as stream:
         next(stream)
-        wait_until(lambda: space.status("site")["held"])
-        assert "not consumed yet" in space.status("site")["held_by"]
+        wait_until(lambda: space.status("site").held)
+        assert "not consumed yet" in (space.status("site").held_by or "")
         held_at = len(unending.log)
         for _ in itertools.islice(stream, visits(space)):
             pass
@@ -357,7 +357,7 @@ def test_what_on_page_raises_ends_the_crawl(space: orbweb.Workspace, unending: S
 
     with pytest.raises(LookupError, match="enough"):
         space.crawl(unending.url, on_page=enough, **OPTIONS)
-    assert space.status("site")["state"] == "paused"
+    assert space.status("site").state == "paused"
 
 
 def test_fetch_gives_a_page_or_says_why_not(tmp_path: Path, small: Server) -> None:
@@ -413,7 +413,7 @@ def test_leaving_an_async_stream_stops_the_crawl(space: orbweb.Workspace, unendi
         if leave == "with":
             async with stream as pages:
                 await anext(pages)
-            assert space.status("site")["running"] is False
+            assert space.status("site").running is False
             return
         async for _ in stream:
             if leave == "raise":
@@ -421,15 +421,15 @@ def test_leaving_an_async_stream_stops_the_crawl(space: orbweb.Workspace, unendi
             break
         if leave == "aclose":
             await stream.aclose()
-            assert space.status("site")["running"] is False
+            assert space.status("site").running is False
 
     if leave == "raise":
         with pytest.raises(LookupError, match="enough"):
             asyncio.run(consume())
     else:
         asyncio.run(consume())
-    assert space.status("site")["state"] == "paused"
-    wait_until(lambda: not space.status("site")["running"])
+    assert space.status("site").state == "paused"
+    wait_until(lambda: not space.status("site").running)
 
 
 def test_cancelling_the_task_that_waits_for_a_page(space: orbweb.Workspace) -> None:
@@ -443,15 +443,15 @@ def test_cancelling_the_task_that_waits_for_a_page(space: orbweb.Workspace) -> N
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert space.status("site")["running"] is False
+        assert space.status("site").running is False
 
     with serve(Unending(delay_s=0.2)) as server:
         asyncio.run(cancel(server.url))
-    assert space.status("site")["state"] == "paused"
+    assert space.status("site").state == "paused"
 
 
 def running(space: orbweb.Workspace) -> bool:
-    return (space.path / "orbweb.db").exists() and "site" in space.projects() and space.status("site")["running"]
+    return (space.path / "orbweb.db").exists() and "site" in space.projects() and space.status("site").running
 
 
 @pytest.mark.parametrize("watched", [False, True])
@@ -470,10 +470,10 @@ def test_cancelling_acrawl_stops_it(space: orbweb.Workspace, unending: Server, w
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert space.status("site")["running"] is False
+        assert space.status("site").running is False
 
     asyncio.run(cancel())
-    assert space.status("site")["state"] == "paused"
+    assert space.status("site").state == "paused"
     assert bool(seen) is watched
 
 
@@ -511,7 +511,9 @@ def test_every_verb_works_inside_a_running_event_loop(space: orbweb.Workspace, s
     """As in a notebook, where a cell has an event loop at work."""
 
     async def cell() -> None:
-        assert space.plan(small.url, rate="max")["bases"][0]["status"] == 200
+        planned = space.plan(small.url, rate="max")
+        assert isinstance(planned, orbweb.CrawlPlan)
+        assert planned.bases[0].status == 200
         assert space.crawl(small.url, budget=2, **OPTIONS).visited == 2
         assert space.resume("site", budget=None).visited == 10
         assert len(list(space.crawl_iter(small.url, budget=None, **OPTIONS))) == 10
@@ -519,10 +521,10 @@ def test_every_verb_works_inside_a_running_event_loop(space: orbweb.Workspace, s
         assert space.fetch(small.url, rate="max").status == 200
         assert orbweb.fetch(small.url, workspace=space.path, rate="max").title == "start"
         assert space.extract("site", everything=True).extracted == 10
-        assert space.replay("site")["pages"] == 10
+        assert space.replay("site").pages == 10
         assert space.discover(small.url, project="two", rate="max").visited == 10
         assert space.scrape("two").visited == 10
-        assert space.plan("site")["would_visit"] == 10
+        assert space.plan("site").would_visit == 10
         with pytest.raises(orbweb.NothingToDo):
             space.resume("site")
 

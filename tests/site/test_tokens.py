@@ -25,7 +25,7 @@ def test_a_run_has_the_tokens_of_its_pages_and_the_name_of_what_counted(tmp_path
     assert len(documents) == result.pages
     assert {document.tokenizer for document in documents} == {"estimate"}
     assert [document.tokens for document in documents] == [tokens.estimate(each.markdown) for each in documents]
-    assert sum(document.tokens for document in documents) == result.tokens == status["tokens"] > 0
+    assert sum(document.tokens for document in documents) == result.tokens == status.tokens > 0
 
 
 def test_tokens_are_summed_without_reading_the_documents(tmp_path: Path) -> None:

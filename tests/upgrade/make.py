@@ -51,12 +51,12 @@ def crawl(workspace: Path, server: Server, **options: Any) -> orbweb.CrawlResult
 def facts(workspace: Path) -> dict[str, Any]:
     """What must be found again, whatever version opens the workspace."""
     space = orbweb.open(workspace)
-    runs = [run["run"] for run in space.runs(PROJECT)]
+    runs = [run.run for run in space.runs(PROJECT)]
     return {
         "manifests": [space.manifest_hash(PROJECT, run=number) for number in runs],
-        "pages": [page["url"] for number in runs for page in space.pages(PROJECT, run=number)],
-        "states": [run["state"] for run in space.runs(PROJECT)],
-        "queued": space.status(PROJECT)["queued"],
+        "pages": [page.url for number in runs for page in space.pages(PROJECT, run=number)],
+        "states": [run.state for run in space.runs(PROJECT)],
+        "queued": space.status(PROJECT).queued,
     }
 
 

@@ -44,12 +44,11 @@ class _Target:
         return [label_of(project.name, run.number) for project, run in self.runs]
 
 
-def delete(workspace: OpenWorkspace, name: str, number: int | None, confirm: Confirm | None) -> Report:
+def delete(workspace: OpenWorkspace, name: str, number: int | None, confirm: Confirm) -> Report:
     """Delete a project, or one run of it. `confirm` is called with what will be deleted, before anything is."""
     with _all_owned(workspace):
         report = _report(workspace, name, _target(workspace, name, number))
-    if confirm is not None:
-        confirm(report)
+    confirm(report)
     with _all_owned(workspace) as owned:
         target = _target(workspace, name, number)
         freed = _remove_outputs(workspace, target)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from orbweb import urls
 from orbweb.app.directory import OpenWorkspace
 from orbweb.app.request import Request, configure
+from orbweb.app.results.pages import FailedUrl
 from orbweb.app.settings import url_rules
 from orbweb.errors import StoreError, TooComplex, UsageError, option
 from orbweb.export.csv import row
@@ -57,12 +58,13 @@ def counts(workspace: OpenWorkspace, project: str, number: int | None, wanted: F
     return {"failed": len(found), "by_kind": dict(kinds.most_common()), "by_host": dict(hosts.most_common())}
 
 
-def failures_csv(found: Sequence[Report]) -> Iterator[bytes]:
+def failures_csv(found: Sequence[FailedUrl]) -> Iterator[bytes]:
     """One row per broken link, or per failure that nothing links to; safe to open in a spreadsheet."""
     yield row(COLUMNS)
     for each in found:
-        for source in each["sources"] or [{"url": None, "text": None}]:
-            cells = [each[name] for name in COLUMNS[:6]] + [source["url"], source["text"]]
+        links = [[source.url, source.text] for source in each.sources]
+        for link in links or [[None, None]]:
+            cells = [getattr(each, name) for name in COLUMNS[:6]] + link
             yield row([guarded(one_line("" if cell is None else str(cell))) for cell in cells])
 
 

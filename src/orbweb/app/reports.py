@@ -131,13 +131,6 @@ def diff(workspace: OpenWorkspace, project: str, old: int | None, new: int | Non
     return {"project": project, "old": earlier.number, "new": latest.number, **found}
 
 
-def differs(report: Report) -> bool:
-    """Whether a `diff` found changes other than noise."""
-    from orbweb.store.queries import diff
-
-    return diff.differs(report)
-
-
 def page_index(workspace: OpenWorkspace, project: str, number: int | None) -> Iterator[Report]:
     """The validators and hashes of each URL that was fetched in a run, in order."""
     from orbweb.store.queries import page_index

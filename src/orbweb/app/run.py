@@ -20,7 +20,7 @@ from orbweb.app.callbacks import UNATTACHED, Watch
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import print_banner, request_profile
 from orbweb.app.request import configure
-from orbweb.app.results import NOTHING_CRAWLED, exit_code
+from orbweb.app.results.crawls import NOTHING_CRAWLED, exit_code
 from orbweb.app.rules import apply_pending_rules, policy_of, rules_of, with_new_rules
 from orbweb.app.session import Session, open_run, result
 from orbweb.app.settings import (

@@ -18,12 +18,17 @@ from orbweb.app.child_process import ChildProcess
 from orbweb.app.directory import OpenWorkspace, exists, now_us, open_workspace
 from orbweb.app.options import file_of, texts_of, words_of
 from orbweb.app.request import Request
-from orbweb.app.results import SEVERITY, PipelineResult, exit_code
+from orbweb.app.results.crawls import (
+    SEVERITY,
+    CrawlResult,
+    PipelineResult,
+    crawl_result,
+)
 from orbweb.app.run import run_crawl
 from orbweb.app.session import Session, left_in, paused_run, ready
 from orbweb.config import schema
 from orbweb.engine.control import ControlKind
-from orbweb.errors import NothingToDo, ScraperIdle, call
+from orbweb.errors import IdleScraper, NothingToDo, ScraperIdle, call
 from orbweb.frontier import seeds
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.store import runs
@@ -87,19 +92,19 @@ def _nothing_spooled(workspace: OpenWorkspace, name: str) -> NothingToDo:
 def _idle(workspace: OpenWorkspace, name: str) -> ScraperIdle:
     left = _has_work(workspace, name)
     why = "discovery has started a run that is not scraped" if left else _why_none(workspace, name)
-    report: Report = {
-        "project": name,
-        "run": None,
-        "run_state": RunState.PAUSED if left else None,
-        "ended_by": EndedBy.CANCELLED,
-        "why": why,
-        "visited": 0,
-        "failed": 0,
-        "queued": 0,
-        "skipped": {},
-        "workspace": str(workspace.path),
-    }
-    return ScraperIdle(f"the scraper of project {name!r} was stopped: {why}", report)
+    result = IdleScraper(
+        project=name,
+        run=None,
+        run_state=RunState.PAUSED.value if left else None,
+        ended_by=EndedBy.CANCELLED.value,
+        why=why,
+        visited=0,
+        failed=0,
+        queued=0,
+        skipped={},
+        workspace=str(workspace.path),
+    )
+    return ScraperIdle(f"the scraper of project {name!r} was stopped: {why}", result)
 
 
 def _why_none(workspace: OpenWorkspace, name: str) -> str:
@@ -178,19 +183,18 @@ def discover_and_scrape(
     """
     command = [sys.executable, "-m", "orbweb", "discover", *words_of(options), f"--project={name}"]
     command += [f"--workspace={path}", "--json", *["--no-progress"] * quiet, "--", *urls]
-    report = None
+    scraped = None
     with ChildProcess(command, lambda line: callbacks.note(f"discovery: {line}")) as discovery:
         if discovery.begins(lambda: exists(path)):
-            report = _scrape_beside(path, name, options, discovery, callbacks)
-    codes = [discovery.exit_code, *([exit_code(report)] if report else [])]
-    if report is not None:
-        report = {**report, "discovery": discovery.report}
-    return PipelineResult(report, min(codes, key=SEVERITY.index))
+            scraped = _scrape_beside(path, name, options, discovery, callbacks)
+    found = crawl_result(discovery.report) if discovery.report is not None else None
+    codes = [discovery.exit_code, *([scraped.exit_code] if scraped else [])]
+    return PipelineResult(scraped, found, min(codes, key=SEVERITY.index))
 
 
 def _scrape_beside(
     path: Path, name: str, options: Mapping[str, Any], discovery: ChildProcess, callbacks: ScrapeCallbacks
-) -> Report | None:
+) -> CrawlResult | IdleScraper | None:
     """Scrape what the discovery finds, as long as it runs; None if it finds nothing."""
     with open_workspace(path) as workspace:
         if not discovery.begins(lambda: _has_work(workspace, name)) or not _has_work(workspace, name):
@@ -204,8 +208,7 @@ def _scrape_beside(
             trust=texts_of(options, "trust"),
         )
         try:
-            return scrape(
-                workspace, request, replace(callbacks, follows=discovery.is_running, relay=discovery.send)
-            )
+            follower = replace(callbacks, follows=discovery.is_running, relay=discovery.send)
+            return crawl_result(scrape(workspace, request, follower))
         except ScraperIdle as idle:
-            return dict(idle.report)
+            return idle.result

@@ -22,7 +22,7 @@ from orbweb.app.cursors import NamedCursor, Position, check_name, cursor_of
 from orbweb.app.directory import OpenWorkspace, exists, open_workspace
 from orbweb.app.pages import Page, page_of
 from orbweb.app.request import Request, name_of, with_seeds
-from orbweb.app.results import CrawlResult
+from orbweb.app.results.crawls import CrawlResult
 from orbweb.errors import UsageError, option
 from orbweb.lifecycle import RunState
 from orbweb.store import runs

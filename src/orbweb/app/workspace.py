@@ -42,7 +42,8 @@ from orbweb.app.options import (
     SettingsOptions,
     file_of,
 )
-from orbweb.app.results import CrawlResult, ExtractResult, PipelineResult, Report, crawl_result, extract_result
+from orbweb.app.results.crawls import CrawlResult, ExtractResult, PipelineResult, crawl_result, extract_result
+from orbweb.app.results.record import record, records
 from orbweb.events import Snapshot
 
 if TYPE_CHECKING:
@@ -50,6 +51,22 @@ if TYPE_CHECKING:
 
     from orbweb.app.pages import Page
     from orbweb.app.request import Request
+    from orbweb.app.results.changes import RunDiff
+    from orbweb.app.results.files import (
+        ConfiguredWorkspace,
+        DeletedProject,
+        Deletion,
+        DoctorReport,
+        ImportResult,
+        RenamedProject,
+        ReplayResult,
+        ResetWorkspace,
+    )
+    from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
+    from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
+    from orbweb.app.results.rules import PolicyVerdict, ProjectRules, ProjectSettings
+    from orbweb.app.results.runs import ProjectStatus, QueueStatus, RunSummary
+    from orbweb.app.results.urls import UrlDetails, UrlExplanation
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.errors import NoPage
     from orbweb.export import Exported
@@ -66,7 +83,10 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A directory that holds everything, with the verbs of the command line. Reports are those of `--json`."""
+    """A directory that holds everything, with the verbs of the command line.
+
+    What a verb returns is a frozen record with the fields of `--json`; its `report()` is that object.
+    """
 
     path: Path
 
@@ -346,18 +366,22 @@ class Workspace:
         given = (urls,) if isinstance(urls, str) else urls
         return pipeline.pipeline_name(self.path, given, project, file_of(options, "seeds"))
 
-    def plan(self, urls: str | Sequence[str], *, note: Note = log.info, **options: Unpack[CrawlOptions]) -> Report:
+    def plan(
+        self, urls: str | Sequence[str], *, note: Note = log.info, **options: Unpack[CrawlOptions]
+    ) -> CrawlPlan | RecrawlPlan:
         """What a crawl of these URLs would do: visits them, robots.txt and sitemaps, and stores nothing.
 
         For a project: what its next recrawl would visit with these options, computed from its latest run.
         """
         from orbweb.app import plan
+        from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
 
         request = _request("crawl", options, urls)
         if plan.names_project(self.path, request.urls):
             project = _request("crawl", options, (), request.urls[0])
-            return _apart(lambda _: plan.replan(project, of=self.path, note=log.debug))
-        return _apart(lambda _: plan.plan(request, beside=self.path, note=note))
+            found = _apart(lambda _: plan.replan(project, of=self.path, note=log.debug))
+            return record(RecrawlPlan, found)
+        return record(CrawlPlan, _apart(lambda _: plan.plan(request, beside=self.path, note=note)))
 
     def fetch(self, url: str, **options: Unpack[CrawlOptions]) -> Page:
         """One page, requested as in a crawl; NoPage if there is none. Nothing is stored."""
@@ -405,12 +429,13 @@ class Workspace:
         with self._open() as opened:
             return control.stop(opened, project)
 
-    def finish(self, project: str) -> Report:
+    def finish(self, project: str) -> ProjectStatus:
         """Complete the run: queued URLs are skipped. Returns the status."""
         from orbweb.app import control
+        from orbweb.app.results.runs import ProjectStatus
 
         with self._open() as opened:
-            return control.finish(opened, project)
+            return record(ProjectStatus, control.finish(opened, project))
 
     def clear_queue(self, project: str) -> int:
         """Skip the queued URLs, which completes the run. Returns how many."""
@@ -433,48 +458,58 @@ class Workspace:
         with self._open() as opened:
             return retry(opened, project, kind)
 
-    def rules(self, project: str, *, note: Note = log.info, **options: Unpack[RuleOptions]) -> Report:
+    def rules(self, project: str, *, note: Note = log.info, **options: Unpack[RuleOptions]) -> ProjectRules:
         """Change which URLs a project visits, also during a crawl; without options, show the rules."""
         from orbweb.app import rules
+        from orbweb.app.results.rules import ProjectRules
 
         request = _request("rules", options, (), project)
         with self._open() as opened:
-            return rules.rules(opened, request, note=note)
+            return record(ProjectRules, rules.rules(opened, request, note=note))
 
     # Reports.
 
-    def settings(self, project: str, **options: Unpack[SettingsOptions]) -> Report:
+    def settings(self, project: str, **options: Unpack[SettingsOptions]) -> ProjectSettings:
         """Every setting as the next `crawl` would use it: value, default, and where the value comes from."""
+        from orbweb.app.results.rules import ProjectSettings
         from orbweb.app.setting_sources import settings
 
         request = _request("settings", options, (), project)
         with self._open() as opened:
-            return settings(opened, request)
+            return record(ProjectSettings, settings(opened, request))
 
     def projects(self) -> list[str]:
         """The names of all projects."""
         with self._open() as opened:
             return reports.projects(opened)
 
-    def status(self, project: str) -> Report:
+    def status(self, project: str) -> ProjectStatus:
         """The latest run of a project, and whether a crawl is running."""
-        with self._open() as opened:
-            return reports.status(opened, project)
+        from orbweb.app.results.runs import ProjectStatus
 
-    def statuses(self) -> list[Report]:
+        with self._open() as opened:
+            return record(ProjectStatus, reports.status(opened, project))
+
+    def statuses(self) -> list[ProjectStatus]:
         """The status of every project."""
-        with self._open() as opened:
-            return reports.statuses(opened)
+        from orbweb.app.results.runs import ProjectStatus
 
-    def runs(self, project: str) -> list[Report]:
+        with self._open() as opened:
+            return records(ProjectStatus, reports.statuses(opened))
+
+    def runs(self, project: str) -> list[RunSummary]:
         """The runs of a project with their crawls."""
-        with self._open() as opened:
-            return reports.runs(opened, project)
+        from orbweb.app.results.runs import RunSummary
 
-    def queue(self, project: str) -> Report:
-        """What is queued, by source, and what is next."""
         with self._open() as opened:
-            return reports.queue(opened, project)
+            return records(RunSummary, reports.runs(opened, project))
+
+    def queue(self, project: str) -> QueueStatus:
+        """What is queued, by source, and what is next."""
+        from orbweb.app.results.runs import QueueStatus
+
+        with self._open() as opened:
+            return record(QueueStatus, reports.queue(opened, project))
 
     def pages(
         self,
@@ -484,18 +519,23 @@ class Workspace:
         match: str | None = None,
         sort: Literal["place", "url", "title", "words", "tokens", "bytes", "depth"] = "place",
         limit: int | None = None,
-    ) -> list[Report]:
+    ) -> list[PageSummary]:
         """The unique pages of a run, with their alternates: all, or those whose URL matches an RE2 pattern.
 
         Words, tokens and bytes are sorted from the largest down.
         """
-        with self._open() as opened:
-            return reports.pages(opened, project, run, match=match, sort=sort, limit=limit)
+        from orbweb.app.results.pages import PageSummary
 
-    def gone(self, project: str, *, run: int | None = None) -> list[Report]:
-        """The pages that have vanished, as seen from a run: since which run, why, and the last run with them."""
         with self._open() as opened:
-            return reports.gone(opened, project, run)
+            found = reports.pages(opened, project, run, match=match, sort=sort, limit=limit)
+            return records(PageSummary, found)
+
+    def gone(self, project: str, *, run: int | None = None) -> list[GonePage]:
+        """The pages that have vanished, as seen from a run: since which run, why, and the last run with them."""
+        from orbweb.app.results.pages import GonePage
+
+        with self._open() as opened:
+            return records(GonePage, reports.gone(opened, project, run))
 
     def failed(
         self,
@@ -506,13 +546,14 @@ class Workspace:
         host: str | None = None,
         match: str | None = None,
         limit: int | None = None,
-    ) -> list[Report]:
+    ) -> list[FailedUrl]:
         """The URLs that failed, why, and the pages that link to them; all, or those of a kind or a host, or whose
         URL matches an RE2 pattern."""
         from orbweb.app.failures import FailureFilter, failed
+        from orbweb.app.results.pages import FailedUrl
 
         with self._open() as opened:
-            return failed(opened, project, run, FailureFilter(kind, host, match, limit))
+            return records(FailedUrl, failed(opened, project, run, FailureFilter(kind, host, match, limit)))
 
     def failure_counts(
         self,
@@ -522,17 +563,21 @@ class Workspace:
         kind: str | None = None,
         host: str | None = None,
         match: str | None = None,
-    ) -> Report:
+    ) -> FailureCounts:
         """How many URLs failed, by kind and by host."""
         from orbweb.app.failures import FailureFilter, counts
+        from orbweb.app.results.pages import FailureCounts
 
         with self._open() as opened:
-            return counts(opened, project, run, FailureFilter(kind, host, match))
+            return record(FailureCounts, counts(opened, project, run, FailureFilter(kind, host, match)))
 
-    def near_duplicates(self, project: str, *, run: int | None = None, within: int = 6) -> list[list[Report]]:
+    def near_duplicates(self, project: str, *, run: int | None = None, within: int = 6) -> list[list[PageSummary]]:
         """Groups of pages with nearly the same text: at most `within` of 64 bits differ from one to the next."""
+        from orbweb.app.results.pages import PageSummary
+
         with self._open() as opened:
-            return reports.near_duplicates(opened, project, run, within=within)
+            groups = reports.near_duplicates(opened, project, run, within=within)
+            return [records(PageSummary, group) for group in groups]
 
     def manifest(self, project: str, *, run: int | None = None) -> Iterator[str]:
         """One line per visit, in order; read as they are consumed."""
@@ -544,17 +589,21 @@ class Workspace:
         with self._open() as opened:
             return reports.manifest_hash(opened, project, run)
 
-    def show(self, project: str, url: str, *, run: int | None = None) -> Report | None:
+    def show(self, project: str, url: str, *, run: int | None = None) -> UrlDetails | None:
         """Everything known about one URL; None if the run has never seen it."""
-        with self._open() as opened:
-            return reports.show(opened, project, url, run)
+        from orbweb.app.results.urls import UrlDetails
 
-    def explain(self, project: str, url: str, *, run: int | None = None) -> Report:
+        with self._open() as opened:
+            found = reports.show(opened, project, url, run)
+            return None if found is None else record(UrlDetails, found)
+
+    def explain(self, project: str, url: str, *, run: int | None = None) -> UrlExplanation:
         """Why a URL was visited, skipped or failed; for one never seen, what the rules decide now."""
         from orbweb.app.explain import explain
+        from orbweb.app.results.urls import UrlExplanation
 
         with self._open() as opened:
-            return explain(opened, project, url, run)
+            return record(UrlExplanation, explain(opened, project, url, run))
 
     def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
         """The document of a page; of an alternate, that of its primary. None if there is no page."""
@@ -576,10 +625,13 @@ class Workspace:
         with self._open() as opened:
             return opened.body(sha256)
 
-    def page_index(self, project: str, *, run: int | None = None) -> Iterator[Report]:
+    def page_index(self, project: str, *, run: int | None = None) -> Iterator[IndexEntry]:
         """The validators and hashes of each URL that was fetched, for conditional requests of a later run."""
+        from orbweb.app.results.pages import IndexEntry
+
         with self._open() as opened:
-            yield from reports.page_index(opened, project, run)
+            for entry in reports.page_index(opened, project, run):
+                yield record(IndexEntry, entry)
 
     def search(
         self,
@@ -589,19 +641,23 @@ class Workspace:
         run: int | None = None,
         limit: int = 20,
         on_progress: Count | None = None,
-    ) -> list[Report]:
+    ) -> list[SearchHit]:
         """The pages that have every word of the query, best first. `on_progress` counts the pages indexed."""
+        from orbweb.app.results.pages import SearchHit
+
         with self._open() as opened:
-            return reports.search(
-                opened, project, query, run, limit=limit, on_progress=on_progress or ignore_count
-            )
+            watch = on_progress or ignore_count
+            found = reports.search(opened, project, query, run, limit=limit, on_progress=watch)
+            return records(SearchHit, found)
 
     def diff(
         self, project: str, old: int | None = None, new: int | None = None, *, keep_noise: bool = False
-    ) -> Report:
+    ) -> RunDiff:
         """How two runs differ: the latest and the one before it, unless others are named."""
+        from orbweb.app.results.changes import RunDiff
+
         with self._open() as opened:
-            return reports.diff(opened, project, old, new, keep_noise=keep_noise)
+            return record(RunDiff, reports.diff(opened, project, old, new, keep_noise=keep_noise))
 
     # Files.
 
@@ -661,15 +717,17 @@ class Workspace:
         verify: bool = False,
         on_progress: Count | None = None,
         note: Note = log.info,
-    ) -> Report:
+    ) -> ReplayResult:
         """Rebuild the output files and the Markdown of a run from stored data; with `verify`, check every body."""
         from orbweb.app.replay import replay
+        from orbweb.app.results.files import ReplayResult
 
         place, watch = None if out is None else Path(out), on_progress or ignore_count
 
-        def work(_: Attachment) -> Report:
+        def work(_: Attachment) -> ReplayResult:
             with self._open() as opened:
-                return replay(opened, project, number=run, out=place, verify=verify, on_progress=watch, note=note)
+                done = replay(opened, project, number=run, out=place, verify=verify, on_progress=watch, note=note)
+                return record(ReplayResult, done)
 
         return _apart(work)
 
@@ -681,52 +739,64 @@ class Workspace:
         bases: Sequence[str] = (),
         bodies: str | PathLike[str] | None = None,
         on_progress: Count | None = None,
-    ) -> Report:
+    ) -> ImportResult:
         """Import the state of a crawl from plain files, as a new project with a paused run."""
         from orbweb.app.import_state import import_state
+        from orbweb.app.results.files import ImportResult
 
         place, watch = None if bodies is None else Path(bodies), on_progress or ignore_count
         with self._open(create=True) as opened:
-            return import_state(opened, Path(path), project=project, bases=bases, bodies=place, on_progress=watch)
+            done = import_state(opened, Path(path), project=project, bases=bases, bodies=place, on_progress=watch)
+            return record(ImportResult, done)
 
     # The workspace itself.
 
-    def configure(self, *, profile: Literal["docs", "site", "github"] = "docs", force: bool = False) -> Report:
+    def configure(
+        self, *, profile: Literal["docs", "site", "github"] = "docs", force: bool = False
+    ) -> ConfiguredWorkspace:
         """Write settings to edit, a seeds file and the folders of the workspace."""
         from orbweb.app.configure import configure
+        from orbweb.app.results.files import ConfiguredWorkspace
 
-        return configure(self.path, profile, force=force)
+        return record(ConfiguredWorkspace, configure(self.path, profile, force=force))
 
-    def reset(self, *, confirm: Callable[[], None] | None = None) -> Report:
+    def reset(self, *, confirm: Callable[[], None] | None = None) -> ResetWorkspace:
         """Delete everything that was crawled; settings and seeds stay. Busy while a crawl is running.
 
         `confirm` is called before anything is deleted, once the directory is known to be a workspace.
         """
         from orbweb.app import configure
+        from orbweb.app.results.files import ResetWorkspace
 
         configure.check(self.path)
         if confirm is not None:
             confirm()
-        return configure.reset(self.path)
+        return record(ResetWorkspace, configure.reset(self.path))
 
     def delete(
-        self, project: str, *, run: int | None = None, confirm: Callable[[Report], None] | None = None
-    ) -> Report:
+        self, project: str, *, run: int | None = None, confirm: Callable[[Deletion], None] | None = None
+    ) -> DeletedProject:
         """Delete a project, or one run of it, and every body that nothing else needs. Busy while a crawl runs.
 
         `confirm` is called with what will be deleted, before anything is; an exception leaves everything.
         """
         from orbweb.app.delete import delete
+        from orbweb.app.results.files import DeletedProject, Deletion
+
+        def ask(found: dict[str, Any]) -> None:
+            if confirm is not None:
+                confirm(record(Deletion, found))
 
         with self._open() as opened:
-            return delete(opened, project, run, confirm)
+            return record(DeletedProject, delete(opened, project, run, ask))
 
-    def rename(self, project: str, name: str) -> Report:
+    def rename(self, project: str, name: str) -> RenamedProject:
         """Give a project another name. Busy while it is crawled."""
         from orbweb.app.delete import rename
+        from orbweb.app.results.files import RenamedProject
 
         with self._open() as opened:
-            return rename(opened, project, name)
+            return record(RenamedProject, rename(opened, project, name))
 
     def validate_policy(
         self,
@@ -734,19 +804,22 @@ class Workspace:
         *,
         file: str | PathLike[str] | None = None,
         **options: Unpack[PolicyOptions],
-    ) -> list[Report]:
+    ) -> list[PolicyVerdict]:
         """The policy's verdict on each URL, those of the file first; by orbweb.yaml if no settings are given."""
+        from orbweb.app.results.rules import PolicyVerdict
         from orbweb.app.validate_policy import validate
 
         request = _request("validate_policy", options)
         given = (urls,) if isinstance(urls, str) else tuple(urls)
-        return validate(request, given, None if file is None else Path(file), beside=self.path)
+        found = validate(request, given, None if file is None else Path(file), beside=self.path)
+        return records(PolicyVerdict, found)
 
-    def doctor(self, *, repair: bool = False, on_progress: Count | None = None) -> Report:
+    def doctor(self, *, repair: bool = False, on_progress: Count | None = None) -> DoctorReport:
         """Every damage of the workspace, or its repair. `on_progress` counts bodies and documents."""
         from orbweb.app.doctor import doctor
+        from orbweb.app.results.files import DoctorReport
 
-        return doctor(self.path, repair=repair, on_progress=on_progress or ignore_count)
+        return record(DoctorReport, doctor(self.path, repair=repair, on_progress=on_progress or ignore_count))
 
 
 def _request(verb: str, options: Any, urls: str | Sequence[str] = (), project: str | None = None) -> Request:

@@ -182,7 +182,7 @@ def rules(
 
     report = Workspace(workspace).rules(project, note=output.note, **options)
     output.emit(report, rules_text, as_json=as_json)
-    raise typer.Exit(0 if report["in_force"] else 4)
+    raise typer.Exit(0 if report.in_force else 4)
 
 
 @app.command()
@@ -199,12 +199,12 @@ def plan(
     nothing. For a project: what its next recrawl would visit with these options, computed from its latest run
     without requests. Exits with 6 if no base URL can be crawled, 3 if one of several cannot.
     """
-    from orbweb.app import Workspace, plan_code
+    from orbweb.app import RecrawlPlan, Workspace
     from orbweb.cli.output.rules import plan_text, replan_text
 
     report = Workspace(workspace).plan(urls, note=output.note, **options)
-    output.emit(report, replan_text if "project" in report else plan_text, as_json=as_json)
-    raise typer.Exit(plan_code(report))
+    output.emit(report, replan_text if isinstance(report, RecrawlPlan) else plan_text, as_json=as_json)
+    raise typer.Exit(report.exit_code)
 
 
 @app.command()

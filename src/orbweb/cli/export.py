@@ -64,8 +64,6 @@ def export(
     Markdown with links between the files, JSON lines, CSV, bodies and more. Sends no requests. Repeat it to
     continue after an interruption, or to write what has changed since.
     """
-    from dataclasses import asdict
-
     from orbweb.app import Workspace
     from orbweb.cli.output.files import export_text
     from orbweb.cli.progress import Display
@@ -86,9 +84,9 @@ def export(
         if standard:
             sys.stdout.flush()
         if standard and not no_progress:
-            display.note(export_text(asdict(done)))
+            display.note(export_text(done.report()))
     if not standard:
-        output.emit(asdict(done), export_text, as_json=as_json)
+        output.emit(done.report(), export_text, as_json=as_json)
 
 
 @app.command()
@@ -149,7 +147,7 @@ def replay(
     with Display(quiet=no_progress, what="record") as display:
         report = Workspace(workspace).replay(project, run=run, out=out, verify=verify, on_progress=display.count)
     output.emit(report, replay_text, as_json=as_json)
-    raise typer.Exit(3 if report["damaged"] or report["failed"] else 0)
+    raise typer.Exit(3 if report.damaged or report.failed else 0)
 
 
 @app.command()

@@ -76,7 +76,7 @@ def scrape(
             result = Workspace(workspace).scrape(project, follow=follow, **how.watches(display), **options)
             report, code = result.report(), result.exit_code
         except ScraperIdle as idle:
-            report, code = idle.report, 4 if idle.report["run_state"] == "paused" else 0
+            report, code = idle.result.report(), idle.result.exit_code
     print_summary(report, scrape_text, as_json=as_json, scraped=True)
     raise typer.Exit(code)
 
@@ -108,6 +108,6 @@ def run(
         if no_progress or output.is_quiet():
             watches["on_progress"] = None
         done = Workspace(workspace).run(seeded(urls, options), project=project, **watches, **options)
-    if done.report is not None:
-        print_summary(done.report, scrape_text, as_json=as_json, scraped=True)
+    if (report := done.report()) is not None:
+        print_summary(report, scrape_text, as_json=as_json, scraped=True)
     raise typer.Exit(done.exit_code)

@@ -49,7 +49,7 @@ def resolve(word: str | None, where: Path, *, running: bool = False) -> str:
     opened = Workspace(where)
     names = opened.projects()
     if word is None and running and len(names) > 1:
-        at_work = [name for name in names if opened.status(name)["running"]]
+        at_work = [name for name in names if opened.status(name).running]
         names = at_work or names
     return chosen(word, names, where)
 

@@ -24,6 +24,7 @@ from orbweb.cli.options import (
 from orbweb.errors import UsageError
 
 if TYPE_CHECKING:
+    from orbweb.app import UrlDetails
     from orbweb.model import Document
 
 app = typer.Typer()
@@ -168,12 +169,12 @@ def show(
     elif show_as is ShowAs.HEAD:
         head = opened.head(project, url, run=run)
         _write_head(None if head is None else head.request + head.response, report)
-    elif show_as is ShowAs.HTML and report.get("body_sha256"):
-        output.write(opened.body(report["body_sha256"]), report["encoding"] or "utf-8")
+    elif show_as is ShowAs.HTML and report.body_sha256:
+        output.write(opened.body(report.body_sha256), report.encoding or "utf-8")
     else:
-        if report["needs_javascript"]:
+        if report.needs_javascript:
             output.note(
-                f"orbweb: this page needs JavaScript, which orbweb does not run yet: {report['needs_javascript']}"
+                f"orbweb: this page needs JavaScript, which orbweb does not run yet: {report.needs_javascript}"
             )
         _write_document(opened.document(project, url, run=run), report, show_as)
 
@@ -185,34 +186,34 @@ def _redacted(url: str) -> str:
     return redacted(url)
 
 
-def _write_head(head: bytes | None, report: dict[str, Any]) -> None:
+def _write_head(head: bytes | None, report: UrlDetails) -> None:
     """The head of the request, then that of the response; exit code 3 if none is stored."""
     if head is None:
-        output.problem(f"orbweb: no headers are stored for {report['url']}: {_why_no_head(report)}")
+        output.problem(f"orbweb: no headers are stored for {report.url}: {_why_no_head(report)}")
         raise typer.Exit(3)
     output.write(head, "latin-1")
 
 
-def _why_no_head(report: dict[str, Any]) -> str:
+def _why_no_head(report: UrlDetails) -> str:
     from orbweb.cli.output.urls import why_no_page
 
-    if report.get("reuse") == "cached":
+    if report.reuse == "cached":
         return "it was reused from an earlier run without a request"
-    if report["state"] == "visited":
+    if report.state == "visited":
         return "it was visited by an earlier version of orbweb, or imported"
-    return why_no_page(report)
+    return why_no_page(report.report())
 
 
-def _write_document(document: Document | None, report: dict[str, Any], show_as: ShowAs) -> None:
+def _write_document(document: Document | None, report: UrlDetails, show_as: ShowAs) -> None:
     """The text of a page on stdout; without one the reason, and exit code 3."""
     from orbweb.cli.output.urls import why_no_page
 
     if document is None or show_as is ShowAs.HTML:
         what = "body" if show_as is ShowAs.HTML else "page"
-        output.problem(f"orbweb: no {what} is stored for {report['url']}: {why_no_page(report)}")
+        output.problem(f"orbweb: no {what} is stored for {report.url}: {why_no_page(report.report())}")
         raise typer.Exit(3)
-    if report["role"] == "alternate":
-        output.note(f"alternate of {report['primary']}")
+    if report.role == "alternate":
+        output.note(f"alternate of {report.primary}")
     text = document.markdown if show_as is ShowAs.MARKDOWN else document.text
     output.write(text.encode("utf-8", "replace"))
 
@@ -275,15 +276,17 @@ def diff(
 
     Added, removed, moved and changed ones, between the latest two runs unless others are named.
     """
-    from orbweb.app import Workspace, differs
+    from orbweb.app import Workspace
     from orbweb.cli.output.diff import diff_text
 
     project, numbers = project_and_words(words or [], workspace, str.isdecimal)
-    report = Workspace(workspace).diff(project, *_run_numbers(numbers), keep_noise=noise)
+    found = Workspace(workspace).diff(project, *_run_numbers(numbers), keep_noise=noise)
+    report = found.report()
     if stat:
-        report["changed"] = [{name: page[name] for name in page if name != "diff"} for page in report["changed"]]
+        for page in report["changed"]:
+            del page["diff"]
     output.emit(report, diff_text, as_json=as_json)
-    if exit_code and differs(report):
+    if exit_code and found.differs:
         raise typer.Exit(1)
 
 
@@ -317,8 +320,8 @@ def explain(
     project, url = project_and_url("explain", words, workspace)
     report = Workspace(workspace).explain(project, url, run=run)
     output.emit(report, explain_text, as_json=as_json)
-    if report["state"] == "unknown":
-        output.problem(f"orbweb: {_redacted(url)} is not known in run {report['run']} of {project}")
+    if report.state == "unknown":
+        output.problem(f"orbweb: {_redacted(url)} is not known in run {report.run} of {project}")
         raise typer.Exit(3)
 
 
@@ -350,7 +353,7 @@ def failed(
     if as_csv:
         output.write(b"".join(failures_csv(found)))
         return
-    counts = {} if as_json else opened.failure_counts(project, **chosen)  # type: ignore[arg-type]
+    counts = {} if as_json else opened.failure_counts(project, **chosen).report()  # type: ignore[arg-type]
     output.emit(found, lambda rows: failed_text(rows, counts), as_json=as_json, paged=not no_pager)
 
 

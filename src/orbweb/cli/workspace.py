@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from orbweb.app import options_of
 from orbweb.cli import WORKSPACE_VARIABLE, choose_workspace, output
 from orbweb.cli.options import DEFAULT_WORKSPACE, AsJson, FullProjectName, NoProgress, WorkspaceDir, takes
 from orbweb.errors import UsageError
+
+if TYPE_CHECKING:
+    from orbweb.app import Deletion
 
 app = typer.Typer()
 
@@ -43,9 +46,9 @@ def validate_policy(
 
     found = Workspace(workspace).validate_policy(urls or (), file=file, **options)
     output.emit(found, rulings_text, as_json=as_json)
-    wrong = [ruling for ruling in found if ruling["wrong"]]
+    wrong = [ruling for ruling in found if ruling.wrong]
     for ruling in wrong:
-        output.problem(f"orbweb: {wrong_text(ruling)}")
+        output.problem(f"orbweb: {wrong_text(ruling.report())}")
     raise typer.Exit(3 if wrong else 0)
 
 
@@ -119,10 +122,11 @@ def delete(
     from orbweb.app import Workspace
     from orbweb.cli.output.files import deleted_text, doomed_text
 
-    def confirm(report: dict[str, Any]) -> None:
+    def confirm(found: Deletion) -> None:
+        doomed = doomed_text(found.report())
         if not sys.stdin.isatty():
-            raise UsageError(f"confirm with --yes that {doomed_text(report)} may be deleted; nothing was deleted")
-        output.note(f"This deletes {doomed_text(report)}. Type {project} to continue: ", nl=False)
+            raise UsageError(f"confirm with --yes that {doomed} may be deleted; nothing was deleted")
+        output.note(f"This deletes {doomed}. Type {project} to continue: ", nl=False)
         if sys.stdin.readline().strip() != project:
             raise UsageError(f"{project} was not typed; nothing was deleted")
 
@@ -168,4 +172,4 @@ def doctor(
     with Display(quiet=no_progress, what="record") as display:
         report = Workspace(workspace).doctor(repair=repair, on_progress=display.count)
     output.emit(report, doctor_text, as_json=as_json)
-    raise typer.Exit(0 if report["healthy"] and not report["lost"] else 3)
+    raise typer.Exit(0 if report.healthy and not report.lost else 3)

@@ -7,10 +7,10 @@ No file is ever partly written under its name; an interrupted export is complete
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from orbweb.errors import UsageError, option
 from orbweb.export.atomic_file import Out
@@ -81,6 +81,10 @@ class Exported:
     removed: int
     kept: int
     bytes: int
+
+    def report(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        return asdict(self)
 
 
 def export(source: ExportSource, to: Format, out: Out, *, raw: bool = False) -> Exported:

@@ -24,13 +24,26 @@ MANIFEST_FIELDS = ("place", "url", "status", "body_sha256", "content_sha256", "r
 
 
 def emit(report: Any, text: Callable[[Any], str], *, as_json: bool, paged: bool = False) -> None:
-    """Print the report on stdout; with `paged`, a long text on a terminal through a pager."""
+    """Print the report on stdout; with `paged`, a long text on a terminal through a pager.
+
+    It is a record, a list of them, or plain already; `text` gets it as plain rows.
+    """
+    found = _plain(report)
     if as_json:
-        line(json.dumps(report, ensure_ascii=False))
+        line(json.dumps(found, ensure_ascii=False))
         return
-    shown = printable(text(report))
+    shown = printable(text(found))
     if not (paged and sys.stdout.isatty() and _through_pager(shown)):
         line(shown)
+
+
+def _plain(report: Any) -> Any:
+    """The objects that `--json` prints."""
+    from orbweb.app import Record
+
+    if isinstance(report, list):
+        return [_plain(each) for each in report]
+    return report.report() if isinstance(report, Record) else report
 
 
 def _through_pager(text: str) -> bool:

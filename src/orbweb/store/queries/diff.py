@@ -179,11 +179,6 @@ class Comparison:
 _NO_DOCUMENT = Document("", "", "", "", "", "", "", (), 0, 0, 0, 0.0, "", 0)
 
 
-def differs(report: Report) -> bool:
-    """Whether a comparison found anything but noise."""
-    return any(report[kind] for kind in ("added", "removed", "changed", "moved", "redirected", "failing"))
-
-
 def _failed(seen: Seen | None) -> bool:
     return seen is not None and seen.state == ItemState.FAILED
 

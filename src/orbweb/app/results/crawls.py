@@ -1,15 +1,14 @@
-"""What a crawl, an extraction and a pipeline return: the fields of `--json`, typed."""
+"""What a crawl, an extraction and a pipeline return."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
+from orbweb.app.results.record import Record, Report, plain, record
+from orbweb.errors import IdleScraper
 from orbweb.lifecycle import RunState
 from orbweb.store.queries.reports import has_errors, nothing_crawled
-
-Report = dict[str, Any]
 
 COMPLETED, SOME_FAILED, STOPPED_EARLY, NOTHING_CRAWLED = 0, 3, 4, 6
 SEVERITY = (1, 2, 5, NOTHING_CRAWLED, STOPPED_EARLY, SOME_FAILED, COMPLETED)
@@ -17,7 +16,7 @@ SEVERITY = (1, 2, 5, NOTHING_CRAWLED, STOPPED_EARLY, SOME_FAILED, COMPLETED)
 
 
 @dataclass(frozen=True, slots=True)
-class BaseResult:
+class BaseResult(Record):
     """A base URL of a run, its scope, and its pages.
 
     `problem` says why it gave no page itself; None if it did, or if it is still queued. `limit` is the page limit
@@ -34,7 +33,7 @@ class BaseResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ShellPages:
+class ShellPages(Record):
     """The pages of a run whose text is written by JavaScript, and so is missing: how many, and some of them."""
 
     count: int
@@ -42,7 +41,7 @@ class ShellPages:
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlResult:
+class CrawlResult(Record):
     """How a crawl ended: the fields of `orbweb crawl --json`, and the exit code of the command."""
 
     project: str
@@ -78,13 +77,13 @@ class CrawlResult:
 
     def report(self) -> Report:
         """The object that `--json` prints."""
-        found = asdict(self)
+        found = plain(self)
         del found["exit_code"]
         return found
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractResult:
+class ExtractResult(Record):
     """What an extraction did: of `pages`, how many were `extracted` or are `left`; `failed` is problem by URL."""
 
     project: str
@@ -100,42 +99,41 @@ class ExtractResult:
     def report(self) -> Report:
         """The object that `--json` prints."""
         failed = [{"url": url, "problem": problem} for url, problem in self.failed.items()]
-        return {**asdict(self), "failed": failed}
+        return {**plain(self), "failed": failed}
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineResult:
-    """How discovery and scraper ended together; `report` is None if there was nothing to scrape."""
+    """How discovery and scraper ended together.
 
-    report: Report | None
+    `scraped` is None if there was nothing to scrape, and an IdleScraper if the scraper was stopped before there
+    was; `discovery` is None if it failed before it had a result.
+    """
+
+    scraped: CrawlResult | IdleScraper | None
+    discovery: CrawlResult | None
     exit_code: int
+
+    def report(self) -> Report | None:
+        """The object that `--json` prints; None if nothing was scraped."""
+        if self.scraped is None:
+            return None
+        return {**self.scraped.report(), "discovery": self.discovery and self.discovery.report()}
 
 
 def crawl_result(report: Report) -> CrawlResult:
-    bases = tuple(BaseResult(**base) for base in report["bases"])
-    shells = ShellPages(report["needs_javascript"]["count"], tuple(report["needs_javascript"]["examples"]))
-    return CrawlResult(**{**report, "bases": bases, "needs_javascript": shells}, exit_code=exit_code(report))
+    return record(CrawlResult, {**report, "exit_code": exit_code(report)})
 
 
 def extract_result(report: Report) -> ExtractResult:
-    return ExtractResult(**{**report, "failed": {row["url"]: row["problem"] for row in report["failed"]}})
+    return record(ExtractResult, {**report, "failed": {row["url"]: row["problem"] for row in report["failed"]}})
 
 
 def exit_code(report: Report) -> int:
     """The exit code of a crawl. A run that waits for its sitemaps may have nothing queued. As long as URLs are
-    left, something may still be crawled. A scraper that had nothing to do has no run."""
+    left, something may still be crawled."""
     if report["queued"] or report["run_state"] == RunState.PAUSED:
         return STOPPED_EARLY
-    if report["run"] is None:
-        return COMPLETED
     if nothing_crawled(report, report["bases"]):
         return NOTHING_CRAWLED
     return SOME_FAILED if has_errors(report, report["bases"]) else COMPLETED
-
-
-def plan_code(report: Report) -> int:
-    """The exit code of a plan: that of the crawl it stands for, as far as base URLs decide it."""
-    refused = [base["problem"] is not None for base in report["bases"]]
-    if refused and all(refused) and not report["would_visit"]:
-        return NOTHING_CRAWLED
-    return SOME_FAILED if any(refused) else COMPLETED

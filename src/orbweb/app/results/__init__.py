@@ -1,0 +1,1 @@
+"""What the verbs return: a module of frozen records per subject, and in `record` how they are made and printed."""

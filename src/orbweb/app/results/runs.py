@@ -1,0 +1,163 @@
+"""What `status`, `statuses`, `finish`, `runs` and `queue` return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from orbweb.app.results.crawls import ShellPages
+from orbweb.app.results.record import Record, Report, plain
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlSummary(Record):
+    """One crawl of a run. `ended_by` and `error` are None while it works; `budget` is its limit of requests."""
+
+    crawl: int
+    state: str
+    ended_by: str | None
+    error: str | None
+    budget: int | None
+    started_at: str
+    seconds: float
+    visited: int
+    failed: int
+    pages: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunBase(Record):
+    """A base URL of a run, its scope, and its pages; `problem` says why it gave no page itself."""
+
+    url: str
+    scope: str
+    pages: int
+    alternates: int
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary(Record):
+    """One run of a project: its URLs by state, its pages, its base URLs and its crawls."""
+
+    run: int
+    state: str
+    started_at: str
+    ended_at: str | None
+    seconds: float
+    discovered: int
+    visited: int
+    failed: int
+    queued: int
+    skipped: Mapping[str, int]
+    pages: int
+    alternates: int
+    reused: int
+    not_modified: int
+    bytes: int
+    transferred: int
+    tokens: int
+    tokenizer: str | None
+    bases: tuple[RunBase, ...]
+    crawls: tuple[CrawlSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolPosition(Record):
+    """The position of the scraper: all files before this one are read, and this many bytes of it."""
+
+    file: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolStatus(Record):
+    """The spool between discovery and scraper."""
+
+    files: int
+    backlog_bytes: int
+    bookmark: SpoolPosition | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectStatus(Record):
+    """The latest run of a project, and the crawl that works on it.
+
+    `spool` is None for a project that is crawled in one go. Without a run, `run` and `state` are None and there is
+    nothing of the rest; `--json` leaves these fields out.
+    """
+
+    project: str
+    running: bool
+    pid: int | None
+    run: int | None
+    held: bool
+    held_by: str | None
+    role: str
+    spool: SpoolStatus | None
+    state: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    seconds: float = 0.0
+    discovered: int = 0
+    visited: int = 0
+    failed: int = 0
+    queued: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    pages: int = 0
+    alternates: int = 0
+    reused: int = 0
+    not_modified: int = 0
+    bytes: int = 0
+    transferred: int = 0
+    tokens: int = 0
+    tokenizer: str | None = None
+    bases: tuple[RunBase, ...] = ()
+    crawls: tuple[CrawlSummary, ...] = ()
+    needs_javascript: ShellPages = field(default_factory=lambda: ShellPages(0, ()))
+
+    def report(self) -> Report:
+        """The object that `--json` prints."""
+        found = plain(self)
+        return found if self.run is not None else {name: found[name] for name in _WITHOUT_RUN}
+
+
+_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool")
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedFamily(Record):
+    """A family of URLs that may be endless, and how many of them are parked."""
+
+    pattern: str
+    parked: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedUrl(Record):
+    """A URL that is visited soon: how it was found, and its place in the order."""
+
+    url: str
+    source: str
+    place: str
+    hops: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus(Record):
+    """The queue of a run, by source, and its next URLs. `total` is what is visited, failed and queued."""
+
+    run: int
+    state: str
+    visited: int
+    failed: int
+    queued: int
+    total: int
+    can_resume: bool
+    crawls: tuple[int, ...]
+    by_source: Mapping[str, int]
+    visited_by_source: Mapping[str, int]
+    traps: tuple[ParkedFamily, ...]
+    next: tuple[QueuedUrl, ...]
