@@ -151,7 +151,7 @@ WRONG = {
     ),
     "recrawl of a paused run": Wrong("recrawl paused", 2, ("is paused", "orbweb finish paused")),
     "no such run": Wrong("pages site --run 7", 2, ("run 7",)),
-    "nothing to compare": Wrong("diff site", 2, ("only one run",)),
+    "nothing to compare": Wrong("diff site", 2, ("no run before run 1", "nothing to compare")),
     "unknown URL": Wrong("show site {url}never", 3, ("not known",)),
     "path for a URL": Wrong("show site /docs", 2, ("'/docs' is not an http(s) URL",)),
     "unknown kind": Wrong("retry site --kind 404", 2, ("--kind", "http_4xx")),

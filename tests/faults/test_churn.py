@@ -94,6 +94,6 @@ def test_a_server_that_never_answers_has_failed_though_we_stood_still(cli: Cli) 
         crawl = cli.start("crawl", *churn.urls, *PLAIN, env=env)
         stand_still(crawl, 1, lambda _number: churn.stats()["requests"] >= 1)
         out, err = crawl.communicate(timeout=60)
-        assert Result(crawl.returncode, out, err).ok(3).json["failed"] == 1
+        assert Result(crawl.returncode, out, err).ok(6).json["failed"] == 1
         assert churn.stats()["requests"] == 2
     assert "timeout" in cli.ask("failed", "site").ok().out

@@ -68,7 +68,7 @@ def test_a_page_that_crashes_the_parser_fails_and_the_crawl_goes_on(cli: Cli, cr
 
 def test_the_first_page_of_a_crawl_is_read_in_a_worker_too(cli: Cli, crashing: dict[str, str]) -> None:
     with serve(StaticSite({"/": page("This page crashes the parser")})) as server:
-        done = cli.crawl(server.url, *PLAIN, env=crashing).ok(3)
+        done = cli.crawl(server.url, *PLAIN, env=crashing).ok(6)
     assert (done.json["failed"], done.json["ended_by"]) == (1, "exhausted")
     assert failures(cli) == {"": ("unparsable", SIGNAL)}
 

@@ -231,7 +231,7 @@ def test_a_base_url_does_not_lead_where_the_policy_forbids(cli: Cli) -> None:
     with serve(StaticSite(pages)) as server:
         done = cli.crawl(
             server.url, "--project", "p", "--rate", "max", env={"ORBWEB_POLICY__DENY": "[/login]"}
-        ).ok(0)
+        ).ok(6)
         assert [hit.path for hit in server.log] == ["/"]
     assert done.json["skipped"] == {"excluded": 1}
 

@@ -127,7 +127,7 @@ def test_no_password_of_a_redirect_is_sent_or_kept(cli: Cli, location: str) -> N
         return redirect(location.replace("{port}", str(server.port)))
 
     with serve(StaticSite({"/": start, "/next": answer})) as server:
-        cli.crawl(server.url, "--rate", "max", "--project", "site").ok(0, 3)
+        cli.crawl(server.url, "--rate", "max", "--project", "site").ok(0, 6)
     kept = b"".join(path.read_bytes() for path in cli.workspace.rglob("*") if path.is_file())
     assert b"s3cret" not in kept
     assert not any("authorization" in request.lower() or "s3cret" in request for request in seen)

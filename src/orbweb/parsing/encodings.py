@@ -15,6 +15,7 @@ from importlib import import_module
 
 UTF_8 = "UTF-8"
 FALLBACK = "windows-1252"
+HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 UNDECLARED = frozenset(("", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"))
 """Media types that mean nothing."""
 PRESCAN = 1024

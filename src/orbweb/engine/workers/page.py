@@ -22,14 +22,13 @@ from orbweb.errors import TooComplex
 from orbweb.extraction.tokens import ESTIMATE, tokenizer
 from orbweb.model import NO_BODY, Blob, Failed, FailKind, Parsed, ProcessedPage
 from orbweb.parsing import page as page_parser
-from orbweb.parsing.encodings import UNDECLARED, certain_encoding, media_type
+from orbweb.parsing.encodings import HTML_TYPES, UNDECLARED, certain_encoding, media_type
 from orbweb.policy import traps
 from orbweb.store import documents
 from orbweb.store.bodies import new_compressor, pack
 from orbweb.urls import Resolver, UrlRules
 
 CSS_TYPE = "text/css"
-HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 OTHER_TEXT = frozenset(("text/plain", "text/xml", "application/xml"))
 SNIFFED = 1024
 ERROR_LENGTH = 500

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from orbweb.lifecycle import ItemState
 from orbweb.model import FailKind, Role, SkipReason
+from orbweb.parsing.encodings import HTML_TYPES, media_type
 from orbweb.store import Queries
 
 BY_CHOICE = (
@@ -47,8 +48,8 @@ class BaseOutcome(NamedTuple):
     @property
     def is_no_page(self) -> bool:
         """Whether it was answered with something that is neither a page nor stored."""
-        nothing = self.role == Role.NONE and self.body_sha256 is None
-        return self.state == ItemState.VISITED and nothing and not 300 <= (self.status or 300) < 400
+        nothing = self.body_sha256 is None and gives_no_page(self.role, self.status, self.content_type)
+        return self.state == ItemState.VISITED and nothing
 
     @property
     def is_noindex(self) -> bool:
@@ -58,6 +59,13 @@ class BaseOutcome(NamedTuple):
     @property
     def failed(self) -> FailKind | None:
         return FailKind(self.kind) if self.kind else None
+
+
+def gives_no_page(role: str | None, status: int | None, content_type: str | None) -> bool:
+    """Whether a visit is of something else than a page or a redirect. HTML without a page was imported without
+    its body."""
+    is_html = media_type(content_type) in HTML_TYPES
+    return role == Role.NONE and not is_html and not 300 <= (status or 300) < 400
 
 
 def base_outcomes(db: Queries, run_id: int) -> dict[int, BaseOutcome]:

@@ -242,7 +242,7 @@ def dead_ends(db: Queries, run_id: int) -> list[str]:
     for url, status, kind, error, content_type, role in db.all("base_visits", run_id=run_id):
         if kind is not None:
             found.append(f"{url} failed: {error}")
-        elif role == Role.NONE and not 300 <= status < 400:
+        elif base_outcomes.gives_no_page(role, status, content_type):
             found.append(
                 f"{url} is {content_type or 'of no declared type'}, not HTML: there are no links to follow"
             )
