@@ -138,6 +138,12 @@ def test_an_exact_name_wins_and_a_unique_beginning_counts(word: str, meant: str)
     assert chosen(word, NAMES, Path("w")) == meant
 
 
+def test_the_discovery_of_a_pipeline_does_not_pass_for_its_scraper() -> None:
+    assert chosen("site", ["site.discovery"], Path("w")) == "site"
+    assert chosen("si", ["site", "site.discovery"], Path("w")) == "site"
+    assert chosen("site.discovery", ["site", "site.discovery"], Path("w")) == "site.discovery"
+
+
 def test_what_is_not_unique_is_refused_with_the_names() -> None:
     with pytest.raises(UsageError, match=r"^'d' is the beginning of several projects: data, docs, docs-old$"):
         chosen("d", NAMES, Path("w"))

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.app.workspace import Workspace
     from orbweb.export import Exported
+    from orbweb.store.runs import DISCOVERY
 
 _HOMES = {
     "app.callbacks": ("redacted",),
@@ -185,9 +186,11 @@ _HOMES = {
     "app.stream": ("AsyncPageStream", "PageStream"),
     "app.workspace": ("Workspace",),
     "export": ("Exported",),
+    "store.runs": ("DISCOVERY",),
 }
 
 __all__ = [
+    "DISCOVERY",
     "OPTIONS",
     "AddedPage",
     "AsyncPageStream",

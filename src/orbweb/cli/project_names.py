@@ -1,7 +1,8 @@
 """Which project a word of the command line means, and the words that a shell can complete.
 
-An exact name always wins; else a unique prefix counts. Without a word it is the only project, or for a command
-about running crawls the only one that is running.
+An exact name always wins; else a unique prefix counts, but never for the discovery of a pipeline, which would pass
+for the project that scrapes. Without a word it is the only project, or for a command about running crawls the only
+one that is running.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def chosen(word: str | None, names: Sequence[str], where: Path) -> str:
 def _matching(word: str, names: Sequence[str]) -> str:
     if word in names or not word:
         return word
-    found = [name for name in names if name.startswith(word)]
+    from orbweb.app import DISCOVERY
+
+    found = [name for name in names if name.startswith(word) and not name.endswith(DISCOVERY)]
     if len(found) > 1:
         raise UsageError(f"{word!r} is the beginning of several projects: {listed(found)}")
     return found[0] if found else word
