@@ -1,7 +1,7 @@
 """orbweb: a crawler that resumes exactly and explains every decision.
 
 `import orbweb` loads only this file; a name loads its module when it is first used. The verbs are methods of
-`Workspace`.
+`Workspace`. Long, because every public name stands here for type checkers, for `dir` and for its module.
 """
 
 from __future__ import annotations

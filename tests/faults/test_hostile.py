@@ -182,7 +182,7 @@ def crawl_of(cli: Cli, server: Hostile, *args: object, env: dict[str, str]) -> C
     begun = time.monotonic()
     result, peak = watched(cli, *args, env=env)
     asked_at = {f"{server.url}{hit.path[1:]}": hit.at for hit in reversed(server.log()) if hit.at > begun}
-    return Crawl(result.ok(3), visits_of(cli.workspace / "orbweb.db"), asked_at, peak)
+    return Crawl(result.ok(3, 6), visits_of(cli.workspace / "orbweb.db"), asked_at, peak)
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +277,7 @@ def test_what_curl_cannot_unpack_is_not_asked_for(hostile: Hostile, every_fault:
 def test_a_heavy_page_alone_is_settled_in_time(name: str, hostile: Hostile, cli: Cli) -> None:
     """The digest and the commit are in this time: the crawl ends when they are done."""
     result, peak = watched(cli, hostile.fault(name), *PLAIN, "--max-depth", 0, "--processes", 0, env=BRIEF)
-    assert result.ok(0, 3).json["seconds"] <= TIMEOUT_S + LATE_S
+    assert result.ok(0, 6).json["seconds"] <= TIMEOUT_S + LATE_S
     assert peak <= MORE_MEMORY + SMALLEST
     visit = visits_of(cli.workspace / "orbweb.db")[hostile.fault(name)]
     assert visit.outcome == {**EXPECTED, **EXPECTED_ALONE}[name]
