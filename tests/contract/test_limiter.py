@@ -144,6 +144,20 @@ def test_a_damaged_file_is_replaced_with_a_warning(path: Path, caplog: pytest.Lo
         assert f"{path}: damaged" in caplog.text
 
 
+def test_a_flipped_byte_in_the_statement_of_its_own_table_is_damage(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(SqliteLimiter(path)) as opened:
+        opened.take(SITE, 1_000, INTERVAL)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET sql = replace(sql, 'NULL', 'NULl') WHERE name = 'hosts'")
+        db.commit()
+    with closing(SqliteLimiter(path)) as opened:
+        assert opened.take(SITE, 1_000, INTERVAL) == 0
+    assert "table hosts: not as it was created" in caplog.text
+
+
 def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="unable to open") as caught:
         SqliteLimiter(tmp_path / "absent" / "limiter.db")

@@ -16,7 +16,7 @@ from orbweb.errors import StoreError
 from orbweb.store import LONGEST_WAIT
 from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, load_queries, use_wal
 from orbweb.store.sqlite.errors import UNREADABLE, damaged, explained, is_damage
-from orbweb.store.sqlite.schema import foreign_objects, named_schema
+from orbweb.store.sqlite.schema import foreign_objects, named_schema, own_objects
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -64,6 +64,8 @@ class SqliteLimiter:
         if found:
             raise damaged(found[0])
         if foreign := foreign_objects(self._connection, named_schema("limiter.sql")):
+            if own_objects(named_schema("limiter.sql")).issuperset(foreign):
+                raise damaged(f"{', '.join(foreign)}: not as it was created")
             raise StoreError(
                 f"{self._path}: holds {', '.join(foreign)}, which orbweb did not create. Delete this file; it "
                 "holds no pages."

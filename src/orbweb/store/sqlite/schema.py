@@ -85,6 +85,11 @@ def _created_by(statements: tuple[str, ...]) -> frozenset[Row]:
         return frozenset(stored_schema(connection))
 
 
+def own_objects(statements: tuple[str, ...]) -> frozenset[str]:
+    """What these statements create, in the words of `foreign_objects`."""
+    return frozenset(f"{kind} {name}" for kind, name, _ in _created_by(statements))
+
+
 def foreign_objects(connection: sqlite3.Connection, statements: tuple[str, ...]) -> list[str]:
     """Tables, indexes, triggers and views that these statements do not create, except those of ANALYZE."""
     odd = set(stored_schema(connection)) - _created_by(statements)
