@@ -45,7 +45,7 @@ from orbweb.fetching import Fetcher, Listener, open_files
 from orbweb.fetching.cookies import CookieJar
 from orbweb.fetching.dns import DnsResolver
 from orbweb.fetching.guard import Guard, PrivateConsent
-from orbweb.fetching.headers import Identity
+from orbweb.fetching.headers import NO_CACHE, Identity, standard_lines
 from orbweb.fetching.http import HttpFetcher, trusted_certificates
 from orbweb.fetching.proxies import Direct, Proxies, RoundRobin
 from orbweb.fetching.replay import ReplayFetcher
@@ -123,6 +123,7 @@ def _egress(session: Session, names: DnsResolver) -> Egress:
     proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
     return Egress(
         Identity(
+            standard_lines(config.fetch.languages, _cache_control(session)),
             session.permit.origins,
             secrets.headers,
             jar,
@@ -133,6 +134,14 @@ def _egress(session: Session, names: DnsResolver) -> Egress:
         proxies,
         Guard(names, PrivateConsent(everything=private_proxies(config)), {}, clock=clock),
     )
+
+
+def _cache_control(session: Session) -> str | None:
+    """What caches on the way are told: a scraper wants what the server has now."""
+    given = session.config.fetch.cache_control
+    if given == "auto":
+        return NO_CACHE if session.feeds is not None else None
+    return None if given == "off" else given
 
 
 def frontier(

@@ -91,6 +91,7 @@ def asked_as(config: Config, bases: Sequence[str]) -> str | None:
     return _fingerprint(
         [
             product_token(config.user_agent),
+            list(fetch.languages),
             headers,
             sorted({origin_of(url) for url in bases}) if headers else [],
             sorted(config.resolve),

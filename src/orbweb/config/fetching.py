@@ -14,6 +14,7 @@ from orbweb.config.notation import (
     NAME_A_VARIABLE,
     check_header,
     check_server,
+    is_header_value,
     is_variable,
     read_proxy,
 )
@@ -22,6 +23,7 @@ from orbweb.config.section import LARGEST, Section, YamlOff
 MAX_WORKERS = 1024
 
 _PARAM = re.compile(r"[A-Za-z0-9._~-]+")
+_LANGUAGE = re.compile(r"\*|[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
 
 
 class FetchSection(Section):
@@ -51,6 +53,12 @@ class FetchSection(Section):
     `resolve` may be at one."""
     dns_servers: tuple[str, ...] = ()
     """ADDR or ADDR:PORT of the name servers. Empty: those of the system."""
+    languages: tuple[str, ...] = Field(("en",), max_length=20)
+    """Accept-Language header: the languages of pages, the preferred first, such as `[de-AT, de, en]` or `de`.
+    Empty: it is not sent."""
+    cache_control: Annotated[str, YamlOff] = Field("auto", max_length=200)
+    """Cache-Control header, such as `no-cache` or `max-age=60`. `auto`: the scraper sends `no-cache`, so that
+    caches on the way ask the server; other crawls send none. `off`: it is not sent."""
     headers: dict[str, str | None] = Field({})
     """Headers sent only to the origins (scheme, host and port) of the base URLs. Give a secret as the name of an
     environment variable, such as `$SITE_TOKEN`; null removes a stored header."""
@@ -64,6 +72,26 @@ class FetchSection(Section):
     cookies: Annotated[Literal["off", "keep"], YamlOff] = "off"
     """`keep`: send cookies back to the origin that set them, for the duration of one crawl. Pages may then depend
     on the order of requests."""
+
+    @field_validator("languages", mode="before")
+    @classmethod
+    def _list(cls, languages: object) -> object:
+        return [each.strip() for each in languages.split(",")] if isinstance(languages, str) else languages
+
+    @field_validator("languages")
+    @classmethod
+    def _languages(cls, languages: tuple[str, ...]) -> tuple[str, ...]:
+        for language in languages:
+            if not _LANGUAGE.fullmatch(language):
+                raise ValueError(f"{language!r} is not a language such as en or de-AT")
+        return languages
+
+    @field_validator("cache_control")
+    @classmethod
+    def _cache_control(cls, value: str) -> str:
+        if not (value.isascii() and is_header_value(value)):
+            raise ValueError("must be one line of printable ASCII such as no-cache, or auto or off")
+        return value
 
     @field_validator("headers")
     @classmethod
