@@ -165,6 +165,7 @@ OTHERS: list[dict[str, Any]] = [
     {"fetch": {"languages": []}},
     {"resolve": ["example.org:443:127.0.0.1"]},
     {"proxy": {"urls": ["http://proxy.example:3128"]}},
+    {"proxy": {"chooser": "own"}},
     {"fetch": {"dns_servers": ["192.0.2.1"]}},
 ]
 

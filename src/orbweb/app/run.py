@@ -128,6 +128,7 @@ def _manner(session: Session) -> RequestProfile:
         _reading(session),
         session.resources,
         refresh=session.request.refresh,
+        chooser=session.request.proxy_chooser,
     )
 
 

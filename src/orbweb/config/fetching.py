@@ -126,11 +126,14 @@ class FetchSection(Section):
 
 
 class ProxyList(Section):
-    """The proxies of requests, used in turn."""
+    """The proxies of requests: a list that is used in turn, or a program that chooses."""
 
     urls: tuple[str, ...] = ()
     """SCHEME://HOST:PORT of each proxy, or `$NAME` of an environment variable that contains it (required if there
     is a password). Schemes: http, https, socks4, socks5. Empty: no proxy."""
+    chooser: str | None = Field(None, pattern=r"^[A-Za-z0-9_.-]{1,100}$")
+    """Name of an installed entry point of the group `orbweb.proxy_choosers`: a program that chooses the proxy of
+    each request, instead of `urls`."""
     allow_private: bool = False
     """Allow proxies at private addresses. `fetch.allow_private` allows it too."""
 
@@ -138,7 +141,7 @@ class ProxyList(Section):
     @classmethod
     def _urls(cls, found: tuple[str, ...]) -> tuple[str, ...]:
         for number, text in enumerate(found, 1):
-            if not is_variable(text) and read_proxy(text, number).user is not None:
+            if not is_variable(text) and read_proxy(text, f"number {number}").user is not None:
                 raise ValueError(f"number {number} has a user or password in it; {NAME_A_VARIABLE}")
         return found
 

@@ -133,8 +133,11 @@ class Engine:
 
     def _on_fault(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         """A callback raised: without this handler the crawl would wait forever for its result."""
-        error = OrbwebError(f"internal error: {context.get('exception') or context['message']}")
         cause = context.get("exception")
+        if isinstance(cause, OrbwebError):
+            self.fail(cause)
+            return
+        error = OrbwebError(f"internal error: {cause or context['message']}")
         error.__cause__ = cause if isinstance(cause, BaseException) else None
         self.fail(error)
 
