@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 from orbweb.app import reports
 from orbweb.app.callbacks import (
     UNATTACHED,
+    AlsoOnHold,
     Attachment,
     Count,
     CrawlCallbacks,
@@ -111,9 +112,10 @@ class Workspace:
     ) -> CrawlResult:
         """Start a run, or resume the paused one; returns when the crawl has ended.
 
-        `on_visit` is called for each visit when it is durable, in order, in the thread of the crawl; `on_page` for
-        each page, in this thread, while the crawl continues in another and waits if it gets too far ahead. An
-        exception that a callback raises ends the crawl; the run can be resumed.
+        `on_progress` is called several times a second, `on_visit` for each visit when it is durable, in order;
+        both in the thread of the crawl, and never while it is on hold. `on_page` is called for each page, in this
+        thread, while the crawl continues in another and waits if it gets too far ahead. An exception that a
+        callback raises ends the crawl; the run can be resumed.
         """
         request = _request("crawl", options, urls, project)
         return self._run(self._crawl, request, _callbacks(on_progress, note, on_visit), on_page)
@@ -258,7 +260,8 @@ class Workspace:
                 on_progress(now)
 
         thread = ThreadPoolExecutor(1, thread_name_prefix="orbweb-crawl")
-        future = thread.submit(self.crawl, urls, project=project, on_progress=watch, on_visit=on_visit, **options)
+        told = AlsoOnHold(watch) if isinstance(on_progress, AlsoOnHold) else watch
+        future = thread.submit(self.crawl, urls, project=project, on_progress=told, on_visit=on_visit, **options)
         future.add_done_callback(lambda _: started.set())
         thread.shutdown(wait=False)
         started.wait()

@@ -151,13 +151,21 @@ class QueuedUrl(Record):
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus(Record):
-    """The queue of a run, by source, and its next URLs. `total` is what is visited, failed and queued."""
+    """The queue of a run, by source, and its next URLs. `pending` is `queued` and `run_state` is `state`, as the
+    API calls them; `total` is what is visited and pending, without what failed. Ids are unique in the
+    workspace."""
 
+    project_id: int
+    current_run_id: int
+    run_crawl_ids: tuple[int, ...]
     run: int
     state: str
+    run_state: str
+    has_queue: bool
     visited: int
     failed: int
     queued: int
+    pending: int
     total: int
     can_resume: bool
     crawls: tuple[int, ...]
@@ -165,3 +173,17 @@ class QueueStatus(Record):
     visited_by_source: Mapping[str, int]
     traps: tuple[ParkedFamily, ...]
     next: tuple[QueuedUrl, ...]
+
+    def report(self) -> Report:
+        """The object that `--json` prints: what the API has too is spelled as there."""
+        found = {_API_NAMES.get(name, name): value for name, value in plain(self).items()}
+        return {**found, "canResume": self.can_resume}
+
+
+_API_NAMES = {
+    "project_id": "projectID",
+    "current_run_id": "currentRunID",
+    "run_crawl_ids": "runCrawlIDs",
+    "run_state": "runState",
+    "has_queue": "hasQueue",
+}

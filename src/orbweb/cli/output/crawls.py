@@ -158,7 +158,7 @@ def queue_text(report: Report) -> str:
     crawls = ", ".join(str(number) for number in report["crawls"])
     lines = [
         f"run {report['run']} {words(report['state'])} (crawls: {crawls}): {report['visited']} visited, "
-        f"{report['failed']} failed, {report['queued']} queued, {report['total']} in total; "
+        f"{report['failed']} failed, {report['queued']} queued; "
         f"can resume: {'yes' if report['can_resume'] else 'no'}",
         f"visited or failed: {_by_source(report['visited_by_source'])}",
         f"queued: {_by_source(report['by_source'])}",

@@ -130,18 +130,25 @@ def _bases(db: Queries, run_id: int, pages: int) -> list[Report]:
 
 
 def queue(db: Queries, run: Run, *, alive: bool) -> Report:
-    """The queue of a run and its next URLs. A paused run with unread sitemaps can resume with an empty queue."""
-    found = counts(db, run.id)
+    """The queue of a run and its next URLs, with ids that are unique in the workspace. A paused run with unread
+    sitemaps can resume with an empty queue."""
+    found, crawls = counts(db, run.id), crawls_of(db, run.id)
     state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
     return {
+        "project_id": run.project_id,
+        "current_run_id": run.id,
+        "run_crawl_ids": [crawl.id for crawl in crawls],
         "run": run.number,
         "state": state.value,
+        "run_state": state.value,
+        "has_queue": found["queued"] > 0,
         "visited": found["visited"],
         "failed": found["failed"],
         "queued": found["queued"],
-        "total": found["visited"] + found["failed"] + found["queued"],
+        "pending": found["queued"],
+        "total": found["visited"] + found["queued"],
         "can_resume": not alive and state is RunState.PAUSED,
-        "crawls": [crawl.number for crawl in crawls_of(db, run.id)],
+        "crawls": [crawl.number for crawl in crawls],
         "by_source": dict(db.all("queued_by_source", run_id=run.id)),
         "visited_by_source": dict(db.all("settled_by_source", run_id=run.id)),
         "traps": [
