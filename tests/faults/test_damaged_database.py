@@ -129,6 +129,8 @@ def test_the_library_raises_the_same_words(sound: Sound, tmp_path: Path) -> None
         "UPDATE projects SET settings = 'no JSON'",
         "UPDATE projects SET bases = X'ff00'",
         "UPDATE crawls SET state = 'x', ended_by = 'y'",
+        "UPDATE visits SET fetched_at = -5834870100027000000",
+        "UPDATE visits SET fetched_at = 1 << 62",
         "UPDATE urls SET key = CAST(X'ff41' AS TEXT), url = NULL",
     ],
 )
