@@ -257,7 +257,7 @@ def _restore_crawls(db: Database, run_id: int) -> None:
 
 
 def _own_crawl(db: Database, run_id: int, crawl_id: int) -> int:
-    """The id under which a crawl is restored: a new one if another run has this crawl, by its row or by its visits."""
+    """The id of a restored crawl: a new one if another run has this crawl, by its row or by its visits."""
     if not db.value("crawl_of_another_run", run_id=run_id, crawl_id=crawl_id):
         return crawl_id
     own = int(db.value("next_crawl"))
