@@ -1,7 +1,7 @@
 """The links of imported pages: a URL that no file of the state names is judged, and queued or skipped.
 
-The rules are those of a crawl (see `engine.admission`), except that endless families of URLs are not looked for: the
-crawl that continues does that, with the links that it finds itself.
+The rules are those of a crawl (see `engine.admission`), except that endless families of URLs are not looked for:
+the crawl that continues does that, with the links that it finds itself.
 """
 
 from __future__ import annotations

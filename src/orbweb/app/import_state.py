@@ -1,8 +1,8 @@
 """The verb `import`: the state of a crawl in plain files becomes a new project with a run that can be resumed.
 
 Everything is imported in one transaction, or nothing is. A body is taken only if it has the hash that its line
-names, and is read for its links like any body. Its crawl has no `read_with`, so that a recrawl reads every imported
-body again, and requests a page without one unconditionally: a 304 could not give its links.
+names, and is read for its links like any body. Its crawl has no `read_with`, so that a recrawl reads every
+imported body again, and requests a page without one unconditionally: a 304 could not give its links.
 """
 
 from __future__ import annotations
@@ -212,9 +212,7 @@ class _StateImport:
         self._unit = store.begin()
         self._compressor = new_compressor()
         self._taken = Imported()
-        self._links = ImportedLinks(
-            intake, home.rules.policy, home.rules.lane_of, store.has_mark, self._add_found
-        )
+        self._links = ImportedLinks(intake, home.rules.policy, home.rules.lane_of, store.has_mark, self._add_found)
         self._seen_pages: set[bytes] = set()
         self._seen_bodies: set[bytes] = set()
         self._pages_by_base: Counter[int] = Counter()

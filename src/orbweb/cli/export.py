@@ -180,7 +180,9 @@ def import_(
     ] = None,
     bodies: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Stored bodies, aa/bb/HASH.html or .html.zst [bodies, html or store/html in PATH]."),
+        typer.Option(
+            metavar="DIR", help="Stored bodies, aa/bb/HASH.html or .html.zst [bodies, html or store/html in PATH]."
+        ),
     ] = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -203,7 +205,7 @@ def import_(
             path, project=project, bases=base or (), bodies=bodies, on_progress=display.count
         )
     for problem in report.problems:
-        print(f"orbweb: {problem}", file=sys.stderr)
+        output.note(problem)
     if report.unnamed_problems:
-        print(f"orbweb: and {report.unnamed_problems} more", file=sys.stderr)
+        output.note(f"and {report.unnamed_problems} more")
     output.emit(report, import_text, as_json=as_json)

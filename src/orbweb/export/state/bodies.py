@@ -16,8 +16,8 @@ _NAMES = ("{}.html", "{}.html.zst", "{}", "{}.zst")
 
 
 class BodyFolder:
-    """A folder of bodies `aa/bb/HASH.html` or `.html.zst`, below it or below its `html`. A file that cannot be read,
-    or has another hash than its name, is noted and as if it were missing."""
+    """A folder of bodies `aa/bb/HASH.html` or `.html.zst`, below it or below its `html`. A file that cannot be
+    read, or has another hash than its name, is noted and as if it were missing."""
 
     def __init__(self, places: tuple[Path, ...], problems: Problems, most: int) -> None:
         self._places = [place for place in places if place.is_dir()]

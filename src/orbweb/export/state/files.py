@@ -160,8 +160,8 @@ def _moment(text: str) -> int | None:
 
 
 class StateFolder:
-    """The files of a state: in the folder itself, or in its `state`, as in the workspace of another crawler. Any of
-    them may be missing, but not all."""
+    """The files of a state: in the folder itself, or in its `state`, as in the workspace of another crawler. Any
+    of them may be missing, but not all."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self.root = path
@@ -298,7 +298,9 @@ class StateFolder:
             self.problems.note(f"{self.path / name}: not a regular file, and no link is followed")
             return None
         except OSError as error:
-            raise UsageError(f"{self.path / name}: cannot be read: {error.strerror}. Nothing was imported.") from error
+            raise UsageError(
+                f"{self.path / name}: cannot be read: {error.strerror}. Nothing was imported."
+            ) from error
 
     def _decoded(self, path: Path, number: int, data: bytes) -> str | None:
         try:

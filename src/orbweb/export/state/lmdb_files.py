@@ -44,7 +44,8 @@ def entries(folder: Path, name: str, *, most_bytes: int, most: int) -> Iterator[
         from lmdb import verify
     except ImportError:
         raise UsageError(
-            f"{folder / name} needs lmdb, which is not installed: pip install 'orbweb[lmdb]'. Nothing was imported."
+            f"{folder / name} needs lmdb, which is not installed: pip install 'orbweb[lmdb]'. "
+            "Nothing was imported."
         ) from None
     path = _data_file(folder, name)
     try:

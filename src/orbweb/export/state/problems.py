@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 MOST_NAMED = 1_000
 """Problems that are named; further ones are counted."""
+MOST_LENGTH = 1_000
 
 
 @dataclass(slots=True)
@@ -16,6 +17,8 @@ class Problems:
     _others: set[int] = field(default_factory=set)
 
     def note(self, problem: str) -> None:
+        """The text may be of strangers: what a terminal would obey is escaped."""
+        problem = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in problem[:MOST_LENGTH])
         if problem in self.named:
             return
         if len(self.named) < MOST_NAMED:

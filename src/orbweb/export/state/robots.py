@@ -58,7 +58,9 @@ def _origins(line: StateLine, origins: Collection[str]) -> Iterator[str]:
     domain = line.maybe("domain", str)
     if domain is None:
         return
-    known = [origin for scheme in ("https", "http") for origin in _valid(f"{scheme}://{domain}") if origin in origins]
+    known = [
+        origin for scheme in ("https", "http") for origin in _valid(f"{scheme}://{domain}") if origin in origins
+    ]
     yield from known or _valid(f"https://{domain}")
 
 
