@@ -102,7 +102,7 @@ def frontier_fields(entry: Entry) -> dict[str, Any] | str:
 def place(entry: Entry) -> tuple[float, int, bytes]:
     """What a queue is ordered by: the lowest score first, then the counter. Other keys are last."""
     if len(entry.key) != _PLACE.size:
-        return (float("inf"), 0, entry.key)
+        return (float("inf"), 1 << 64, entry.key)
     score, counter = _PLACE.unpack(entry.key)
     return (score if score == score else float("inf"), counter, entry.key)
 
