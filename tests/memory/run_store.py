@@ -97,6 +97,7 @@ class MemoryRunStore:
             changes.save_base(tables, base)
         tables.outlinks |= {url_id: links for _, url_id, links in unit.outlinks}
         self.save_families(unit.families)
+        self._writable().marks.update(sha256 for _, sha256 in unit.marks)
         self.add_tallies(unit.tallies)
         self.advance(progress)
         self._replace_crawl(
@@ -170,6 +171,12 @@ class MemoryRunStore:
 
     def has_body(self, sha256: bytes) -> bool:
         return sha256 in self._db.tables.bodies
+
+    def has_marks(self) -> bool:
+        return bool(self._now.marks)
+
+    def has_mark(self, sha256: bytes) -> bool:
+        return sha256 in self._now.marks
 
     def redirect_of(self, url_id: int) -> int | None:
         visit = self._now.visit_of(url_id)

@@ -27,6 +27,7 @@ class RunTables:
     pages: dict[bytes, tuple[int, int, bytes]] = field(default_factory=dict)
     outlinks: dict[int, bytes] = field(default_factory=dict)
     families: dict[str, FamilyRow] = field(default_factory=dict)
+    marks: set[bytes] = field(default_factory=set)
     tallies: Counter[Tally] = field(default_factory=Counter)
 
     def copy(self) -> RunTables:

@@ -190,6 +190,12 @@ class RunStore(UrlReader, UrlJudging, PageHistory, Protocol):
 
     def has_body(self, sha256: bytes) -> bool: ...
 
+    def has_marks(self) -> bool:
+        """Whether URLs were imported of which only a hash is known."""
+
+    def has_mark(self, sha256: bytes) -> bool:
+        """Whether a URL with this hash was imported as seen."""
+
     def redirect_of(self, url_id: int) -> int | None:
         """The id of the URL that this one redirected to."""
 

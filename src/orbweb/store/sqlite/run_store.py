@@ -119,6 +119,7 @@ class SqliteRunStore:
         db.many("add_document", unit.documents)
         db.many("add_page", unit.pages)
         db.many("save_family", unit.families)
+        db.many("add_mark", unit.marks)
         db.many("add_outlinks", unit.outlinks)
         self._add_bodies(unit)
         db.many("save_base", list(unit.bases.values()))
@@ -181,6 +182,12 @@ class SqliteRunStore:
 
     def has_body(self, sha256: bytes) -> bool:
         return self._db.one("body_exists", sha256=sha256) is not None
+
+    def has_marks(self) -> bool:
+        return self._db.one("any_mark", run_id=self.run.id) is not None
+
+    def has_mark(self, sha256: bytes) -> bool:
+        return self._db.one("mark_exists", run_id=self.run.id, sha256=sha256) is not None
 
     def redirect_of(self, url_id: int) -> int | None:
         found: int | None = self._db.value("redirect_of", run_id=self.run.id, url_id=url_id)

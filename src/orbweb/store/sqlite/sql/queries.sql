@@ -165,6 +165,22 @@ VALUES (:run_id, :pattern, :kind, :barren, :tried, :released, :sketch)
 ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, tried = excluded.tried, released = excluded.released,
                                             sketch = excluded.sketch;
 
+-- name: add_mark
+-- A URL that an imported crawl has seen; only its hash is known.
+INSERT OR IGNORE INTO marks (run_id, sha256) VALUES (:run_id, :sha256);
+
+-- name: any_mark
+-- Most runs have none, and then no URL is looked up.
+SELECT 1 FROM marks WHERE run_id = :run_id LIMIT 1;
+
+-- name: mark_exists
+-- A URL that is found for the first time may have been seen by the imported crawl.
+SELECT 1 FROM marks WHERE run_id = :run_id AND sha256 = :sha256;
+
+-- name: marks_of
+-- The export of a state.
+SELECT sha256 FROM marks WHERE run_id = :run_id ORDER BY sha256;
+
 -- name: unpark_family
 -- URLs that waited for the results of others of their family, when there are none.
 UPDATE urls SET parked = '' WHERE run_id = :run_id AND state = 'skipped' AND parked = :pattern;
@@ -172,6 +188,12 @@ UPDATE urls SET parked = '' WHERE run_id = :run_id AND state = 'skipped' AND par
 -- name: robots_of
 -- robots.txt is cached for a day, for all projects.
 SELECT origin, fetched_at, status, body FROM robots WHERE origin = :origin AND fetched_at > :since;
+
+-- name: robots_known_to
+-- The export of a state: the files of its origins alone, though the workspace may have others.
+SELECT origin, fetched_at, status, body FROM robots WHERE EXISTS (
+    SELECT 1 FROM urls WHERE run_id = :run_id AND key >= robots.origin || '/' AND key < robots.origin || '0')
+ORDER BY origin;
 
 -- name: save_robots
 -- The newest response counts.
@@ -279,14 +301,16 @@ FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = ur
 WHERE urls.run_id = :run_id AND urls.id = :id;
 
 -- name: recalled_urls
--- What a recrawl visits first, after base URLs and their redirects: the requested URLs in order, then the queue.
-SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.redirects, urls.referrer, urls.family_member,
+-- What a recrawl visits first, after base URLs and their redirects: the requested URLs in order, then the queue, then
+-- those that an imported crawl had requested, whose depth is unknown.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.source,
+       CASE WHEN urls.depth > 0 THEN urls.depth ELSE 1 END, urls.redirects, urls.referrer, urls.family_member,
        urls.found_hops, urls.found_base
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
-WHERE urls.run_id = :run_id AND urls.depth > 0
-AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason = 'finished')
+WHERE urls.run_id = :run_id AND (urls.depth > 0 OR urls.reason = 'imported')
+AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason IN ('finished', 'imported'))
 AND urls.carried IS NOT 'unlinked' AND COALESCE(visits.status, 0) NOT IN (404, 410)
-ORDER BY visits.number IS NULL, visits.number, urls.depth, urls.rank;
+ORDER BY visits.number IS NULL, visits.number, urls.rank IS NULL, urls.depth, urls.rank, urls.id;
 
 -- name: looks_at
 -- When earlier runs fetched a page, and its content; a capture reused without a request counts as the same fetch.

@@ -1,4 +1,4 @@
--- Version 3 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
+-- Version 4 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
 -- The words in angle brackets are replaced by the states of orbweb.lifecycle when the schema is created.
 
 CREATE TABLE projects (
@@ -201,6 +201,13 @@ CREATE TABLE outlinks (
     url_id      INTEGER NOT NULL,
     packed      BLOB NOT NULL,
     PRIMARY KEY (run_id, url_id)
+) WITHOUT ROWID;
+
+-- URLs that an imported crawl has seen and of which only the SHA-256 of their text is known (see store.marks).
+CREATE TABLE marks (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    sha256      BLOB NOT NULL,
+    PRIMARY KEY (run_id, sha256)
 ) WITHOUT ROWID;
 
 -- The latest response of each origin to a request for its robots.txt.
