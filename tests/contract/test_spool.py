@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -47,14 +47,24 @@ def visit(db: Database, number: int, *, role: str = "primary", referrer: int | N
             )
 
 
-def outbox(db: Database, root: Path, settings: SpoolSettings = WIDE, now: float = 1_000.0) -> SpoolWriter:
+def always() -> bool:
+    return True
+
+
+def outbox(
+    db: Database,
+    root: Path,
+    settings: SpoolSettings = WIDE,
+    now: float = 1_000.0,
+    has_room: Callable[[], bool] = always,
+) -> SpoolWriter:
     return SpoolWriter(
         db,
         spool_files.first_place(root),
         RUN,
         settings,
         page_type=lambda key: f"type of {key[-1]}",
-        has_room=lambda: True,
+        has_room=has_room,
         clock=lambda: now,
     )
 
@@ -144,6 +154,29 @@ def test_files_rotate_by_size_and_age_and_their_names_rise_though_the_clock_does
     write(db, tmp_path, SpoolSettings(1_000_000, 50), now=1_060.0)
     assert spool_files.names(spool_files.first_place(tmp_path))[-1] == "discoveries-1060.jsonl"
     assert urls(tmp_path) == ["1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize("cap", [1, 500, 700])
+def test_a_writer_asks_before_each_group_and_passes_the_cap_by_one_at_most(
+    db: Database, tmp_path: Path, cap: int
+) -> None:
+    """However much is committed: the rest is written when there is room."""
+    for number in range(1, 41):
+        visit(db, number)
+    place, group = spool_files.first_place(tmp_path), 3
+    room: Callable[[], bool] = lambda: spool_files.unread(place, None) <= cap  # noqa: E731
+    settings = SpoolSettings(1_000_000, 1_000_000, group)
+    with closing(outbox(db, tmp_path, settings, has_room=room)) as writer:
+        assert not writer.catch_up()
+        longest = max(map(len, place.path("discoveries-1000.jsonl").read_bytes().splitlines(keepends=True)))
+        assert cap < spool_files.unread(place, None) <= cap + group * longest
+        assert not writer.catch_up(), "asked again, it writes nothing more"
+        assert spool_rows.is_behind(db, RUN)
+        before = len(lines(tmp_path))
+    with closing(outbox(db, tmp_path, settings)) as writer:
+        assert writer.catch_up()
+    assert before < len(lines(tmp_path)) == 40
+    assert urls(tmp_path) == [str(number) for number in range(1, 41)]
 
 
 def test_a_file_that_was_put_away_is_followed_by_another(db: Database, tmp_path: Path) -> None:

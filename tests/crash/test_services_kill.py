@@ -118,7 +118,7 @@ def _finish(cli: Cli, reference: Reference) -> None:
     if _state(cli, "site") != "completed":
         cli("scrape", "--no-progress").ok(0)
     else:
-        cli("scrape", "--no-progress").ok(2)
+        cli("scrape", "--no-progress").ok(0, 2)
     with (cli.workspace / "logs" / "pages-site-1.csv").open(newline="", encoding="utf-8") as table:
         assert [row["url"] for row in csv.DictReader(table)] == [line[1] for line in cli.manifest("site")]
     assert _lines(cli.workspace) == reference.urls

@@ -273,8 +273,6 @@ def test_projects_of_a_pipeline_are_not_crawled_otherwise(tmp_path: Path) -> Non
         for call in (there.recrawl, there.resume):
             with pytest.raises(UsageError, match=r"use `scrape\(project='site'\)`"):
                 call("site")
-        with pytest.raises(UsageError, match="belongs to project 'site'; use another workspace"):
-            there.discover(server.url, project="other", **FAST)
         with pytest.raises(UsageError, match="stores no page bodies, so there is nothing to re-extract"):
             there.extract("site.discovery")
 

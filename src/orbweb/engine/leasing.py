@@ -65,7 +65,7 @@ class Leasing:
         for line in lines:
             number = self._scope.feed(line)
             if number is not None:
-                self._spool.admitted(line, number)
+                self._spool.admitted(line, self._batch.fed, number)
         if self._batch.is_large:
             self._committer.flush()
         return bool(lines)

@@ -209,7 +209,7 @@ class Engine:
             self._written = self._batch.written
             self._events.on_written()
         if self._parts.spool is not None and not self._batch.store.is_writing:
-            self._parts.spool.settle(self._batch.is_settled)
+            self._parts.spool.settle(self._batch.fed_durable, self._batch.is_settled)
 
     def _flush_if_due(self) -> None:
         """A unit of work collects changes for at most `group_s`; it is written sooner if it holds up the crawl."""

@@ -40,6 +40,9 @@ class DrawnLine(NamedTuple):
 
 
 class _Unsettled(NamedTuple):
+    """A line of which it is not known that it is scraped; `number` counts the lines of this crawl."""
+
+    number: int
     url_id: int
     start: Bookmark
 
@@ -118,19 +121,23 @@ class SpoolSource:
         self._are_lost_drawn = True
         return [DrawnLine(line) for line in self._producer.lost()]
 
-    def admitted(self, drawn: DrawnLine, url_id: int) -> None:
-        """The line stands for this URL, which is known now."""
+    def admitted(self, drawn: DrawnLine, number: int, url_id: int) -> None:
+        """The line, number `number` of this crawl, stands for this URL, which is known now."""
         if drawn.start is not None:
-            self._unsettled.append(_Unsettled(url_id, drawn.start))
+            self._unsettled.append(_Unsettled(number, url_id, drawn.start))
 
-    def settle(self, is_settled: Callable[[int], bool]) -> None:
-        """Move on over the lines whose URLs are settled and durable; write the bookmark every hundred lines and
-        when none is left."""
-        while self._unsettled and is_settled(self._unsettled[0].url_id):
+    def settle(self, durable: int, is_settled: Callable[[int], bool]) -> None:
+        """Move on over the lines that are scraped: among the first `durable` ones, with a URL that is settled. Write
+        the bookmark every hundred lines and when none is left."""
+
+        def is_scraped(line: _Unsettled) -> bool:
+            return line.number <= durable and is_settled(line.url_id)
+
+        while self._unsettled and is_scraped(self._unsettled[0]):
             self._unsettled.popleft()
             self._settled += 1
         if len(self._unsettled) > self._most_tracked:
-            self._unsettled = deque(each for each in self._unsettled if not is_settled(each.url_id))
+            self._unsettled = deque(each for each in self._unsettled if not is_scraped(each))
             self._most_tracked = max(TRACKED, 2 * len(self._unsettled))
         if self._settled - self._marked_at >= MARK_EVERY or not self._unsettled:
             self.mark()
