@@ -115,7 +115,8 @@ def test_a_rule_overrides_the_type_of_a_line_and_both_are_shown(tmp_path: Path) 
 def test_what_is_no_line_is_named_and_the_rest_is_scraped(tmp_path: Path) -> None:
     notes: list[str] = []
     with serve(StaticSite(chain(3))) as server:
-        odd = ["rubbish", '{"depth": 1}', '{"url": "/relative"}', '{"url": "ftp://127.0.0.1/1"}', '{"url": "\\ud800"}',
+        odd = ["rubbish", '{"depth": 1}', '{"url": "/relative"}', '{"url": "ftp://127.0.0.1/1"}',
+               '{"url": "\\ud800"}',
                '{"url": "http://127.0.0.1/", "depth": -1}', '{"url": "javascript:alert(1)"}', "[" * 9_000,
                '{"url": "http://127.0.0.1/", "x": NaN}', "x" * 2_500_000]  # fmt: skip
         spool = write(tmp_path / "spool", [{"url": f"{server.url}1"}, *odd, {"url": f"{server.url}2"}])
@@ -213,12 +214,12 @@ def test_wrong_uses_say_what_to_do(tmp_path: Path) -> None:
         spool = write(tmp_path / "spool", [{"url": f"{server.url}1"}])
         with pytest.raises(UsageError, match="'crawled' was crawled, not scraped from a spool"):
             there.scrape("crawled", spool=spool)
-        with pytest.raises(UsageError, match="'found' gets its pages from 'found.discovery'"):
+        with pytest.raises(UsageError, match=r"'found' gets its pages from 'found\.discovery'"):
             there.scrape("found", spool=spool)
         with pytest.raises(UsageError, match="is not a directory; give one with files discoveries-"):
             there.scrape("new", spool=tmp_path / "nowhere")
         (tmp_path / "empty").mkdir()
-        with pytest.raises(NothingToDo, match="has no line to scrape: put a file discoveries-1.jsonl"):
+        with pytest.raises(NothingToDo, match=r"has no line to scrape: put a file discoveries-1\.jsonl"):
             there.scrape(spool=tmp_path / "empty")
         there.scrape("new", spool=spool, trust=trusted(server), **FAST)
         with pytest.raises(UsageError, match=r"'new' gets its pages from a spool: use `scrape\(project='new'\)`"):

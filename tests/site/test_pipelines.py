@@ -1,4 +1,4 @@
-"""Several pipelines in one workspace, each with a spool and a bookmark of its own; and a backlog that is bounded."""
+"""Several pipelines in one workspace, each with a spool and a bookmark of its own; and a bounded backlog."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def scrape(
     is not completed and not running. Settings are those of the discovery; options given here replace them. Other
     exit codes are those of `crawl`.
 
-    With --spool, or in a workspace that has spool files and no discovery, lines of any producer are scraped. A line
+    With --spool, or in a workspace with spool files and no discovery, lines of any producer are scraped. Each
     needs only a `url`. A private address in a line needs --trust private=HOST:PORT.
     """
     from orbweb.app import Workspace

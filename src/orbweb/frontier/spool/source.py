@@ -127,8 +127,8 @@ class SpoolSource:
             self._unsettled.append(_Unsettled(number, url_id, drawn.start))
 
     def settle(self, durable: int, is_settled: Callable[[int], bool]) -> None:
-        """Move on over the lines that are scraped: among the first `durable` ones, with a URL that is settled. Write
-        the bookmark every hundred lines and when none is left."""
+        """Move on over the lines that are scraped: among the first `durable` ones, with a URL that is settled.
+        Write the bookmark every hundred lines and when none is left."""
 
         def is_scraped(line: _Unsettled) -> bool:
             return line.number <= durable and is_settled(line.url_id)
