@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from orbweb.app.callbacks import Note, ignore_note
 from orbweb.app.directory import SEEDS_FILE, OpenWorkspace, exists, now_us, open_workspace
-from orbweb.app.session import Feed
 from orbweb.engine.control import Command, ControlFiles, signals
 from orbweb.errors import Busy, NothingToDo, StoreError, UsageError, call, option
 from orbweb.frontier import seeds
@@ -103,6 +103,13 @@ def _seeds(path: Path, file: Path | None) -> Sequence[str]:
 
 
 # The spool of a scraper.
+
+
+class Feed(NamedTuple):
+    """The spool that a run is scraped from. `discovery` is the run that writes it; None: another producer does."""
+
+    place: SpoolPlace
+    discovery: Run | None
 
 
 def is_spool(path: Path) -> bool:
