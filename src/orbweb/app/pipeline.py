@@ -126,7 +126,7 @@ def scraped_name(workspace: OpenWorkspace, given: str | None, spool: Path | None
         return found[0]
     if spool is None and found:
         raise UsageError(f"give a {option('project')}: this workspace has several ({', '.join(found)})")
-    place = _named_place(workspace.spool_place(""), spool)
+    place = _named_place(spool_files.first_place(workspace.path), spool)
     with closing(SpoolReader(place, lambda: spool_files.names(place), None, ignore_note)) as reader:
         lines = reader.take(1)
     if lines:
