@@ -20,6 +20,7 @@ from orbweb.export.live.catalog import METADATA_LINK, every_path, label_of, lead
 from orbweb.failpoints import failpoint
 from orbweb.frontier import seeds
 from orbweb.frontier.spool import files as spool_files
+from orbweb.frontier.spool.files import SpoolPlace
 from orbweb.store import lock, runs, spool_rows, workspace_files
 from orbweb.store.maintenance.delete import Doomed
 from orbweb.store.maintenance.delete import delete as delete_rows
@@ -34,6 +35,8 @@ Confirm = Callable[[Report], None]
 class _Target:
     """What is deleted: these projects, or only these runs of them. `names` exist without a row after a kill."""
 
+    stem: str
+    place: SpoolPlace
     names: tuple[str, ...]
     projects: tuple[Project, ...]
     runs: tuple[tuple[Project, Run], ...]
@@ -59,6 +62,7 @@ def delete(workspace: OpenWorkspace, name: str, number: int | None, confirm: Con
         freed += delete_rows(workspace.path, Doomed(run_ids, project_ids, owned))
         freed += sum(_removed(workspace, path) for path in spooled)
         if target.number is None:
+            spool_files.remove_own_place(workspace.path, target.stem)
             _remove_names(workspace, target.names)
     return {**report, "freed": freed}
 
@@ -91,7 +95,8 @@ def _target(workspace: OpenWorkspace, name: str, number: int | None) -> _Target:
         numbers = ", ".join(map(str, sorted({run.number for _, run in every}))) or "none"
         raise NothingToDo(f"project {name!r} has no run {number} (runs: {numbers})")
     names = tuple(dict.fromkeys((*(project.name for project in found), *left)))
-    return _Target(names, tuple(found), tuple(chosen), number)
+    stem = _pair(name)[0]
+    return _Target(stem, workspace.spool_place(stem), names, tuple(found), tuple(chosen), number)
 
 
 def _report(workspace: OpenWorkspace, name: str, target: _Target) -> Report:
@@ -130,19 +135,23 @@ def _removed(workspace: OpenWorkspace, path: Path) -> int:
 def _archive_spool(workspace: OpenWorkspace, target: _Target) -> list[Path]:
     """Put the spool files of the runs where no scraper reads them, and forget a bookmark in one of them; their
     paths. They can be removed once no row names them."""
+    place, archive = target.place, target.place.archive
     ids = {run.id for _, run in target.runs}
     gone = [file.name for file in spool_rows.files(workspace.db) if file.run_id in ids]
     try:
-        mark = spool_files.read_bookmark(workspace.path)
+        mark = spool_files.read_bookmark(place)
     except StoreError:
         mark = None
-    if mark is not None and mark.file in gone:
-        workspace_files.unlink(workspace.path, spool_files.BOOKMARK)
+    is_of_others = workspace.is_scraped(target.stem) and workspace.discovery_of(target.stem) is None
+    if mark is not None and (mark.file in gone or is_of_others):
+        workspace_files.unlink(workspace.path, place.bookmark)
+    if archive is None:
+        return []
     for name in gone:
-        if workspace_files.exists(workspace.path, spool_files.DISCOVERIES / name):
-            workspace_files.make_directory(workspace.path, spool_files.ARCHIVE)
-            workspace_files.replace(workspace.path, spool_files.DISCOVERIES / name, spool_files.ARCHIVE / name)
-    return [spool_files.ARCHIVE / name for name in gone]
+        if workspace_files.exists(place.root, place.discoveries / name):
+            workspace_files.make_directory(place.root, archive)
+            workspace_files.replace(place.root, place.discoveries / name, archive / name)
+    return [archive / name for name in gone]
 
 
 def _remove_names(workspace: OpenWorkspace, names: Sequence[str]) -> None:
@@ -174,6 +183,8 @@ def rename(workspace: OpenWorkspace, name: str, new: str) -> Report:
         for part, renamed in pairs:
             _move_outputs(workspace, runs.project(workspace.db, part), renamed)
             cursors.move_all(workspace.path, part, renamed)
+        if workspace.is_scraped(old) and spool_files.has_own_place(workspace.path, old):
+            spool_files.move_own_place(workspace.path, old, wanted)
         runs.rename(workspace.db, pairs)
         failpoint("rename_committed")
         _remove_names(workspace, [part for part, _ in pairs])

@@ -21,7 +21,8 @@ from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
 from orbweb.engine.control import ControlFiles, ControlKind
 from orbweb.errors import CorruptBody, OlderWorkspace, StoreError, UsageError, call, option
 from orbweb.frontier.spool import files as spool_files
-from orbweb.store import Store, body_rows, runs, workspace_files
+from orbweb.frontier.spool.files import SpoolPlace
+from orbweb.store import Store, body_rows, runs, spool_rows, workspace_files
 from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
@@ -146,37 +147,53 @@ class OpenWorkspace:
         return not any(self.owner(project.name) for project in runs.projects(self.db) if project.id != project_id)
 
     def control(self, project: str, kind: ControlKind | None = None) -> ControlFiles:
-        found = ControlKind.SCRAPER if self.discovery_of(project) else ControlKind.CRAWLER
+        found = ControlKind.SCRAPER if self.is_scraped(project) else ControlKind.CRAWLER
         return ControlFiles(self.path, project, kind or found)
 
     def discovery_of(self, project: str) -> Project | None:
-        """The project that discovers the pages which this one scrapes; None if this one follows links itself."""
+        """The project that discovers the pages which this one scrapes; None if there is none."""
         return runs.find_project(self.db, project + DISCOVERY)
 
     def role_of(self, project: str) -> str:
         """crawl, discover or scrape."""
         if project.endswith(DISCOVERY):
             return "discover"
-        return "scrape" if self.discovery_of(project) else "crawl"
+        return "scrape" if self.is_scraped(project) else "crawl"
 
-    def backlog(self) -> int:
-        """Bytes of the spool that no scraper has read."""
+    def is_scraped(self, project: str) -> bool:
+        """Whether the pages of a project come from a spool, of a discovery or of another producer."""
+        return project in spool_rows.pipelines(self.db)
+
+    def spool_place(self, project: str) -> SpoolPlace:
+        """Where a pipeline has its spool and bookmark: the oldest one without a directory of its own has them at
+        the top, any other below the name of its project."""
+        name = project.removesuffix(DISCOVERY)
+        own = [each for each in spool_rows.pipelines(self.db) if not spool_files.has_own_place(self.path, each)]
+        is_first = own[0] == name if own else not spool_files.has_own_place(self.path, name)
+        return spool_files.place_of(self.path, name, is_first=is_first)
+
+    def backlog(self, project: str) -> int:
+        """Bytes of the spool of a pipeline that are not scraped."""
+        place = self.spool_place(project)
         try:
-            return spool_files.unread(self.path, spool_files.read_bookmark(self.path))
+            return spool_files.unread(place, spool_files.read_bookmark(place))
         except StoreError:
-            return spool_files.unread(self.path, None)
+            return spool_files.unread(place, None)
 
     def spool(self, project: str) -> dict[str, Any] | None:
         """The spool between discovery and scraper; None for a project that is crawled in one go."""
         if self.role_of(project) == "crawl":
             return None
+        place = self.spool_place(project)
         try:
-            bookmark, problem = spool_files.read_bookmark(self.path), None
+            bookmark, problem = spool_files.read_bookmark(place), None
         except StoreError as error:
             bookmark, problem = None, str(error)
         return {
-            "files": len(spool_files.names(self.path / spool_files.DISCOVERIES)),
-            "backlog_bytes": self.backlog(),
+            "directory": str(place.discoveries),
+            "files": len(spool_files.names(place)),
+            "backlog_lines": spool_files.unread_lines(place, bookmark),
+            "backlog_bytes": spool_files.unread(place, bookmark),
             "bookmark": bookmark._asdict() if bookmark else None,
             "problem": problem,
         }

@@ -26,9 +26,10 @@ from orbweb.export.live.read_back import journals
 from orbweb.export.live.rebuild import rebuild
 from orbweb.export.live.verify import Altered, altered
 from orbweb.frontier.spool import check as spool_check
+from orbweb.frontier.spool.files import SpoolPlace
 from orbweb.lifecycle import RunState
 from orbweb.model import PackedDocument, ProcessedPage
-from orbweb.store import runs
+from orbweb.store import runs, spool_rows
 from orbweb.store.lock import OwnerLock
 from orbweb.store.maintenance import doctor as store_doctor
 from orbweb.store.maintenance import repair as store_repair
@@ -124,7 +125,7 @@ def _derived(path: Path, done: RepairReport, *, repair: bool) -> RepairReport:
         if (found or spoiled) and repair:
             ward = Quarantine(path, done.quarantine or path / "quarantine" / str(now_us()))
             ward.note((*found, *spoiled))
-            spool_check.correct(workspace.db, path, ward, partial(_page_type, workspace))
+            spool_check.correct(workspace.db, _places(workspace), ward, partial(_page_type, workspace))
             for table in _tables(workspace):
                 _rebuild(workspace, table, ward)
             for counters in spoiled:
@@ -142,7 +143,7 @@ def _derived(path: Path, done: RepairReport, *, repair: bool) -> RepairReport:
 
 def _damages(workspace: OpenWorkspace) -> tuple[Damage, ...]:
     tables = (table.damage() for table in _tables(workspace))
-    return (*spool_check.examine(workspace.db, workspace.path), *tables)
+    return (*spool_check.examine(workspace.db, _places(workspace)), *tables)
 
 
 def _spoiled_counters(path: Path) -> Iterator[Damage]:
@@ -182,6 +183,10 @@ def _rebuild(workspace: OpenWorkspace, table: _AlteredFile, ward: Quarantine) ->
     rebuild(subject(workspace, table.project, table.run, config), wanted, workspace.path, lambda _done, _all: None)
     if target is not None:
         lead(link, target)
+
+
+def _places(workspace: OpenWorkspace) -> dict[str, SpoolPlace]:
+    return {name: workspace.spool_place(name) for name in spool_rows.pipelines(workspace.db)}
 
 
 def _page_type(workspace: OpenWorkspace, run_id: int) -> Callable[[str], str]:

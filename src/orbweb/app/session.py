@@ -16,6 +16,7 @@ from orbweb.app.callbacks import CrawlCallbacks, Note, Relay
 from orbweb.app.consent import Permit, permit
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import Secrets, check_contact, secrets_of
+from orbweb.app.pipeline import Feed
 from orbweb.app.request import PlanRequest, Request, configure
 from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules, window
 from orbweb.config.schema import Config
@@ -45,7 +46,7 @@ class Session:
     permit: Permit
     callbacks: CrawlCallbacks
     request: Request
-    feeds: Run | None = None
+    feeds: Feed | None = None
     follows: Callable[[], bool] = lambda: False
     relay: Relay | None = None
     replays: ReplayedRun | None = None

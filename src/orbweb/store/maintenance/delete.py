@@ -36,6 +36,8 @@ _RUN_TABLES = (
     "delete_marks",
     "delete_tallies",
     "delete_outputs",
+    "delete_spool_lines",
+    "delete_bookmarks",
     "delete_spools",
     "delete_bases",
     "delete_crawls",
