@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
 from orbweb.engine.control import ControlFiles, ControlKind
-from orbweb.errors import CorruptBody, OlderWorkspace, StoreError, UsageError, call, option
+from orbweb.errors import CorruptBody, LostSegment, OlderWorkspace, StoreError, UsageError, call, option
 from orbweb.frontier.spool import files as spool_files
 from orbweb.store import Store, body_rows, runs, workspace_files
-from orbweb.store.bodies import BodyStore, Location
+from orbweb.store.bodies import Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
+from orbweb.store.bodies.stored import StoredBodies
 from orbweb.store.captures import CaptureTerms, StoredCaptures
 from orbweb.store.durable import make_home
 from orbweb.store.lock import OwnerLock, owner_pid
@@ -188,13 +189,21 @@ class OpenWorkspace:
         make_private(self._limits / "limiter.db")
         return SqliteLimiter(self._limits / "limiter.db")
 
-    def segment_writer(self, project_id: int) -> SegmentStore:
-        """The project's segments, opened at the end of the last commit."""
-        return SegmentStore(
-            self.path / "store",
-            allocate=lambda: self._new_segment(project_id),
-            resume=body_rows.latest_segment(self.db, project_id),
-        )
+    def segment_writer(self, project_id: int, note: Callable[[str], None]) -> SegmentStore:
+        """The project's segments, opened at the end of the last commit. A segment that lost some of its bytes is
+        closed: it stays as it is, and another one is written."""
+        while True:
+            resume = body_rows.latest_segment(self.db, project_id)
+            try:
+                return SegmentStore(
+                    self.path / "store", allocate=lambda: self._new_segment(project_id), resume=resume
+                )
+            except LostSegment as error:
+                if resume is None:
+                    raise
+                note(f"{error}; a new segment is written, and a body that is missing is fetched with its page")
+                with self.db.transaction():
+                    body_rows.close_segment(self.db, resume[0])
 
     def _new_segment(self, project_id: int) -> int:
         with self.db.transaction():
@@ -230,17 +239,20 @@ class OpenWorkspace:
     @contextmanager
     def reader(self) -> Iterator[Callable[[bytes], bytes]]:
         """Reads bodies by their hash, verified, from either layout."""
-        segments, files = SegmentStore(self.path / "store"), FileStore(self.path / "store")
+        bodies = StoredBodies(self.path / "store")
 
         def read(sha256: bytes) -> bytes:
             location = body_rows.location(self.db, sha256)
             if location is None:
                 raise StoreError(f"body {sha256.hex()} is not in {self.path}")
-            store: BodyStore = files if location.segment is None else segments
-            return store.read(sha256, location)
+            return bodies.read(sha256, location)
 
-        with closing(segments), closing(files):
+        with closing(bodies):
             yield read
+
+    def known_bodies(self) -> StoredBodies:
+        """The bodies that earlier crawls stored."""
+        return StoredBodies(self._captured)
 
     def search(self, run: Run, query: str, limit: int, on_progress: Callable[[int, int], None]) -> list[Report]:
         """The pages of a run that match, best first; the index is brought up to date first."""
@@ -269,8 +281,7 @@ class BodyOnDisk:
     def read(self) -> bytes:
         if self.location is None:
             raise StoreError(f"body {self.sha256.hex()} is not in {self.store.parent}")
-        bodies: BodyStore = (FileStore if self.location.segment is None else SegmentStore)(self.store)
-        with closing(bodies):
+        with closing(StoredBodies(self.store)) as bodies:
             return bodies.read(self.sha256, self.location)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from orbweb.lifecycle import RunState
     from orbweb.model import Capture, FamilyRow, Item, Known, Place, ProcessedPage
+    from orbweb.store.bodies import Location
     from orbweb.store.robots_cache import RobotsFile
     from orbweb.store.rows import CarryRow, Ending, Progress, RejudgeRow, StoredUrl, Tally
     from orbweb.store.runs import Base, Crawl, Run
@@ -190,6 +191,8 @@ class RunStore(UrlReader, UrlJudging, PageHistory, Protocol):
 
     def has_body(self, sha256: bytes) -> bool: ...
 
+    def body_location(self, sha256: bytes) -> Location | None: ...
+
     def redirect_of(self, url_id: int) -> int | None:
         """The id of the URL that this one redirected to."""
 
@@ -242,6 +245,8 @@ class Captures(Protocol):
     def process(self, capture: Capture) -> ProcessedPage | None: ...
 
     def body(self, capture: Capture) -> bytes | None: ...
+
+    def has_body(self, capture: Capture) -> bool: ...
 
     def close(self) -> None: ...
 

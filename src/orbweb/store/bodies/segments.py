@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from orbweb.errors import CorruptBody, StoreError, call
+from orbweb.errors import CorruptBody, LostSegment, StoreError, call
 from orbweb.failpoints import failpoint
 from orbweb.model import Blob
 from orbweb.store import durable, workspace_files
@@ -44,7 +44,7 @@ class SegmentStore:
 
     `allocate` returns growing segment numbers; without it the store is read-only. `resume` is the segment that
     this writer last committed to and its committed length, the `offset + length` of its last location. Bytes
-    beyond were left by a crash and are truncated.
+    beyond were left by a crash and are truncated; LostSegment if some before it are missing.
     """
 
     def __init__(
@@ -116,6 +116,20 @@ class SegmentStore:
             raise CorruptBody(f"{where}: the record header is damaged or belongs to another body")
         return record[RECORD_HEADER_BYTES:]
 
+    def has(self, sha256: bytes, location: Location) -> bool:
+        """Whether a record of the body is at its place, by its header and the length of the segment."""
+        segment, offset, length, size = location
+        if segment is None or offset is None:
+            return False
+        with self._opened(segment) as fd:
+            header = os.pread(fd, RECORD_HEADER_BYTES, offset - RECORD_HEADER_BYTES)
+            return header == _record_header(sha256, length, size) and os.fstat(fd).st_size >= offset + length
+
+    def verify(self, blob: Blob, location: Location) -> None:
+        """StoreError unless the record is this body; it is unpacked only if it was compressed differently."""
+        if self.read_frame(blob.sha256, location) != blob.frame:
+            self.read(blob.sha256, location)
+
     def close(self) -> None:
         self._gate.shut("the body store is closed")
         if self._tail is not None:
@@ -170,7 +184,8 @@ class SegmentStore:
                 _cut_back(fd, path, committed)
                 undo.pop_all()
         except OSError as error:
-            raise StoreError(f"cannot reopen {path} at {committed} committed bytes: {error.strerror}") from error
+            kind = LostSegment if isinstance(error, FileNotFoundError) else StoreError
+            raise kind(f"cannot reopen {path} at {committed} committed bytes: {error.strerror}") from error
         return _Tail(number, path, fd, written=committed, fresh=False)
 
     def _create(self, name: Path, mode: int) -> int | None:
@@ -183,17 +198,22 @@ class SegmentStore:
         return fd
 
     def _read_at(self, number: int, offset: int, length: int) -> bytes:
+        with self._opened(number) as fd:
+            return os.pread(fd, length, offset)
+
+    @contextlib.contextmanager
+    def _opened(self, number: int) -> Iterator[int]:
         path = self._path(number)
         try:
             fd = self._inside.open_file(_name(number), os.O_RDONLY)
             try:
-                return os.pread(fd, length, offset)
+                yield fd
             finally:
                 os.close(fd)
         except FileNotFoundError:
             raise CorruptBody(f"{path}: the segment is missing") from None
         except OSError as error:
-            raise StoreError(f"cannot read {path} at offset {offset}: {error.strerror}") from error
+            raise StoreError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _name(number: int) -> Path:
@@ -299,10 +319,10 @@ class _Tail:
 
 def _cut_back(fd: int, path: Path, committed: int) -> None:
     if os.pread(fd, len(SEGMENT_HEADER), 0) != SEGMENT_HEADER:
-        raise StoreError(f"{path} is not a segment of a known version; run {call('doctor')}")
+        raise LostSegment(f"{path} is not a segment of a known version; run {call('doctor')}")
     length = os.fstat(fd).st_size
     if not len(SEGMENT_HEADER) <= committed <= length:
-        raise StoreError(
+        raise LostSegment(
             f"{path} has {length} bytes, but {committed} were committed: bodies are lost; run {call('doctor')}"
         )
     os.ftruncate(fd, committed)

@@ -11,7 +11,8 @@ from orbweb.errors import StoreError
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import RunState
 from orbweb.model import FamilyRow, Item, Known, Place, Source
-from orbweb.store import Row, heads, runs
+from orbweb.store import Row, body_rows, heads, runs
+from orbweb.store.bodies import Location
 from orbweb.store.queries import vanished
 from orbweb.store.robots_cache import StoredRobots
 from orbweb.store.rows import (
@@ -181,6 +182,9 @@ class SqliteRunStore:
 
     def has_body(self, sha256: bytes) -> bool:
         return self._db.one("body_exists", sha256=sha256) is not None
+
+    def body_location(self, sha256: bytes) -> Location | None:
+        return body_rows.location(self._db, sha256)
 
     def redirect_of(self, url_id: int) -> int | None:
         found: int | None = self._db.value("redirect_of", run_id=self.run.id, url_id=url_id)

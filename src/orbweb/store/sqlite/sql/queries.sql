@@ -513,9 +513,10 @@ ON CONFLICT (run_id, url_id) DO UPDATE SET packed = excluded.packed;
 SELECT 1 FROM bodies WHERE sha256 = :sha256;
 
 -- name: add_body
--- Another process may have stored the same body meanwhile; the first row stays.
+-- The latest row stays: a body that was lost is stored again, and what two processes stored is at both places.
 INSERT INTO bodies (sha256, segment, position, length, size) VALUES (:sha256, :segment, :position, :length, :size)
-ON CONFLICT (sha256) DO NOTHING;
+ON CONFLICT (sha256) DO UPDATE SET segment = excluded.segment, position = excluded.position,
+    length = excluded.length, size = excluded.size;
 
 -- name: body_location
 -- Where a body is stored.
