@@ -125,10 +125,6 @@ class CorruptBody(StoreError):
     """A stored body does not match its hash."""
 
 
-class LostSegment(StoreError):
-    """A segment that is to be written further is missing, or lacks bytes that were committed."""
-
-
 class DiskFull(StoreError):
     """The disk is full; everything committed so far is safe."""
 

@@ -27,7 +27,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memory.bodies import MemoryBodies
-from orbweb.errors import CorruptBody, DiskFull, LostSegment, StoreError
+from orbweb.errors import CorruptBody, DiskFull, StoreError
 from orbweb.model import Blob
 from orbweb.store.bodies import BodyStore, Location, new_compressor, pack, unpack
 from orbweb.store.bodies.files import FileStore
@@ -35,6 +35,7 @@ from orbweb.store.bodies.segments import (
     RECORD_HEADER_BYTES,
     SEGMENT_HEADER,
     DamagedStretch,
+    LostSegment,
     SegmentRecord,
     SegmentStore,
     scan,

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
 from orbweb.engine.control import ControlFiles, ControlKind
-from orbweb.errors import CorruptBody, LostSegment, OlderWorkspace, StoreError, UsageError, call, option
+from orbweb.errors import CorruptBody, OlderWorkspace, StoreError, UsageError, call, option
 from orbweb.frontier.spool import files as spool_files
 from orbweb.store import Store, body_rows, runs, workspace_files
 from orbweb.store.bodies import Location
 from orbweb.store.bodies.files import FileStore
-from orbweb.store.bodies.segments import SegmentStore
+from orbweb.store.bodies.segments import LostSegment, SegmentStore
 from orbweb.store.bodies.stored import StoredBodies
 from orbweb.store.captures import CaptureTerms, StoredCaptures
 from orbweb.store.durable import make_home

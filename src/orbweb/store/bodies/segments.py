@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from orbweb.errors import CorruptBody, LostSegment, StoreError, call
+from orbweb.errors import CorruptBody, StoreError, call
 from orbweb.failpoints import failpoint
 from orbweb.model import Blob
 from orbweb.store import durable, workspace_files
@@ -37,6 +37,10 @@ SEGMENT_HEADER = b"orbseg" + (1).to_bytes(2, "little")
 _RECORD_MAGIC = b"\xf5ORB"
 _RECORD_FIELDS = struct.Struct("<4s32sQQ")
 RECORD_HEADER_BYTES = _RECORD_FIELDS.size + 4
+
+
+class LostSegment(StoreError):
+    """A segment that is to be written further is missing, or lacks bytes that were committed."""
 
 
 class SegmentStore:

@@ -657,6 +657,21 @@ SELECT visits.content_sha256, urls.key, COALESCE(urls.url, urls.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
+-- name: alternates_of_page
+-- The URLs with the same content as one page, in the order of commits.
+SELECT urls.key, COALESCE(urls.url, urls.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' AND visits.content_sha256 = :content_sha256
+ORDER BY visits.number;
+
+-- name: urls_of_page
+-- The primary and the alternates of a page, to which others may redirect.
+SELECT url_id FROM visits WHERE run_id = :run_id AND role <> '-' AND content_sha256 = :content_sha256;
+
+-- name: page_content_of
+-- Whether a URL, to which another one redirects, is a page.
+SELECT content_sha256 FROM visits WHERE run_id = :run_id AND url_id = :url_id AND role <> '-';
+
 -- name: page_document
 -- As `page_documents`, for another order.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
@@ -680,9 +695,9 @@ FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
--- name: outline_redirects
--- The page that a link to a redirecting URL leads to.
-SELECT urls.id, urls.key, visits.redirect_to
+-- name: redirects_of
+-- The URLs that redirect, and their targets: a link to one leads to a page, and it is an alternate of that page.
+SELECT urls.id, urls.key, COALESCE(urls.url, urls.key), visits.redirect_to
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.redirect_to IS NOT NULL ORDER BY visits.number;
 
