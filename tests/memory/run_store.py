@@ -316,6 +316,14 @@ class MemoryRunStore:
     def families(self) -> list[FamilyRow]:
         return sorted(self._now.families.values(), key=attrgetter("pattern"))
 
+    def listed_bases(self) -> set[int]:
+        outside = ("out_of_scope", "excluded", "not_included")
+        return {
+            url.base
+            for url in self._now.urls.values()
+            if url.listed and url.depth and not url.hops and url.reason not in outside
+        }
+
     def save_families(self, rows: Sequence[FamilyRow]) -> None:
         """The kind of a family never changes."""
         families = self._writable().families

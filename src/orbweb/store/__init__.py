@@ -121,6 +121,9 @@ class UrlJudging(Protocol):
 
     def save_rules(self, rules: str) -> None: ...
 
+    def listed_bases(self) -> set[int]:
+        """The base URLs of which sitemaps list a URL in their scope, besides the base URLs themselves."""
+
     def nofollow_page(self, url_id: int) -> tuple[str, bool] | None:
         """The URL of a page, and whether it asks that its links are not followed."""
 

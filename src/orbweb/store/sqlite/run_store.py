@@ -286,6 +286,9 @@ class SqliteRunStore:
     def unpark_family(self, pattern: str) -> int:
         return self._db.run("unpark_family", run_id=self.run.id, pattern=pattern)
 
+    def listed_bases(self) -> set[int]:
+        return {base for (base,) in self._db.all("listed_bases", run_id=self.run.id)}
+
     def save_rules(self, rules: str) -> None:
         self._db.run("rule_run", run_id=self.run.id, rules=rules)
 

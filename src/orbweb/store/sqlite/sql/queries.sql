@@ -436,6 +436,11 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- Whether URLs of an origin were skipped for this reason.
 SELECT id FROM urls WHERE run_id = :run_id AND key >= :first AND key < :beyond AND reason = :reason LIMIT 1;
 
+-- name: listed_bases
+-- Where sitemaps are preferred, links are followed to the URLs of the other base URLs.
+SELECT DISTINCT base FROM urls WHERE run_id = :run_id AND listed = 1 AND depth > 0 AND hops = 0
+AND COALESCE(reason, '') NOT IN ('out_of_scope', 'excluded', 'not_included');
+
 -- name: listed_urls
 -- The URLs that sitemaps list, in the order of finding.
 SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND listed = 1 ORDER BY id;
