@@ -22,9 +22,9 @@ from orbweb.engine.control import ControlFiles, ControlKind
 from orbweb.errors import CorruptBody, OlderWorkspace, StoreError, UsageError, call, option
 from orbweb.frontier.spool import files as spool_files
 from orbweb.store import Store, body_rows, runs, workspace_files
-from orbweb.store.bodies import Location
+from orbweb.store.bodies import Location, segments
 from orbweb.store.bodies.files import FileStore
-from orbweb.store.bodies.segments import LostSegment, SegmentStore
+from orbweb.store.bodies.segments import SegmentStore
 from orbweb.store.bodies.stored import StoredBodies
 from orbweb.store.captures import CaptureTerms, StoredCaptures
 from orbweb.store.durable import make_home
@@ -192,18 +192,18 @@ class OpenWorkspace:
     def segment_writer(self, project_id: int, note: Callable[[str], None]) -> SegmentStore:
         """The project's segments, opened at the end of the last commit. A segment that lost some of its bytes is
         closed: it stays as it is, and another one is written."""
-        while True:
-            resume = body_rows.latest_segment(self.db, project_id)
-            try:
-                return SegmentStore(
-                    self.path / "store", allocate=lambda: self._new_segment(project_id), resume=resume
-                )
-            except LostSegment as error:
-                if resume is None:
-                    raise
-                note(f"{error}; a new segment is written, and a body that is missing is fetched with its page")
-                with self.db.transaction():
-                    body_rows.close_segment(self.db, resume[0])
+        store = self.path / "store"
+        while (resume := body_rows.latest_segment(self.db, project_id)) is not None:
+            problem = segments.loss(store, *resume)
+            if problem is None:
+                break
+            note(
+                f"{problem}. A new segment is begun; a body that is missing is fetched again when its page is visited:"
+                f" run {call('doctor')} for details"
+            )
+            with self.db.transaction():
+                body_rows.close_segment(self.db, resume[0])
+        return SegmentStore(store, allocate=lambda: self._new_segment(project_id), resume=resume)
 
     def _new_segment(self, project_id: int) -> int:
         with self.db.transaction():
