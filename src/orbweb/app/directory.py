@@ -198,7 +198,7 @@ class OpenWorkspace:
             if problem is None:
                 break
             note(
-                f"{problem}. A new segment is begun; a body that is missing is fetched again when its page is visited:"
+                f"{problem}. A new segment is begun, and a body that is missing is fetched again with its page;"
                 f" run {call('doctor')} for details"
             )
             with self.db.transaction():
