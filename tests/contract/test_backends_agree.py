@@ -140,7 +140,8 @@ def all_that_is_read(books: Books) -> Iterator[object]:
     yield sorted(store.link_records())
     yield store.unlinked()
     yield [store.bases(), store.open_bases(), store.queued_by_base(), store.roles(), store.reused()]
-    yield [sorted(store.page_hashes(9)), sorted(store.body_hashes(9))]
+    yield [sorted(store.page_hashes(9)), sorted(store.body_hashes(9)), store.listed_bases()]
+    yield [store.body_location(sha256) for sha256 in sorted(store.body_hashes(9))]
     yield [(store.redirect_of(number), store.nofollow_page(number), store.key_of(number)) for number in ids]
     yield [store.scope_moved(several=flag, recrawls=not flag) for flag in (True, False)]
     yield [(store.known_url(key), store.looks_at(key, 9), store.lastmod_of(key)) for key in keys]

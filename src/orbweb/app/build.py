@@ -177,7 +177,7 @@ def committer(
         ),
         lane_of(config),
     )
-    return Committer(context, bases, bodies=bodies, clock=now_us)
+    return Committer(context, bases, bodies=bodies, known_bodies=session.workspace.known_bodies(), clock=now_us)
 
 
 def robots(
@@ -244,10 +244,10 @@ async def pool(
     return await ProcessPool.start(begin, settings, processed, broke, most=most, spawned=spawned)
 
 
-def bodies(workspace: OpenWorkspace, project: Project, config: Config) -> BodyStore:
+def bodies(workspace: OpenWorkspace, project: Project, config: Config, note: Note) -> BodyStore:
     if config.store.layout == "files":
         return workspace.file_writer(project.id, compress=config.store.compress, file_mode=config.store.file_mode)
-    return workspace.segment_writer(project.id)
+    return workspace.segment_writer(project.id, note)
 
 
 def adjust_bodies(bodies: BodyStore, config: Config) -> None:

@@ -18,7 +18,7 @@ from orbweb.errors import NothingToDo, UsageError, option
 from orbweb.events import Snapshot
 from orbweb.model import Document
 from orbweb.parsing.http_heads import Exchange
-from orbweb.store import documents, heads
+from orbweb.store import alternates, documents, heads
 from orbweb.store import runs as store_runs
 from orbweb.store.documents import Captured
 from orbweb.store.queries import reports, vanished
@@ -186,10 +186,12 @@ def show(workspace: OpenWorkspace, project: str, url: str, number: int | None) -
 
 
 def document(workspace: OpenWorkspace, project: str, url: str, number: int | None) -> Document | None:
-    """The document of a page; of an alternate, that of its primary. None if there is no page."""
+    """The document of a page, also by an alternate or a URL that redirects to it. None if there is no page."""
     run = workspace.run(project, number)
     url_id = _url_id(workspace, run, _target(workspace, project, url))
-    kept = documents.of_url(workspace.db, run.id, url_id) if url_id is not None else None
+    if url_id is None:
+        return None
+    kept = documents.of_url(workspace.db, run.id, alternates.end_of(workspace.db, run.id, url_id))
     return kept.document if kept else None
 
 

@@ -161,7 +161,8 @@ class _Opened:
 async def _work(session: Session, run: Run, crawl_id: int, manner: RequestProfile, spawned: list[Spawned]) -> None:
     workspace, config = session.workspace, session.config
     session.callbacks.attachment.opened(run)
-    bodies = build.bodies(workspace, session.project, config) if session.replays is None else NullBodyStore()
+    replays = session.replays is not None
+    bodies = NullBodyStore() if replays else build.bodies(workspace, session.project, config, session.note)
     limiter = workspace.limiter()
     revalidator = build.revalidator(workspace, run, config, manner, session.replays)
     try:

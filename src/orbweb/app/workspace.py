@@ -622,7 +622,7 @@ class Workspace:
             return record(UrlExplanation, explain(opened, project, url, run))
 
     def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
-        """The document of a page; of an alternate, that of its primary. None if there is no page."""
+        """The document of a page, also by an alternate or a URL that redirects to it. None if there is no page."""
         with self._open() as opened:
             return reports.document(opened, project, url, run)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState, shown
 from orbweb.model import Place, Reuse, Role, SkipReason
-from orbweb.store import Queries, documents
+from orbweb.store import Queries, alternates, documents
 from orbweb.store.links import unpack
 from orbweb.store.queries import base_outcomes
 from orbweb.store.rows import QUEUED, moment
@@ -165,15 +165,15 @@ def queue(db: Queries, run: Run, *, alive: bool) -> Report:
 def pages(db: Queries, run_id: int) -> list[Report]:
     """Unique pages in order, each with its alternates."""
     found: dict[bytes, Report] = {}
+    others = alternates.of_run(db, run_id)
     for url, status, depth, title, content, body, size, kind, final, at, role, truncated, *read in db.each(
         "page_visits", run_id=run_id
     ):
         if role == Role.ALTERNATE and content in found:
-            found[content]["alternates"].append(url)
             continue
         found[content] = {
             "url": url,
-            "alternates": [],
+            **others.get(content, alternates.NONE).report(url),
             "status": status,
             "depth": depth,
             "title": title,
@@ -301,9 +301,18 @@ def url_report(db: Queries, run_id: int, key: str) -> Report | None:
         "hops": hops,
         "referrer": referrer,
     }
+    page = alternates.end_of(db, run_id, number)
     report.update(_visit_report(db, run_id, number))
-    report.update(_document_report(documents.of_url(db, run_id, number)))
+    report.update(_document_report(documents.of_url(db, run_id, page)))
+    if "role" in report:
+        report.update(_page_urls(db, run_id, page, report["primary"]))
     return report
+
+
+def _page_urls(db: Queries, run_id: int, url_id: int, primary: str | None) -> Report:
+    content = alternates.content_of(db, run_id, url_id)
+    found = alternates.NONE if content is None else alternates.of_page(db, run_id, content)
+    return found.report(primary or "")
 
 
 def _document_report(found: documents.StoredDocument | None) -> Report:
@@ -340,6 +349,8 @@ def _visit_report(db: Queries, run_id: int, url_id: int) -> Report:
         fetched_at=moment(report["fetched_at"]),
         reused_from=named(db, report["reused_from"]),
     )
+    target = db.value("redirect_of", run_id=run_id, url_id=url_id)
+    report["redirects_to"] = None if target is None else db.value("url_of", run_id=run_id, id=target)
     packed = db.value("outlinks_of", run_id=run_id, url_id=url_id)
     report["links"] = [
         {"url": db.value("key_of", run_id=run_id, id=link.target), "kind": link.kind, "nofollow": link.nofollow}

@@ -11,7 +11,8 @@ from orbweb.errors import StoreError
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import RunState
 from orbweb.model import FamilyRow, Item, Known, Place, Source
-from orbweb.store import Row, heads, runs
+from orbweb.store import Row, body_rows, heads, runs
+from orbweb.store.bodies import Location
 from orbweb.store.queries import vanished
 from orbweb.store.robots_cache import StoredRobots
 from orbweb.store.rows import (
@@ -194,6 +195,9 @@ class SqliteRunStore:
         found: str | None = self._db.value("state_of", run_id=self.run.id, id=url_id)
         return found
 
+    def body_location(self, sha256: bytes) -> Location | None:
+        return body_rows.location(self._db, sha256)
+
     def redirect_of(self, url_id: int) -> int | None:
         found: int | None = self._db.value("redirect_of", run_id=self.run.id, url_id=url_id)
         return found
@@ -293,6 +297,9 @@ class SqliteRunStore:
 
     def unpark_family(self, pattern: str) -> int:
         return self._db.run("unpark_family", run_id=self.run.id, pattern=pattern)
+
+    def listed_bases(self) -> set[int]:
+        return {base for (base,) in self._db.all("listed_bases", run_id=self.run.id)}
 
     def save_rules(self, rules: str) -> None:
         self._db.run("rule_run", run_id=self.run.id, rules=rules)

@@ -460,6 +460,11 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- Whether URLs of an origin were skipped for this reason.
 SELECT id FROM urls WHERE run_id = :run_id AND key >= :first AND key < :beyond AND reason = :reason LIMIT 1;
 
+-- name: listed_bases
+-- Where sitemaps are preferred, links are followed to the URLs of the other base URLs.
+SELECT DISTINCT base FROM urls WHERE run_id = :run_id AND listed = 1 AND depth > 0 AND hops = 0
+AND COALESCE(reason, '') NOT IN ('out_of_scope', 'excluded', 'not_included');
+
 -- name: listed_urls
 -- The URLs that sitemaps list, in the order of finding.
 SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND listed = 1 ORDER BY id;
@@ -537,9 +542,10 @@ ON CONFLICT (run_id, url_id) DO UPDATE SET packed = excluded.packed;
 SELECT 1 FROM bodies WHERE sha256 = :sha256;
 
 -- name: add_body
--- Another process may have stored the same body meanwhile; the first row stays.
+-- The latest row stays: a body that was lost is stored again, and what two processes stored is at both places.
 INSERT INTO bodies (sha256, segment, position, length, size) VALUES (:sha256, :segment, :position, :length, :size)
-ON CONFLICT (sha256) DO NOTHING;
+ON CONFLICT (sha256) DO UPDATE SET segment = excluded.segment, position = excluded.position,
+    length = excluded.length, size = excluded.size;
 
 -- name: body_location
 -- Where a body is stored.
@@ -680,6 +686,21 @@ SELECT visits.content_sha256, urls.key, COALESCE(urls.url, urls.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
+-- name: alternates_of_page
+-- The URLs with the same content as one page, in the order of commits.
+SELECT urls.key, COALESCE(urls.url, urls.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' AND visits.content_sha256 = :content_sha256
+ORDER BY visits.number;
+
+-- name: urls_of_page
+-- The primary and the alternates of a page, to which others may redirect.
+SELECT url_id FROM visits WHERE run_id = :run_id AND role <> '-' AND content_sha256 = :content_sha256;
+
+-- name: page_content_of
+-- Whether a URL, to which another one redirects, is a page.
+SELECT content_sha256 FROM visits WHERE run_id = :run_id AND url_id = :url_id AND role <> '-';
+
 -- name: page_document
 -- As `page_documents`, for another order.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
@@ -703,9 +724,9 @@ FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
--- name: outline_redirects
--- The page that a link to a redirecting URL leads to.
-SELECT urls.id, urls.key, visits.redirect_to
+-- name: redirects_of
+-- The URLs that redirect, and their targets: a link to one leads to a page, and it is an alternate of that page.
+SELECT urls.id, urls.key, COALESCE(urls.url, urls.key), visits.redirect_to
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.redirect_to IS NOT NULL ORDER BY visits.number;
 
