@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from orbweb.export.state.places import StateReader, StateSettings, StateUrl
 from orbweb.frontier import seeds
 from orbweb.lifecycle import EndedBy, ItemState
 from orbweb.model import Blob, FailKind, Parsed, ProcessedPage, Resources, Reuse, Role
-from orbweb.store import Queries, RunStore, Store, runs
+from orbweb.store import Queries, RunStore, Store, runs, unit_times
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import BodyStore, new_compressor, pack, unpack_foreign
 from orbweb.store.queries.reports import Report
@@ -166,7 +166,8 @@ def _import(
         project = runs.write_project(
             db, home.project, home.settings, [base.url for base in intake.bases], home.now
         )
-        times = [line.instant("timestamp") or home.now for _, line in intake.visits()]
+        visited = [(each, line.instant("timestamp") or home.now) for each, line in intake.visits()]
+        times = [at for _, at in visited]
         progress = Progress(
             intake.next_url,
             intake.next_rank,
@@ -180,9 +181,22 @@ def _import(
         store = home.bodies(project.id)
         try:
             work = _StateImport(home.store.open_run(run), intake, home, bodies, processor, store)
-            return work.write(progress, max(times, default=home.now), on_progress)
+            taken = work.write(progress, max(times, default=home.now), on_progress)
+            _adopt_times(db, run.id, intake.urls(), [each for each, _ in visited], home.now)
+            return taken
         finally:
             store.close()
+
+
+def _adopt_times(
+    db: Queries, run_id: int, urls: Iterable[StateUrl], visited: Sequence[StateUrl], now: int
+) -> None:
+    """Record when each URL was found and changed; what the files do not say happened at the import."""
+    found = {each.id: each.found_at or now for each in urls}
+    settled = {each.id: each.changed_at or now for each in visited}
+    others = [each for each in urls if each.id not in settled]
+    changed = {each.id: each.changed_at or now for each in others if each.changed_at or each.due_at}
+    unit_times.adopt(db, run_id, found, list(settled.values()), changed)
 
 
 class _StateImport:

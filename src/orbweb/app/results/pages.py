@@ -131,3 +131,5 @@ class IndexEntry(Record):
     base: int
     kin: bool
     lastmod: str | None
+    found_at: str | None
+    changed_at: str | None

@@ -952,20 +952,22 @@ FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id
 -- name: state_frontier
 -- The queue of a run in its order.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
-       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.reason, urls.rule
+       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.changed_in,
+       urls.reason, urls.rule
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.state = 'queued' ORDER BY urls.depth, urls.rank;
 
 -- name: state_skipped
 -- The URLs that a run has refused, so that they are not requested after a move either.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
-       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.reason, urls.rule
+       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.changed_in,
+       urls.reason, urls.rule
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.state = 'skipped' ORDER BY urls.id;
 
 -- name: page_index
 -- The data by which a later run requests each URL conditionally, in the order of commits.
-SELECT COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
+SELECT visits.number, COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
        visits.status, visits.kind, visits.error, visits.tries, visits.final_url, COALESCE(targets.url, targets.key),
        visits.content_type, visits.encoding, visits.title, visits.canonical, visits.noindex, visits.nofollow,
        visits.links_cut, visits.truncated, visits.content_sha256, visits.role, visits.bytes, visits.wire_bytes,
