@@ -49,18 +49,19 @@ FIELDS = (
     "reuse",
     "id",
     *PLACE,
+    *TIMES,
 )
 
 
 def entries(db: Queries, run_id: int, store: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The key and the entry of each visit of a run, in commit order."""
     times = UnitTimes(db, run_id)
-    for number, url, key, etag, modified, sha256, at, *rest in db.each("page_index", run_id=run_id):
+    for number, url_id, url, key, etag, modified, sha256, at, *rest in db.each("page_index", run_id=run_id):
         place = stored_path(store, sha256, tuple(rest[-4:])) if sha256 else None
         known = url, etag, modified, sha256.hex() if sha256 else None, place, moment(at), *rest[:-4]
-        entry = dict(zip(FIELDS, known, strict=True))
+        instants = map(exact_moment, times.of(url_id, number, None))
+        entry = dict(zip(FIELDS, (*known, *instants), strict=True))
         entry["page_sha256"] = entry["page_sha256"].hex() if entry["page_sha256"] else None
         for flag in ("noindex", "nofollow", "links_cut", "truncated", "kin"):
             entry[flag] = bool(entry[flag])
-        found_at, changed_at = times.of(entry["id"], number, None)
-        yield key, {**entry, "found_at": exact_moment(found_at), "changed_at": exact_moment(changed_at)}
+        yield key, entry

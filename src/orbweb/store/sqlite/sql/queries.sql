@@ -967,7 +967,7 @@ WHERE urls.run_id = :run_id AND urls.state = 'skipped' ORDER BY urls.id;
 
 -- name: page_index
 -- The data by which a later run requests each URL conditionally, in the order of commits.
-SELECT visits.number, COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
+SELECT visits.number, urls.id, COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
        visits.status, visits.kind, visits.error, visits.tries, visits.final_url, COALESCE(targets.url, targets.key),
        visits.content_type, visits.encoding, visits.title, visits.canonical, visits.noindex, visits.nofollow,
        visits.links_cut, visits.truncated, visits.content_sha256, visits.role, visits.bytes, visits.wire_bytes,
