@@ -31,14 +31,16 @@ def projects(workspace: OpenWorkspace) -> list[str]:
     return [project.name for project in store_runs.projects(workspace.db)]
 
 
-def status(workspace: OpenWorkspace, project: str) -> Report:
-    """The latest run of a project, and the process that works on it."""
+def status(workspace: OpenWorkspace, project: str, stored: Report | None = None) -> Report:
+    """The latest run of a project, and the process that works on it. `stored`: what the workspace holds, if
+    that is known."""
     found = store_runs.project(workspace.db, project)
     pid = workspace.owner(project)
     report: Report = {"project": found.name, "running": pid is not None, "pid": pid, "run": None}
     held_by = workspace.control(project).hold_reason() if pid is not None else None
     report.update(held=held_by is not None, held_by=held_by, role=workspace.role_of(project))
     report["spool"] = workspace.spool(project)
+    report["stored"] = stored or workspace.stored()
     latest = store_runs.latest_run(workspace.db, found.id)
     if latest is not None:
         report.update(reports.run_report(workspace.db, latest, alive=pid is not None))
@@ -47,7 +49,8 @@ def status(workspace: OpenWorkspace, project: str) -> Report:
 
 
 def statuses(workspace: OpenWorkspace) -> list[Report]:
-    return [status(workspace, name) for name in projects(workspace)]
+    stored = workspace.stored()
+    return [status(workspace, name, stored) for name in projects(workspace)]
 
 
 def runs(workspace: OpenWorkspace, project: str) -> list[Report]:
@@ -136,7 +139,7 @@ def page_index(workspace: OpenWorkspace, project: str, number: int | None) -> It
     from orbweb.store.queries import page_index
 
     run = workspace.run(project, number)
-    return (entry for _, entry in page_index.entries(workspace.db, run.id, workspace.path / "store"))
+    return (entry for _, entry in page_index.entries(workspace.db, run.id, workspace.paths.store))
 
 
 def search(

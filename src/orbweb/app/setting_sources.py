@@ -22,6 +22,7 @@ from orbweb.errors import call, options_source
 from orbweb.store import runs
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Project
+from orbweb.store.workspace_paths import RECORD
 
 DEFAULT = "default"
 STORED = "project"
@@ -71,9 +72,16 @@ def settings(workspace: OpenWorkspace, request: Request) -> Report:
                 "source": each.source,
                 "differs": each.differs,
             }
-            for each in effective(known, request)
+            for each in (_recorded(each, workspace) for each in effective(known, request))
         ],
     }
+
+
+def _recorded(each: Setting, workspace: OpenWorkspace) -> Setting:
+    """A path as the workspace has recorded it; the settings of a call may name another only before there are
+    files."""
+    path = workspace.paths.given.get(each.key)
+    return each if path is None else each._replace(value=path, source=RECORD)
 
 
 def effective(known: Project | None, request: Request) -> list[Setting]:

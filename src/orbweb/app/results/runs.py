@@ -82,6 +82,17 @@ class SpoolStatus(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class StoredFiles(Record):
+    """What a workspace holds, all projects together: bodies and their bytes on the disk, bytes of the database,
+    and files of the spool."""
+
+    bodies: int
+    body_bytes: int
+    index_bytes: int
+    spool_files: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectStatus(Record):
     """The latest run of a project, and the crawl that works on it.
 
@@ -97,6 +108,7 @@ class ProjectStatus(Record):
     held_by: str | None
     role: str
     spool: SpoolStatus | None
+    stored: StoredFiles
     state: str | None = None
     started_at: str | None = None
     ended_at: str | None = None
@@ -124,7 +136,7 @@ class ProjectStatus(Record):
         return found if self.run is not None else {name: found[name] for name in _WITHOUT_RUN}
 
 
-_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool")
+_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "stored")
 
 
 @dataclass(frozen=True, slots=True)

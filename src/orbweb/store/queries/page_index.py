@@ -6,12 +6,12 @@ A later run uses it for conditional requests, and another workspace to continue 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from orbweb.store import Queries
 from orbweb.store.journal import stored_path
 from orbweb.store.rows import moment
+from orbweb.store.workspace_paths import AnchoredPath
 
 PLACE = ("depth", "rank", "referrer", "source", "hops", "redirects", "base", "kin", "lastmod")
 """How a URL was found, and its place in the order, visited or not."""
@@ -50,7 +50,7 @@ FIELDS = (
 )
 
 
-def entries(db: Queries, run_id: int, store: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def entries(db: Queries, run_id: int, store: AnchoredPath) -> Iterator[tuple[str, dict[str, Any]]]:
     """The key and the entry of each visit of a run, in commit order."""
     for url, key, etag, modified, sha256, at, *rest in db.each("page_index", run_id=run_id):
         place = stored_path(store, sha256, tuple(rest[-4:])) if sha256 else None
