@@ -17,14 +17,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from orbweb.errors import StoreError
 from orbweb.store import workspace_files
 from orbweb.store.workspace_files import DATABASE
-
-if TYPE_CHECKING:
-    from orbweb.store.runs import Run
 
 RECORD = "paths.json"
 
@@ -49,6 +46,19 @@ DEFAULTS: Mapping[str, str] = {
     NAME: "{project}-{run}",
 }
 _METADATA_LINK = "crawl_metadata.jsonl"
+
+
+class NumberedRun(Protocol):
+    """What of a run is in the names of its files."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def started_at(self) -> int: ...
 
 
 class AnchoredPath(NamedTuple):
@@ -139,7 +149,7 @@ class WorkspacePaths:
         """The bookmark of a project's scraper."""
         return self._file(self._text(BOOKMARK), project)
 
-    def outputs(self, project: str, run: Run) -> RunFiles:
+    def outputs(self, project: str, run: NumberedRun) -> RunFiles:
         """The output files of a run. `project` is the name they have, or will have after a rename."""
         place = self.runs.get(run.id, RunPlace(project, run.number, run.started_at, None, DEFAULTS[NAME]))
         return self.outputs_at(replace(place, project=project))
@@ -290,7 +300,7 @@ def changing(workspace: Path) -> Iterator[WorkspacePaths]:
         os.close(fd)
 
 
-def assign_outputs(workspace: Path, project: str, run: Run) -> WorkspacePaths:
+def assign_outputs(workspace: Path, project: str, run: NumberedRun) -> WorkspacePaths:
     """Record where the output files of a new run will be, if the settings name a place. A name that another run
     has gets a number at its end. A run that was started before stays where it is."""
     known, usual = locate(workspace), WorkspacePaths(workspace)
