@@ -29,6 +29,7 @@ STORED = "project"
 REDACTED = "[redacted]"
 NAMED = 8
 LONGEST = 60
+MODES = ("store.file_mode", "store.dir_mode")
 
 Layer = tuple[str, Mapping[str, Any]]
 
@@ -121,7 +122,7 @@ def changes(known: Project, settings: Mapping[str, Any]) -> list[Change]:
 
 def setting_text(key: str, value: Any) -> str:
     """A value in a line for people, without secrets."""
-    found = _text(_shown(key, value))
+    found = f"0{value:o}" if key in MODES else _text(_shown(key, value))
     return found if len(found) <= LONGEST else f"{found[: LONGEST - 3]}..."
 
 
