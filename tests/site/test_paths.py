@@ -180,7 +180,8 @@ def test_a_lost_database_is_restored_from_outputs_elsewhere(cli: Cli, tmp_path: 
 
 
 def outside(tmp_path: Path) -> str:
-    return f"store: {{root: {tmp_path}/far/bodies}}\noutputs: {{dir: ../far/out}}\nindex: {{path: {tmp_path}/far/i.db}}"
+    far = tmp_path / "far"
+    return f"store: {{root: {far}/bodies}}\noutputs: {{dir: ../far/out}}\nindex: {{path: {far}/i.db}}"
 
 
 def test_the_users_own_settings_may_name_paths_outside(cli: Cli, tmp_path: Path) -> None:

@@ -95,9 +95,7 @@ def configure(path: Path, profile: str, *, force: bool = False) -> Report:
     create_workspace(path).close()
     try:
         made = [place for place in folders(trusted_paths(path)) if _made(place)]
-        found = {
-            name: _written(path, name, text, force=force or name == SCHEMA_FILE) for name, text in texts.items()
-        }
+        found = {name: _written(path, name, text, force=force) for name, text in texts.items()}
     except OSError as error:
         raise StoreError(f"{error.filename or path}: cannot write: {error.strerror}") from error
     outcomes = {how: [str(path / name) for name, each in found.items() if each == how] for how in _OUTCOMES}
@@ -120,7 +118,8 @@ def _made(place: AnchoredPath) -> bool:
 
 
 def _written(path: Path, name: str, text: str, *, force: bool) -> str:
-    """Write a file unless it is there; what became of it. A link is replaced only with `force`."""
+    """Write a file unless it is there; what became of it. The schema is not edited, and a link is replaced only
+    with `force`."""
     if not os.path.lexists(path / name):
         workspace_files.write_whole(path, name, text.encode())
         return "written"
@@ -129,6 +128,7 @@ def _written(path: Path, name: str, text: str, *, force: bool) -> str:
         return "unchanged"
     if not force:
         workspace_files.check(path, name, writes=False)
+    if not force and name != SCHEMA_FILE:
         return "edited"
     workspace_files.write_whole(path, name, text.encode())
     return "written"

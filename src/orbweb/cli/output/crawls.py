@@ -23,7 +23,7 @@ def crawl_text(report: Report) -> str:
 
 def _ended_text(report: Report, again: str) -> str:
     project = report["project"]
-    lines = [_summary(report), _effort(report), links(report)]
+    lines = [_summary(report), _effort(report), _links(report)]
     if report["tokens"]:
         lines.append(_tokens(report))
     for base in report["bases"]:
@@ -62,7 +62,7 @@ def _effort(report: Report) -> str:
     return f"{number} in {span(report['seconds'])}, {size(report['bytes'])} stored"
 
 
-def links(report: Report) -> str:
+def _links(report: Report) -> str:
     """How the URLs of the run were found, and what it took."""
     parts = [f"{many(report['links_found'], 'link')} found, {report['links_known']} already known"]
     parts += [f"{report['refused_by_policy']} refused by policy, {report['refused_by_caps']} by caps"]

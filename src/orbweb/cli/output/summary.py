@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orbweb.cli.output import one_line
-from orbweb.cli.output.crawls import beginning, links
+from orbweb.cli.output.crawls import beginning
 from orbweb.cli.output.format import Report, hint, many, size, span, words
 
 BESIDE = 26
@@ -61,10 +61,17 @@ def _rows(report: Report) -> Iterator[Row]:
         ("failed", report["failed"], "", "bold red"),
         ("queued", report["queued"], "", "bold yellow"),
         ("skipped", sum(report["skipped"].values()), _reasons(report["skipped"]), ""),
-        ("links", report["links_found"], links(report).partition(", ")[2], ""),
+        ("links", report["links_found"], _links(report), ""),
+        ("retries", report["retries"], "requests repeated", ""),
+        ("discoveries", report["discoveries"], "written to the spool", ""),
     )
     yield from (row for row in others if row[1])
     yield from _bases(report)
+
+
+def _links(report: Report) -> str:
+    refused = f"refused: {report['refused_by_policy']:,} by policy, {report['refused_by_caps']:,} by caps"
+    return f"{report['links_known']:,} already known; {refused}"
 
 
 def _reasons(skipped: Report) -> str:
