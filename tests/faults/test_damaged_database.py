@@ -129,6 +129,8 @@ def test_the_library_raises_the_same_words(sound: Sound, tmp_path: Path) -> None
         "UPDATE projects SET settings = 'no JSON'",
         "UPDATE projects SET bases = X'ff00'",
         "UPDATE crawls SET state = 'x', ended_by = 'y'",
+        "UPDATE visits SET fetched_at = -5834870100027000000",
+        "UPDATE visits SET fetched_at = 1 << 62",
         "UPDATE urls SET key = CAST(X'ff41' AS TEXT), url = NULL",
     ],
 )
@@ -235,6 +237,35 @@ def test_bodies_are_found_again_in_the_store(sound: Sound, tmp_path: Path) -> No
     assert (done["requeued"], done["lost"], done["left"]) == (0, [], [])
     with closing(sqlite3.connect(path / "orbweb.db")) as db:
         assert set(db.execute("SELECT * FROM bodies")) == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ["UPDATE visits SET crawl_id = 1 WHERE run_id = 2"],
+        ["DELETE FROM crawls", "UPDATE visits SET crawl_id = 1"],
+        ["DELETE FROM crawls", "DELETE FROM visits WHERE run_id = 1", "UPDATE visits SET crawl_id = 1"],
+        ["DELETE FROM crawls", "DELETE FROM visits WHERE run_id = 1"],
+    ],
+)
+def test_a_restored_crawl_never_takes_the_id_of_another_runs_crawl(
+    sound: Sound, tmp_path: Path, damage: list[str]
+) -> None:
+    path = sound.copy(tmp_path / "workspace")
+    there = orbweb.open(path)
+    sound.server.reset()
+    there.recrawl("site", rate="max", processes=0)
+    with closing(sqlite3.connect(path / "orbweb.db", isolation_level=None)) as db:
+        for statement in damage:
+            db.execute(statement)
+    assert Cli(path)("doctor", "--repair", "--json").json["left"] == []
+    strangers = "SELECT COUNT(*) FROM visits JOIN crawls ON id = crawl_id AND crawls.run_id != visits.run_id"
+    with closing(sqlite3.connect(path / "orbweb.db")) as db:
+        assert db.execute(strangers).fetchone() == (0,)
+        assert set(db.execute("SELECT run_id FROM crawls")) == {(1,), (2,)}
+    assert_comes_back(sound, path)
+    there.recrawl("site", rate="max", processes=0)
+    assert doctor(path)["damages"] == []
 
 
 # Newer.

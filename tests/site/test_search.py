@@ -192,7 +192,7 @@ def test_runs_are_searched_apart(workspace: orbweb.Workspace) -> None:
     assert names(workspace.search("site", "copper", run=1)) == ["pipes"]
 
 
-@pytest.mark.parametrize("damage", ["garbage", "cut", "emptied", "other version", "no table"])
+@pytest.mark.parametrize("damage", ["garbage", "cut", "emptied", "other version", "no table", "no format"])
 def test_a_damaged_index_is_made_again(workspace: orbweb.Workspace, damage: str) -> None:
     assert names(workspace.search("site", "copper")) == ["pipes"]
     index = workspace.path / "search.db"
@@ -203,7 +203,11 @@ def test_a_damaged_index_is_made_again(workspace: orbweb.Workspace, damage: str)
     elif damage == "emptied":
         index.write_bytes(b"")
     else:
-        change = "PRAGMA user_version = 99" if damage == "other version" else "DROP TABLE words_1"
+        change = {
+            "other version": "PRAGMA user_version = 99",
+            "no table": "DROP TABLE words_1",
+            "no format": "DELETE FROM words_1_config",
+        }[damage]
         with closing(sqlite3.connect(index)) as connection, connection:
             connection.execute(change)
     assert names(workspace.search("site", "copper")) == ["pipes"]

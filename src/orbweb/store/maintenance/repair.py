@@ -253,12 +253,22 @@ def _restore_crawls(db: Database, run_id: int) -> None:
     numbers = (number for number in range(1, 1 << 31) if number not in known.values())
     for crawl_id, visited, failed, pages, size, first, last in db.all("crawl_totals", run_id=run_id):
         if crawl_id not in known:
-            _restore_crawl(db, run_id, crawl_id, next(numbers), (visited, failed, pages, size, first, last))
+            own = _own_crawl(db, run_id, crawl_id)
+            _restore_crawl(db, run_id, own, next(numbers), (visited, failed, pages, size, first, last))
     if not runs.crawls_of(db, run_id):
-        _restore_crawl(db, run_id, None, 1, (0, 0, 0, 0, 0, 0))
+        _restore_crawl(db, run_id, db.value("next_crawl"), 1, (0, 0, 0, 0, 0, 0))
 
 
-def _restore_crawl(db: Database, run_id: int, crawl_id: int | None, number: int, totals: tuple[int, ...]) -> None:
+def _own_crawl(db: Database, run_id: int, crawl_id: int) -> int:
+    """The id of a restored crawl: a new one if another run has this crawl, by its row or by its visits."""
+    if not db.value("crawl_of_another_run", run_id=run_id, crawl_id=crawl_id):
+        return crawl_id
+    own = int(db.value("next_crawl"))
+    db.run("renumber_crawl", run_id=run_id, crawl_id=crawl_id, own=own)
+    return own
+
+
+def _restore_crawl(db: Database, run_id: int, crawl_id: int, number: int, totals: tuple[int, ...]) -> None:
     names = ("visited", "failed", "pages", "bytes", "started_at", "updated_at")
     db.run("restore_crawl", id=crawl_id, run_id=run_id, number=number, **dict(zip(names, totals, strict=True)))
 

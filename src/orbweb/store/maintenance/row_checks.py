@@ -12,6 +12,8 @@ from orbweb.urls import UrlRules, canonicalize
 
 _MOST = 1 << 32
 _EARLIEST = -(1 << 52)
+_LAST_INSTANT = 253_402_300_800_000_000
+"""The end of the year 9999, in microseconds."""
 _EVERY_PARAM = UrlRules(frozenset())
 _VALUES: Mapping[tuple[str, str], frozenset[str]] = {
     ("runs", "state"): frozenset(RunState),
@@ -34,6 +36,9 @@ def misfit(table: str, row: Mapping[str, Any]) -> str | None:
     for (name, column), values in _VALUES.items():
         if name == table and row[column] is not None and row[column] not in values:
             return f"{column} is {row[column]!r}"
+    for column, value in row.items():
+        if column.endswith("_at") and value is not None and not 0 <= value < _LAST_INSTANT:
+            return f"{column} is not an instant: {value}"
     if table == "urls":
         return _url_misfit(row)
     if table == "visits" and not all(row[name] in (0, 1) for name in _FLAGS):

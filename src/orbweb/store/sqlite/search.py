@@ -20,7 +20,7 @@ from orbweb.model import Document
 from orbweb.store.documents import unpack
 from orbweb.store.sqlite import read_only
 from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, Database, immediate, load_queries, use_wal
-from orbweb.store.sqlite.errors import UNREADABLE, damaged, is_damage
+from orbweb.store.sqlite.errors import UNREADABLE, damaged, error_code
 from orbweb.store.sqlite.schema import named_schema
 
 Report = dict[str, Any]
@@ -220,6 +220,21 @@ def remove_index(path: Path) -> None:
 # Searching.
 
 
+_NO_FTS5 = "no such module: fts5"
+_NOT_THE_FILE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+
+
 def search(path: Path, db: Database, run_id: int, query: str, limit: int, watch: Watch) -> list[Report]:
     """The pages of a run that match, the best first. `path` is the index, which is created if missing."""
     wanted = expression(query)
@@ -251,15 +266,21 @@ def _found(
                 index.update(db, run_id, documents, watch)
                 return index.find(run_id, wanted, limit)
         except UNREADABLE as error:
-            if not again or not is_damage(error):
+            if not again or not _is_rebuildable(error):
                 raise _explained(path, error) from error
             remove_index(path)
             path.touch(mode=0o600)
     raise AssertionError("the second try returns or raises")
 
 
+def _is_rebuildable(error: Exception) -> bool:
+    """Whether a new index may help: not if the disk, the permissions, another process or this SQLite is the cause.
+    FTS5 reports damage by codes and messages of many kinds."""
+    return error_code(error) not in _NOT_THE_FILE and _NO_FTS5 not in str(error)
+
+
 def _explained(path: Path, error: Exception) -> StoreError:
-    if "fts5" in str(error):
+    if _NO_FTS5 in str(error):
         return StoreError(f"{path}: this Python's SQLite has no full-text search (FTS5): {error}")
     return StoreError(
         f"{path}: the search index cannot be written or read ({error}). Check the permissions of the workspace "

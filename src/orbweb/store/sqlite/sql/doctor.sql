@@ -168,6 +168,15 @@ WHERE runs.id NOT IN (SELECT run_id FROM crawls) OR EXISTS
 SELECT crawl_id, SUM(kind IS NULL), SUM(kind IS NOT NULL), SUM(role = 'primary'), SUM(bytes), MIN(fetched_at), MAX(fetched_at)
 FROM visits WHERE run_id = :run_id GROUP BY crawl_id ORDER BY crawl_id;
 
+-- name: crawl_of_another_run
+-- Ids of crawls are unique in the workspace; a damaged visit may name the crawl of another run.
+SELECT EXISTS (SELECT 1 FROM crawls WHERE id = :crawl_id AND run_id != :run_id) OR EXISTS
+(SELECT 1 FROM visits WHERE crawl_id = :crawl_id AND run_id < :run_id);
+
+-- name: renumber_crawl
+-- The visits of a run that name the crawl of another one get a crawl of their own.
+UPDATE visits SET crawl_id = :own WHERE run_id = :run_id AND crawl_id = :crawl_id;
+
 -- name: restore_crawl
 -- A crawl whose row was lost is recorded as interrupted, with the totals of its visits.
 INSERT INTO crawls (id, run_id, number, state, ended_by, started_at, updated_at, visited, failed, pages, bytes)
