@@ -96,6 +96,7 @@ class MemoryRunStore:
         for base in unit.bases.values():
             changes.save_base(tables, base)
         tables.outlinks |= {url_id: links for _, url_id, links in unit.outlinks}
+        tables.spool_lines |= {url_id: facts for _, url_id, *facts in unit.spool_lines}
         self.save_families(unit.families)
         self.add_tallies(unit.tallies)
         self.advance(progress)
@@ -256,6 +257,10 @@ class MemoryRunStore:
 
     def add_tallies(self, changes: Counter[Tally]) -> None:
         self._writable().tallies.update(changes)
+
+    def state_of(self, url_id: int) -> str | None:
+        row = self._now.urls.get(url_id)
+        return row.state if row else None
 
     def key_of(self, url_id: int) -> str | None:
         row = self._now.urls.get(url_id)

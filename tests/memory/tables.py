@@ -26,6 +26,7 @@ class RunTables:
     visit_numbers: dict[int, int] = field(default_factory=dict)
     pages: dict[bytes, tuple[int, int, bytes]] = field(default_factory=dict)
     outlinks: dict[int, bytes] = field(default_factory=dict)
+    spool_lines: dict[int, list[str | None]] = field(default_factory=dict)
     families: dict[str, FamilyRow] = field(default_factory=dict)
     tallies: Counter[Tally] = field(default_factory=Counter)
 

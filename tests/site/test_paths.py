@@ -176,6 +176,54 @@ def test_a_lost_database_is_restored_from_outputs_elsewhere(cli: Cli, tmp_path: 
         assert len(cli.ask("pages", "site", "--json").ok().json) == 3
 
 
+def piped(cli: Cli, server: Server, *options: object, project: str = "site") -> None:
+    cli("discover", server.url, "--project", project, "--rate", "max", "--no-progress", *options).ok()
+    cli("scrape", "--project", project, "--no-progress").ok()
+
+
+def spooled(folder: Path) -> int:
+    """The lines of a spool."""
+    return sum(len(file.read_text().splitlines()) for file in folder.glob("discoveries-*.jsonl"))
+
+
+def test_pipelines_have_their_spools_and_bookmarks_where_the_settings_say(cli: Cli, tmp_path: Path) -> None:
+    home = cli.workspace
+    with serve(SITE) as server:
+        piped(cli, server, *settings(tmp_path, INSIDE))
+        piped(cli, server, project="second")
+        assert default_places(home) == []
+        assert spooled(home / "data/spool/discoveries") == spooled(home / "data/spool/second/discoveries") == 3
+        for mark in ("data/bookmark.json", "data/second/bookmark.json"):
+            assert json.loads((home / mark).read_text())["offset"] > 0
+        status = cli.ask("status", "second", "--json").ok().json
+        assert (status["spool"]["backlog_bytes"], status["stored"]["spool_files"]) == (0, 2)
+        assert cli("doctor", "--json").ok().json["healthy"]
+        cli("delete", "second", "--yes").ok()
+        assert not (home / "data/spool/second").exists()
+        assert spooled(home / "data/spool/discoveries") == 3
+
+
+@pytest.mark.parametrize("where", ["inside", "outside"])
+def test_a_project_in_the_path_of_its_spool_is_renamed_with_it(cli: Cli, tmp_path: Path, where: str) -> None:
+    top = cli.workspace if where == "inside" else tmp_path / "far"
+    at = "" if where == "inside" else f"{top}/"
+    text = f'spool: {{dir: "{at}spools/{{project}}"}}\nbookmark: {{path: "{at}marks/{{project}}.json"}}'
+    with serve(SITE) as server:
+        piped(cli, server, *settings(tmp_path, text))
+        assert spooled(top / "spools/site/discoveries") == 3
+        assert (top / "marks/site.json").is_file()
+        assert not (cli.workspace / "spool").exists()
+        cli("rename", "site", "other").ok()
+        assert spooled(top / "spools/other/discoveries") == 3
+        assert [path.name for path in (top / "marks").iterdir()] == ["other.json"]
+        assert cli.ask("status", "other", "--json").ok().json["spool"]["backlog_bytes"] == 0
+        (top / "marks/other.json").write_text("{}")
+        found = cli("doctor", "--repair", "--json").ok().json
+        assert len(found["damages"]) == 1
+        cli("reset", "--yes").ok()
+    assert not list(top.rglob("*.jsonl"))
+
+
 # Paths outside of the workspace.
 
 
@@ -325,6 +373,18 @@ def test_modes_of_the_settings_hold_whatever_the_umask(cli: Cli, tmp_path: Path,
     } <= found.keys()
     assert stat.S_IMODE(cli.workspace.stat().st_mode) == 0o710
     assert stat.S_IMODE((cli.workspace / "orbweb.db").stat().st_mode) == 0o600
+
+
+def test_modes_hold_for_the_spool(cli: Cli, tmp_path: Path) -> None:
+    text = "store: {file_mode: 0640, dir_mode: 0750}\nspool: {keep: archive, rotate_mb: 0.0001}"
+    cli("configure").ok()
+    with serve(SITE) as server:
+        options = ("--project", "site", "--rate", "max", *settings(tmp_path, text))
+        umasked(cli, 0, "discover", server.url, *options)
+        umasked(cli, 0, "scrape", "--project", "site")
+    found = modes(cli.workspace / "spool")
+    assert {mode for name, mode in found.items() if name.endswith(".jsonl")} == {"0640"}
+    assert found["discoveries"] == modes(cli.workspace)["spool"] == "0750"
 
 
 def test_everything_is_private_unless_the_settings_say_otherwise(cli: Cli) -> None:

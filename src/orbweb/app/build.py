@@ -17,7 +17,7 @@ from orbweb.app import pipeline
 from orbweb.app.callbacks import Note
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import private_proxies
-from orbweb.app.session import ReplayedRun, Session, subject
+from orbweb.app.session import Feed, ReplayedRun, Session, subject
 from orbweb.app.settings import (
     gate_settings,
     lane_of,
@@ -57,7 +57,7 @@ from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.heaps import HeapFrontier
 from orbweb.frontier.recrawl import Bounds, RecrawlSchedule
 from orbweb.frontier.spool.source import SpoolSource
-from orbweb.frontier.spool.writer import SpoolWriter
+from orbweb.frontier.spool.writer import Outbox
 from orbweb.model import Item, Resources
 from orbweb.policy.rules import Policy
 from orbweb.policy.traps import Traps
@@ -299,29 +299,38 @@ def catch_up(workspace: OpenWorkspace, known: Project | None, config: Config) ->
         RunOutputs(left, wanted, MetricsSettings(0.0), clock=now_us).close()
 
 
-def spool_writer(workspace: OpenWorkspace, run: Run, config: Config) -> SpoolWriter:
-    return pipeline.outbox(workspace, run.id, spool_settings(config), page_type(config))
+def outbox(session: Session, run: Run, backlog: Brake) -> Outbox:
+    return pipeline.outbox(session.workspace, session.project, run, _writing(session.config, backlog))
 
 
-def spool_source(session: Session, source: Run, run: Run) -> SpoolSource:
+def _writing(config: Config, backlog: Brake) -> pipeline.WriteSettings:
+    return pipeline.WriteSettings(spool_settings(config), page_type(config), lambda: backlog() is None)
+
+
+def spool_source(session: Session, feed: Feed, run: Run, backlog: Brake) -> SpoolSource:
     config = session.config
     settings = pipeline.FeedSettings(
-        spool_settings(config), page_type(config), config.spool.keep, session.follows, session.note
+        _writing(config, backlog), url_rules(config), config.spool.keep, session.follows, session.note
     )
-    return pipeline.feed(session.workspace, session.project.name, source, run, settings)
+    return pipeline.source(session.workspace, session.project.name, feed, run, settings)
 
 
-def brakes(workspace: OpenWorkspace, live: LiveSettings, *, produces: bool) -> list[Brake]:
-    disk = Threshold(
+def disk_brake(workspace: OpenWorkspace, live: LiveSettings) -> Brake:
+    return Threshold(
         workspace.free_space,
         lambda: live.config.store.reserve_mb * 1e6,
         disk_reason,
         time.monotonic,
         minimum=True,
     )
-    if not produces:
-        return [disk]
-    backlog = Threshold(
-        workspace.backlog, lambda: live.config.spool.max_backlog_gb * 1e9, backlog_reason, time.monotonic
+
+
+def backlog_brake(workspace: OpenWorkspace, project: Project, live: LiveSettings) -> Brake:
+    """Measured each time: lines are written only while it does not hold."""
+    return Threshold(
+        lambda: workspace.backlog(project.name),
+        lambda: live.config.spool.max_backlog_gb * 1e9,
+        backlog_reason,
+        time.monotonic,
+        every_s=0.0,
     )
-    return [disk, backlog]

@@ -23,7 +23,7 @@ from orbweb.config import template
 from orbweb.config.template import SCHEMA_FILE
 from orbweb.errors import StoreError, UsageError, option
 from orbweb.export.live.catalog import every_path
-from orbweb.store import workspace_files, workspace_paths
+from orbweb.store import lock, workspace_files, workspace_paths
 from orbweb.store.lock import OwnerLock
 from orbweb.store.runs import DISCOVERY
 from orbweb.store.workspace_files import DATABASE
@@ -147,10 +147,10 @@ def reset(path: Path) -> Report:
     check(path)
     paths = trusted_paths(path)
     with ExitStack() as owned:
-        for lock in sorted((path / "locks").glob("*.lock")):
-            if lock.is_symlink() or (path / "locks").is_symlink():
-                raise UsageError(f"{lock} is reached through a link; nothing was deleted. Remove the link first.")
-            project, _, role = lock.name.removesuffix(".lock").rpartition(".")
+        for file in sorted((path / "locks").glob("*.lock")):
+            if file.is_symlink() or (path / "locks").is_symlink():
+                raise UsageError(f"{file} is reached through a link; nothing was deleted. Remove the link first.")
+            project, _, role = file.name.removesuffix(".lock").rpartition(".")
             owned.enter_context(OwnerLock(path / "locks", project, role))
         wiped = [str(name) for name in WIPED if _wiped(path, Path(name))]
         wiped += [place.shown for place in _named(paths) if _wiped(place.root, place.name)]
@@ -166,16 +166,19 @@ def _named(paths: WorkspacePaths) -> Iterator[AnchoredPath]:
     for end in _FILES_OF:
         yield database._replace(name=database.name.with_name(f"{database.name.name}{end}"))
     yield from map(paths.store.at, ("segments", "html", "tmp"))
-    yield from map(paths.spool_directory.at, ("discoveries", "archive"))
+    for name in _pipelines(paths):
+        for is_first in (True, False):
+            yield from map(paths.spool(name, is_first=is_first).at, ("discoveries", "archive"))
+            yield paths.bookmark(name, is_first=is_first)
     for place in paths.runs.values():
         files = paths.outputs_at(place)
-        for name in (*every_path(files), files.link):
-            yield AnchoredPath(files.root, name, files.root != paths.workspace)
-    for project in {place.project.removesuffix(DISCOVERY) for place in paths.runs.values()}:
-        spool = paths.spool(project)
-        for name in (spool.discoveries, spool.archive):
-            yield AnchoredPath(spool.root, name, spool.root != paths.workspace)
-        yield paths.bookmark(project)
+        for path in (*every_path(files), files.link):
+            yield AnchoredPath(files.root, path, files.root != paths.workspace)
+
+
+def _pipelines(paths: WorkspacePaths) -> set[str]:
+    """The projects that may have a spool, by their lock files: the database may be damaged."""
+    return {name.removesuffix(DISCOVERY) for name in lock.names(paths.workspace / "locks")} | {""}
 
 
 def _wiped(root: Path, name: Path) -> bool:

@@ -21,6 +21,7 @@ from orbweb.export.live.catalog import every_path, lead, led_to
 from orbweb.failpoints import failpoint
 from orbweb.frontier import seeds
 from orbweb.frontier.spool import files as spool_files
+from orbweb.frontier.spool.files import SpoolPlace
 from orbweb.store import lock, runs, spool_rows, workspace_files, workspace_paths
 from orbweb.store.maintenance.delete import Doomed
 from orbweb.store.maintenance.delete import delete as delete_rows
@@ -36,6 +37,8 @@ Confirm = Callable[[Report], None]
 class _Target:
     """What is deleted: these projects, or only these runs of them. `names` exist without a row after a kill."""
 
+    stem: str
+    place: SpoolPlace
     names: tuple[str, ...]
     projects: tuple[Project, ...]
     runs: tuple[tuple[Project, Run], ...]
@@ -58,6 +61,7 @@ def delete(workspace: OpenWorkspace, name: str, number: int | None, confirm: Con
         freed += sum(_removed(*path) for path in spooled)
         workspace_paths.forget_runs(workspace.path, set(run_ids))
         if target.number is None:
+            spool_files.remove_own_place(workspace.path, target.stem)
             _remove_names(workspace, target.names)
     return {**report, "freed": freed}
 
@@ -90,7 +94,8 @@ def _target(workspace: OpenWorkspace, name: str, number: int | None) -> _Target:
         numbers = ", ".join(map(str, sorted({run.number for _, run in every}))) or "none"
         raise NothingToDo(f"project {name!r} has no run {number} (runs: {numbers})")
     names = tuple(dict.fromkeys((*(project.name for project in found), *left)))
-    return _Target(names, tuple(found), tuple(chosen), number)
+    stem = _pair(name)[0]
+    return _Target(stem, workspace.spool_place(stem), names, tuple(found), tuple(chosen), number)
 
 
 def _report(workspace: OpenWorkspace, name: str, target: _Target) -> Report:
@@ -127,19 +132,23 @@ def _removed(root: Path, path: Path) -> int:
 def _archive_spool(workspace: OpenWorkspace, target: _Target) -> list[tuple[Path, Path]]:
     """Put the spool files of the runs where no scraper reads them, and forget a bookmark in one of them; their
     paths. They can be removed once no row names them."""
+    place, archive = target.place, target.place.archive
     ids = {run.id for _, run in target.runs}
     gone = [file.name for file in spool_rows.files(workspace.db) if file.run_id in ids]
     try:
-        mark = spool_files.read_bookmark(workspace.path)
+        mark = spool_files.read_bookmark(place)
     except StoreError:
         mark = None
-    if mark is not None and mark.file in gone:
-        workspace_files.unlink(workspace.path, spool_files.BOOKMARK)
+    is_of_others = workspace.is_scraped(target.stem) and workspace.discovery_of(target.stem) is None
+    if mark is not None and (mark.file in gone or is_of_others):
+        workspace_files.unlink(place.workspace, place.bookmark)
+    if archive is None:
+        return []
     for name in gone:
-        if workspace_files.exists(workspace.path, spool_files.DISCOVERIES / name):
-            workspace_files.make_directory(workspace.path, spool_files.ARCHIVE)
-            workspace_files.replace(workspace.path, spool_files.DISCOVERIES / name, spool_files.ARCHIVE / name)
-    return [(workspace.path, spool_files.ARCHIVE / name) for name in gone]
+        if workspace_files.exists(place.root, place.discoveries / name):
+            workspace_files.make_directory(place.root, archive)
+            workspace_files.replace(place.root, place.discoveries / name, archive / name)
+    return [(place.root, archive / name) for name in gone]
 
 
 def _remove_names(workspace: OpenWorkspace, names: Sequence[str]) -> None:
@@ -171,6 +180,11 @@ def rename(workspace: OpenWorkspace, name: str, new: str) -> Report:
         for part, renamed in pairs:
             _move_outputs(workspace, runs.project(workspace.db, part), renamed)
             cursors.move_all(workspace.path, part, renamed)
+        if workspace.is_scraped(old):
+            is_first = workspace.is_first_pipeline(old)
+            spool_files.move_place(
+                *(spool_files.place_of(workspace.path, each, is_first=is_first) for each in (old, wanted))
+            )
         runs.rename(workspace.db, pairs)
         failpoint("rename_committed")
         workspace_paths.rename_runs(workspace.path, dict(pairs))

@@ -22,7 +22,8 @@ from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
 from orbweb.engine.control import ControlFiles, ControlKind
 from orbweb.errors import CorruptBody, NotTrusted, OlderWorkspace, StoreError, UsageError, call, option
 from orbweb.frontier.spool import files as spool_files
-from orbweb.store import Store, body_rows, runs, workspace_files, workspace_paths
+from orbweb.frontier.spool.files import SpoolPlace
+from orbweb.store import Store, body_rows, runs, spool_rows, workspace_files, workspace_paths
 from orbweb.store.bodies import BodyStore, Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
@@ -194,37 +195,55 @@ class OpenWorkspace:
         return not any(self.owner(project.name) for project in runs.projects(self.db) if project.id != project_id)
 
     def control(self, project: str, kind: ControlKind | None = None) -> ControlFiles:
-        found = ControlKind.SCRAPER if self.discovery_of(project) else ControlKind.CRAWLER
+        found = ControlKind.SCRAPER if self.is_scraped(project) else ControlKind.CRAWLER
         return ControlFiles(self.path, project, kind or found)
 
     def discovery_of(self, project: str) -> Project | None:
-        """The project that discovers the pages which this one scrapes; None if this one follows links itself."""
+        """The project that discovers the pages which this one scrapes; None if there is none."""
         return runs.find_project(self.db, project + DISCOVERY)
 
     def role_of(self, project: str) -> str:
         """crawl, discover or scrape."""
         if project.endswith(DISCOVERY):
             return "discover"
-        return "scrape" if self.discovery_of(project) else "crawl"
+        return "scrape" if self.is_scraped(project) else "crawl"
 
-    def backlog(self) -> int:
-        """Bytes of the spool that no scraper has read."""
+    def is_scraped(self, project: str) -> bool:
+        """Whether the pages of a project come from a spool, of a discovery or of another producer."""
+        return project in spool_rows.pipelines(self.db)
+
+    def spool_place(self, project: str) -> SpoolPlace:
+        """Where a pipeline has its spool and bookmark: the oldest one without a directory of its own at the top,
+        any other below the name of its project."""
+        name = project.removesuffix(DISCOVERY)
+        return spool_files.place_of(self.path, name, is_first=self.is_first_pipeline(name))
+
+    def is_first_pipeline(self, name: str) -> bool:
+        own = [each for each in spool_rows.pipelines(self.db) if not spool_files.has_own_place(self.path, each)]
+        return own[0] == name if own else not spool_files.has_own_place(self.path, name)
+
+    def backlog(self, project: str) -> int:
+        """Bytes of the spool of a pipeline that are not scraped."""
+        place = self.spool_place(project)
         try:
-            return spool_files.unread(self.path, spool_files.read_bookmark(self.path))
+            return spool_files.unread(place, spool_files.read_bookmark(place))
         except StoreError:
-            return spool_files.unread(self.path, None)
+            return spool_files.unread(place, None)
 
     def spool(self, project: str) -> dict[str, Any] | None:
         """The spool between discovery and scraper; None for a project that is crawled in one go."""
         if self.role_of(project) == "crawl":
             return None
+        place = self.spool_place(project)
         try:
-            bookmark, problem = spool_files.read_bookmark(self.path), None
+            bookmark, problem = spool_files.read_bookmark(place), None
         except StoreError as error:
             bookmark, problem = None, str(error)
         return {
-            "files": len(spool_files.names(self.path / spool_files.DISCOVERIES)),
-            "backlog_bytes": self.backlog(),
+            "directory": str(place.discoveries),
+            "files": len(spool_files.names(place)),
+            "backlog_lines": spool_files.unread_lines(place, bookmark),
+            "backlog_bytes": spool_files.unread(place, bookmark),
             "bookmark": bookmark._asdict() if bookmark else None,
             "problem": problem,
         }
@@ -238,8 +257,11 @@ class OpenWorkspace:
             "bodies": bodies,
             "body_bytes": size,
             "index_bytes": sum(workspace_files.size(index.root, name) or 0 for name in files),
-            "spool_files": len(spool_files.names(self.path / spool_files.DISCOVERIES)),
+            "spool_files": sum(len(spool_files.names(place)) for place in self._spool_places()),
         }
+
+    def _spool_places(self) -> set[SpoolPlace]:
+        return {self.spool_place(name) for name in spool_rows.pipelines(self.db)}
 
     def run(self, project: str, number: int | None = None) -> Run:
         return runs.run_of(self.db, runs.project(self.db, project), number)

@@ -26,9 +26,10 @@ from orbweb.export.live.read_back import journals
 from orbweb.export.live.rebuild import rebuild
 from orbweb.export.live.verify import Altered, altered
 from orbweb.frontier.spool import check as spool_check
+from orbweb.frontier.spool.files import SpoolPlace
 from orbweb.lifecycle import RunState
 from orbweb.model import PackedDocument, ProcessedPage
-from orbweb.store import runs
+from orbweb.store import runs, spool_rows
 from orbweb.store.lock import OwnerLock
 from orbweb.store.maintenance import doctor as store_doctor
 from orbweb.store.maintenance import repair as store_repair
@@ -126,7 +127,7 @@ def _derived(path: Path, done: RepairReport, *, repair: bool) -> RepairReport:
         if (found or spoiled) and repair:
             ward = Quarantine(path, done.quarantine or path / "quarantine" / str(now_us()))
             ward.note((*found, *spoiled))
-            spool_check.correct(workspace.db, path, ward, partial(_page_type, workspace))
+            spool_check.correct(workspace.db, _places(workspace), ward, partial(_page_type, workspace))
             for table in _tables(workspace):
                 _rebuild(workspace, table, ward)
             for counters in spoiled:
@@ -144,7 +145,7 @@ def _derived(path: Path, done: RepairReport, *, repair: bool) -> RepairReport:
 
 def _damages(workspace: OpenWorkspace) -> tuple[Damage, ...]:
     tables = (table.damage(workspace.path) for table in _tables(workspace))
-    return (*spool_check.examine(workspace.db, workspace.path), *tables)
+    return (*spool_check.examine(workspace.db, _places(workspace)), *tables)
 
 
 def _shown(path: Path, workspace: Path) -> str:
@@ -192,6 +193,10 @@ def _rebuild(workspace: OpenWorkspace, table: _AlteredFile, ward: Quarantine) ->
     rebuild(outputs, wanted, None, lambda _done, _all: None)
     if target is not None:
         lead(outputs.files, target, outputs.modes)
+
+
+def _places(workspace: OpenWorkspace) -> dict[str, SpoolPlace]:
+    return {name: workspace.spool_place(name) for name in spool_rows.pipelines(workspace.db)}
 
 
 def _page_type(workspace: OpenWorkspace, run_id: int) -> Callable[[str], str]:

@@ -130,17 +130,16 @@ def _places(known: WorkspacePaths, key: str) -> Iterator[AnchoredPath]:
     elif key == INDEX:
         yield known.index
     elif key == SPOOL:
-        templated = "{" in known.given.get(SPOOL, "")
-        yield from map(known.spool_directory.at, (".",) if templated else ("discoveries", "archive"))
+        yield known.spool_directory
     else:
         yield known.bookmark("")
 
 
 def _has_files(place: AnchoredPath) -> bool:
-    found = workspace_files.state(place.root, place.name) if place.name.parts else None
-    if found is not None and workspace_files.kind(found) != "a directory":
-        return True
-    return bool(workspace_files.names(place.root, place.name)) if place.root.is_dir() else False
+    """Whether there is a file, or a directory with files at any depth; no link is followed."""
+    if place.path.is_dir() and not place.path.is_symlink():
+        return any(files for _, _, files in os.walk(place.path))
+    return workspace_files.exists(place.root, place.name)
 
 
 def _record(path: Path, new: Mapping[str, str], given: Modes) -> None:

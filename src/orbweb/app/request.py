@@ -46,6 +46,10 @@ class Request:
     due: bool = False
     replay: bool = False
     seeds: Path | None = None
+    spool: Path | None = None
+    """The directory of a spool that the user named."""
+    of_others: bool = False
+    """Whether URLs come from the lines of another producer: there are no base URLs."""
     metrics_port: int | None = None
     trust: Sequence[str] = ()
     typed: bool = True
@@ -88,10 +92,7 @@ def with_seeds(workspace: OpenWorkspace, request: Request, note: Note) -> Reques
         raise UsageError(f"give either URLs or {option('seeds')}, not both")
     if request.urls:
         return request
-    own = workspace.path / CONFIG_FILE
-    if request.config_file is None and has_file(workspace, CONFIG_FILE):
-        request = replace(request, config_file=own)
-        note(f"using settings from {own}")
+    request = with_settings(workspace, request, note)
     known = runs.find_project(workspace.db, request.project) if request.project else None
     file = request.seeds or workspace.path / SEEDS_FILE
     if request.seeds is None and (known is not None or not has_file(workspace, SEEDS_FILE)):
@@ -99,6 +100,15 @@ def with_seeds(workspace: OpenWorkspace, request: Request, note: Note) -> Reques
     given = seeds.read_seeds(file, url_rules(configure(known, request)[0]))
     note(f"using {len(given)} base URLs from {file}")
     return replace(request, urls=given, typed=not _is_in_workspace(file))
+
+
+def with_settings(workspace: OpenWorkspace, request: Request, note: Note) -> Request:
+    """The request with the settings file of the workspace, if none is given."""
+    if request.config_file is not None or not has_file(workspace, CONFIG_FILE):
+        return request
+    own = workspace.path / CONFIG_FILE
+    note(f"using settings from {own}")
+    return replace(request, config_file=own)
 
 
 def has_file(workspace: OpenWorkspace, name: str) -> bool:

@@ -223,7 +223,7 @@ def _reevaluate(workspace: OpenWorkspace, project: Project, run: Run, config: Co
         terms(config),
         lane_of=lane_of(config),
         now=now_us(),
-        is_fed=workspace.discovery_of(project.name) is not None,
+        is_fed=workspace.is_scraped(project.name),
     )
 
 
@@ -238,7 +238,7 @@ def policy_of(workspace: OpenWorkspace, rules: Rules, run: Run, bases: Sequence[
 def rules_of(session: Session) -> Rules:
     """The rules of a crawl."""
     rules = policy_rules(session.config)
-    return rules if session.feeds is None else fed(rules)
+    return rules if session.feeds is None else fed(rules, has_bases=bool(session.project.bases))
 
 
 def robots_refusal(workspace: OpenWorkspace, config: Config, url: str) -> str | None:

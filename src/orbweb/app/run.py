@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from orbweb import urls
-from orbweb.app import advice, build, javascript, pipeline
+from orbweb.app import advice, build, javascript
 from orbweb.app.build import LiveSettings
-from orbweb.app.callbacks import UNATTACHED, Watch
+from orbweb.app.callbacks import UNATTACHED, Note, Watch
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import print_banner, request_profile
 from orbweb.app.request import configure
@@ -27,13 +27,12 @@ from orbweb.app.settings import (
     dispatch_settings,
     engine_settings,
     modes,
-    page_type,
     processor_settings,
-    spool_settings,
 )
 from orbweb.app.visits import VisitFollower
 from orbweb.config import reload, schema
-from orbweb.engine.control import Command, signals
+from orbweb.engine.backpressure import Brake
+from orbweb.engine.control import Command, ControlFiles, signals
 from orbweb.engine.loop import Engine
 from orbweb.engine.parts import EngineEvents, EngineParts
 from orbweb.engine.workers.page import ProcessorSettings
@@ -45,7 +44,7 @@ from orbweb.fetching.revalidation import Revalidator
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.spool.source import SpoolSource
-from orbweb.frontier.spool.writer import SpoolWriter
+from orbweb.frontier.spool.writer import Outbox
 from orbweb.lifecycle import EndedBy, RunState
 from orbweb.model import Item
 from orbweb.store import LONGEST_WAIT, Limiter, journal, runs
@@ -57,7 +56,10 @@ from orbweb.store.rows import Ending
 from orbweb.store.runs import RequestProfile, Run
 from orbweb.urls import Target
 
+WAIT_S = 0.2
 Clock = Callable[[], int]
+
+_STOPS = {Command.STOP, Command.STOP_NOW, Command.FINISH}
 
 
 def resume_run(session: Session, run: Run) -> Report:
@@ -97,9 +99,6 @@ def _hold(
     if not session.is_trial:
         workspace.let_through(modes(session.config))
     print_banner(session.config, session.project.bases, note)
-    if session.discovers:
-        config = session.config
-        pipeline.write_owed(workspace, session.project, spool_settings(config), page_type(config))
     manner = _manner(session)
     run, crawl_id = open_run(session, paused, bases, manner, recalls, due_only=due_only)
     started = time.monotonic()
@@ -186,13 +185,15 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
     """Whether the crawl has ended; if not, it continues by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
     live, attached = LiveSettings(config), session.callbacks.attachment
-    spool_writer = build.spool_writer(workspace, run, config) if session.discovers else None
-    spool_source = build.spool_source(session, session.feeds, run) if session.feeds is not None else None
-    parts = _parts(session, run, opened, live, spool_source)
+    backlog = build.backlog_brake(workspace, project, live)
+    outbox = build.outbox(session, run, backlog) if session.discovers else None
+    spool_source = build.spool_source(session, session.feeds, run, backlog) if session.feeds is not None else None
+    brakes = [build.disk_brake(workspace, live), *([_producer_brake(outbox, backlog)] if outbox else [])]
+    parts = _parts(session, run, opened, brakes, spool_source)
     events = EngineEvents(
         on_progress=_watcher(session, opened.outputs),
         note=session.note,
-        on_written=_in_turn(_followers(session, run, opened, spool_writer)),
+        on_written=_in_turn(_followers(session, run, opened, outbox)),
         on_paused=parts.control.save_hold_reason,
     )
     settings = engine_settings(
@@ -207,7 +208,10 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
     pool = await build.pool(config, _reading(session), engine.in_flight.processed, engine.fail, opened.spawned)
     engine.in_flight.attach(fetcher, pool)
 
+    commands: list[Command] = []
+
     def handle(command: Command) -> None:
+        commands.append(command)
         if command is Command.RELOAD:
             _reload(session, live, engine, parts.dispatcher, opened)
         elif command is Command.REPORT:
@@ -218,17 +222,19 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
             session.relay(command)
 
     try:
-        if spool_writer is not None:
-            spool_writer.catch_up()
+        if outbox is not None:
+            outbox.catch_up()
         with signals(handle, more=True):
             attached.attach(asyncio.get_running_loop(), handle)
             ending = await engine.run()
+            if outbox is not None and ending is not None and ending.ended_by is not EndedBy.CANCELLED:
+                await _write_rest(outbox, backlog, parts.control, session.note, lambda: _STOPS & {*commands})
     finally:
         attached.detach()
         pool.close()
         fetcher.close()
-        if spool_writer is not None:
-            spool_writer.close()
+        if outbox is not None:
+            outbox.close()
         if spool_source is not None:
             spool_source.close()
     if ending is None:
@@ -240,8 +246,33 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
     return True
 
 
+def _producer_brake(outbox: Outbox, backlog: Brake) -> Brake:
+    """Holds while lines wait for room in the spool."""
+
+    def brake() -> str | None:
+        outbox.catch_up()
+        return backlog()
+
+    return brake
+
+
+async def _write_rest(
+    outbox: Outbox, backlog: Brake, control: ControlFiles, note: Note, is_stopped: Callable[[], object]
+) -> None:
+    """Everything is discovered: wait until there is room for the last lines. If it is stopped before, whoever owns
+    the project next writes them."""
+    if outbox.catch_up():
+        return
+    reason = backlog()
+    note(f"everything is discovered; waiting to write the last lines: {reason}")
+    control.save_hold_reason(reason)
+    while not outbox.catch_up() and not is_stopped() and control.command() is None:
+        await asyncio.sleep(WAIT_S)
+    control.save_hold_reason(None)
+
+
 def _parts(
-    session: Session, run: Run, opened: _Opened, live: LiveSettings, spool_source: SpoolSource | None
+    session: Session, run: Run, opened: _Opened, brakes: Sequence[Brake], spool_source: SpoolSource | None
 ) -> EngineParts:
     workspace, config = session.workspace, session.config
     store = workspace.store()
@@ -259,10 +290,7 @@ def _parts(
         sitemaps=build.sitemaps(session),
         revalidator=opened.revalidator,
         control=workspace.control(session.project.name),
-        brakes=[
-            *build.brakes(workspace, live, produces=session.discovers),
-            session.callbacks.attachment.brake,
-        ],
+        brakes=[*brakes, session.callbacks.attachment.brake],
         spool=spool_source,
         clock=now_us,
         steady=opened.steady,
@@ -271,7 +299,7 @@ def _parts(
 
 def _watcher(session: Session, outputs: RunOutputs) -> Watch:
     """Progress goes to the files and counters of the run, and to the caller."""
-    backlog = session.workspace.backlog if session.is_service else None
+    backlog = partial(session.workspace.backlog, session.project.name) if session.is_service else None
 
     def watch(now: Snapshot) -> None:
         outputs.watch(now, **({"backlog_bytes": backlog()} if backlog is not None else {}))
@@ -285,13 +313,11 @@ def _visit_follower(session: Session, run: Run) -> VisitFollower | None:
     return VisitFollower(session.workspace.db, run.id, on_visit) if on_visit is not None else None
 
 
-def _followers(
-    session: Session, run: Run, opened: _Opened, spool_writer: SpoolWriter | None
-) -> list[Callable[[], None]]:
+def _followers(session: Session, run: Run, opened: _Opened, outbox: Outbox | None) -> list[Callable[[], object]]:
     """What is called when a unit of work is durable."""
-    followers: list[Callable[[], None]] = []
-    if spool_writer is not None:
-        followers.append(spool_writer.catch_up)
+    followers: list[Callable[[], object]] = []
+    if outbox is not None:
+        followers.append(outbox.catch_up)
     if opened.visits is not None:
         followers.append(opened.visits.follow)
     if session.callbacks.attachment is not UNATTACHED:
@@ -305,7 +331,7 @@ def _announce(session: Session, run: Run) -> None:
         session.callbacks.attachment.written(journal.latest(session.workspace.db, run.id))
 
 
-def _in_turn(followers: Sequence[Callable[[], None]]) -> Callable[[], None]:
+def _in_turn(followers: Sequence[Callable[[], object]]) -> Callable[[], None]:
     def follow_all() -> None:
         for follow in followers:
             follow()

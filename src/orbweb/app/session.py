@@ -23,6 +23,7 @@ from orbweb.export.live.catalog import OutputSubject
 from orbweb.extraction.tokens import tokenizer
 from orbweb.frontier import seeds
 from orbweb.frontier.recrawl import RecrawlQueue
+from orbweb.frontier.spool.files import SpoolPlace
 from orbweb.lifecycle import RunState
 from orbweb.model import Resources
 from orbweb.policy.rules import Policy
@@ -45,7 +46,7 @@ class Session:
     permit: Permit
     callbacks: CrawlCallbacks
     request: Request
-    feeds: Run | None = None
+    feeds: Feed | None = None
     follows: Callable[[], bool] = lambda: False
     relay: Relay | None = None
     replays: ReplayedRun | None = None
@@ -88,6 +89,13 @@ class ReplayedRun:
     def key_of(self, url: str) -> str | None:
         target = urls.target(url, rules=self.rules)
         return target.key if target else None
+
+
+class Feed(NamedTuple):
+    """The spool that a run is scraped from. `discovery` is the run that writes it; None: another producer does."""
+
+    place: SpoolPlace
+    discovery: Run | None
 
 
 class Ready(NamedTuple):

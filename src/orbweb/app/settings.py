@@ -117,7 +117,12 @@ def outputs_wanted(config: Config, role: str) -> OutputSettings:
 
 
 def spool_settings(config: Config) -> SpoolSettings:
-    return SpoolSettings(round(config.spool.rotate_mb * spool_files.MEGABYTE), config.spool.rotate_s)
+    return SpoolSettings(
+        round(config.spool.rotate_mb * spool_files.MEGABYTE),
+        config.spool.rotate_s,
+        config.engine.group_pages,
+        modes(config),
+    )
 
 
 def lane_of(config: Config) -> Callable[[str], str]:

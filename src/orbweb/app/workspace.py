@@ -324,6 +324,7 @@ class Workspace:
         self,
         project: str | None = None,
         *,
+        spool: str | PathLike[str] | None = None,
         follow: bool = False,
         on_progress: Watch | None = None,
         on_visit: VisitWatch | None = None,
@@ -332,18 +333,22 @@ class Workspace:
     ) -> CrawlResult:
         """Visit the pages that discovery has spooled; with `follow`, wait for more until stopped.
 
+        `spool` is a directory with the lines of another producer. A workspace is created for it, or around spool
+        files that are in `spool/discoveries` already.
+
         NothingToDo if there is nothing to scrape; ScraperIdle if it was stopped before there was.
         """
-        from orbweb.app import scrape
+        from orbweb.app import pipeline, scrape
 
-        request = _request("scrape", options, (), project)
+        request = replace(_request("scrape", options, (), project), spool=None if spool is None else Path(spool))
+        is_new = follow or spool is not None or pipeline.is_spool(self.path)
 
         def work(attached: Attachment) -> CrawlResult:
             callbacks = scrape.ScrapeCallbacks(
                 on_progress or ignore_progress, note, on_visit, attached, lambda: follow
             )
-            self._settle(request, note, create=follow)
-            with self._open(create=follow) as opened:
+            self._settle(request, note, create=is_new)
+            with self._open(create=is_new) as opened:
                 return crawl_result(scrape.scrape(opened, request, callbacks))
 
         return _apart(work)

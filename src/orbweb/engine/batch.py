@@ -149,6 +149,10 @@ class Batch:
         """Lines of the spool whose URLs a crash would not lose."""
         return self.fed if self.unit.is_empty and not self.store.is_writing else self._fed_written
 
+    def is_settled(self, url_id: int) -> bool:
+        """Whether a URL is durably visited, failed or skipped."""
+        return self.store.state_of(url_id) not in (None, QUEUED[0])
+
     @property
     def is_fed_durable(self) -> bool:
         return self.fed_durable == self.fed

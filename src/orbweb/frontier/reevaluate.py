@@ -37,7 +37,7 @@ BY_ROBOTS = (SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
 _SOURCES = {source.value: source for source in Source}
 _LINKED, _FOLLOWED = 1, 2
 _REQUESTED = (ItemState.VISITED, ItemState.FAILED)
-_BY_OTHERS = (SkipReason.FINISHED, SkipReason.IMPORTED, SkipReason.LEFT)
+_BY_OTHERS = (SkipReason.FINISHED, SkipReason.IMPORTED, SkipReason.LEFT, SkipReason.BEFORE_BOOKMARK)
 
 Lanes = Callable[[str], str]
 
@@ -267,7 +267,7 @@ def apply(
     if run.rules == terms.text():
         return None
     before: dict[str, Any] = json.loads(run.rules) if run.rules else asdict(terms)
-    rules = fed(terms.rules) if is_fed else terms.rules
+    rules = fed(terms.rules, has_bases=bool(bases)) if is_fed else terms.rules
     policy = Policy(rules, [base.scope_key for base in bases])
     limit = rules.page_limit
     for base in bases:

@@ -43,11 +43,19 @@ class Rules:
     groups: tuple[GroupRule, ...] = ()
 
 
-def fed(rules: Rules) -> Rules:
+def fed(rules: Rules, *, has_bases: bool) -> Rules:
     """The rules for URLs from the spool. Discovery has judged them already, by links, families and groups that a
-    scraper does not see; they are visited in the order of the spool."""
+    scraper does not see; they are visited in the order of the spool. Without base URLs every host is in scope,
+    unless hosts are listed."""
     return replace(
-        rules, sitemap_only=False, park_traps=False, page_limit=None, page_types=(), scores=(), groups=()
+        rules,
+        sitemap_only=False,
+        park_traps=False,
+        page_limit=None,
+        page_types=tuple(replace(rule, score=0) for rule in rules.page_types),
+        scores=(),
+        groups=(),
+        hosts=rules.hosts if has_bases else rules.hosts or (ANY_HOST,),
     )
 
 
@@ -175,7 +183,7 @@ class Policy:
 
     @property
     def all_full(self) -> bool:
-        return len(self._full) == len(self._scope_keys)
+        return bool(self._full) and len(self._full) == len(self._scope_keys)
 
     def page_type(self, key: str) -> str:
         """The type of the first rule that matches; `page` if none does."""

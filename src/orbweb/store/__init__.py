@@ -190,6 +190,9 @@ class RunStore(UrlReader, UrlJudging, PageHistory, Protocol):
 
     def has_body(self, sha256: bytes) -> bool: ...
 
+    def state_of(self, url_id: int) -> str | None:
+        """The stored state of a URL; None if it has no row yet."""
+
     def redirect_of(self, url_id: int) -> int | None:
         """The id of the URL that this one redirected to."""
 

@@ -59,6 +59,8 @@ class Portion(NamedTuple):
     offset: Sequence[int | None]
     length: Sequence[int | None]
     size: Sequence[int | None]
+    spooled_type: Sequence[str | None]
+    spooled_extra: Sequence[str | None]
 
 
 def stored_path(

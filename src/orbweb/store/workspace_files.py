@@ -223,6 +223,18 @@ def unlink(root: Path, name: Name) -> bool:
     return True
 
 
+def remove_empty_directory(root: Path, name: Name) -> bool:
+    """Remove a directory that has nothing in it; True if there was one."""
+    try:
+        with _above(root, name) as (at, last):
+            os.rmdir(last, dir_fd=at)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
+        raise
+    return True
+
+
 def replace(root: Path, old: Name, new: Name) -> None:
     """Rename a file; replaces an existing file or link, never the target of a link."""
     with _above(root, old) as (source, first), _above(root, new) as (target, last):

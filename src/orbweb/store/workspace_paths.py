@@ -82,14 +82,6 @@ class AnchoredPath(NamedTuple):
         return self._replace(name=self.name / name)
 
 
-class SpoolPaths(NamedTuple):
-    """The directories of a spool, below `root`."""
-
-    root: Path
-    discoveries: Path
-    archive: Path
-
-
 @dataclass(frozen=True, slots=True)
 class RunFiles:
     """Where the output files of a run are: two directories below `root`, which may be the same, and the label that
@@ -140,14 +132,20 @@ class WorkspacePaths:
         """The database."""
         return self._file(self._text(INDEX))
 
-    def spool(self, project: str) -> SpoolPaths:
-        """The spool of a project."""
-        root, name, _ = self._directory(self._text(SPOOL), project)
-        return SpoolPaths(root, name / "discoveries", name / "archive")
+    def spool(self, project: str, *, is_first: bool = True) -> AnchoredPath:
+        """The directory of a pipeline's spool. Where the path has no {project}, the first pipeline of a workspace
+        has the path itself, and any other a directory of its name in it."""
+        text = self._text(SPOOL)
+        found = self._directory(text, project)
+        return found if is_first or "{" in text else found.at(project)
 
-    def bookmark(self, project: str) -> AnchoredPath:
-        """The bookmark of a project's scraper."""
-        return self._file(self._text(BOOKMARK), project)
+    def bookmark(self, project: str, *, is_first: bool = True) -> AnchoredPath:
+        """The bookmark of a pipeline's scraper; of any but the first in a directory of its name, as the spool."""
+        text = self._text(BOOKMARK)
+        found = self._file(text, project)
+        if is_first or "{" in text:
+            return found
+        return found._replace(name=found.name.parent / project / found.name.name)
 
     def outputs(self, project: str, run: NumberedRun) -> RunFiles:
         """The output files of a run. `project` is the name they have, or will have after a rename."""

@@ -65,7 +65,7 @@ class RunSummary(Record):
 
 @dataclass(frozen=True, slots=True)
 class SpoolPosition(Record):
-    """The position of the scraper: all files before this one are read, and this many bytes of it."""
+    """The position of the scraper: all files before this one are scraped, and this many bytes of it."""
 
     file: str
     offset: int
@@ -73,9 +73,14 @@ class SpoolPosition(Record):
 
 @dataclass(frozen=True, slots=True)
 class SpoolStatus(Record):
-    """The spool between discovery and scraper."""
+    """The spool that a project is scraped from, and what of it is not scraped yet.
 
+    `backlog_lines` is None if there are too many to count.
+    """
+
+    directory: str
     files: int
+    backlog_lines: int | None
     backlog_bytes: int
     bookmark: SpoolPosition | None
     problem: str | None

@@ -136,7 +136,8 @@ def _stored(stored: Report) -> str:
 def _spool(spool: Report) -> str:
     mark = spool["bookmark"]
     place = f"bookmark {mark['file']}, byte {mark['offset']}" if mark else spool["problem"] or "no bookmark yet"
-    return f"spool: {size(spool['backlog_bytes'])} not scraped, {many(spool['files'], 'file')}, {place}"
+    lines = "" if spool["backlog_lines"] is None else f"{many(spool['backlog_lines'], 'line')}, "
+    return f"spool: {lines}{size(spool['backlog_bytes'])} not scraped, {many(spool['files'], 'file')}, {place}"
 
 
 def statuses_text(found: list[Report]) -> str:

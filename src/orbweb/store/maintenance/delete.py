@@ -37,6 +37,8 @@ _RUN_TABLES = (
     "delete_outlinks",
     "delete_tallies",
     "delete_outputs",
+    "delete_spool_lines",
+    "delete_bookmarks",
     "delete_spools",
     "delete_bases",
     "delete_crawls",

@@ -71,6 +71,8 @@ _RUN_TABLES = (
     "forget_run_bases",
     "forget_run_crawls",
     "forget_run_tallies",
+    "forget_run_spool_lines",
+    "forget_run_bookmark",
     "forget_run_outputs",
     "forget_run",
 )

@@ -120,6 +120,7 @@ class SqliteRunStore:
         db.many("add_page", unit.pages)
         db.many("save_family", unit.families)
         db.many("add_outlinks", unit.outlinks)
+        db.many("add_spool_line", unit.spool_lines)
         self._add_bodies(unit)
         db.many("save_base", list(unit.bases.values()))
         self.add_tallies(unit.tallies)
@@ -181,6 +182,10 @@ class SqliteRunStore:
 
     def has_body(self, sha256: bytes) -> bool:
         return self._db.one("body_exists", sha256=sha256) is not None
+
+    def state_of(self, url_id: int) -> str | None:
+        found: str | None = self._db.value("state_of", run_id=self.run.id, id=url_id)
+        return found
 
     def redirect_of(self, url_id: int) -> int | None:
         found: int | None = self._db.value("redirect_of", run_id=self.run.id, url_id=url_id)

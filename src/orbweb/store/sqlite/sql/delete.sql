@@ -65,6 +65,14 @@ DELETE FROM tallies WHERE run_id IN (SELECT run_id FROM doomed);
 -- As `delete_urls`.
 DELETE FROM outputs WHERE run_id IN (SELECT run_id FROM doomed);
 
+-- name: delete_spool_lines
+-- As `delete_urls`.
+DELETE FROM spool_lines WHERE run_id IN (SELECT run_id FROM doomed);
+
+-- name: delete_bookmarks
+-- As `delete_urls`.
+DELETE FROM bookmarks WHERE run_id IN (SELECT run_id FROM doomed);
+
 -- name: delete_spools
 -- As `delete_urls`.
 DELETE FROM spools WHERE run_id IN (SELECT run_id FROM doomed);

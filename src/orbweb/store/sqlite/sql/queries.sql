@@ -903,15 +903,16 @@ SELECT COALESCE(MAX(number), 0) FROM visits WHERE run_id = :run_id;
 -- name: followed_visits
 -- The next visits of a run with all fields of an output line, in the order of commits.
 SELECT visits.number, urls.key, COALESCE(urls.url, urls.key), urls.source, visits.depth,
-       COALESCE(referrers.url, referrers.key), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
+       COALESCE(referrers.url, referrers.key, spool_lines.referrer), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
        COALESCE(targets.url, targets.key), visits.content_type, visits.encoding, visits.etag, visits.last_modified,
        visits.title, visits.canonical, visits.links_cut, visits.truncated, visits.body_sha256, visits.content_sha256,
        visits.role, visits.bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags, visits.reuse,
-       bodies.segment, bodies.position, bodies.length, bodies.size
+       bodies.segment, bodies.position, bodies.length, bodies.size, spool_lines.page_type, spool_lines.extra
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
 LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
+LEFT JOIN spool_lines ON spool_lines.run_id = visits.run_id AND spool_lines.url_id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
 
 -- name: followed_links
@@ -981,6 +982,28 @@ INSERT INTO spools (name, run_id, visit, size) VALUES (:name, :run_id, :visit, :
 -- name: advance_spool_file
 -- The cursor moves when the lines are durable.
 UPDATE spools SET visit = :visit, size = :size WHERE name = :name;
+
+-- name: pipelines
+-- A project that is scraped has a bookmark or a discovery.
+SELECT name FROM projects WHERE name LIKE :discoveries OR EXISTS
+(SELECT 1 FROM runs JOIN bookmarks ON bookmarks.run_id = runs.id WHERE runs.project_id = projects.id) ORDER BY id;
+
+-- name: bookmark_of
+-- A bookmark that differs was set by hand.
+SELECT file, position FROM bookmarks WHERE run_id = :run_id;
+
+-- name: save_bookmark
+-- After the file is written.
+INSERT OR REPLACE INTO bookmarks (run_id, file, position) VALUES (:run_id, :file, :position);
+
+-- name: add_spool_line
+-- The first line of a URL counts.
+INSERT OR IGNORE INTO spool_lines (run_id, url_id, page_type, referrer, extra)
+VALUES (:run_id, :url_id, :page_type, :referrer, :extra);
+
+-- name: state_of
+-- Whether a line of the spool is scraped.
+SELECT state FROM urls WHERE run_id = :run_id AND id = :id;
 
 -- name: spool_visits
 -- The visits of discovery since the cursor, in the order of commits.

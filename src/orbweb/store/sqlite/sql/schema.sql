@@ -1,4 +1,4 @@
--- Version 3 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
+-- Version 4 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
 -- The words in angle brackets are replaced by the states of orbweb.lifecycle when the schema is created.
 
 CREATE TABLE projects (
@@ -255,3 +255,22 @@ CREATE TABLE spools (
     visit       INTEGER NOT NULL,
     size        INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- What the line of a spool says of a URL and the database does not: a page type that is not that of the rules, a
+-- referrer that the run does not know, and further members, as a JSON object; NULL if there are none.
+CREATE TABLE spool_lines (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    url_id      INTEGER NOT NULL,
+    page_type   TEXT,
+    referrer    TEXT,
+    extra       TEXT,
+    PRIMARY KEY (run_id, url_id)
+) WITHOUT ROWID;
+
+-- The bookmark of the spool as the scraper of a run wrote it last: `position` bytes of `file` are scraped, '' before the
+-- first. Each run that is scraped from a spool has one.
+CREATE TABLE bookmarks (
+    run_id      INTEGER PRIMARY KEY REFERENCES runs (id),
+    file        TEXT NOT NULL,
+    position    INTEGER NOT NULL
+);
