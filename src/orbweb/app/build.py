@@ -17,7 +17,7 @@ from orbweb.app import pipeline
 from orbweb.app.callbacks import Note
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import private_proxies
-from orbweb.app.session import Feed, ReplayedRun, Session, subject
+from orbweb.app.session import ReplayedRun, Session, subject
 from orbweb.app.settings import (
     gate_settings,
     lane_of,
@@ -307,7 +307,7 @@ def _writing(config: Config, backlog: Brake) -> pipeline.WriteSettings:
     return pipeline.WriteSettings(spool_settings(config), page_type(config), lambda: backlog() is None)
 
 
-def spool_source(session: Session, feed: Feed, run: Run, backlog: Brake) -> SpoolSource:
+def spool_source(session: Session, feed: pipeline.Feed, run: Run, backlog: Brake) -> SpoolSource:
     config = session.config
     settings = pipeline.FeedSettings(
         _writing(config, backlog), url_rules(config), config.spool.keep, session.follows, session.note

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from orbweb.app.callbacks import Note, ignore_note
 from orbweb.app.directory import SEEDS_FILE, OpenWorkspace, exists, now_us, open_workspace
-from orbweb.app.session import Feed
 from orbweb.engine.control import Command, ControlFiles, signals
 from orbweb.errors import Busy, NothingToDo, StoreError, UsageError, call, option
 from orbweb.frontier import seeds
@@ -105,6 +105,13 @@ def _seeds(path: Path, file: Path | None) -> Sequence[str]:
 # The spool of a scraper.
 
 
+class Feed(NamedTuple):
+    """The spool that a run is scraped from. `discovery` is the run that writes it; None: another producer does."""
+
+    place: SpoolPlace
+    discovery: Run | None
+
+
 def is_spool(path: Path) -> bool:
     """Whether a directory that is not a workspace yet has spool files in it."""
     return path.is_dir() and bool(spool_files.names(spool_files.first_place(path)))
@@ -119,7 +126,7 @@ def scraped_name(workspace: OpenWorkspace, given: str | None, spool: Path | None
         return found[0]
     if spool is None and found:
         raise UsageError(f"give a {option('project')}: this workspace has several ({', '.join(found)})")
-    place = _named_place(workspace.spool_place(""), spool)
+    place = _named_place(spool_files.first_place(workspace.path), spool)
     with closing(SpoolReader(place, lambda: spool_files.names(place), None, ignore_note)) as reader:
         lines = reader.take(1)
     if lines:

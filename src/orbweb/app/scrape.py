@@ -26,7 +26,7 @@ from orbweb.app.results.crawls import (
     crawl_result,
 )
 from orbweb.app.run import run_crawl
-from orbweb.app.session import Feed, Session, left_in, paused_run, ready
+from orbweb.app.session import Session, left_in, paused_run, ready
 from orbweb.config import schema
 from orbweb.engine.control import ControlKind
 from orbweb.errors import IdleScraper, NothingToDo, ScraperIdle, call
@@ -133,7 +133,7 @@ def _waited(workspace: OpenWorkspace, name: str, spool: Path | None, follows: Ca
 
 
 def _scrape(
-    workspace: OpenWorkspace, name: str, feed: Feed, request: Request, callbacks: ScrapeCallbacks
+    workspace: OpenWorkspace, name: str, feed: pipeline.Feed, request: Request, callbacks: ScrapeCallbacks
 ) -> Report:
     """One run, of one run of discovery or of the lines of another producer. It has the settings of discovery, but
     for its limits."""

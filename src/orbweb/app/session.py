@@ -16,6 +16,7 @@ from orbweb.app.callbacks import CrawlCallbacks, Note, Relay
 from orbweb.app.consent import Permit, permit
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import Secrets, check_contact, secrets_of
+from orbweb.app.pipeline import Feed
 from orbweb.app.request import PlanRequest, Request, configure
 from orbweb.app.settings import lane_of, modes, page_type, policy_rules, terms, url_rules, window
 from orbweb.config.schema import Config
@@ -23,7 +24,6 @@ from orbweb.export.live.catalog import OutputSubject
 from orbweb.extraction.tokens import tokenizer
 from orbweb.frontier import seeds
 from orbweb.frontier.recrawl import RecrawlQueue
-from orbweb.frontier.spool.files import SpoolPlace
 from orbweb.lifecycle import RunState
 from orbweb.model import Resources
 from orbweb.policy.rules import Policy
@@ -89,13 +89,6 @@ class ReplayedRun:
     def key_of(self, url: str) -> str | None:
         target = urls.target(url, rules=self.rules)
         return target.key if target else None
-
-
-class Feed(NamedTuple):
-    """The spool that a run is scraped from. `discovery` is the run that writes it; None: another producer does."""
-
-    place: SpoolPlace
-    discovery: Run | None
 
 
 class Ready(NamedTuple):
