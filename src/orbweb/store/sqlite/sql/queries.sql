@@ -564,7 +564,7 @@ WHERE run_id = :run_id AND source IN ('spider', 'redirect', 'resource') AND carr
 SELECT COALESCE(SUM(tries - 1), 0) FROM visits WHERE run_id = :run_id;
 
 -- name: stored_bodies
--- `status` shows how many bodies the workspace has, and their bytes on the disk.
+-- `status` shows how many bodies the workspace has, and their bytes on the disk. Reads all rows: 0.1 s per million.
 SELECT COUNT(*), COALESCE(SUM(length), 0) FROM bodies;
 
 -- name: alternates_by_base
