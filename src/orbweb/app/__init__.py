@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         RunSummary,
         SpoolPosition,
         SpoolStatus,
+        StoredFiles,
     )
     from orbweb.app.results.urls import DocumentSummary, LinkEdge, PathStep, RunName, UrlDetails, UrlExplanation
     from orbweb.app.setting_sources import setting_text
@@ -173,6 +174,7 @@ _HOMES = {
         "RunSummary",
         "SpoolPosition",
         "SpoolStatus",
+        "StoredFiles",
     ),
     "app.results.urls": (
         "DocumentSummary",
@@ -265,6 +267,7 @@ __all__ = [
     "SkippedUrl",
     "SpoolPosition",
     "SpoolStatus",
+    "StoredFiles",
     "UnextractedPage",
     "UrlDetails",
     "UrlExplanation",

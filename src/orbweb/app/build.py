@@ -21,6 +21,7 @@ from orbweb.app.session import ReplayedRun, Session, subject
 from orbweb.app.settings import (
     gate_settings,
     lane_of,
+    modes,
     outputs_wanted,
     page_type,
     reads_sitemaps,
@@ -60,7 +61,7 @@ from orbweb.frontier.spool.writer import Outbox
 from orbweb.model import Item, Resources
 from orbweb.policy.rules import Policy
 from orbweb.policy.traps import Traps
-from orbweb.store import RobotsCache, RunStore, runs
+from orbweb.store import RobotsCache, RunStore, runs, workspace_paths
 from orbweb.store.bodies import BodyStore
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.queries.recorded import Recording
@@ -246,8 +247,8 @@ async def pool(
 
 def bodies(workspace: OpenWorkspace, project: Project, config: Config, note: Note) -> BodyStore:
     if config.store.layout == "files":
-        return workspace.file_writer(project.id, compress=config.store.compress, file_mode=config.store.file_mode)
-    return workspace.segment_writer(project.id, note)
+        return workspace.file_writer(project.id, modes(config), compress=config.store.compress)
+    return workspace.segment_writer(project.id, modes(config), note)
 
 
 def adjust_bodies(bodies: BodyStore, config: Config) -> None:
@@ -285,10 +286,20 @@ def outputs(session: Session, run: Run) -> RunOutputs:
     )
     role = session.workspace.role_of(session.project.name)
     wanted = OutputSettings() if session.is_trial else outputs_wanted(config, role)
+    if not session.is_trial:
+        _place_outputs(session, run)
     chronicle = RunOutputs(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
     if chronicle.port is not None:
         session.note(f"metrics at http://{config.metrics.host}:{chronicle.port}/metrics")
     return chronicle
+
+
+def _place_outputs(session: Session, run: Run) -> None:
+    """Choose where the files of a new run are, and say so if another run has the name."""
+    place = workspace_paths.assign_outputs(session.workspace.path, session.project.name, run).runs.get(run.id)
+    if place is not None and place.twin > 1:
+        label = session.workspace.paths.outputs_at(place).label
+        session.note(f"another run has files of the same name (outputs.name), so those of this one have {label}")
 
 
 def catch_up(workspace: OpenWorkspace, known: Project | None, config: Config) -> None:

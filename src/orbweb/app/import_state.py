@@ -18,7 +18,7 @@ from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import request_profile
 from orbweb.app.import_links import ImportedLinks
 from orbweb.app.request import Request, configure
-from orbweb.app.settings import lane_of, policy_rules, processor_settings, url_rules
+from orbweb.app.settings import lane_of, modes, policy_rules, processor_settings, url_rules
 from orbweb.config.schema import Config
 from orbweb.engine.robots_gate import origin_of
 from orbweb.engine.workers.page import Job, PageProcessor, is_html
@@ -144,8 +144,8 @@ def _new_bodies(workspace: OpenWorkspace, config: Config) -> Callable[[int], Bod
     def store_of(project_id: int) -> BodyStore:
         store = config.store
         if store.layout == "files":
-            return workspace.file_writer(project_id, compress=store.compress, file_mode=store.file_mode)
-        return workspace.new_segments(project_id)
+            return workspace.file_writer(project_id, modes(config), compress=store.compress)
+        return workspace.new_segments(project_id, modes(config))
 
     return store_of
 

@@ -219,7 +219,7 @@ def fetch_each(request: Request, *, beside: Path, attachment: Attachment = UNATT
 def _captured(workspace: OpenWorkspace, run: Run, url: str) -> Page | NoPage:
     found = PageReader(workspace.db, run.id).after(0)
     if found is not None:
-        return with_body(page_of(found, run, workspace.path / "store"))
+        return with_body(page_of(found, run, workspace.paths.store))
     problem = "; ".join(reports.dead_ends(workspace.db, run.id))
     return NoPage(url, problem or "no page was found")
 

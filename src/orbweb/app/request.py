@@ -25,6 +25,7 @@ from orbweb.frontier import seeds
 from orbweb.store import runs, workspace_files
 from orbweb.store.runs import Project
 from orbweb.store.workspace_files import DATABASE
+from orbweb.store.workspace_paths import PLACEHOLDERS, RECORD
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 URL_FORM = "a URL starts with http:// or https://"
@@ -191,7 +192,25 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     settings = schema.merge(known.settings if known else {}, file, environment, flags)
     config = _built(settings, source="settings")
     routes(config)
-    return config, settings
+    return config, without_paths(settings)
+
+
+def without_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they are stored with a project: paths belong to the workspace."""
+    left = dict(settings)
+    for section, _, name in (key.rpartition(".") for key in PLACEHOLDERS):
+        if name in left.get(section, {}):
+            left[section] = {key: value for key, value in left[section].items() if key != name}
+            if not left[section]:
+                del left[section]
+    return left
+
+
+def called_settings(request: Request, environ: Mapping[str, str]) -> Config:
+    """The settings of a call, without those that are stored with a project."""
+    file = sources.read_file(request.config_file) if request.config_file else {}
+    flags = schema.given(request.settings or {}, source=options_source())
+    return _built(schema.merge(file, sources.read_environment(environ), flags), source="settings")
 
 
 def own_settings(request: Request, environ: Mapping[str, str]) -> Config:
@@ -205,7 +224,10 @@ def own_settings(request: Request, environ: Mapping[str, str]) -> Config:
 def _is_in_workspace(file: Path) -> bool:
     """Whether a file lies in a workspace, by its name or after following links."""
     return any(
-        os.path.lexists(above / DATABASE) for path in (file.absolute(), file.resolve()) for above in path.parents
+        os.path.lexists(above / name)
+        for path in (file.absolute(), file.resolve())
+        for above in path.parents
+        for name in (DATABASE, RECORD)
     )
 
 

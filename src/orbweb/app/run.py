@@ -27,6 +27,7 @@ from orbweb.app.session import Session, open_run, result
 from orbweb.app.settings import (
     dispatch_settings,
     engine_settings,
+    modes,
     processor_settings,
 )
 from orbweb.app.visits import VisitFollower
@@ -96,6 +97,8 @@ def _hold(
     control, alone = workspace.control(session.project.name), workspace.idle_but_for(session.project.id)
     for stale in control.clear(alone=alone):
         note(f"removed {stale}, left over from an earlier crawl")
+    if not session.is_trial:
+        workspace.let_through(modes(session.config))
     print_banner(session.config, session.project.bases, note)
     manner = _manner(session)
     run, crawl_id = open_run(session, paused, bases, manner, recalls, due_only=due_only)

@@ -24,12 +24,32 @@ from orbweb.model import Resources
 from orbweb.policy.page_types import GroupRule, ScoreRule, TypeRule, Types
 from orbweb.policy.robots import product_token
 from orbweb.policy.rules import Rules
+from orbweb.store import workspace_paths
+from orbweb.store.workspace_files import Modes
 from orbweb.urls import TRACKING_PARAMS, UrlRules
 
 CONNECTIONS = 8
 WINDOW = 1024
 NEW_PROJECT_S = 3600.0
 """The oldest copy of robots.txt that the first run of a project uses."""
+
+
+def path_settings(config: Config) -> dict[str, str]:
+    """The paths that settings name, by key."""
+    found = {
+        workspace_paths.STORE: config.store.root,
+        workspace_paths.SPOOL: config.spool.dir,
+        workspace_paths.OUTPUTS: config.outputs.dir,
+        workspace_paths.NAME: config.outputs.name,
+        workspace_paths.INDEX: config.index.path,
+        workspace_paths.BOOKMARK: config.bookmark.path,
+    }
+    return {key: text for key, text in found.items() if text is not None}
+
+
+def modes(config: Config) -> Modes:
+    """The permissions of bodies, outputs and spool, and of their directories."""
+    return Modes(config.store.file_mode, config.store.dir_mode)
 
 
 def url_rules(config: Config) -> UrlRules:
@@ -99,7 +119,10 @@ def outputs_wanted(config: Config, role: str) -> OutputSettings:
 
 def spool_settings(config: Config) -> SpoolSettings:
     return SpoolSettings(
-        round(config.spool.rotate_mb * spool_files.MEGABYTE), config.spool.rotate_s, config.engine.group_pages
+        round(config.spool.rotate_mb * spool_files.MEGABYTE),
+        config.spool.rotate_s,
+        config.engine.group_pages,
+        modes(config),
     )
 
 

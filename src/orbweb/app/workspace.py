@@ -10,6 +10,7 @@ Long, because one class has every verb; the bodies are in one module per verb, l
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -33,7 +34,7 @@ from orbweb.app.callbacks import (
     ignore_progress,
     log,
 )
-from orbweb.app.directory import OpenWorkspace, open_workspace
+from orbweb.app.directory import OpenWorkspace, exists, open_workspace
 from orbweb.app.options import (
     CrawlOptions,
     PolicyOptions,
@@ -97,6 +98,13 @@ class Workspace:
     def _open(self, *, create: bool = False) -> AbstractContextManager[OpenWorkspace]:
         return open_workspace(self.path, create=create)
 
+    def _settle(self, request: Request, note: Note, *, create: bool = False) -> None:
+        """Record the paths that the settings of a call name, before anything is opened there."""
+        from orbweb.app.paths import settle
+
+        if create or exists(self.path):
+            settle(self.path, request, os.environ, note)
+
     # Crawling.
 
     def crawl(
@@ -124,18 +132,21 @@ class Workspace:
         from orbweb.app import crawl
 
         crawl.check_new(self.path, request)
+        self._settle(request, callbacks.note, create=True)
         with self._open(create=True) as opened:
             return crawl_result(crawl.crawl(opened, request, callbacks))
 
     def _resume(self, request: Request, callbacks: CrawlCallbacks) -> CrawlResult:
         from orbweb.app import crawl
 
+        self._settle(request, callbacks.note)
         with self._open() as opened:
             return crawl_result(crawl.resume(opened, request, callbacks))
 
     def _recrawl(self, request: Request, callbacks: CrawlCallbacks) -> CrawlResult:
         from orbweb.app import crawl
 
+        self._settle(request, callbacks.note)
         with self._open() as opened:
             return crawl_result(crawl.recrawl(opened, request, callbacks))
 
@@ -339,6 +350,7 @@ class Workspace:
             callbacks = scrape.ScrapeCallbacks(
                 on_progress or ignore_progress, note, on_visit, attached, lambda: follow
             )
+            self._settle(request, note, create=is_new)
             with self._open(create=is_new) as opened:
                 return crawl_result(scrape.scrape(opened, request, callbacks))
 
@@ -770,7 +782,10 @@ class Workspace:
     def configure(
         self, *, profile: Literal["docs", "site", "github"] = "docs", force: bool = False
     ) -> ConfiguredWorkspace:
-        """Write settings to edit, a seeds file and the folders of the workspace."""
+        """Write settings to edit, a seeds file and the folders of the workspace.
+
+        What is missing is written again, and what was edited is left, unless `force` is given.
+        """
         from orbweb.app.configure import configure
         from orbweb.app.results.files import ConfiguredWorkspace
 

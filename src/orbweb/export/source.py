@@ -15,6 +15,7 @@ from orbweb.export.filenames import FileNames
 from orbweb.store import Queries, alternates, documents
 from orbweb.store.documents import Captured
 from orbweb.store.queries import outline
+from orbweb.store.workspace_paths import AnchoredPath
 from orbweb.urls import UrlRules
 
 Watch = Callable[[int, int], None]
@@ -29,8 +30,8 @@ class Files(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportSource:
-    """A run to export. `body` reads a stored body by its hash; `watch` is called with the number of pages
-    done and their total; `page_type` returns the type of a page by its key.
+    """A run to export. `body` reads a stored body by its hash from the directory `store`; `watch` is called with
+    the number of pages done and their total; `page_type` returns the type of a page by its key.
     """
 
     db: Queries
@@ -40,6 +41,7 @@ class ExportSource:
     rules: UrlRules
     body: Callable[[str], bytes]
     watch: Watch
+    store: AnchoredPath
     page_type: Callable[[str], str] = lambda _key: "page"
 
     def header(self, exporter: str) -> dict[str, object]:

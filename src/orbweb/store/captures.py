@@ -12,7 +12,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import overload
 
 from orbweb.errors import StoreError
@@ -21,6 +20,7 @@ from orbweb.store import Queries, Row
 from orbweb.store import links as packed_links
 from orbweb.store.bodies import Location
 from orbweb.store.bodies.stored import StoredBodies
+from orbweb.store.workspace_paths import AnchoredPath
 
 MOST_ORIGINS = 10_000
 NAMED_AT_ONCE = 512
@@ -93,7 +93,7 @@ class CaptureTerms:
 class StoredCaptures:
     """The captures that one run may reuse."""
 
-    def __init__(self, db: Queries, store: Path, terms: CaptureTerms) -> None:
+    def __init__(self, db: Queries, store: AnchoredPath, terms: CaptureTerms) -> None:
         self._db = db
         self._terms = terms
         self._crawls: dict[int, str | None] = dict(

@@ -80,11 +80,16 @@ class ImportResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredWorkspace(Record):
-    """The files that were written to be edited."""
+    """The files to be edited: `written` now, `edited` and therefore left, or `unchanged`; and the `folders` that
+    were missing."""
 
     workspace: str
     profile: str
     files: tuple[str, ...]
+    written: tuple[str, ...]
+    edited: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    folders: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,17 @@ class SpoolStatus(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class StoredFiles(Record):
+    """What a workspace holds, all projects together: bodies and their bytes on the disk, bytes of the database,
+    and files of the spool."""
+
+    bodies: int
+    body_bytes: int
+    index_bytes: int
+    spool_files: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectStatus(Record):
     """The latest run of a project, and the crawl that works on it.
 
@@ -104,6 +115,7 @@ class ProjectStatus(Record):
     held_by: str | None
     role: str
     spool: SpoolStatus | None
+    stored: StoredFiles
     in_progress: tuple[OpenRequest, ...] = ()
     state: str | None = None
     started_at: str | None = None
@@ -133,7 +145,7 @@ class ProjectStatus(Record):
         return found if self.run is not None else {name: found[name] for name in _WITHOUT_RUN}
 
 
-_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "inProgress")
+_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "stored", "inProgress")
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,10 @@ def index_text(found: list[Report]) -> str:
 
 def configured_text(report: Report) -> str:
     settings, seeds, _ = report["files"]
-    return f"edit {settings} and {seeds}, then: {hint('crawl')}"
+    lines = [f"left as edited (--force writes it again): {name}" for name in report["edited"]]
+    lines += [f"unchanged: {name}" for name in report["unchanged"]]
+    lines += [f"written: {name}" for name in (*report["written"], *report["folders"])]
+    return "\n".join([*lines, f"edit {settings} and {seeds}, then: {hint('crawl')}"])
 
 
 def reset_text(report: Report) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb.export.escaping import each, json_value, unbroken
 from orbweb.store.journal import Portion, VisitPortions, stored_path
 from orbweb.store.rows import moment
+from orbweb.store.workspace_paths import AnchoredPath
 
 COLUMNS = (
     "timestamp",
@@ -75,8 +75,8 @@ class VisitSheet(NamedTuple):
 class VisitRecords:
     """Builds the records of a run."""
 
-    def __init__(self, visits: VisitPortions, page_type: PageType, store: Path) -> None:
-        """`store` is the directory of bodies in the workspace."""
+    def __init__(self, visits: VisitPortions, page_type: PageType, store: AnchoredPath) -> None:
+        """`store` is the directory of bodies."""
         self._visits, self._page_type, self._store = visits, page_type, store
         self._last: tuple[Portion | None, VisitSheet | None] = (None, None)
 

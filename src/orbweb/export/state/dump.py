@@ -35,7 +35,6 @@ class StateExporter:
     extension = None
 
     def write(self, source: ExportSource, out: Out) -> FileTally:
-        store = source.db.path.parent / "store"
         total = state.visits(source.db, source.run_id)
         with ExportFolder(require_path(out, self.name), source.header(self.name)) as folder:
             folder.put(STATE, utf8(json.dumps(_whole(source), ensure_ascii=False, indent=1) + "\n"))
@@ -47,11 +46,11 @@ class StateExporter:
                 for row in state.skipped(source.db, source.run_id):
                     stream.write(json_line({**_url(source, times, row), "reason": row[-2], "rule": row[-1]}))
             with folder.stream(INDEX) as stream:
-                for done, (key, entry) in enumerate(page_index.entries(source.db, source.run_id, store), 1):
+                for done, (key, entry) in enumerate(page_index.entries(source.db, source.run_id, source.store), 1):
                     stream.write(json_line({**entry, "page_type": source.page_type(key)}))
                     source.watch(done, total)
             with folder.stream(FETCHED) as stream:
-                for _, entry in page_index.entries(source.db, source.run_id, store):
+                for _, entry in page_index.entries(source.db, source.run_id, source.store):
                     stream.write(utf8(f"{entry['url']}\n"))
             with folder.stream(ROBOTS) as stream:
                 for file in robots_cache.known_to(source.db, source.run_id):

@@ -9,6 +9,7 @@ does not know are not touched. The caller owns every project.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -268,10 +269,10 @@ def correct(db: Queries, places: Places, quarantine: Quarantine, page_type_of: C
     for sheet in _sheets(db, places):
         missing = sheet.missing()
         if missing and (sheet.path.exists() or _unfed(db, sheet.file.run_id, missing)):
-            quarantine.copy(str(sheet.name))
+            quarantine.copy(str(sheet.root / sheet.name))
             _rewrite(sheet, missing, page_type_of(sheet.file.run_id))
     for place, _ in _bookmark_problems(db, places):
-        quarantine.move(str(place.bookmark))
+        quarantine.move(str(place.workspace / place.bookmark))
 
 
 def _rewrite(sheet: _SpoolSheet, missing: Sequence[DiscoveredVisit], page_type: PageType) -> None:
@@ -282,6 +283,8 @@ def _rewrite(sheet: _SpoolSheet, missing: Sequence[DiscoveredVisit], page_type: 
     with workspace_files.stream(sheet.root, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as stream:
         size, moved = _copy(sheet.steps(missing), stream, page_type, mark.offset if mark else 0)
         stream.flush()
+        known = workspace_files.state(sheet.root, name)
+        workspace_files.take_mode(stream.fileno(), stat.S_IMODE(known.st_mode) if known else 0o600)
         durable.sync_data(stream.fileno())
     spool_rows.advance(sheet.db, sheet.file._replace(size=_CLOSED))
     workspace_files.replace(sheet.root, temporary, name)

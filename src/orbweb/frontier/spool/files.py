@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +18,12 @@ from orbweb.errors import DiskFull, StoreError, is_disk_full
 from orbweb.failpoints import failpoint
 from orbweb.store import durable, workspace_files
 from orbweb.store.spool_rows import DiscoveredVisit
+from orbweb.store.workspace_paths import locate
 
 MEGABYTE = 1_000_000
-SPOOL = Path("spool")
-STATE = Path("state")
-DISCOVERIES = SPOOL / "discoveries"
-ARCHIVE = SPOOL / "archive"
-BOOKMARK = STATE / "spool_bookmark.json"
+DISCOVERIES = Path("spool", "discoveries")
+ARCHIVE = Path("spool", "archive")
+BOOKMARK = Path("state", "spool_bookmark.json")
 COUNTED = 1 << 30
 """Lines are counted in at most this many bytes."""
 
@@ -37,8 +37,9 @@ _CHUNK = 1 << 20
 class SpoolPlace(NamedTuple):
     """Where a pipeline has its files. Links below `root` are never followed.
 
-    `bookmark` is relative to the workspace, `discoveries` and `archive` to `root`, which is the workspace too,
-    unless the user named a spool elsewhere; its files stay where they are, so it has no archive.
+    `bookmark` is relative to `workspace`, `discoveries` and `archive` to `root`; both are the workspace, unless
+    the user's settings name paths outside. The files of a spool that the user named for one call stay where they
+    are, so it has no archive.
     """
 
     workspace: Path
@@ -59,8 +60,11 @@ class SpoolPlace(NamedTuple):
 
 def place_of(workspace: Path, project: str, *, is_first: bool) -> SpoolPlace:
     """The place of the pipeline of a project. The first of a workspace has its files at the top."""
-    spool, state = (SPOOL, STATE) if is_first else (SPOOL / project, STATE / project)
-    return SpoolPlace(workspace, state / BOOKMARK.name, workspace, spool / DISCOVERIES.name, spool / ARCHIVE.name)
+    paths = locate(workspace)
+    spool, bookmark = (each(project, is_first=is_first) for each in (paths.spool, paths.bookmark))
+    return SpoolPlace(
+        bookmark.root, bookmark.name, spool.root, spool.name / DISCOVERIES.name, spool.name / ARCHIVE.name
+    )
 
 
 def first_place(workspace: Path) -> SpoolPlace:
@@ -75,22 +79,37 @@ def elsewhere(place: SpoolPlace, directory: Path) -> SpoolPlace:
 
 def has_own_place(workspace: Path, project: str) -> bool:
     """Whether the pipeline of a project has a directory of its own."""
-    return workspace_files.exists(workspace, place_of(workspace, project, is_first=False).discoveries)
+    own = place_of(workspace, project, is_first=False)
+    return workspace_files.exists(own.root, own.discoveries)
 
 
-def move_own_place(workspace: Path, old: str, new: str) -> None:
-    """Rename the directories of a pipeline with its project; those that a killed rename has moved are left."""
-    for above in (SPOOL, STATE):
-        if workspace_files.exists(workspace, above / old) and not workspace_files.exists(workspace, above / new):
-            workspace_files.replace(workspace, above / old, above / new)
+def move_place(old: SpoolPlace, new: SpoolPlace) -> None:
+    """Move the files of a pipeline with its project; those that a killed rename has moved are left."""
+    _move(old.root, old.discoveries.parent, new.discoveries.parent)
+    _move(old.workspace, old.bookmark, new.bookmark)
+    if old.bookmark.parent != new.bookmark.parent:
+        workspace_files.remove_empty_directory(old.workspace, old.bookmark.parent)
+
+
+def _move(root: Path, old: Path, new: Path) -> None:
+    if old == new or not workspace_files.exists(root, old) or workspace_files.exists(root, new):
+        return
+    workspace_files.make_directory(root, new.parent, _mode_of(root, old.parent))
+    workspace_files.replace(root, old, new)
+
+
+def _mode_of(root: Path, directory: Path) -> int:
+    return stat.S_IMODE((root / directory).stat().st_mode)
 
 
 def remove_own_place(workspace: Path, project: str) -> None:
     """Remove the directories of a pipeline that is gone; files of other producers in them stay."""
     own = place_of(workspace, project, is_first=False)
-    for directory in (own.discoveries, own.archive, own.discoveries.parent, own.bookmark.parent):
-        if directory is not None:
-            workspace_files.remove_empty_directory(workspace, directory)
+    for directory in (own.discoveries, own.archive, own.discoveries.parent):
+        if directory is not None and directory.parts:
+            workspace_files.remove_empty_directory(own.root, directory)
+    if own.bookmark.parent.name == project:
+        workspace_files.remove_empty_directory(own.workspace, own.bookmark.parent)
 
 
 # Lines.
@@ -300,7 +319,7 @@ def remove_consumed(place: SpoolPlace, before: Bookmark, keep: str) -> None:
             return
         with writing(place.path(name)):
             if keep == "archive":
-                workspace_files.make_directory(place.root, place.archive)
+                workspace_files.make_directory(place.root, place.archive, _mode_of(place.root, place.discoveries))
                 workspace_files.replace(place.root, place.discoveries / name, place.archive / name)
             else:
                 workspace_files.unlink(place.root, place.discoveries / name)

@@ -17,15 +17,17 @@ from orbweb.failpoints import failpoint
 from orbweb.frontier.spool.files import SpoolPlace, archived, decode, file_size, line_of, names, order, writing
 from orbweb.store import Queries, durable, spool_rows, workspace_files
 from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
+from orbweb.store.workspace_files import PRIVATE, Modes
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolSettings:
-    """When a new file is started, and how many lines are written at once."""
+    """When a new file is started, how many lines are written at once, and the permissions of files."""
 
     rotate_bytes: int
     rotate_s: float
     group_lines: int = spool_rows.PORTION
+    modes: Modes = PRIVATE
 
 
 class SpoolWriter:
@@ -99,13 +101,16 @@ class SpoolWriter:
         spool_rows.begin(self._db, file)
         path = self._path(file)
         with writing(path):
-            workspace_files.make_directory(self._place.root, self._place.discoveries)
+            modes, folder = self._settings.modes, self._place.discoveries
+            workspace_files.make_directory(self._place.root, folder, modes.folder, take=True)
             self._fd = self._opened(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             workspace_files.sync_directory(self._place.root, self._place.discoveries)
         return file
 
     def _opened(self, file: SpoolFile, flags: int) -> int:
-        return workspace_files.open_file(self._place.root, self._place.discoveries / file.name, flags)
+        fd = workspace_files.open_file(self._place.root, self._place.discoveries / file.name, flags)
+        workspace_files.take_mode(fd, self._settings.modes.file)
+        return fd
 
     def _is_done(self, file: SpoolFile) -> bool:
         is_old = self._clock() - order(file.name) >= self._settings.rotate_s

@@ -26,6 +26,8 @@ from orbweb.store.bodies import (
     verified,
     write_all,
 )
+from orbweb.store.workspace_files import PRIVATE, Modes
+from orbweb.store.workspace_paths import AnchoredPath
 
 _TEMP_SUFFIX = ".tmp"
 _WRITER_NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -41,21 +43,19 @@ class FileStore:
 
     def __init__(
         self,
-        root: Path,
+        root: Path | AnchoredPath,
         *,
         writer: str | None = None,
         compress: bool = True,
-        file_mode: int = 0o600,
-        directory_mode: int = 0o700,
+        modes: Modes = PRIVATE,
     ) -> None:
-        self._root = root
         self._inside = StoreFolder(root)
+        self._root = self._inside.path
         self._html = Path("html")
         self._temp = Path("tmp", writer or "")
         self._writer = writer
         self._compress = compress
-        self._file_mode = file_mode
-        self._directory_mode = directory_mode
+        self._modes = modes
         self._gate = WriteGate()
         self._group: dict[bytes, Location] = {}
         self._waiting: list[tuple[Path, bytes]] = []
@@ -151,9 +151,9 @@ class FileStore:
         if not _WRITER_NAME.fullmatch(writer):
             raise StoreError(f"{writer!r} is not a valid writer name: use letters, digits, '-' and '_'")
         with self._gate.writing(self._root / self._html):
-            self._inside.make_top("html", self._directory_mode)
+            self._inside.make_top("html", self._modes.folder)
         with self._gate.writing(self._root / self._temp):
-            self._inside.make_directory(self._temp, 0o700)
+            self._inside.make_private(self._temp)
             self._sweep()
 
     def _path(self, sha256: bytes, *, compressed: bool) -> Path:
@@ -169,7 +169,7 @@ class FileStore:
         home = path.parent
         number = int.from_bytes(sha256[:2], "big")
         if not self._seen_homes[number]:
-            self._inside.make_directory(home, self._directory_mode)
+            self._inside.make_directory(home, self._modes.folder)
             self._dirty.update((home.parent, self._html))
             self._seen_homes[number] = 1
         self._dirty.add(home)
@@ -196,7 +196,7 @@ class FileStore:
         try:
             write_all(fd, data, 0)
             failpoint("blob_written")
-            os.fchmod(fd, self._file_mode)
+            os.fchmod(fd, self._modes.file)
             os.fsync(fd)
         finally:
             os.close(fd)

@@ -30,6 +30,8 @@ from orbweb.store.bodies import (
     unpack,
     write_all,
 )
+from orbweb.store.workspace_files import PRIVATE, Modes
+from orbweb.store.workspace_paths import AnchoredPath
 
 SEGMENT_BYTES = 256 * 1024 * 1024
 SEGMENT_HEADER = b"orbseg" + (1).to_bytes(2, "little")
@@ -49,14 +51,16 @@ class SegmentStore:
 
     def __init__(
         self,
-        root: Path,
+        root: Path | AnchoredPath,
         *,
         allocate: Callable[[], int] | None = None,
         resume: tuple[int, int] | None = None,
         segment_bytes: int = SEGMENT_BYTES,
+        modes: Modes = PRIVATE,
     ) -> None:
-        self._directory = root / "segments"
         self._inside = StoreFolder(root)
+        self._directory = self._inside.path / "segments"
+        self._modes = modes
         self._allocate = allocate or no_writer
         self._segment_bytes = segment_bytes
         self._gate = WriteGate()
@@ -146,7 +150,7 @@ class SegmentStore:
 
     def _open(self, resume: tuple[int, int] | None) -> None:
         with self._gate.writing(self._directory):
-            self._inside.make_top("segments", 0o700)
+            self._inside.make_top("segments", self._modes.folder)
         if resume is not None:
             self._tail = self._reopened(*resume)
 
@@ -169,7 +173,7 @@ class SegmentStore:
             last = number
             path = self._path(number)
             with self._gate.writing(path):
-                fd = self._create(_name(number), 0o600)
+                fd = self._create(_name(number))
             if fd is not None:
                 return _Tail(number, path, fd, written=0, fresh=True)
 
@@ -187,18 +191,19 @@ class SegmentStore:
                 fd = self._inside.open_file(_name(number), os.O_RDWR)
                 undo.callback(os.close, fd)
                 _cut_back(fd, path, committed)
+                workspace_files.take_mode(fd, self._modes.file)
                 undo.pop_all()
         except OSError as error:
             raise StoreError(f"cannot reopen {path} at {committed} committed bytes: {error.strerror}") from error
         return _Tail(number, path, fd, written=committed, fresh=False)
 
-    def _create(self, name: Path, mode: int) -> int | None:
-        """A new file with exactly these permissions, or None if it exists."""
+    def _create(self, name: Path) -> int | None:
+        """A new file, or None if it exists."""
         try:
-            fd = self._inside.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+            fd = self._inside.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         except FileExistsError:
             return None
-        os.fchmod(fd, mode)
+        workspace_files.take_mode(fd, self._modes.file)
         return fd
 
     def _read_at(self, number: int, offset: int, length: int) -> bytes:
@@ -328,12 +333,13 @@ class _Tail:
     fresh: bool
 
 
-def loss(root: Path, number: int, committed: int) -> str | None:
+def loss(root: Path | AnchoredPath, number: int, committed: int) -> str | None:
     """Why a segment cannot be written further: it is missing, or lacks bytes that were committed. None if it does
     not, or cannot be opened for another reason."""
-    path = root / _name(number)
+    folder = StoreFolder(root)
+    path = folder.path / _name(number)
     try:
-        fd = StoreFolder(root).open_file(_name(number), os.O_RDONLY)
+        fd = folder.open_file(_name(number), os.O_RDONLY)
     except FileNotFoundError:
         return f"{path} is missing, with {committed} bytes that were committed"
     except OSError:

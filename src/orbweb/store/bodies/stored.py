@@ -9,12 +9,13 @@ from orbweb.model import Blob
 from orbweb.store.bodies import Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
+from orbweb.store.workspace_paths import AnchoredPath
 
 
 class StoredBodies:
     """Reads what the body stores below `root` have written; never writes."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path | AnchoredPath) -> None:
         self._segments = SegmentStore(root)
         self._files = FileStore(root)
 

@@ -30,6 +30,7 @@ from orbweb.store.maintenance.doctor import (
     Findings,
     UnreadPage,
     body_files,
+    database_path,
     examine,
     project_names,
 )
@@ -39,6 +40,7 @@ from orbweb.store.runs import Base
 from orbweb.store.sqlite.db import Database
 from orbweb.store.sqlite.rebuild import rebuild, replace_file
 from orbweb.store.workspace_files import DATABASE
+from orbweb.store.workspace_paths import locate
 from orbweb.urls import canonicalize
 
 ROUNDS = 4
@@ -152,7 +154,7 @@ def repair(
         found = examine(root, on_progress)
     lost: tuple[Loss, ...] = ()
     if named and not found.files:
-        with closing(DoctorQueries(root / DATABASE)) as db:
+        with closing(DoctorQueries(database_path(root))) as db:
             lost = account.close(db, len(requeued))
     path = quarantine.path if named or forgettable else None
     return RepairReport(tuple(named), tuple(found.damages), len(requeued), path, forgettable, lost)
@@ -164,10 +166,10 @@ def _repair_round(
     if DATABASE in found.files:
         return _rebuild(root, quarantine, account, now)
     if account.before is None:
-        with closing(DoctorQueries(root / DATABASE)) as db:
+        with closing(DoctorQueries(database_path(root))) as db:
             account.open(db, root, now, rebuilt=False)
         found = examine(root)
-    with closing(DoctorQueries(root / DATABASE)) as db:
+    with closing(DoctorQueries(database_path(root))) as db:
         for body in found.bodies:
             quarantine.move_body(body)
         for sha256 in found.documents:
@@ -203,7 +205,8 @@ def _extract_again(
 ) -> list[tuple[UnreadPage, PackedDocument]]:
     """The lost documents, extracted from their bodies; a page whose body is lost as well returns to the queue."""
     documents = []
-    segments, files = SegmentStore(root / "store"), FileStore(root / "store")
+    store = locate(root).store
+    segments, files = SegmentStore(store), FileStore(store)
     with closing(segments), closing(files):
         for page in found.unread:
             row = db.one("body_location", sha256=page.body_sha256)
@@ -292,9 +295,10 @@ def _restart(db: Database, lost: Iterable[int], now: int) -> None:
 
 def _rebuild(root: Path, quarantine: Quarantine, account: LossAccount, now: int) -> set[tuple[int, int]]:
     """Rebuild the database from every valid row, unless no project is left."""
-    rebuilt = root / f"{DATABASE}.rebuilt"
+    database = database_path(root)
+    rebuilt = database.with_name(f"{database.name}.rebuilt")
     rebuilt.unlink(missing_ok=True)
-    lost = rebuild(root / DATABASE, rebuilt, misfit)
+    lost = rebuild(database, rebuilt, misfit)
     with closing(DoctorQueries(rebuilt)) as db:
         with_rows = {run_id for (run_id,) in db.all("run_ids")}
         account.open(db, root, now, rebuilt=True)
@@ -303,8 +307,8 @@ def _rebuild(root: Path, quarantine: Quarantine, account: LossAccount, now: int)
     if is_empty:
         rebuilt.unlink()
         return set()
-    quarantine.copy(DATABASE, f"{DATABASE}-wal")
-    replace_file(root / DATABASE, rebuilt)
+    quarantine.copy(str(database), f"{database}-wal")
+    replace_file(database, rebuilt)
     return requeued
 
 
@@ -361,7 +365,7 @@ class Quarantine:
             for path in body_files(self._root, body.sha256):
                 shutil.move(path, self.path / path.name)
             return
-        path = self._root / "store" / "segments" / f"{segment:04d}.seg"
+        path = locate(self._root).store.path / "segments" / f"{segment:04d}.seg"
         start = max(0, offset - RECORD_HEADER_BYTES)
         end = min(offset + length, path.stat().st_size if path.exists() else 0)
         if start < end:

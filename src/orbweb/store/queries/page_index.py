@@ -6,13 +6,13 @@ A later run uses it for conditional requests, and another workspace to continue 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from orbweb.store import Queries
 from orbweb.store.journal import stored_path
 from orbweb.store.rows import exact_moment, moment
 from orbweb.store.unit_times import UnitTimes
+from orbweb.store.workspace_paths import AnchoredPath
 
 PLACE = ("depth", "rank", "referrer", "source", "hops", "redirects", "base", "kin", "lastmod")
 """How a URL was found, and its place in the order, visited or not."""
@@ -53,7 +53,7 @@ FIELDS = (
 )
 
 
-def entries(db: Queries, run_id: int, store: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def entries(db: Queries, run_id: int, store: AnchoredPath) -> Iterator[tuple[str, dict[str, Any]]]:
     """The key and the entry of each visit of a run, in commit order."""
     times = UnitTimes(db, run_id)
     for number, url_id, url, key, etag, modified, sha256, at, *rest in db.each("page_index", run_id=run_id):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -19,6 +19,12 @@ from orbweb.store.unit_times import UnitTimes
 Report = dict[str, Any]
 
 QUEUE_HEAD = 20
+CAP_REASONS = (SkipReason.CAP, SkipReason.PAGE_LIMIT)
+POLICY_REASONS = (
+    *(SkipReason.OUT_OF_SCOPE, SkipReason.EXTERNAL_HOPS, SkipReason.EXCLUDED, SkipReason.NOT_INCLUDED),
+    *(SkipReason.MAX_DEPTH, SkipReason.TRAP, SkipReason.NOFOLLOW, SkipReason.SITEMAP_ONLY),
+)
+"""What the rules of the user refuse, without caps; not robots.txt, nor what a page says of itself."""
 
 
 def _hex(sha256: bytes | None) -> str | None:
@@ -44,6 +50,18 @@ def counts(db: Queries, run_id: int) -> Report:
         "not_modified": not_modified,
         "bytes": db.value("run_bytes", run_id=run_id),
         "transferred": sum(wire for _, wire in reuses.values()),
+    }
+
+
+def effort(db: Queries, run_id: int, skips: Mapping[str, int]) -> Report:
+    """What it took to find the URLs of a run: links, refusals of the policy and of caps, and retries."""
+    links, new = db.value("run_links", run_id=run_id), db.value("linked_urls", run_id=run_id)
+    return {
+        "links_found": links,
+        "links_known": max(0, links - new),
+        "refused_by_policy": sum(skips.get(reason, 0) for reason in POLICY_REASONS),
+        "refused_by_caps": sum(skips.get(reason, 0) for reason in CAP_REASONS),
+        "retries": db.value("run_retries", run_id=run_id),
     }
 
 
