@@ -41,7 +41,7 @@ from orbweb.store.bodies.segments import (
     scan,
 )
 from orbweb.store.bodies.stored import StoredBodies
-from orbweb.store.workspace_files import Modes
+from orbweb.store.workspace_files import FileModes
 
 LAYOUTS = ("segments", "files", "plain")
 STORES = (*LAYOUTS, "memory")
@@ -833,7 +833,7 @@ def test_nobody_else_may_read_bodies(workspace: Workspace) -> None:
 def test_configured_permissions_do_not_depend_on_the_umask(files: Workspace) -> None:
     before = os.umask(0o077)
     try:
-        with closing(FileStore(files.root, writer="one", modes=Modes(0o644, 0o755))) as store:
+        with closing(FileStore(files.root, writer="one", modes=FileModes(0o644, 0o755))) as store:
             files.commit(store, BODIES)
     finally:
         os.umask(before)

@@ -18,7 +18,8 @@ from typing import Any
 
 from orbweb import __version__
 from orbweb.app.consent_store import IDENTITY
-from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE, OpenWorkspace, create_workspace, trusted_paths
+from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE, OpenWorkspace, create_workspace
+from orbweb.app.trusted_paths import trusted_paths
 from orbweb.config import template
 from orbweb.config.template import SCHEMA_FILE
 from orbweb.errors import StoreError, UsageError, option

@@ -1,7 +1,6 @@
 """An open workspace: its files, database, locks, control files and bodies.
 
-The directory and its databases are readable by their owner only. A database of an earlier version is upgraded
-before it is opened.
+The directory and its databases are readable by their owner only. An older database is upgraded before it is opened.
 """
 
 from __future__ import annotations
@@ -12,15 +11,16 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
+from orbweb.app.trusted_paths import trusted_paths
 from orbweb.engine.control import ControlFiles, ControlKind
-from orbweb.errors import CorruptBody, NotTrusted, OlderWorkspace, StoreError, UsageError, call, option
+from orbweb.errors import CorruptBody, OlderWorkspace, StoreError, UsageError, call, option
 from orbweb.frontier.spool import files as spool_files
 from orbweb.frontier.spool.files import SpoolPlace
 from orbweb.store import Store, body_rows, runs, spool_rows, workspace_files, workspace_paths
@@ -36,7 +36,7 @@ from orbweb.store.runs import DISCOVERY, Project, RequestProfile, Run
 from orbweb.store.sqlite.db import Database
 from orbweb.store.sqlite.limiter import SqliteLimiter
 from orbweb.store.sqlite.run_store import SqliteStore
-from orbweb.store.workspace_files import Modes
+from orbweb.store.workspace_files import FileModes
 from orbweb.store.workspace_paths import AnchoredPath, WorkspacePaths
 
 if TYPE_CHECKING:
@@ -59,39 +59,6 @@ def exists(path: Path) -> bool:
         return False
     database = workspace_paths.locate(path).index
     return workspace_files.exists(database.root, database.name)
-
-
-def trusted_paths(path: Path) -> WorkspacePaths:
-    """Where the files of a workspace are; NotTrusted if some are outside and the user has not allowed that."""
-    found = workspace_paths.locate(path)
-    outside = list(found.outside)
-    allowed = ConsentStore(folder(os.environ)).of(path) if outside else frozenset()
-    missing = [(key, text) for key, text in outside if path_word(text) not in allowed]
-    if missing:
-        raise outside_refused(path, missing)
-    return found
-
-
-def path_word(text: str) -> str:
-    """The word of consent to a path outside of a workspace."""
-    return f"path={text}"
-
-
-def outside_refused(path: Path, missing: Sequence[tuple[str, str]]) -> NotTrusted:
-    lines = [f"  {key}: {text} is outside of the workspace" for key, text in missing]
-    words = tuple(path_word(text) for _, text in missing)
-    return NotTrusted(
-        "\n".join(
-            [
-                f"{path} asks for what you have not allowed it on this machine; nothing was opened:",
-                *lines,
-                "Only your own settings may name such a path: a file outside of any workspace, given with "
-                f"{option('config', 'FILE')}. If you trust the author of this workspace, "
-                f"call {call('crawl')} or {call('resume')} with: {option('trust', list(words))}",
-            ]
-        ),
-        words,
-    )
 
 
 def check_database(place: AnchoredPath) -> bool:
@@ -251,7 +218,7 @@ class OpenWorkspace:
 
     def stored(self) -> Report:
         """How much the workspace holds, all projects together."""
-        bodies, size = self.db.all("stored_bodies")[0]
+        bodies, size = body_rows.stored(self.db)
         index = self.paths.index
         files = [index.name.with_name(f"{index.name.name}{end}") for end in ("", "-wal")]
         return {
@@ -270,7 +237,7 @@ class OpenWorkspace:
     def limiter(self) -> SqliteLimiter:
         return SqliteLimiter(make_private(self._limits, "limiter.db"))
 
-    def segment_writer(self, project_id: int, modes: Modes, note: Callable[[str], None]) -> SegmentStore:
+    def segment_writer(self, project_id: int, modes: FileModes, note: Callable[[str], None]) -> SegmentStore:
         """The project's segments, opened at the end of the last commit. A segment that lost some of its bytes is
         closed: it stays as it is, and another one is written."""
         store = self.paths.store
@@ -290,7 +257,7 @@ class OpenWorkspace:
         with self.db.transaction():
             return body_rows.new_segment(self.db, project_id)
 
-    def new_segments(self, project_id: int, modes: Modes) -> SegmentStore:
+    def new_segments(self, project_id: int, modes: FileModes) -> SegmentStore:
         """The segments of a new project, whose rows are added in the transaction of the caller."""
         return SegmentStore(
             self.paths.store, allocate=lambda: body_rows.new_segment(self.db, project_id), modes=modes
@@ -300,10 +267,10 @@ class OpenWorkspace:
         """The state of the workspace, as an engine uses it."""
         return SqliteStore(self.db)
 
-    def file_writer(self, project_id: int, modes: Modes, *, compress: bool) -> FileStore:
+    def file_writer(self, project_id: int, modes: FileModes, *, compress: bool) -> FileStore:
         return FileStore(self.paths.store, writer=f"project-{project_id}", compress=compress, modes=modes)
 
-    def let_through(self, modes: Modes) -> None:
+    def let_through(self, modes: FileModes) -> None:
         """Let accounts that may enter the directories of bodies, outputs and spool pass through the workspace."""
         found = self.path.stat()
         wanted = stat.S_IMODE(found.st_mode) | (modes.folder & 0o011)

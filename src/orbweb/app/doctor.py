@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orbweb.app.callbacks import Count, ignore_count
-from orbweb.app.directory import OpenWorkspace, exists, now_us, trusted_paths, upgrade_if_older
+from orbweb.app.directory import OpenWorkspace, exists, now_us, upgrade_if_older
 from orbweb.app.request import stored
 from orbweb.app.session import subject
 from orbweb.app.settings import page_type
+from orbweb.app.trusted_paths import trusted_paths
 from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings
 from orbweb.errors import ConfigError, UsageError, option
 from orbweb.export.live import metrics

@@ -14,13 +14,14 @@ from pathlib import Path, PurePosixPath
 
 from orbweb.app.callbacks import Note
 from orbweb.app.consent_store import IDENTITY, ConsentStore, folder
-from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE, claim, outside_refused, path_word
+from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE, claim
 from orbweb.app.request import Request, called_settings, own_settings
 from orbweb.app.settings import modes, path_settings
+from orbweb.app.trusted_paths import outside_refused, path_word
 from orbweb.config.template import SCHEMA_FILE
 from orbweb.errors import UsageError, option
 from orbweb.store import workspace_files, workspace_paths
-from orbweb.store.workspace_files import Modes
+from orbweb.store.workspace_files import FileModes
 from orbweb.store.workspace_paths import (
     BOOKMARK,
     DEFAULTS,
@@ -142,7 +143,7 @@ def _has_files(place: AnchoredPath) -> bool:
     return workspace_files.exists(place.root, place.name)
 
 
-def _record(path: Path, new: Mapping[str, str], given: Modes) -> None:
+def _record(path: Path, new: Mapping[str, str], given: FileModes) -> None:
     for key, text in new.items():
         if text.startswith("/") and key != NAME:
             _make_outside(key, Path(constant_part(text if key not in _FILES else str(Path(text).parent))), given)
@@ -150,7 +151,7 @@ def _record(path: Path, new: Mapping[str, str], given: Modes) -> None:
         workspace_paths.write(replace(paths, given={**paths.given, **new}))
 
 
-def _make_outside(key: str, directory: Path, given: Modes) -> None:
+def _make_outside(key: str, directory: Path, given: FileModes) -> None:
     """A directory that the user named: created if missing, never changed."""
     if directory.is_dir():
         return

@@ -13,10 +13,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
-from orbweb import urls
 from orbweb.app import advice, build, javascript
 from orbweb.app.build import LiveSettings
 from orbweb.app.callbacks import UNATTACHED, Note, Watch
+from orbweb.app.clock import Clock, longest_wait, monotonic_us, steady_clock
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import print_banner, request_profile
 from orbweb.app.live_progress import CallerWatch, ProgressFile
@@ -47,8 +47,7 @@ from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.spool.source import SpoolSource
 from orbweb.frontier.spool.writer import Outbox
 from orbweb.lifecycle import EndedBy, RunState
-from orbweb.model import Item
-from orbweb.store import LONGEST_WAIT, Limiter, journal, runs
+from orbweb.store import Limiter, journal, runs
 from orbweb.store.bodies import BodyStore, NullBodyStore
 from orbweb.store.queries import reports
 from orbweb.store.queries.base_outcomes import base_outcomes
@@ -58,7 +57,6 @@ from orbweb.store.runs import RequestProfile, Run
 from orbweb.urls import Target
 
 WAIT_S = 0.2
-Clock = Callable[[], int]
 
 _STOPS = {Command.STOP, Command.STOP_NOW, Command.FINISH}
 
@@ -172,7 +170,7 @@ async def _work(session: Session, run: Run, crawl_id: int, manner: RequestProfil
         with closing(build.outputs(session, run)) as outputs:
             visits = _visit_follower(session, run)
             watches = _watches(session, crawl_id, outputs)
-            opened = _Opened(bodies, limiter, revalidator, outputs, visits, watches, _steady_clock(), spawned)
+            opened = _Opened(bodies, limiter, revalidator, outputs, visits, watches, steady_clock(), spawned)
             while run.state is RunState.IN_PROGRESS and not await _crawl(session, run, opened):
                 session, run = with_new_rules(session, run)
             if visits is not None:
@@ -285,8 +283,8 @@ def _parts(
     bases = opened_run.bases()
     policy = policy_of(workspace, rules_of(session), run, bases)
     defer = round(config.engine.defer_s * politeness.SECOND)
-    frontier = build.frontier(opened_run, opened.steady, _longest_wait(opened.limiter, defer))
-    dispatcher = Dispatcher(opened.limiter, dispatch_settings(config, halved=session.is_service), _monotonic_us)
+    frontier = build.frontier(opened_run, opened.steady, longest_wait(opened.limiter, defer))
+    dispatcher = Dispatcher(opened.limiter, dispatch_settings(config, halved=session.is_service), monotonic_us)
     return EngineParts(
         committer=build.committer(session, opened_run, bases, policy, frontier, opened.bodies),
         frontier=frontier,
@@ -357,28 +355,6 @@ def _in_turn(followers: Sequence[Callable[[], object]]) -> Callable[[], None]:
             follow()
 
     return follow_all
-
-
-def _monotonic_us() -> int:
-    return time.monotonic_ns() // 1000
-
-
-def _steady_clock() -> Clock:
-    """The wall clock as it was at the start, moved on by the monotonic one: no jump changes how long anything
-    waits."""
-    ahead = now_us() - _monotonic_us()
-    return lambda: ahead + _monotonic_us()
-
-
-def _longest_wait(limiter: Limiter, defer: int) -> Callable[[Item], int]:
-    """How long a deferred place of an earlier process can have to wait: as long as the limiter, which does not use
-    the wall clock, holds its host, or for one deferral. After a reboot the limiter knows nothing of it."""
-
-    def longest(item: Item) -> int:
-        due = limiter.due(urls.site(item.url))
-        return max(due - _monotonic_us(), defer) if due else LONGEST_WAIT
-
-    return longest
 
 
 def _reload(

@@ -25,7 +25,7 @@ from orbweb.policy.page_types import GroupRule, ScoreRule, TypeRule, Types
 from orbweb.policy.robots import product_token
 from orbweb.policy.rules import Rules
 from orbweb.store import workspace_paths
-from orbweb.store.workspace_files import Modes
+from orbweb.store.workspace_files import FileModes
 from orbweb.urls import TRACKING_PARAMS, UrlRules
 
 CONNECTIONS = 8
@@ -47,9 +47,9 @@ def path_settings(config: Config) -> dict[str, str]:
     return {key: text for key, text in found.items() if text is not None}
 
 
-def modes(config: Config) -> Modes:
+def modes(config: Config) -> FileModes:
     """The permissions of bodies, outputs and spool, and of their directories."""
-    return Modes(config.store.file_mode, config.store.dir_mode)
+    return FileModes(config.store.file_mode, config.store.dir_mode)
 
 
 def url_rules(config: Config) -> UrlRules:

@@ -34,14 +34,14 @@ _KINDS = {
 Name = str | Path
 
 
-class Modes(NamedTuple):
+class FileModes(NamedTuple):
     """The permissions of files and of directories."""
 
     file: int = 0o600
     folder: int = 0o700
 
 
-PRIVATE = Modes()
+PRIVATE = FileModes()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from orbweb.export.live.rows import COLUMNS, PageType, VisitRecords
 from orbweb.store import Queries, journal, workspace_files
 from orbweb.store.journal import VisitPortions
 from orbweb.store.runs import Run
-from orbweb.store.workspace_files import PRIVATE, Modes
+from orbweb.store.workspace_files import PRIVATE, FileModes
 from orbweb.store.workspace_paths import AnchoredPath, RunFiles
 
 METRICS_ROLES = ("crawler", "scraper")
@@ -59,7 +59,7 @@ class OutputSubject:
     page_type: PageType
     files: RunFiles
     store: AnchoredPath
-    modes: Modes = PRIVATE
+    modes: FileModes = PRIVATE
 
     @property
     def run_id(self) -> int:
@@ -116,7 +116,7 @@ def open_output(subject: OutputSubject, output: OutputFile) -> Followed:
     return Followed(output.name, file, output.derive)
 
 
-def lead(files: RunFiles, target: str, modes: Modes = PRIVATE) -> None:
+def lead(files: RunFiles, target: str, modes: FileModes = PRIVATE) -> None:
     """Point the link to the latest metadata to a file in the same folder, atomically."""
     root, link = files.root, files.link
     temporary = link.with_name(f".{link.name}.new")

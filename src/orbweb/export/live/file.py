@@ -19,7 +19,7 @@ from orbweb.failpoints import failpoint
 from orbweb.store import durable, workspace_files
 from orbweb.store.bodies import write_all
 from orbweb.store.journal import Cursor
-from orbweb.store.workspace_files import PRIVATE, Modes
+from orbweb.store.workspace_files import PRIVATE, FileModes
 from orbweb.store.workspace_paths import AnchoredPath
 
 CHECKED = 1 << 16
@@ -37,7 +37,7 @@ def writing(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: cannot be written: {error.strerror}. Check the path and its owner.") from error
 
 
-def open_file(place: AnchoredPath, modes: Modes) -> int:
+def open_file(place: AnchoredPath, modes: FileModes) -> int:
     """Open a file for reading and writing; it and its directories are created if missing, and take the modes."""
     workspace_files.make_directory(place.root, place.name.parent, modes.folder, take=True)
     fd = workspace_files.open_file(place.root, place.name, os.O_RDWR | os.O_CREAT)
@@ -48,7 +48,9 @@ def open_file(place: AnchoredPath, modes: Modes) -> int:
 class AppendFile:
     """The file, open for appending. `visit` is the number of the last visit in it."""
 
-    def __init__(self, place: AnchoredPath, header: bytes, cursor: Cursor | None, modes: Modes = PRIVATE) -> None:
+    def __init__(
+        self, place: AnchoredPath, header: bytes, cursor: Cursor | None, modes: FileModes = PRIVATE
+    ) -> None:
         self.path = place.path
         self._stored = cursor
         with writing(self.path):

@@ -22,7 +22,7 @@ from orbweb.store.bodies import write_all
 from orbweb.store.durable import sync_directory, sync_file
 from orbweb.store.journal import Count, VisitPortions
 from orbweb.store.rows import moment
-from orbweb.store.workspace_files import PRIVATE, Modes
+from orbweb.store.workspace_files import PRIVATE, FileModes
 from orbweb.store.workspace_paths import AnchoredPath
 
 COUNTERS: Mapping[str, str] = {
@@ -151,7 +151,7 @@ class MetricsFile:
     """The CSV file of counters over time. A line that a crash cut off is dropped; counters already written are
     kept."""
 
-    def __init__(self, place: AnchoredPath, modes: Modes = PRIVATE) -> None:
+    def __init__(self, place: AnchoredPath, modes: FileModes = PRIVATE) -> None:
         self.path = place.path
         with writing(self.path):
             self._fd = open_file(place, modes)

@@ -17,7 +17,7 @@ from orbweb.failpoints import failpoint
 from orbweb.frontier.spool.files import SpoolPlace, archived, decode, file_size, line_of, names, order, writing
 from orbweb.store import Queries, durable, spool_rows, workspace_files
 from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
-from orbweb.store.workspace_files import PRIVATE, Modes
+from orbweb.store.workspace_files import PRIVATE, FileModes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class SpoolSettings:
     rotate_bytes: int
     rotate_s: float
     group_lines: int = spool_rows.PORTION
-    modes: Modes = PRIVATE
+    modes: FileModes = PRIVATE
 
 
 class SpoolWriter:

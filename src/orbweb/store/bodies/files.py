@@ -26,7 +26,7 @@ from orbweb.store.bodies import (
     verified,
     write_all,
 )
-from orbweb.store.workspace_files import PRIVATE, Modes
+from orbweb.store.workspace_files import PRIVATE, FileModes
 from orbweb.store.workspace_paths import AnchoredPath
 
 _TEMP_SUFFIX = ".tmp"
@@ -47,7 +47,7 @@ class FileStore:
         *,
         writer: str | None = None,
         compress: bool = True,
-        modes: Modes = PRIVATE,
+        modes: FileModes = PRIVATE,
     ) -> None:
         self._inside = StoreFolder(root)
         self._root = self._inside.path

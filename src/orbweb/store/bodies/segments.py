@@ -30,7 +30,7 @@ from orbweb.store.bodies import (
     unpack,
     write_all,
 )
-from orbweb.store.workspace_files import PRIVATE, Modes
+from orbweb.store.workspace_files import PRIVATE, FileModes
 from orbweb.store.workspace_paths import AnchoredPath
 
 SEGMENT_BYTES = 256 * 1024 * 1024
@@ -56,7 +56,7 @@ class SegmentStore:
         allocate: Callable[[], int] | None = None,
         resume: tuple[int, int] | None = None,
         segment_bytes: int = SEGMENT_BYTES,
-        modes: Modes = PRIVATE,
+        modes: FileModes = PRIVATE,
     ) -> None:
         self._inside = StoreFolder(root)
         self._directory = self._inside.path / "segments"

@@ -22,7 +22,7 @@ from orbweb.store.bodies import Location
 from orbweb.store.bodies.segments import SegmentStore
 from orbweb.store.sqlite import search
 from orbweb.store.sqlite.db import Database, load_queries
-from orbweb.store.workspace_files import Modes
+from orbweb.store.workspace_files import FileModes
 from orbweb.store.workspace_paths import AnchoredPath, locate
 
 SEARCH = "search.db"
@@ -141,10 +141,10 @@ def _move_living(root: Path, db: DeleteQueries) -> int:
     return written
 
 
-def _modes(folder: Path) -> Modes:
+def _modes(folder: Path) -> FileModes:
     """The permissions of the segments that are there, which those with the rest of their bodies get as well."""
     newest = max(folder.glob("*.seg"))
-    return Modes(stat.S_IMODE(newest.stat().st_mode), stat.S_IMODE(folder.stat().st_mode))
+    return FileModes(stat.S_IMODE(newest.stat().st_mode), stat.S_IMODE(folder.stat().st_mode))
 
 
 def _allocated(db: DeleteQueries, project_id: int) -> int:

@@ -335,8 +335,7 @@ FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = ur
 WHERE urls.run_id = :run_id AND urls.id = :id;
 
 -- name: recalled_urls
--- What a recrawl visits first, after base URLs and their redirects: the requested URLs in order, then the queue, then
--- those that an imported crawl had requested, whose depth is unknown.
+-- What a recrawl visits first, after base URLs and redirects: requested URLs in order, the queue, imported ones last.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.source,
        CASE WHEN urls.depth > 0 THEN urls.depth ELSE 1 END, urls.redirects, urls.referrer, urls.family_member,
        urls.found_hops, urls.found_base
