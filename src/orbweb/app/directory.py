@@ -1,6 +1,6 @@
 """An open workspace: its files, database, locks, control files and bodies.
 
-The directory and its databases are readable by their owner only. An older database is upgraded before it is opened.
+Directory and databases are readable by their owner only. An older database is upgraded before it is opened.
 """
 
 from __future__ import annotations

@@ -241,7 +241,8 @@ def _requeue(db: Database, reopened: Iterable[tuple[int, int]], now: int) -> Non
 
 def _correct(db: Database, now: int) -> None:
     """Make counters and states agree with the URLs; changes nothing if they do."""
-    for run_id, number, url, next_url, next_rank in db.all("lost_base_urls"):
+    while (lost := db.one("lost_base_urls")) is not None:
+        run_id, number, url, next_url, next_rank = lost
         key = canonicalize(url) or url
         row = runs.initial_url(number, key, url, "")
         unit_times.record(db, run_id, now, next_url=next_url + 1)
