@@ -99,6 +99,7 @@ OPERATIONS: dict[str, tuple[Callable[..., object], st.SearchStrategy[Any]]] = {
         lambda books, *fields: books.unit.families.append(FamilyRow(books.run.id, "p", *fields, b"")),
         st.tuples(st.sampled_from(["query", "growth"]), st.integers(0, 2), st.integers(0, 2), st.booleans()),
     ),
+    "mark": (lambda books, sha256: books.unit.add_mark(sha256), st.tuples(st.sampled_from([BODY, OTHER]))),
 }
 UNITS = st.lists(
     st.one_of(*(st.tuples(st.just(name), fields) for name, (_, fields) in OPERATIONS.items())), max_size=10
@@ -135,10 +136,12 @@ def all_that_is_read(books: Books) -> Iterator[object]:
     yield store.urls_to_judge(0, 9)
     yield sorted(store.admitted_urls())
     yield sorted(store.families())
+    yield [store.has_marks(), store.has_mark(BODY), store.has_mark(OTHER)]
     yield sorted(store.link_records())
     yield store.unlinked()
     yield [store.bases(), store.open_bases(), store.queued_by_base(), store.roles(), store.reused()]
-    yield [sorted(store.page_hashes(9)), sorted(store.body_hashes(9))]
+    yield [sorted(store.page_hashes(9)), sorted(store.body_hashes(9)), store.listed_bases()]
+    yield [store.body_location(sha256) for sha256 in sorted(store.body_hashes(9))]
     yield [(store.redirect_of(number), store.nofollow_page(number), store.key_of(number)) for number in ids]
     yield [store.scope_moved(several=flag, recrawls=not flag) for flag in (True, False)]
     yield [(store.known_url(key), store.looks_at(key, 9), store.lastmod_of(key)) for key in keys]

@@ -627,6 +627,19 @@ def test_a_family_keeps_its_kind_and_has_what_it_has_shown_last(books: Books) ->
     ]
 
 
+def test_marks_belong_to_their_run(backend: Backend) -> None:
+    first = Books(backend)
+    assert not first.store.has_marks()
+    for sha256 in (b"a" * 32, b"b" * 32, b"a" * 32):
+        first.unit.add_mark(sha256)
+    first.write(EndedBy.EXHAUSTED)
+    assert first.store.has_marks()
+    assert [first.store.has_mark(letter * 32) for letter in (b"a", b"b", b"c")] == [True, True, False]
+    again = Books(backend, recalls=first.run)
+    assert not again.store.has_marks()
+    assert not again.store.has_mark(b"a" * 32)
+
+
 def test_only_released_families_are_known_to_a_recrawl(backend: Backend) -> None:
     first = Books(backend)
     for pattern, released in (("a", True), ("b", False)):

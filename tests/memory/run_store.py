@@ -16,6 +16,7 @@ from orbweb.errors import StoreError
 from orbweb.lifecycle import ENDING_STATE, CrawlState, RunState, run_after
 from orbweb.model import FamilyRow, Item, Known, Place, SkipReason, Source
 from orbweb.store import RunStore
+from orbweb.store.bodies import Location
 from orbweb.store.rows import CarryRow, Ending, Progress, RejudgeRow, StoredUrl, Tally, UrlRow
 from orbweb.store.runs import Base, Crawl, Run
 from orbweb.store.unit import UnitOfWork
@@ -92,12 +93,13 @@ class MemoryRunStore:
         for packed in unit.documents:
             self._db.tables.documents.setdefault(packed.sha256, packed)
         for sha256, location in unit.bodies:
-            self._db.tables.bodies.setdefault(sha256, location)
+            self._db.tables.bodies[sha256] = location
         for base in unit.bases.values():
             changes.save_base(tables, base)
         tables.outlinks |= {url_id: links for _, url_id, links in unit.outlinks}
         tables.spool_lines |= {url_id: facts for _, url_id, *facts in unit.spool_lines}
         self.save_families(unit.families)
+        self._writable().marks.update(sha256 for _, sha256 in unit.marks)
         self.add_tallies(unit.tallies)
         self.advance(progress)
         self._replace_crawl(
@@ -171,6 +173,15 @@ class MemoryRunStore:
 
     def has_body(self, sha256: bytes) -> bool:
         return sha256 in self._db.tables.bodies
+
+    def has_marks(self) -> bool:
+        return bool(self._now.marks)
+
+    def has_mark(self, sha256: bytes) -> bool:
+        return sha256 in self._now.marks
+
+    def body_location(self, sha256: bytes) -> Location | None:
+        return self._db.tables.bodies.get(sha256)
 
     def redirect_of(self, url_id: int) -> int | None:
         visit = self._now.visit_of(url_id)
@@ -316,6 +327,14 @@ class MemoryRunStore:
 
     def families(self) -> list[FamilyRow]:
         return sorted(self._now.families.values(), key=attrgetter("pattern"))
+
+    def listed_bases(self) -> set[int]:
+        outside = ("out_of_scope", "excluded", "not_included")
+        return {
+            url.base
+            for url in self._now.urls.values()
+            if url.listed and url.depth and not url.hops and url.reason not in outside
+        }
 
     def save_families(self, rows: Sequence[FamilyRow]) -> None:
         """The kind of a family never changes."""

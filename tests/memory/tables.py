@@ -28,6 +28,7 @@ class RunTables:
     outlinks: dict[int, bytes] = field(default_factory=dict)
     spool_lines: dict[int, list[str | None]] = field(default_factory=dict)
     families: dict[str, FamilyRow] = field(default_factory=dict)
+    marks: set[bytes] = field(default_factory=set)
     tallies: Counter[Tally] = field(default_factory=Counter)
 
     def copy(self) -> RunTables:

@@ -24,9 +24,10 @@ from orbweb.errors import CorruptBody, NotTrusted, OlderWorkspace, StoreError, U
 from orbweb.frontier.spool import files as spool_files
 from orbweb.frontier.spool.files import SpoolPlace
 from orbweb.store import Store, body_rows, runs, spool_rows, workspace_files, workspace_paths
-from orbweb.store.bodies import BodyStore, Location
+from orbweb.store.bodies import Location, segments
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import SegmentStore
+from orbweb.store.bodies.stored import StoredBodies
 from orbweb.store.captures import CaptureTerms, StoredCaptures
 from orbweb.store.durable import make_home
 from orbweb.store.lock import OwnerLock, owner_pid
@@ -269,14 +270,21 @@ class OpenWorkspace:
     def limiter(self) -> SqliteLimiter:
         return SqliteLimiter(make_private(self._limits, "limiter.db"))
 
-    def segment_writer(self, project_id: int, modes: Modes) -> SegmentStore:
-        """The project's segments, opened at the end of the last commit."""
-        return SegmentStore(
-            self.paths.store,
-            allocate=lambda: self._new_segment(project_id),
-            resume=body_rows.latest_segment(self.db, project_id),
-            modes=modes,
-        )
+    def segment_writer(self, project_id: int, modes: Modes, note: Callable[[str], None]) -> SegmentStore:
+        """The project's segments, opened at the end of the last commit. A segment that lost some of its bytes is
+        closed: it stays as it is, and another one is written."""
+        store = self.paths.store
+        while (resume := body_rows.latest_segment(self.db, project_id)) is not None:
+            problem = segments.loss(store, *resume)
+            if problem is None:
+                break
+            note(
+                f"{problem}. A new segment is begun, and a body that is missing is fetched again with its page;"
+                f" run {call('doctor')} for details"
+            )
+            with self.db.transaction():
+                body_rows.close_segment(self.db, resume[0])
+        return SegmentStore(store, allocate=lambda: self._new_segment(project_id), resume=resume, modes=modes)
 
     def _new_segment(self, project_id: int) -> int:
         with self.db.transaction():
@@ -319,17 +327,20 @@ class OpenWorkspace:
     @contextmanager
     def reader(self) -> Iterator[Callable[[bytes], bytes]]:
         """Reads bodies by their hash, verified, from either layout."""
-        segments, files = SegmentStore(self.paths.store), FileStore(self.paths.store)
+        bodies = StoredBodies(self.paths.store)
 
         def read(sha256: bytes) -> bytes:
             location = body_rows.location(self.db, sha256)
             if location is None:
                 raise StoreError(f"body {sha256.hex()} is not in {self.path}")
-            store: BodyStore = files if location.segment is None else segments
-            return store.read(sha256, location)
+            return bodies.read(sha256, location)
 
-        with closing(segments), closing(files):
+        with closing(bodies):
             yield read
+
+    def known_bodies(self) -> StoredBodies:
+        """The bodies that earlier crawls stored."""
+        return StoredBodies(self._captured)
 
     def search(self, run: Run, query: str, limit: int, on_progress: Callable[[int, int], None]) -> list[Report]:
         """The pages of a run that match, best first; the index is brought up to date first."""
@@ -357,8 +368,7 @@ class BodyOnDisk:
     def read(self) -> bytes:
         if self.location is None:
             raise StoreError(f"body {self.sha256.hex()} is not in {self.store.root}")
-        bodies: BodyStore = (FileStore if self.location.segment is None else SegmentStore)(self.store)
-        with closing(bodies):
+        with closing(StoredBodies(self.store)) as bodies:
             return bodies.read(self.sha256, self.location)
 
 

@@ -1,40 +1,54 @@
 """The verb `import`: the state of a crawl in plain files becomes a new project with a run that can be resumed.
 
 Everything is imported in one transaction, or nothing is. A body is taken only if it has the hash that its line
-names.
+names, and is read for its links like any body. Its crawl has no `read_with`, so that a recrawl reads every
+imported body again, and requests a page without one unconditionally: a 304 could not give its links.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from orbweb.app.callbacks import Count
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import request_profile
+from orbweb.app.import_links import ImportedLinks
 from orbweb.app.request import Request, configure
-from orbweb.app.settings import lane_of, modes, processor_settings, url_rules
+from orbweb.app.settings import lane_of, modes, policy_rules, processor_settings, url_rules
 from orbweb.config.schema import Config
+from orbweb.engine.robots_gate import origin_of
 from orbweb.engine.workers.page import Job, PageProcessor, is_html
-from orbweb.errors import Busy, CorruptBody, UsageError, option
-from orbweb.export.state.files import StateFolder, StateLine
-from orbweb.export.state.places import StateReader, StateSettings, StateUrl
+from orbweb.errors import Busy, UsageError, option
+from orbweb.export.state import robots
+from orbweb.export.state.bodies import BodyFolder
+from orbweb.export.state.files import ROBOTS, StateFolder, StateLine
+from orbweb.export.state.places import StateReader, StateSettings, StateUrl, final_status
+from orbweb.export.state.problems import Problems
 from orbweb.frontier import seeds
 from orbweb.lifecycle import EndedBy, ItemState
 from orbweb.model import Blob, FailKind, Parsed, ProcessedPage, Resources, Reuse, Role
-from orbweb.store import Queries, RunStore, Store, runs
-from orbweb.store import links as packed_links
-from orbweb.store.bodies import BodyStore, new_compressor, pack, unpack_foreign
+from orbweb.policy.rules import Policy
+from orbweb.store import Queries, RunStore, Store, robots_cache, runs
+from orbweb.store.bodies import BodyStore, new_compressor, pack
 from orbweb.store.queries.reports import Report
-from orbweb.store.rows import Ending, Progress, VisitRow
+from orbweb.store.rows import Ending, Progress, UrlRow, VisitRow
 from orbweb.store.runs import Base, RequestProfile
 from orbweb.urls import UrlRules
 
 PORTION = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRules:
+    """By what the URLs of the new run are written, judged and ordered."""
+
+    urls: UrlRules
+    policy: Policy
+    lane_of: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +58,7 @@ class ImportTarget:
     project: str
     settings: dict[str, Any]
     profile: RequestProfile
-    rules: UrlRules
+    rules: ImportRules
     store: Store
     bodies: Callable[[int], BodyStore]
     now: int
@@ -52,7 +66,8 @@ class ImportTarget:
 
 @dataclass(slots=True)
 class Imported:
-    """Counts of what was imported. `missing`: bodies that a line names and that were not found."""
+    """Counts of what was imported. `missing`: bodies that a line names and that were not found. `found`: URLs that
+    only links of imported pages name."""
 
     visited: int = 0
     failed: int = 0
@@ -61,35 +76,9 @@ class Imported:
     pages: int = 0
     bodies: int = 0
     missing: int = 0
-
-
-class BodyFolder:
-    """A folder of bodies by their hash, `aa/bb/<sha256>.html` or `.html.zst`, below it or below its `html`."""
-
-    def __init__(self, folder: Path | None, most: int) -> None:
-        self._folder, self._most = folder, most
-
-    def find(self, sha256: bytes) -> bytes | None:
-        """The body with that hash; None if there is no file of it."""
-        name = sha256.hex()
-        for home in (self._folder, self._folder / "html") if self._folder else ():
-            stem = home / name[:2] / name[2:4] / f"{name}.html"
-            for path in (stem, stem.with_name(f"{stem.name}.zst")):
-                if path.is_file():
-                    return self._read(path, sha256)
-        return None
-
-    def _read(self, path: Path, sha256: bytes) -> bytes:
-        try:
-            data = path.read_bytes()
-            body = unpack_foreign(data, self._most, where=str(path)) if path.suffix == ".zst" else data
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror}. Nothing was imported.") from error
-        except CorruptBody as error:
-            raise UsageError(f"{error}. Nothing was imported.") from error
-        if hashlib.sha256(body).digest() != sha256:
-            raise UsageError(f"{path}: the body does not match its SHA-256. Nothing was imported.")
-        return body
+    found: int = 0
+    seen: int = 0
+    robots: int = 0
 
 
 def import_state(
@@ -102,7 +91,8 @@ def import_state(
     on_progress: Count,
 ) -> Report:
     """Import the state of a crawl from plain files, as a new project with a paused run."""
-    folder = StateFolder(path)
+    problems = Problems()
+    folder = StateFolder(path, problems)
     state = folder.state()
     fields = state.fields if state is not None else {}
     name = seeds.check_project_name(project or str(fields.get("project") or path.resolve().name))
@@ -118,16 +108,21 @@ def import_state(
             raise Busy(f"a crawl is running in {workspace.path}; import after it ends, or into another workspace")
         bases_found = [base.url for base in intake.bases]
         resources = Resources(config.resources.mode)
+        profile = request_profile(config, bases_found, processor_settings(config), resources, refresh=False)
         home = ImportTarget(
             name,
             settings,
-            request_profile(config, bases_found, processor_settings(config), resources, refresh=False),
-            url_rules(config),
+            replace(profile, read_with=None),
+            ImportRules(
+                url_rules(config),
+                Policy(policy_rules(config), [base.scope for base in intake.bases]),
+                lane_of(config),
+            ),
             workspace.store(),
             _new_bodies(workspace, config),
             now_us(),
         )
-        found = BodyFolder(bodies or path / "bodies", config.fetch.max_bytes)
+        found = BodyFolder.chosen(bodies, folder.root, problems, config.fetch.max_bytes)
         processor = PageProcessor(processor_settings(config))
         taken = _import(workspace.db, intake, home, found, processor, on_progress)
     run = workspace.run(name)
@@ -137,6 +132,8 @@ def import_state(
         "state": run.state.value,
         **asdict(taken),
         "repeated": intake.repeated,
+        "problems": list(problems.named),
+        "unnamed_problems": problems.unnamed,
         "workspace": str(workspace.path),
     }
 
@@ -180,9 +177,21 @@ def _import(
         store = home.bodies(project.id)
         try:
             work = _StateImport(home.store.open_run(run), intake, home, bodies, processor, store)
-            return work.write(progress, max(times, default=home.now), on_progress)
+            taken = work.write(progress, max(times, default=home.now), on_progress)
+            taken.robots = _adopt_robots(db, intake, home.now)
+            return taken
         finally:
             store.close()
+
+
+def _adopt_robots(db: Queries, intake: StateReader, now: int) -> int:
+    """Store the robots.txt files of the state that are newer than those of the workspace; returns their number."""
+    origins = {origin_of(f"{each.key}/") for each in intake.urls()}
+    return sum(
+        robots_cache.adopt(db, file)
+        for line in intake.folder.lines(ROBOTS)
+        for file in robots.files(line, origins, now)
+    )
 
 
 class _StateImport:
@@ -203,6 +212,7 @@ class _StateImport:
         self._unit = store.begin()
         self._compressor = new_compressor()
         self._taken = Imported()
+        self._links = ImportedLinks(intake, home.rules.policy, home.rules.lane_of, store.has_mark, self._add_found)
         self._seen_pages: set[bytes] = set()
         self._seen_bodies: set[bytes] = set()
         self._pages_by_base: Counter[int] = Counter()
@@ -210,6 +220,7 @@ class _StateImport:
 
     def write(self, progress: Progress, last: int, on_progress: Count) -> Imported:
         self._progress, self._last = progress, last
+        self._add_marks()
         self._add_urls()
         for number, (found, line) in enumerate(self._intake.visits(), 1):
             self._visit(number, found, line)
@@ -223,11 +234,26 @@ class _StateImport:
         self._store.end(Ending(EndedBy.BUDGET if left else EndedBy.EXHAUSTED), last)
         return self._taken
 
+    def _add_marks(self) -> None:
+        for sha256 in self._intake.folder.seen():
+            self._unit.add_mark(sha256)
+            self._taken.seen += 1
+            if len(self._unit.marks) >= PORTION:
+                self._write()
+        self._write()
+
+    def _add_found(self, row: UrlRow) -> None:
+        self._taken.found += 1
+        self._add_url(row._replace(run_id=self._run_id))
+
+    def _add_url(self, row: UrlRow) -> None:
+        self._unit.add_url(row)
+        self._unit.count(None, (row.state, row.reason or ""), 1)
+        setattr(self._taken, row.state, getattr(self._taken, row.state) + 1)
+
     def _add_urls(self) -> None:
         for each in self._intake.urls():
-            self._unit.add_url(self._intake.row(each, self._run_id))
-            self._unit.count(None, (each.state, each.reason or ""), 1)
-            setattr(self._taken, each.state, getattr(self._taken, each.state) + 1)
+            self._add_url(self._intake.row(each, self._run_id))
             if each.due_at is not None and each.rank is not None and each.state == ItemState.QUEUED:
                 self._unit.defer(each.id, each.rank, each.due_at)
             self._write_portion()
@@ -240,7 +266,12 @@ class _StateImport:
     def _write(self) -> None:
         taken = self._taken
         progress = self._progress._replace(
-            visited=taken.visited, failed=taken.failed, pages=taken.pages, bytes=self._bytes
+            next_url=self._links.next_url,
+            next_rank=self._links.next_rank,
+            visited=taken.visited,
+            failed=taken.failed,
+            pages=taken.pages,
+            bytes=self._bytes,
         )
         self._store.write(self._unit, progress, self._last)
         self._unit = self._store.begin()
@@ -256,8 +287,8 @@ class _StateImport:
         if blob is not None:
             self._store_body(blob)
         role = self._role(found, processed)
-        self._unit.add_visit(self._row(number, found, line, processed, blob, role))
         self._link(found, line, processed.parsed if processed else None)
+        self._unit.add_visit(self._row(number, found, line, processed, blob, role))
 
     def _body(self, sha256: bytes | None) -> bytes | None:
         body = self._bodies.find(sha256) if sha256 is not None else None
@@ -290,6 +321,9 @@ class _StateImport:
         self._unit.add_document(processed.document)
         self._unit.add_page(processed.content_sha256, found.id, found.base, processed.document.sha256)
         self._pages_by_base[found.base] += 1
+        policy = self._home.rules.policy
+        if self._pages_by_base[found.base] == policy.rules.page_limit:
+            policy.fill(found.base)
         self._taken.pages += 1
         return Role.PRIMARY
 
@@ -303,12 +337,12 @@ class _StateImport:
         role: Role,
     ) -> VisitRow:
         failed = found.state == ItemState.FAILED
-        status = line.maybe("status", int)
+        status = final_status(line)
         kind = line.one_of("kind", FailKind)
         if failed and kind is None:
             kind = FailKind.HTTP_4XX.value if (status or 0) < 500 else FailKind.HTTP_5XX.value
-        target = line.url("redirect_to", self._home.rules)
-        redirect = self._intake.find(target.key if target else None)
+        target = line.url("redirect_to", self._home.rules.urls)
+        redirect = self._links.id_of(target.key) if target else None
         parsed = processed.parsed if processed else Parsed()
         reuse = None if failed else _reuse(line, status, blob)
         size = blob.size if blob else 0
@@ -325,7 +359,7 @@ class _StateImport:
             error=line.get("error", str, f"HTTP {status}" if status else kind or "") if failed else None,
             tries=max(line.get("tries", int, 1), 1),
             final_url=line.maybe("final_url", str),
-            redirect_to=redirect.id if redirect and 300 <= (status or 0) < 400 else None,
+            redirect_to=redirect if 300 <= (status or 0) < 400 else None,
             content_type=line.maybe("content_type", str),
             encoding=parsed.encoding or line.maybe("encoding", str),
             etag=line.maybe("etag", str),
@@ -350,16 +384,15 @@ class _StateImport:
         )
 
     def _link(self, found: StateUrl, line: StateLine, parsed: Parsed | None) -> None:
-        """Store the links of the page that lead to known URLs, or its redirect."""
-        target = line.url("redirect_to", self._home.rules)
-        edges = [(target.key, packed_links.FLAGS["redirect", False])] if target else []
+        """Store the links of the page, or its redirect."""
+        if found.state != ItemState.VISITED:
+            return
+        target = line.url("redirect_to", self._home.rules.urls)
         if parsed is not None:
-            links = (*parsed.links, *parsed.resources)
-            edges = [(link.key, packed_links.FLAGS[link.kind, link.nofollow]) for link in links]
-        known = [(self._intake.find(key), flag) for key, flag in edges]
-        kept = [(each.id, flag) for each, flag in known if each is not None]
-        if kept and found.state == ItemState.VISITED:
-            packed = packed_links.pack([number for number, _ in kept], bytes(flag for _, flag in kept))
+            packed = self._links.of_page(found, parsed)
+        else:
+            packed = self._links.of_redirect(found, target) if target else None
+        if packed is not None:
             self._unit.add_links(found.id, packed)
 
 

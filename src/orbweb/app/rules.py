@@ -228,8 +228,11 @@ def _reevaluate(workspace: OpenWorkspace, project: Project, run: Run, config: Co
 
 
 def policy_of(workspace: OpenWorkspace, rules: Rules, run: Run, bases: Sequence[Base]) -> Policy:
-    """The policy of a run, with the URLs that its groups have admitted so far."""
+    """The policy of a run, with the URLs that its groups have admitted so far, and what its sitemaps list."""
     policy = Policy(rules, [base.scope_key for base in bases])
+    if rules.prefers_sitemaps and run.surveyed:
+        numbers = [base.number for base in bases]
+        reevaluate.follow_unlisted(workspace.store().open_run(run), policy, numbers)
     if policy.has_caps:
         policy.recount(runs.admitted_keys(workspace.db, run.id))
     return policy

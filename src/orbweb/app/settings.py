@@ -65,6 +65,7 @@ def policy_rules(config: Config) -> Rules:
         max_depth=config.limits.max_depth,
         page_limit=config.limits.page_limit,
         sitemap_only=config.sitemap.mode == "only",
+        prefers_sitemaps=config.sitemap.mode == "prefer",
         include=config.scope.include,
         exclude=config.scope.exclude,
         obey_directives=config.robots.obey_directives,

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 from orbweb.app import reports
 from orbweb.app.callbacks import (
     UNATTACHED,
+    AlsoOnHold,
     Attachment,
     Count,
     CrawlCallbacks,
@@ -119,9 +120,10 @@ class Workspace:
     ) -> CrawlResult:
         """Start a run, or resume the paused one; returns when the crawl has ended.
 
-        `on_visit` is called for each visit when it is durable, in order, in the thread of the crawl; `on_page` for
-        each page, in this thread, while the crawl continues in another and waits if it gets too far ahead. An
-        exception that a callback raises ends the crawl; the run can be resumed.
+        `on_progress` is called several times a second, `on_visit` for each visit when it is durable, in order;
+        both in the thread of the crawl, and never while it is on hold. `on_page` is called for each page, in this
+        thread, while the crawl continues in another and waits if it gets too far ahead. An exception that a
+        callback raises ends the crawl; the run can be resumed.
         """
         request = _request("crawl", options, urls, project)
         return self._run(self._crawl, request, _callbacks(on_progress, note, on_visit), on_page)
@@ -269,7 +271,8 @@ class Workspace:
                 on_progress(now)
 
         thread = ThreadPoolExecutor(1, thread_name_prefix="orbweb-crawl")
-        future = thread.submit(self.crawl, urls, project=project, on_progress=watch, on_visit=on_visit, **options)
+        told = AlsoOnHold(watch) if isinstance(on_progress, AlsoOnHold) else watch
+        future = thread.submit(self.crawl, urls, project=project, on_progress=told, on_visit=on_visit, **options)
         future.add_done_callback(lambda _: started.set())
         thread.shutdown(wait=False)
         started.wait()
@@ -507,6 +510,14 @@ class Workspace:
         with self._open() as opened:
             return record(ProjectStatus, reports.status(opened, project))
 
+    def snapshot(self, project: str) -> Snapshot | None:
+        """What the crawl of a project is doing now, whichever process it runs in; None if none is running.
+
+        A few times a second there is a new one.
+        """
+        with self._open() as opened:
+            return reports.snapshot(opened, project)
+
     def statuses(self) -> list[ProjectStatus]:
         """The status of every project."""
         from orbweb.app.results.runs import ProjectStatus
@@ -623,7 +634,7 @@ class Workspace:
             return record(UrlExplanation, explain(opened, project, url, run))
 
     def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
-        """The document of a page; of an alternate, that of its primary. None if there is no page."""
+        """The document of a page, also by an alternate or a URL that redirects to it. None if there is no page."""
         with self._open() as opened:
             return reports.document(opened, project, url, run)
 

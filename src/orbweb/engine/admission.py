@@ -20,6 +20,7 @@ from orbweb.model import Capture, Directives, Item, Known, Link, SkipReason, Sou
 from orbweb.policy import traps
 from orbweb.policy.rules import Candidate
 from orbweb.store import links as packed_links
+from orbweb.store import marks
 from orbweb.store.captures import EarlierLinks
 from orbweb.store.rows import QUEUED, ReadmitRow, Tally, UrlRow, skipped
 
@@ -63,6 +64,7 @@ class Admission:
         self._lane_of = context.lane_of
         self._drop_query = context.settings.drop_query
         self._is_fed = context.settings.is_fed
+        self._has_mark = context.store.has_mark if context.store.has_marks() else None
         self.earlier = EarlierTargets(context.store, context.frontier)
 
     def follow(
@@ -162,6 +164,8 @@ class Admission:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
         if verdict.reason is None and self._is_fed and found.source is Source.SPIDER and not found.fed:
             return verdict._replace(reason=SkipReason.LEFT, rule=LEFT_RULE)
+        if verdict.reason is None and self._has_mark and marks.is_marked(found.key, found.url, self._has_mark):
+            return verdict._replace(reason=SkipReason.IMPORTED, rule=marks.RULE)
         if verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED:
             pattern, family_member = self._traps.judge(found.key, parent.key)
             if pattern is not None:

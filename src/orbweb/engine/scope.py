@@ -95,15 +95,20 @@ class ScopeTracker:
                     self._batch.unit.carry(number, Carried.LISTED)
                 self._batch.unit.list_in_sitemap(number, lastmod)
 
-    def end_survey(self, scopes: Iterable[BaseScope]) -> None:
+    def end_survey(self, scopes: Sequence[BaseScope]) -> list[str]:
         """The sitemaps of these scopes are read, or are not to be read; after the last one all links are followed.
 
-        With `due_only` the dates of sitemaps must be durable: which pages are due is read from the store.
+        With `due_only` the dates of sitemaps must be durable: which pages are due is read from the store. If
+        sitemaps are preferred, returns the scopes of which they list nothing.
         """
         if self._run.due_only:
             self._flush()
         self._startup.read(scopes)
         self._batch.surveyed = self._startup.is_over and not self._is_fed
+        if not self._policy.rules.prefers_sitemaps:
+            return []
+        followed = self._rescope.follow_unlisted([scope.base for scope in scopes])
+        return [urls.scope(self._bases[base].scope_key) for base in followed]
 
     @property
     def is_fed_now(self) -> bool:

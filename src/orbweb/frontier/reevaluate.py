@@ -51,8 +51,12 @@ class JudgingTerms:
     read_sitemaps: bool = True
 
     def text(self) -> str:
-        """As stored with a run: equal for equal terms."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """As stored with a run: equal for equal terms. A rule that earlier versions did not know is left out where
+        it is off, so that their runs are not judged again."""
+        terms = asdict(self)
+        if not self.rules.prefers_sitemaps:
+            del terms["rules"]["prefers_sitemaps"]
+        return json.dumps(terms, sort_keys=True)
 
 
 class Judged(NamedTuple):
@@ -123,9 +127,8 @@ class Judge:
             full = self._policy.is_full(found.base)
             reason, rule = (SkipReason.PAGE_LIMIT, self._policy.page_limit_rule()) if full else (None, None)
             return Verdict(reason, rule, found.base, found.hops)
-        return self._policy.judge(
-            Candidate(found.key, found.depth, found.found_hops, found.found_base, _SOURCES[found.source])
-        )
+        source = Source.SITEMAP if found.listed and found.source == Source.SPIDER else _SOURCES[found.source]
+        return self._policy.judge(Candidate(found.key, found.depth, found.found_hops, found.found_base, source))
 
     def _nofollow(self, found: StoredUrl) -> str | None:
         if self._unfollowed is not None:
@@ -273,6 +276,9 @@ def apply(
     for base in bases:
         if limit is not None and base.pages >= limit:
             policy.fill(base.number)
+    reads_more = _reads_more(before, terms, bases, policy)
+    if rules.prefers_sitemaps and run.surveyed and not reads_more:
+        follow_unlisted(store, policy, [base.number for base in bases])
     families = Traps(run.id, store.families(), store.is_known)
     judge = Judge(
         policy,
@@ -287,7 +293,7 @@ def apply(
         store.save_families(families.take_changes())
         sweep.run()
     reopened = run.scope_fixed and sweep.base_came_back
-    surveyed = run.surveyed and not reopened and not _reads_more(before, terms, bases, policy)
+    surveyed = run.surveyed and not reopened and not reads_more
     store.advance(
         Progress(
             run.next_url, sweep.next_rank, run.next_visit, run.scope_fixed and not reopened, surveyed, 0, 0, 0, 0
@@ -298,6 +304,16 @@ def apply(
     return _effects(
         sweep.moves, _move_run(store, run, has_work=bool(store.tallies()[QUEUED]) or not surveyed, now=now)
     )
+
+
+def follow_unlisted(store: UrlJudging, policy: Policy, bases: Iterable[int]) -> list[int]:
+    """Sitemaps are preferred, and those of these base URLs are read: follow links where they list nothing. Returns
+    the base URLs whose links are followed now."""
+    listed = store.listed_bases()
+    found = [base for base in bases if base not in listed]
+    for base in found:
+        policy.follow_links(base)
+    return found
 
 
 def release_waiting(store: UrlJudging, families: Traps) -> bool:

@@ -29,6 +29,7 @@ class Rules:
     max_depth: int | None = None
     page_limit: int | None = None
     sitemap_only: bool = False
+    prefers_sitemaps: bool = False
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     obey_directives: bool = True
@@ -50,6 +51,7 @@ def fed(rules: Rules, *, has_bases: bool) -> Rules:
     return replace(
         rules,
         sitemap_only=False,
+        prefers_sitemaps=False,
         park_traps=False,
         page_limit=None,
         page_types=tuple(replace(rule, score=0) for rule in rules.page_types),
@@ -160,6 +162,7 @@ class Policy:
         self._caps = Caps(rules.groups, self._types, type_names) if rules.groups else None
         self._scope_keys = list(scope_keys)
         self._full: set[int] = set()
+        self._unlisted: set[int] = set()
         self._map_areas()
 
     def _map_areas(self) -> None:
@@ -293,13 +296,22 @@ class Policy:
         depth = found.depth - (found.source is Source.RESOURCE)
         if rules.max_depth is not None and depth > rules.max_depth:
             return SkipReason.MAX_DEPTH, f"limits.max_depth: {rules.max_depth}"
-        if rules.sitemap_only and found.source is Source.SPIDER:
-            return SkipReason.SITEMAP_ONLY, "sitemap.mode: only"
+        if found.source is Source.SPIDER and (rules.sitemap_only or not self.follows_links(base)):
+            return SkipReason.SITEMAP_ONLY, f"sitemap.mode: {'only' if rules.sitemap_only else 'prefer'}"
         if base in self._full:
             return SkipReason.PAGE_LIMIT, self.page_limit_rule()
         if self._caps is not None and (rule := self._caps.refusal(found.key)) is not None:
             return SkipReason.CAP, rule
         return None, None
+
+    def follows_links(self, base: int) -> bool:
+        """Whether links to URLs of a base URL may be followed: if sitemaps are preferred, only where they are
+        known to list none of them."""
+        return not self.rules.prefers_sitemaps or base in self._unlisted
+
+    def follow_links(self, base: int) -> None:
+        """The sitemaps are read, and list no URL of the base URL."""
+        self._unlisted.add(base)
 
     def denial(self, key: str, *, of_host: bool = False) -> str | None:
         """The rule that refuses the URL by its text, wherever it was found."""

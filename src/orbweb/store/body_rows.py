@@ -17,6 +17,11 @@ def latest_segment(db: Queries, project_id: int) -> tuple[int, int] | None:
     return (row[0], row[1]) if row else None
 
 
+def close_segment(db: Queries, number: int) -> None:
+    """The segment is read from, and never written again; inside a transaction."""
+    db.run("extend_segment", segment=number, committed=0)
+
+
 def new_segment(db: Queries, project_id: int) -> int:
     """The number of a new segment, inside a transaction."""
     return int(db.value("add_segment", project_id=project_id))

@@ -43,6 +43,7 @@ class UnitOfWork:
     spool_lines: list[tuple[int, int, str | None, str | None, str | None]] = field(default_factory=list)
     bodies: list[tuple[bytes, Location]] = field(default_factory=list)
     families: list[FamilyRow] = field(default_factory=list)
+    marks: list[tuple[int, bytes]] = field(default_factory=list)
     bases: dict[int, BaseRow] = field(default_factory=dict)
     limited: dict[int, str] = field(default_factory=dict)
     tallies: Counter[Tally] = field(default_factory=Counter)
@@ -99,6 +100,10 @@ class UnitOfWork:
 
     def add_body(self, sha256: bytes, location: Location) -> None:
         self.bodies.append((sha256, location))
+
+    def add_mark(self, sha256: bytes) -> None:
+        """A URL with this hash counts as seen."""
+        self.marks.append((self.run_id, sha256))
 
     def save_base(self, number: int, scope_key: str, pages: int) -> None:
         self.bases[number] = BaseRow(scope_key, pages, self.run_id, number)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from orbweb.app.results.crawls import ShellPages
 from orbweb.app.results.record import Record, Report, plain
+from orbweb.events import OpenRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,9 @@ class StoredFiles(Record):
 class ProjectStatus(Record):
     """The latest run of a project, and the crawl that works on it.
 
-    `spool` is None for a project that is crawled in one go. Without a run, `run` and `state` are None and there is
-    nothing of the rest; `--json` leaves these fields out.
+    `in_progress` are the URLs that a running crawl is requesting or reading, with their ages: `inProgress` in
+    `--json`. `spool` is None for a project that is crawled in one go. Without a run, `run` and `state` are None
+    and there is nothing of the rest; `--json` leaves these fields out.
     """
 
     project: str
@@ -114,6 +116,7 @@ class ProjectStatus(Record):
     role: str
     spool: SpoolStatus | None
     stored: StoredFiles
+    in_progress: tuple[OpenRequest, ...] = ()
     state: str | None = None
     started_at: str | None = None
     ended_at: str | None = None
@@ -138,10 +141,11 @@ class ProjectStatus(Record):
     def report(self) -> Report:
         """The object that `--json` prints."""
         found = plain(self)
+        found["inProgress"] = found.pop("in_progress")
         return found if self.run is not None else {name: found[name] for name in _WITHOUT_RUN}
 
 
-_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "stored")
+_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "stored", "inProgress")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +168,21 @@ class QueuedUrl(Record):
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus(Record):
-    """The queue of a run, by source, and its next URLs. `total` is what is visited, failed and queued."""
+    """The queue of a run, by source, and its next URLs. `pending` is `queued` and `run_state` is `state`, as the
+    API calls them; `total` is what is visited and pending, without what failed. Ids are unique in the
+    workspace."""
 
+    project_id: int
+    current_run_id: int
+    run_crawl_ids: tuple[int, ...]
     run: int
     state: str
+    run_state: str
+    has_queue: bool
     visited: int
     failed: int
     queued: int
+    pending: int
     total: int
     can_resume: bool
     crawls: tuple[int, ...]
@@ -178,3 +190,17 @@ class QueueStatus(Record):
     visited_by_source: Mapping[str, int]
     traps: tuple[ParkedFamily, ...]
     next: tuple[QueuedUrl, ...]
+
+    def report(self) -> Report:
+        """The object that `--json` prints: what the API has too is spelled as there."""
+        found = {_API_NAMES.get(name, name): value for name, value in plain(self).items()}
+        return {**found, "canResume": self.can_resume}
+
+
+_API_NAMES = {
+    "project_id": "projectID",
+    "current_run_id": "currentRunID",
+    "run_crawl_ids": "runCrawlIDs",
+    "run_state": "runState",
+    "has_queue": "hasQueue",
+}

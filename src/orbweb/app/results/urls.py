@@ -51,8 +51,9 @@ class DocumentSummary(Record):
 class UrlDetails(Record):
     """Everything known about one URL of a run.
 
-    `role` is None if it was not visited; then the fields from `status` to `links` have their defaults, and
-    `--json` leaves them out.
+    `role` is None if it was not visited; then the fields from `status` to `redirects` have their defaults, and
+    `--json` leaves them out. `primary`, `document`, `alternates` and `redirects` are those of its page; of a URL
+    that redirects, those of the page that it leads to.
     """
 
     url: str
@@ -90,7 +91,10 @@ class UrlDetails(Record):
     robots_tags: str | None = None
     reuse: str | None = None
     reused_from: RunName | None = None
+    redirects_to: str | None = None
     links: tuple[LinkEdge, ...] = ()
+    alternates: tuple[str, ...] = ()
+    redirects: tuple[str, ...] = ()
     primary: str | None
     document: DocumentSummary | None
     needs_javascript: str | None

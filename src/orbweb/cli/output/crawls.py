@@ -14,6 +14,8 @@ CAUSES = {
     "error": "error",
 }
 """Why a crawl ended before its queue was empty, by `ended_by`."""
+IN_PROGRESS = 5
+"""URLs in progress that are listed."""
 
 
 def crawl_text(report: Report) -> str:
@@ -106,6 +108,7 @@ def status_text(report: Report) -> str:
         activity += f", on hold: {report['held_by']}"
     last = report["crawls"][-1]
     lines = [f"{head}run {report['run']} {words(report['state'])}, {activity}", f"  {_figures(report)}"]
+    lines.extend(_in_progress(report["inProgress"]))
     if report["tokens"]:
         lines.append(f"  {_tokens(report)}")
     ended = f" ({words(last['ended_by'])})" if last["ended_by"] else ""
@@ -131,6 +134,13 @@ def _stored(stored: Report) -> str:
         f"workspace: {many(stored['bodies'], 'body', 'bodies')}, {size(stored['body_bytes'])}; "
         f"index {size(stored['index_bytes'])}; {many(stored['spool_files'], 'spool file')}"
     )
+
+
+def _in_progress(found: list[Report]) -> list[str]:
+    """The requests that were sent first, with their ages."""
+    shown = [f"  in progress for {span(each['age_s'])}: {each['url']}" for each in found[:IN_PROGRESS]]
+    more = len(found) - IN_PROGRESS
+    return [*shown, *([f"  and {more} more in progress"] if more > 0 else [])]
 
 
 def _spool(spool: Report) -> str:
@@ -172,7 +182,7 @@ def queue_text(report: Report) -> str:
     crawls = ", ".join(str(number) for number in report["crawls"])
     lines = [
         f"run {report['run']} {words(report['state'])} (crawls: {crawls}): {report['visited']} visited, "
-        f"{report['failed']} failed, {report['queued']} queued, {report['total']} in total; "
+        f"{report['failed']} failed, {report['queued']} queued; "
         f"can resume: {'yes' if report['can_resume'] else 'no'}",
         f"visited or failed: {_by_source(report['visited_by_source'])}",
         f"queued: {_by_source(report['by_source'])}",

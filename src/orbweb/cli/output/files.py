@@ -58,6 +58,9 @@ def import_text(report: Report) -> str:
         lines.append(f"bodies not found: {report['missing']} (--bodies DIR)")
     if report["repeated"]:
         lines.append(f"{many(report['repeated'], 'duplicate line')} ignored")
+    if report["problems"]:
+        number = len(report["problems"]) + report["unnamed_problems"]
+        lines.append(f"{many(number, 'problem')}, listed above; the rest was imported")
     if report["queued"]:
         lines.append(f"to continue: {hint('resume', report['project'])}")
     return "\n".join(lines)

@@ -60,6 +60,13 @@ class BodyStore(Protocol):
         """Release everything; a group that was not synced is dropped."""
 
 
+class KnownBodies(Protocol):
+    """What the commit asks of the bodies that the workspace has."""
+
+    def holds(self, blob: Blob, location: Location) -> bool:
+        """Whether the body is stored there, undamaged."""
+
+
 def new_compressor() -> zstandard.ZstdCompressor:
     """A compressor for one thread, without zstd checksum because the SHA-256 verifies."""
     return zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True, write_checksum=False)

@@ -46,7 +46,7 @@ class SegmentStore:
 
     `allocate` returns growing segment numbers; without it the store is read-only. `resume` is the segment that
     this writer last committed to and its committed length, the `offset + length` of its last location. Bytes
-    beyond were left by a crash and are truncated.
+    beyond were left by a crash and are truncated; StoreError if some before it are missing (see `loss`).
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class SegmentStore:
         self._segment_bytes = segment_bytes
         self._gate = WriteGate()
         self._tail: _Tail | None = None
+        self._looked_at: tuple[int, int] | None = None
         self._group: dict[bytes, Location] = {}
         self._buffer = bytearray()
         if allocate is not None:
@@ -120,8 +121,26 @@ class SegmentStore:
             raise CorruptBody(f"{where}: the record header is damaged or belongs to another body")
         return record[RECORD_HEADER_BYTES:]
 
+    def has(self, sha256: bytes, location: Location) -> bool:
+        """Whether a record of the body is at its place, by its header and the length of the segment."""
+        segment, offset, length, size = location
+        if segment is None or offset is None:
+            return False
+        try:
+            fd = self._look_at(segment)
+            header = os.pread(fd, RECORD_HEADER_BYTES, offset - RECORD_HEADER_BYTES)
+            return header == _record_header(sha256, length, size) and os.fstat(fd).st_size >= offset + length
+        except OSError:
+            return False
+
+    def verify(self, blob: Blob, location: Location) -> None:
+        """StoreError unless the record is this body; it is unpacked only if it was compressed differently."""
+        if self.read_frame(blob.sha256, location) != blob.frame:
+            self.read(blob.sha256, location)
+
     def close(self) -> None:
         self._gate.shut("the body store is closed")
+        self._look_away()
         if self._tail is not None:
             os.close(self._tail.fd)
             self._tail = None
@@ -199,6 +218,18 @@ class SegmentStore:
             raise CorruptBody(f"{path}: the segment is missing") from None
         except OSError as error:
             raise StoreError(f"cannot read {path} at offset {offset}: {error.strerror}") from error
+
+    def _look_at(self, number: int) -> int:
+        """The segment, open until another one is looked at: a recrawl asks for its bodies one after the other."""
+        if self._looked_at is None or self._looked_at[0] != number:
+            self._look_away()
+            self._looked_at = number, self._inside.open_file(_name(number), os.O_RDONLY)
+        return self._looked_at[1]
+
+    def _look_away(self) -> None:
+        if self._looked_at is not None:
+            os.close(self._looked_at[1])
+            self._looked_at = None
 
 
 def _name(number: int) -> Path:
@@ -302,12 +333,34 @@ class _Tail:
     fresh: bool
 
 
-def _cut_back(fd: int, path: Path, committed: int) -> None:
+def loss(root: Path | AnchoredPath, number: int, committed: int) -> str | None:
+    """Why a segment cannot be written further: it is missing, or lacks bytes that were committed. None if it does
+    not, or cannot be opened for another reason."""
+    inside = StoreFolder(root)
+    path = inside.path / _name(number)
+    try:
+        fd = inside.open_file(_name(number), os.O_RDONLY)
+    except FileNotFoundError:
+        return f"{path} is missing, with {committed} bytes that were committed"
+    except OSError:
+        return None
+    try:
+        return _shortfall(fd, path, committed)
+    finally:
+        os.close(fd)
+
+
+def _shortfall(fd: int, path: Path, committed: int) -> str | None:
     if os.pread(fd, len(SEGMENT_HEADER), 0) != SEGMENT_HEADER:
-        raise StoreError(f"{path} is not a segment of a known version; run {call('doctor')}")
+        return f"{path} is not a segment of a known version"
     length = os.fstat(fd).st_size
     if not len(SEGMENT_HEADER) <= committed <= length:
-        raise StoreError(
-            f"{path} has {length} bytes, but {committed} were committed: bodies are lost; run {call('doctor')}"
-        )
+        return f"{path} has {length} bytes, but {committed} were committed: bodies are lost"
+    return None
+
+
+def _cut_back(fd: int, path: Path, committed: int) -> None:
+    problem = _shortfall(fd, path, committed)
+    if problem is not None:
+        raise StoreError(f"{problem}; run {call('doctor')}")
     os.ftruncate(fd, committed)

@@ -35,6 +35,7 @@ _RUN_TABLES = (
     "delete_visits",
     "delete_pages",
     "delete_outlinks",
+    "delete_marks",
     "delete_tallies",
     "delete_outputs",
     "delete_spool_lines",

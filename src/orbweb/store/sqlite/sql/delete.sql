@@ -57,6 +57,10 @@ DELETE FROM pages WHERE run_id IN (SELECT run_id FROM doomed);
 -- As `delete_urls`.
 DELETE FROM outlinks WHERE run_id IN (SELECT run_id FROM doomed);
 
+-- name: delete_marks
+-- As `delete_urls`.
+DELETE FROM marks WHERE run_id IN (SELECT run_id FROM doomed);
+
 -- name: delete_tallies
 -- As `delete_urls`.
 DELETE FROM tallies WHERE run_id IN (SELECT run_id FROM doomed);

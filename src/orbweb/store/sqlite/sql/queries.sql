@@ -165,6 +165,22 @@ VALUES (:run_id, :pattern, :kind, :barren, :tried, :released, :sketch)
 ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, tried = excluded.tried, released = excluded.released,
                                             sketch = excluded.sketch;
 
+-- name: add_mark
+-- A URL that an imported crawl has seen; only its hash is known.
+INSERT OR IGNORE INTO marks (run_id, sha256) VALUES (:run_id, :sha256);
+
+-- name: any_mark
+-- Most runs have none, and then no URL is looked up.
+SELECT 1 FROM marks WHERE run_id = :run_id LIMIT 1;
+
+-- name: mark_exists
+-- A URL that is found for the first time may have been seen by the imported crawl.
+SELECT 1 FROM marks WHERE run_id = :run_id AND sha256 = :sha256;
+
+-- name: marks_of
+-- The export of a state.
+SELECT sha256 FROM marks WHERE run_id = :run_id ORDER BY sha256;
+
 -- name: unpark_family
 -- URLs that waited for the results of others of their family, when there are none.
 UPDATE urls SET parked = '' WHERE run_id = :run_id AND state = 'skipped' AND parked = :pattern;
@@ -172,6 +188,12 @@ UPDATE urls SET parked = '' WHERE run_id = :run_id AND state = 'skipped' AND par
 -- name: robots_of
 -- robots.txt is cached for a day, for all projects.
 SELECT origin, fetched_at, status, body FROM robots WHERE origin = :origin AND fetched_at > :since;
+
+-- name: robots_known_to
+-- The export of a state: the files of its origins alone, though the workspace may have others.
+SELECT origin, fetched_at, status, body FROM robots WHERE EXISTS (
+    SELECT 1 FROM urls WHERE run_id = :run_id AND key >= robots.origin || '/' AND key < robots.origin || '0')
+ORDER BY origin;
 
 -- name: save_robots
 -- The newest response counts.
@@ -279,14 +301,16 @@ FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = ur
 WHERE urls.run_id = :run_id AND urls.id = :id;
 
 -- name: recalled_urls
--- What a recrawl visits first, after base URLs and their redirects: the requested URLs in order, then the queue.
-SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.redirects, urls.referrer, urls.family_member,
+-- What a recrawl visits first, after base URLs and their redirects: the requested URLs in order, then the queue, then
+-- those that an imported crawl had requested, whose depth is unknown.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.source,
+       CASE WHEN urls.depth > 0 THEN urls.depth ELSE 1 END, urls.redirects, urls.referrer, urls.family_member,
        urls.found_hops, urls.found_base
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
-WHERE urls.run_id = :run_id AND urls.depth > 0
-AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason = 'finished')
+WHERE urls.run_id = :run_id AND (urls.depth > 0 OR urls.reason = 'imported')
+AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason IN ('finished', 'imported'))
 AND urls.carried IS NOT 'unlinked' AND COALESCE(visits.status, 0) NOT IN (404, 410)
-ORDER BY visits.number IS NULL, visits.number, urls.depth, urls.rank;
+ORDER BY visits.number IS NULL, visits.number, urls.rank IS NULL, urls.depth, urls.rank, urls.id;
 
 -- name: looks_at
 -- When earlier runs fetched a page, and its content; a capture reused without a request counts as the same fetch.
@@ -436,6 +460,11 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- Whether URLs of an origin were skipped for this reason.
 SELECT id FROM urls WHERE run_id = :run_id AND key >= :first AND key < :beyond AND reason = :reason LIMIT 1;
 
+-- name: listed_bases
+-- Where sitemaps are preferred, links are followed to the URLs of the other base URLs.
+SELECT DISTINCT base FROM urls WHERE run_id = :run_id AND listed = 1 AND depth > 0 AND hops = 0
+AND COALESCE(reason, '') NOT IN ('out_of_scope', 'excluded', 'not_included');
+
 -- name: listed_urls
 -- The URLs that sitemaps list, in the order of finding.
 SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND listed = 1 ORDER BY id;
@@ -513,9 +542,10 @@ ON CONFLICT (run_id, url_id) DO UPDATE SET packed = excluded.packed;
 SELECT 1 FROM bodies WHERE sha256 = :sha256;
 
 -- name: add_body
--- Another process may have stored the same body meanwhile; the first row stays.
+-- The latest row stays: a body that was lost is stored again, and what two processes stored is at both places.
 INSERT INTO bodies (sha256, segment, position, length, size) VALUES (:sha256, :segment, :position, :length, :size)
-ON CONFLICT (sha256) DO NOTHING;
+ON CONFLICT (sha256) DO UPDATE SET segment = excluded.segment, position = excluded.position,
+    length = excluded.length, size = excluded.size;
 
 -- name: body_location
 -- Where a body is stored.
@@ -673,6 +703,21 @@ SELECT visits.content_sha256, urls.key, COALESCE(urls.url, urls.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
+-- name: alternates_of_page
+-- The URLs with the same content as one page, in the order of commits.
+SELECT urls.key, COALESCE(urls.url, urls.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' AND visits.content_sha256 = :content_sha256
+ORDER BY visits.number;
+
+-- name: urls_of_page
+-- The primary and the alternates of a page, to which others may redirect.
+SELECT url_id FROM visits WHERE run_id = :run_id AND role <> '-' AND content_sha256 = :content_sha256;
+
+-- name: page_content_of
+-- Whether a URL, to which another one redirects, is a page.
+SELECT content_sha256 FROM visits WHERE run_id = :run_id AND url_id = :url_id AND role <> '-';
+
 -- name: page_document
 -- As `page_documents`, for another order.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
@@ -696,9 +741,9 @@ FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
--- name: outline_redirects
--- The page that a link to a redirecting URL leads to.
-SELECT urls.id, urls.key, visits.redirect_to
+-- name: redirects_of
+-- The URLs that redirect, and their targets: a link to one leads to a page, and it is an alternate of that page.
+SELECT urls.id, urls.key, COALESCE(urls.url, urls.key), visits.redirect_to
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.redirect_to IS NOT NULL ORDER BY visits.number;
 

@@ -203,6 +203,13 @@ CREATE TABLE outlinks (
     PRIMARY KEY (run_id, url_id)
 ) WITHOUT ROWID;
 
+-- URLs that an imported crawl has seen and of which only the SHA-256 of their text is known (see store.marks).
+CREATE TABLE marks (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    sha256      BLOB NOT NULL,
+    PRIMARY KEY (run_id, sha256)
+) WITHOUT ROWID;
+
 -- The latest response of each origin to a request for its robots.txt.
 CREATE TABLE robots (
     origin      TEXT PRIMARY KEY,
