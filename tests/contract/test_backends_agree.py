@@ -106,12 +106,12 @@ UNITS = st.lists(
 )
 
 
-def outcome(books: Books, unit: list[Operation]) -> str:
+def outcome(books: Books, unit: list[Operation], now: int) -> str:
     """Whether a unit of these operations was written."""
     for name, fields in unit:
         OPERATIONS[name][0](books, *fields)
     try:
-        books.write()
+        books.write(now=now)
     except StoreError:
         books.open(books.backend.run_now(books.run))
         return "refused"
@@ -120,7 +120,7 @@ def outcome(books: Books, unit: list[Operation]) -> str:
 
 def judge_again(books: Books) -> int:
     with books.store.transaction():
-        books.store.rejudge([rejudged(books, number, rank=number) for number in (2, 3)])
+        books.store.rejudge([rejudged(books, number, rank=number) for number in (2, 3)], NOW + 40)
         books.store.mark_carried(books.store.unlinked())
         return books.store.unpark_family("p")
 
@@ -128,6 +128,7 @@ def judge_again(books: Books) -> int:
 def all_that_is_read(books: Books) -> Iterator[object]:
     store, ids, keys = books.store, range(12), [f"https://h/{name}" for name in "abx"]
     yield books.backend.urls(books.run)
+    yield books.backend.times(books.run)
     yield books.backend.visits(books.run)
     yield books.backend.run_now(books.run)
     yield dict(store.known_urls())
@@ -150,13 +151,13 @@ def all_that_is_read(books: Books) -> Iterator[object]:
 def told(backend: Backend, first: list[list[Operation]], later: list[list[Operation]]) -> Iterator[object]:
     """What a backend says during two runs of which the second recrawls the first."""
     earlier = Books(backend, "h", "i", carried=CARRIED)
-    for unit in first:
-        yield outcome(earlier, unit)
+    for number, unit in enumerate(first):
+        yield outcome(earlier, unit, NOW + 10 + number)
     yield from all_that_is_read(earlier)
     earlier.write(EndedBy.BUDGET)
     again = Books(backend, "h", "i", carried=CARRIED, recalls=earlier.run)
-    for unit in later:
-        yield outcome(again, unit)
+    for number, unit in enumerate(later):
+        yield outcome(again, unit, NOW + 20 - number)
         yield from all_that_is_read(again)
     yield judge_again(again)
     yield from all_that_is_read(again)

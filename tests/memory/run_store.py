@@ -83,13 +83,13 @@ class MemoryRunStore:
         tables = self._writable()
         for start in range(0, len(unit.urls), self._portion):
             for row in unit.urls[start : start + self._portion]:
-                changes.add_url(tables, row)
+                changes.add_url(tables, row, now)
             yield
         for start in range(0, len(unit.changes), self._portion):
             for change in unit.changes[start : start + self._portion]:
-                changes.change_url(tables, change)
+                changes.change_url(tables, change, now)
             yield
-        self._settle(tables, unit)
+        self._settle(tables, unit, now)
         for packed in unit.documents:
             self._db.tables.documents.setdefault(packed.sha256, packed)
         for sha256, location in unit.bodies:
@@ -110,13 +110,13 @@ class MemoryRunStore:
             updated_at=now,
         )
 
-    def _settle(self, tables: RunTables, unit: UnitOfWork) -> None:
+    def _settle(self, tables: RunTables, unit: UnitOfWork, now: int) -> None:
         for settled in unit.settled:
-            changes.settle(tables, settled)
+            changes.settle(tables, settled, now)
         for base, rule in unit.limited.items():
-            changes.skip_base(tables, base, rule)
+            changes.skip_base(tables, base, rule, now)
         for visit in unit.visits:
-            changes.add_visit(tables, visit)
+            changes.add_visit(tables, visit, now)
         for page in unit.pages:
             changes.add_page(tables, *page[1:])
 
@@ -319,11 +319,10 @@ class MemoryRunStore:
             if row.rank is not None and (row.state != SKIPPED or row.reason in KEEPS_PLACE)
         ]
 
-    def rejudge(self, rows: Sequence[RejudgeRow]) -> None:
-        urls = self._writable().urls
+    def rejudge(self, rows: Sequence[RejudgeRow], now: int) -> None:
+        tables = self._writable()
         for change in rows:
-            if change.id in urls:
-                urls[change.id] = changes.rejudged(urls[change.id], change)
+            changes.rejudge(tables, change, now)
 
     def families(self) -> list[FamilyRow]:
         return sorted(self._now.families.values(), key=attrgetter("pattern"))
@@ -375,7 +374,7 @@ class MemoryRunStore:
 
     def mark_carried(self, rows: Sequence[CarryRow]) -> None:
         for row in rows:
-            changes.change_url(self._writable(), row)
+            changes.change_url(self._writable(), row, 0)
 
 
 def _item(row: UrlRow) -> Item:

@@ -28,7 +28,8 @@ from orbweb.fetching.addresses import normal, not_public
 from orbweb.fetching.guard import PrivateConsent
 
 _WORD = re.compile(
-    r"\$[A-Za-z_][A-Za-z0-9_]*=https?://\S+|allow_private=https?://\S+|path=/.+|(proxy|chooser|resolve|dns|private)=\S+"
+    r"\$[A-Za-z_][A-Za-z0-9_]*=https?://\S+|allow_private=https?://\S+|path=/.+"
+    r"|(proxy|chooser|resolve|dns|private)=\S+"
 )
 
 

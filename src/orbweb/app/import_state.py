@@ -32,7 +32,7 @@ from orbweb.frontier import seeds
 from orbweb.lifecycle import EndedBy, ItemState
 from orbweb.model import Blob, FailKind, Parsed, ProcessedPage, Resources, Reuse, Role
 from orbweb.policy.rules import Policy
-from orbweb.store import Queries, RunStore, Store, robots_cache, runs
+from orbweb.store import Queries, RunStore, Store, robots_cache, runs, unit_times
 from orbweb.store.bodies import BodyStore, new_compressor, pack
 from orbweb.store.queries.reports import Report
 from orbweb.store.rows import Ending, Progress, UrlRow, VisitRow
@@ -163,7 +163,8 @@ def _import(
         project = runs.write_project(
             db, home.project, home.settings, [base.url for base in intake.bases], home.now
         )
-        times = [line.instant("timestamp") or home.now for _, line in intake.visits()]
+        visited = [(each, line.instant("timestamp") or home.now) for each, line in intake.visits()]
+        times = [at for _, at in visited]
         progress = Progress(
             intake.next_url,
             intake.next_rank,
@@ -179,6 +180,7 @@ def _import(
             work = _StateImport(home.store.open_run(run), intake, home, bodies, processor, store)
             taken = work.write(progress, max(times, default=home.now), on_progress)
             taken.robots = _adopt_robots(db, intake, home.now)
+            _adopt_times(db, run.id, intake, [each for each, _ in visited], work.next_url, home.now)
             return taken
         finally:
             store.close()
@@ -192,6 +194,19 @@ def _adopt_robots(db: Queries, intake: StateReader, now: int) -> int:
         for line in intake.folder.lines(ROBOTS)
         for file in robots.files(line, origins, now)
     )
+
+
+def _adopt_times(
+    db: Queries, run_id: int, intake: StateReader, visited: Sequence[StateUrl], next_url: int, now: int
+) -> None:
+    """Record when each URL was found and changed; what the files do not say happened at the import, and URLs that
+    only a body names were found by it."""
+    found = {each.id: each.found_at or now for each in intake.urls()}
+    found |= dict.fromkeys(range(intake.next_url, next_url), now)
+    settled = {each.id: each.changed_at or now for each in visited}
+    others = [each for each in intake.urls() if each.id not in settled]
+    changed = {each.id: each.changed_at or now for each in others if each.changed_at or each.due_at}
+    unit_times.adopt(db, run_id, found, list(settled.values()), changed)
 
 
 class _StateImport:
@@ -233,6 +248,11 @@ class _StateImport:
         left = self._taken.queued or not self._intake.facts("surveyed", default=True)
         self._store.end(Ending(EndedBy.BUDGET if left else EndedBy.EXHAUSTED), last)
         return self._taken
+
+    @property
+    def next_url(self) -> int:
+        """The next id of a URL, after those that were found in bodies."""
+        return self._links.next_url
 
     def _add_marks(self) -> None:
         for sha256 in self._intake.folder.seen():

@@ -104,7 +104,7 @@ class Batch:
         self._frontier = frontier
         self._bodies = bodies
         self._traps = traps
-        self._clock = clock
+        self.now = clock
         self.numbers = Numbers(run)
         self.scope_fixed = run.scope_fixed
         self.surveyed = run.surveyed
@@ -190,7 +190,7 @@ class Batch:
         """One transaction with the unit of work and with what the block writes."""
         self._prepare()
         with self.store.transaction():
-            self.store.write(self.unit, self.progress(), self._clock())
+            self.store.write(self.unit, self.progress(), self.now())
             yield
         self._begin_unit()
         self._on_durable()
@@ -204,7 +204,7 @@ class Batch:
         self._prepare()
         progress, self._writing, self.old_redirects = self.progress(), len(unit.settled), self.new_redirects
         self._begin_unit()
-        self.store.write_in_portions(unit, progress, self._clock(), self._on_portions_durable)
+        self.store.write_in_portions(unit, progress, self.now(), self._on_portions_durable)
 
     def _prepare(self) -> None:
         """Bodies are durable before the rows that name them. The units before this one are written, so caches may

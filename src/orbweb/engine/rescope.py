@@ -77,6 +77,7 @@ class Rescope:
             context.lane_of,
             next_rank=numbers.next_rank,
             is_leased=context.frontier.is_leased,
+            now=self._batch.now(),
         )
         sweep.run()
         numbers.next_rank = sweep.next_rank

@@ -159,12 +159,14 @@ class Sweep:
         *,
         next_rank: int,
         is_leased: Callable[[int], bool],
+        now: int,
     ) -> None:
         self._store = store
         self._run_id = store.run_id
         self._judge = judge
         self._lane_of = lane_of
         self._is_leased = is_leased
+        self._now = now
         self.next_rank = next_rank
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
         self.base_came_back = False
@@ -177,7 +179,7 @@ class Sweep:
             self._judge.recount(self._keeping())
         while rows := self._store.urls_to_judge(after, PORTION):
             changes = [self._change(found) for found in rows]
-            self._store.rejudge([row for row in changes if row is not None])
+            self._store.rejudge([row for row in changes if row is not None], self._now)
             after = rows[-1].id
         tallies: Counter[Tally] = Counter()
         for (old, new), number in (self.moves - before).items():
@@ -287,7 +289,7 @@ def apply(
         obey_robots=terms.obey_robots,
         unfollowed=_unfollowed(store, run, policy, before["rules"]),
     )
-    sweep = Sweep(store, judge, lane_of, next_rank=run.next_rank, is_leased=_nobody)
+    sweep = Sweep(store, judge, lane_of, next_rank=run.next_rank, is_leased=_nobody, now=now)
     sweep.run()
     if not store.tallies()[QUEUED] and release_waiting(store, families):
         store.save_families(families.take_changes())

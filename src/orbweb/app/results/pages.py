@@ -132,3 +132,5 @@ class IndexEntry(Record):
     base: int
     kin: bool
     lastmod: str | None
+    found_at: str | None
+    changed_at: str | None

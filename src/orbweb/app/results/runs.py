@@ -158,12 +158,14 @@ class ParkedFamily(Record):
 
 @dataclass(frozen=True, slots=True)
 class QueuedUrl(Record):
-    """A URL that is visited soon: how it was found, and its place in the order."""
+    """A URL that is visited soon: how it was found, its place in the order, and when it was found and queued."""
 
     url: str
     source: str
     place: str
     hops: int
+    found_at: str | None
+    changed_at: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,9 @@ class PathStep(Record):
 class UrlExplanation(Record):
     """Why a URL was visited, skipped or failed, the rule that decided, how it was found, and what links to it.
 
-    For one that the run never saw, `state` is `unknown`; `verdict`, `reason` and `rule` are what is decided now.
+    `found_at` and `changed_at`: when the run found it, and when its state last changed, to the microsecond; None
+    if that was not recorded. For one that the run never saw, `state` is `unknown`; `verdict`, `reason` and `rule`
+    are what is decided now.
     """
 
     project: str
@@ -136,6 +138,8 @@ class UrlExplanation(Record):
     verdict: str
     reason: str | None
     rule: str | None
+    found_at: str | None
+    changed_at: str | None
     source: str | None
     depth: int | None
     hops: int

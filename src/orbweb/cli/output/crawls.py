@@ -124,6 +124,13 @@ def status_text(report: Report) -> str:
     return "\n".join(lines)
 
 
+def _in_progress(found: list[Report]) -> list[str]:
+    """The requests that were sent first, with their ages."""
+    shown = [f"  in progress for {span(each['age_s'])}: {each['url']}" for each in found[:IN_PROGRESS]]
+    more = len(found) - IN_PROGRESS
+    return [*shown, *([f"  and {more} more in progress"] if more > 0 else [])]
+
+
 def one_status_text(report: Report) -> str:
     """The status of one project, and what the workspace holds."""
     return f"{status_text(report)}\n{_stored(report['stored'])}"
@@ -134,13 +141,6 @@ def _stored(stored: Report) -> str:
         f"workspace: {many(stored['bodies'], 'body', 'bodies')}, {size(stored['body_bytes'])}; "
         f"index {size(stored['index_bytes'])}; {many(stored['spool_files'], 'spool file')}"
     )
-
-
-def _in_progress(found: list[Report]) -> list[str]:
-    """The requests that were sent first, with their ages."""
-    shown = [f"  in progress for {span(each['age_s'])}: {each['url']}" for each in found[:IN_PROGRESS]]
-    more = len(found) - IN_PROGRESS
-    return [*shown, *([f"  and {more} more in progress"] if more > 0 else [])]
 
 
 def _spool(spool: Report) -> str:

@@ -48,6 +48,10 @@ def explain_text(report: Report) -> str:
         lines.append(f"  same URL as {report['url']}, the first spelling found of the key {report['key']}")
     asked_at = f" (robots.txt as requested {report['robots_at']})" if report["robots_at"] else ""
     lines.append(f"  rule: {report['rule']}{asked_at}")
+    if report["state"] != "unknown":
+        lines.append(
+            f"  found at {_instant(report['found_at'])}, {report['state']} since {_instant(report['changed_at'])}"
+        )
     if report["reuse"]:
         lines.append(f"  {_reuse_text(report)}")
     if report["gone"]:
@@ -60,6 +64,10 @@ def explain_text(report: Report) -> str:
     if report["referrers"]:
         lines.extend(_referrer_lines(report["referrers"]))
     return "\n".join(lines)
+
+
+def _instant(at: str | None) -> str:
+    return at or "an unknown time"
 
 
 def _verdict_text(report: Report) -> str:

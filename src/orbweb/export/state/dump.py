@@ -20,9 +20,10 @@ from orbweb.export.state import robots
 from orbweb.export.state.files import FETCHED, FRONTIER, INDEX, ROBOTS, SEEN, SKIPPED, STATE, VERSION
 from orbweb.store import Row, robots_cache, runs
 from orbweb.store.queries import page_index, state
-from orbweb.store.rows import moment
+from orbweb.store.rows import exact_moment, moment
+from orbweb.store.unit_times import UnitTimes
 
-FIELDS = ("id", "url", *page_index.PLACE, "due_at", "page_type")
+FIELDS = ("id", "url", *page_index.PLACE, "due_at", *page_index.TIMES, "page_type")
 """The fields of a queued URL; a skipped one also has its reason and rule."""
 
 ROBOTS_CACHE_S = 86_400.0
@@ -37,12 +38,13 @@ class StateExporter:
         total = state.visits(source.db, source.run_id)
         with ExportFolder(require_path(out, self.name), source.header(self.name)) as folder:
             folder.put(STATE, utf8(json.dumps(_whole(source), ensure_ascii=False, indent=1) + "\n"))
+            times = UnitTimes(source.db, source.run_id)
             with folder.stream(FRONTIER) as stream:
                 for row in state.queued(source.db, source.run_id):
-                    stream.write(json_line(_url(source, row)))
+                    stream.write(json_line(_url(source, times, row)))
             with folder.stream(SKIPPED) as stream:
                 for row in state.skipped(source.db, source.run_id):
-                    stream.write(json_line({**_url(source, row), "reason": row[-2], "rule": row[-1]}))
+                    stream.write(json_line({**_url(source, times, row), "reason": row[-2], "rule": row[-1]}))
             with folder.stream(INDEX) as stream:
                 for done, (key, entry) in enumerate(page_index.entries(source.db, source.run_id, source.store), 1):
                     stream.write(json_line({**entry, "page_type": source.page_type(key)}))
@@ -82,7 +84,8 @@ def _whole(source: ExportSource) -> dict[str, Any]:
     }
 
 
-def _url(source: ExportSource, row: Row) -> dict[str, Any]:
-    number, url, key, *rest, family_member, lastmod, due_at, _reason, _rule = row
-    known = number, url, *rest, bool(family_member), lastmod, moment(due_at), source.page_type(key)
+def _url(source: ExportSource, times: UnitTimes, row: Row) -> dict[str, Any]:
+    number, url, key, *rest, family_member, lastmod, due_at, changed_in, _reason, _rule = row
+    instants = moment(due_at), *map(exact_moment, times.of(number, None, changed_in))
+    known = number, url, *rest, bool(family_member), lastmod, *instants, source.page_type(key)
     return dict(zip(FIELDS, known, strict=True))

@@ -65,6 +65,8 @@ class StateUrl:
     family_member: bool = False
     lastmod: str | None = None
     due_at: int | None = None
+    found_at: int | None = None
+    changed_at: int | None = None
 
 
 class StateReader:
@@ -123,6 +125,8 @@ class StateReader:
             family_member=line.get("kin", bool, default=False),
             lastmod=line.maybe("lastmod", str),
             due_at=line.instant("due_at"),
+            found_at=line.instant("found_at"),
+            changed_at=line.instant("changed_at"),
         )
         if found.state == ItemState.SKIPPED:
             found.reason = line.one_of("reason", SkipReason) or SkipReason.IMPORTED.value

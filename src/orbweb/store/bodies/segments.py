@@ -336,10 +336,10 @@ class _Tail:
 def loss(root: Path | AnchoredPath, number: int, committed: int) -> str | None:
     """Why a segment cannot be written further: it is missing, or lacks bytes that were committed. None if it does
     not, or cannot be opened for another reason."""
-    inside = StoreFolder(root)
-    path = inside.path / _name(number)
+    folder = StoreFolder(root)
+    path = folder.path / _name(number)
     try:
-        fd = inside.open_file(_name(number), os.O_RDONLY)
+        fd = folder.open_file(_name(number), os.O_RDONLY)
     except FileNotFoundError:
         return f"{path} is missing, with {committed} bytes that were committed"
     except OSError:

@@ -31,6 +31,7 @@ COMPACTED_PART = 4
 
 _RUN_TABLES = (
     "delete_urls",
+    "delete_units",
     "delete_families",
     "delete_visits",
     "delete_pages",

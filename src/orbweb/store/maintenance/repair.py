@@ -17,7 +17,7 @@ from pathlib import Path
 
 from orbweb.errors import StoreError
 from orbweb.model import PackedDocument
-from orbweb.store import runs
+from orbweb.store import runs, unit_times
 from orbweb.store.bodies import Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import RECORD_HEADER_BYTES, SegmentStore
@@ -65,6 +65,7 @@ _CORRECTIONS = (
 )
 _RUN_TABLES = (
     "forget_run_urls",
+    "forget_run_units",
     "forget_run_visits",
     "forget_run_pages",
     "forget_run_outlinks",
@@ -193,8 +194,8 @@ def _repair_round(
                 db.run("forget_body", sha256=body.sha256)
             for number in found.segments:
                 db.run("extend_segment", segment=number, committed=0)
-            _requeue(db, found.reopened)
-            _correct(db)
+            _requeue(db, found.reopened, now)
+            _correct(db, now)
         _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
     return set(found.reopened)
 
@@ -222,7 +223,7 @@ def _extract_again(
     return documents
 
 
-def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
+def _requeue(db: Database, reopened: Iterable[tuple[int, int]], now: int) -> None:
     """Return URLs to the queue, each with a new rank at the end, as if they had never been visited."""
     db.run("mend_counters")
     ranks: dict[int, int] = {}
@@ -230,6 +231,7 @@ def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
         rank = ranks.get(run_id)
         if rank is None:
             rank = db.value("next_rank", run_id=run_id)
+            unit_times.record(db, run_id, now)
         db.run("reopen_url", run_id=run_id, id=url_id, rank=rank)
         db.run("forget_visit", run_id=run_id, url_id=url_id)
         db.run("forget_page", run_id=run_id, url_id=url_id)
@@ -237,11 +239,12 @@ def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
         ranks[run_id] = rank + 1
 
 
-def _correct(db: Database) -> None:
+def _correct(db: Database, now: int) -> None:
     """Make counters and states agree with the URLs; changes nothing if they do."""
     for run_id, number, url, next_url, next_rank in db.all("lost_base_urls"):
         key = canonicalize(url) or url
         row = runs.initial_url(number, key, url, "")
+        unit_times.record(db, run_id, now, next_url=next_url + 1)
         db.many("add_url", [row._replace(run_id=run_id, id=next_url, rank=next_rank)])
         db.run("mend_counters")
     for run_id, _, _ in db.all("lost_crawls"):
@@ -317,7 +320,7 @@ def _correct_rebuilt(db: Database, lost_from: set[str], with_rows: set[int], now
     if "outlinks" in lost_from:
         requeued = {(run_id, url_id) for run_id, url_id in db.all("pages_without_outlinks") if run_id in with_rows}
     with db.transaction():
-        _requeue(db, sorted(requeued))
+        _requeue(db, sorted(requeued), now)
     return requeued
 
 

@@ -12,8 +12,9 @@ from orbweb.model import Place, Reuse, Role, SkipReason
 from orbweb.store import Queries, alternates, documents
 from orbweb.store.links import unpack
 from orbweb.store.queries import base_outcomes
-from orbweb.store.rows import QUEUED, moment
+from orbweb.store.rows import QUEUED, exact_moment, moment
 from orbweb.store.runs import Crawl, Run, bases_of, crawls_of, named
+from orbweb.store.unit_times import UnitTimes
 
 Report = dict[str, Any]
 
@@ -173,11 +174,28 @@ def queue(db: Queries, run: Run, *, alive: bool) -> Report:
             {"pattern": rule.partition(": ")[2], "parked": count}
             for rule, count in db.all("traps_of", run_id=run.id)
         ],
-        "next": [
-            {"url": url, "source": source, "place": str(Place(depth, rank)), "hops": hops}
-            for url, source, depth, rank, hops in db.all("queue_head", run_id=run.id, count=QUEUE_HEAD)
-        ],
+        "next": _queue_head(db, run.id),
     }
+
+
+def _queue_head(db: Queries, run_id: int) -> list[Report]:
+    times = UnitTimes(db, run_id)
+    head = []
+    for number, changed_in, url, source, depth, rank, hops in db.all(
+        "queue_head", run_id=run_id, count=QUEUE_HEAD
+    ):
+        found_at, changed_at = times.of(number, None, changed_in)
+        head.append(
+            {
+                "url": url,
+                "source": source,
+                "place": str(Place(depth, rank)),
+                "hops": hops,
+                "found_at": exact_moment(found_at),
+                "changed_at": exact_moment(changed_at),
+            }
+        )
+    return head
 
 
 def pages(db: Queries, run_id: int) -> list[Report]:

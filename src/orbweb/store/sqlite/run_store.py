@@ -11,7 +11,7 @@ from orbweb.errors import StoreError
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import RunState
 from orbweb.model import FamilyRow, Item, Known, Place, Source
-from orbweb.store import Row, body_rows, heads, runs
+from orbweb.store import Row, body_rows, heads, runs, unit_times
 from orbweb.store.bodies import Location
 from orbweb.store.queries import vanished
 from orbweb.store.robots_cache import StoredRobots
@@ -104,6 +104,9 @@ class SqliteRunStore:
         Inserts come first, then changes in their order: a row may be inserted and changed in the same unit.
         """
         db, run_id = self._db, self.run.id
+        if not unit.is_empty or unit.limited:
+            ends = {"next_url": progress.next_url, "next_visit": progress.next_visit}
+            unit_times.record(db, run_id, now, **ends)
         for start in range(0, len(unit.urls), PORTION):
             db.many("add_url", unit.urls[start : start + PORTION])
             failpoint("portion_written")
@@ -285,7 +288,9 @@ class SqliteRunStore:
         rows: list[Any] = self._db.all("admitted_urls", run_id=self.run.id)
         return rows
 
-    def rejudge(self, rows: Sequence[RejudgeRow]) -> None:
+    def rejudge(self, rows: Sequence[RejudgeRow], now: int) -> None:
+        if rows:
+            unit_times.record(self._db, self.run.id, now)
         self._db.many("rejudge_url", rows)
 
     def families(self) -> list[FamilyRow]:

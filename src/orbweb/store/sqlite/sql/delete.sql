@@ -41,6 +41,10 @@ SELECT project_id FROM runs WHERE id NOT IN (SELECT run_id FROM doomed) ORDER BY
 -- Every table with rows of a run has one such statement.
 DELETE FROM urls WHERE run_id IN (SELECT run_id FROM doomed);
 
+-- name: delete_units
+-- As `delete_urls`.
+DELETE FROM units WHERE run_id IN (SELECT run_id FROM doomed);
+
 -- name: delete_families
 -- As `delete_urls`.
 DELETE FROM families WHERE run_id IN (SELECT run_id FROM doomed);

@@ -144,6 +144,7 @@ SELECT run_id, 'runs', 'the run, its project or its base URLs are missing' FROM 
     UNION SELECT run_id FROM crawls WHERE run_id NOT IN (SELECT id FROM runs)
     UNION SELECT run_id FROM tallies WHERE run_id NOT IN (SELECT id FROM runs)
     UNION SELECT run_id FROM bookmarks WHERE run_id NOT IN (SELECT id FROM runs)
+    UNION SELECT run_id FROM units WHERE run_id NOT IN (SELECT id FROM runs)
 ) ORDER BY run_id;
 
 -- name: lost_bases
@@ -267,7 +268,8 @@ DELETE FROM bodies WHERE sha256 = :sha256;
 
 -- name: reopen_url
 -- A URL with a damaged record gets a new place and is fetched again.
-UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank
+UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
 WHERE run_id = :run_id AND id = :id AND (state IN ('visited', 'failed') OR reason = 'noindex');
 
 -- name: forget_page
@@ -349,6 +351,10 @@ UPDATE crawls SET state = 'failed', ended_by = 'crashed' WHERE (state = 'in_prog
 -- name: forget_run_urls
 -- Part of deleting a lost run.
 DELETE FROM urls WHERE run_id = :run_id;
+
+-- name: forget_run_units
+-- Part of deleting a lost run.
+DELETE FROM units WHERE run_id = :run_id;
 
 -- name: forget_run_visits
 -- Part of deleting a lost run.

@@ -116,6 +116,28 @@ WHERE id = :crawl_id AND state = 'in_progress';
 UPDATE crawls SET state = 'failed', ended_by = 'crashed', ended = (SELECT COALESCE(MAX(ended), 0) + 1 FROM crawls)
 WHERE id = :crawl_id AND state = 'in_progress';
 
+-- name: latest_units
+-- Where the next unit of work continues: the counters of the run, and the latest units.
+SELECT runs.next_url, runs.next_visit, units.number, units.last, units.first_url, units.next_url, units.first_visit,
+       units.next_visit, units.at, units.packed
+FROM runs LEFT JOIN units ON units.run_id = runs.id WHERE runs.id = :run_id ORDER BY units.number DESC LIMIT 1;
+
+-- name: save_units
+-- Each unit of work adds its time to the latest row, or begins a new one.
+INSERT INTO units (run_id, number, last, first_url, next_url, first_visit, next_visit, at, packed)
+VALUES (:run_id, :number, :last, :first_url, :next_url, :first_visit, :next_visit, :at, :packed)
+ON CONFLICT (run_id, number) DO UPDATE SET last = excluded.last, next_url = excluded.next_url,
+                                           next_visit = excluded.next_visit, at = excluded.at, packed = excluded.packed;
+
+-- name: units_of
+-- The times of a run's URLs.
+SELECT number, last, first_url, next_url, first_visit, next_visit, at, packed FROM units WHERE run_id = :run_id
+ORDER BY number;
+
+-- name: set_change
+-- The last change of an imported URL is older than the import.
+UPDATE urls SET changed_in = :changed_in WHERE run_id = :run_id AND id = :id;
+
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
 INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
@@ -125,7 +147,9 @@ VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank
 
 -- name: settle_url
 -- Guarded: only the owner settles URLs, and only queued ones.
-UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :run_id AND id = :id AND state = 'queued';
+UPDATE urls SET state = :state, reason = :reason, rule = :rule,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
+WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: settle_stretch
 -- As `settle_url`, for visited URLs with consecutive ids, as most units of work have them: one statement for all.
@@ -136,23 +160,30 @@ WHERE run_id = :run_id AND id BETWEEN :first AND :last AND state = 'queued';
 -- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
 UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
                 rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer,
-                family_member = :family_member, found_hops = :found_hops, found_base = :found_base, parked = :parked
+                family_member = :family_member, found_hops = :found_hops, found_base = :found_base, parked = :parked,
+                changed_in = CASE WHEN state = :state AND reason IS :reason THEN changed_in
+                                  ELSE (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1) END
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
 -- The scope moved with a redirecting base URL, or the user changed the rules, so URLs found before are judged again.
 UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, lane = :lane, hops = :hops, base = :base,
-                family_member = :family_member, parked = :parked
+                family_member = :family_member, parked = :parked,
+                changed_in = CASE WHEN state = :state AND reason IS :reason THEN changed_in
+                                  ELSE (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1) END
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
 -- name: refuse_url
 -- A leased URL may not be requested: robots.txt is checked at the lease.
-UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule
+UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
 WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: defer_url
 -- A place that blocked the order for too long returns to the queue, and is not leased before `due_at`.
-UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :id AND state = 'queued';
+UPDATE urls SET rank = :rank, due_at = :due_at,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
+WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: families_of
 -- What a run has learned about families of URLs that may be endless.
@@ -214,12 +245,15 @@ UPDATE urls SET listed = 1 WHERE run_id = :run_id AND id = :id AND listed = 0;
 
 -- name: skip_base
 -- The page limit of a base URL is reached: its queued URLs are skipped at once.
-UPDATE urls SET state = 'skipped', reason = 'page_limit', rule = :rule
+UPDATE urls SET state = 'skipped', reason = 'page_limit', rule = :rule,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
 WHERE run_id = :run_id AND base = :base AND state = 'queued';
 
 -- name: skip_queued
 -- A run that is finished by hand skips its queued URLs.
-UPDATE urls SET state = 'skipped', reason = 'finished', rule = :rule WHERE run_id = :run_id AND state = 'queued';
+UPDATE urls SET state = 'skipped', reason = 'finished', rule = :rule,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
+WHERE run_id = :run_id AND state = 'queued';
 
 -- name: set_lanes_strict
 -- The order of a resumed run may have changed to strict.
@@ -622,7 +656,7 @@ SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state IN ('visited'
 
 -- name: queue_head
 -- The next URLs, in any lane.
-SELECT COALESCE(url, key), source, depth, rank, hops FROM urls
+SELECT id, changed_in, COALESCE(url, key), source, depth, rank, hops FROM urls
 WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank LIMIT :count;
 
 -- name: manifest
@@ -835,7 +869,8 @@ AND (:kind IS NULL OR visits.kind = :kind) ORDER BY visits.number;
 -- name: requeue_url
 -- A failed or released URL gets a new rank at the end of its depth.
 UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank,
-                parked = CASE WHEN reason = 'trap' THEN '' ELSE parked END
+                parked = CASE WHEN reason = 'trap' THEN '' ELSE parked END,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
 WHERE run_id = :run_id AND id = :id AND state = :from_state;
 
 -- name: trapped
@@ -881,8 +916,9 @@ SELECT key FROM urls WHERE run_id = :run_id AND id = :id;
 -- name: explained_url
 -- `explain` reports on one URL and its base URL.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, urls.source, urls.depth, urls.rank,
-       urls.lane, urls.hops, urls.due_at, bases.url, bases.scope_key
+       urls.lane, urls.hops, urls.due_at, urls.changed_in, bases.url, bases.scope_key, visits.number
 FROM urls JOIN bases ON bases.run_id = urls.run_id AND bases.number = urls.base
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE urls.run_id = :run_id AND urls.key = :key;
 
 -- name: chain_to
@@ -979,20 +1015,22 @@ FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id
 -- name: state_frontier
 -- The queue of a run in its order.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
-       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.reason, urls.rule
+       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.changed_in,
+       urls.reason, urls.rule
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.state = 'queued' ORDER BY urls.depth, urls.rank;
 
 -- name: state_skipped
 -- The URLs that a run has refused, so that they are not requested after a move either.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
-       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.reason, urls.rule
+       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.changed_in,
+       urls.reason, urls.rule
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.state = 'skipped' ORDER BY urls.id;
 
 -- name: page_index
 -- The data by which a later run requests each URL conditionally, in the order of commits.
-SELECT COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
+SELECT visits.number, urls.id, COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
        visits.status, visits.kind, visits.error, visits.tries, visits.final_url, COALESCE(targets.url, targets.key),
        visits.content_type, visits.encoding, visits.title, visits.canonical, visits.noindex, visits.nofollow,
        visits.links_cut, visits.truncated, visits.content_sha256, visits.role, visits.bytes, visits.wire_bytes,

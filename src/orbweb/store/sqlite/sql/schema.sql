@@ -68,7 +68,8 @@ CREATE TABLE crawls (
 -- order; within its lane, URLs are visited by (depth, rank). A deferred URL is not leased before `due_at`. `lastmod` is
 -- from a sitemap. `carried` is set if a recrawl took the URL over before it found it. `found_hops` and `found_base` are
 -- those of the page that led to it. `parked` is the pattern of its endless family (see policy.traps), '' if it was
--- checked and has none, NULL if it was not checked. `listed`: a sitemap lists it.
+-- checked and has none, NULL if it was not checked. `listed`: a sitemap lists it. `changed_in` is the unit of work that
+-- last changed its state, NULL if that was the one that added the URL or its visit (see store.unit_times).
 CREATE TABLE urls (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     id          INTEGER NOT NULL,
@@ -92,7 +93,7 @@ CREATE TABLE urls (
     found_hops  INTEGER NOT NULL DEFAULT 0,
     found_base  INTEGER NOT NULL DEFAULT 0,
     parked      TEXT,
-    listed      INTEGER NOT NULL DEFAULT 0 CHECK (listed IN (0, 1)),
+    listed      INTEGER NOT NULL DEFAULT 0 CHECK (listed IN (0, 1)), changed_in INTEGER,
     PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 
@@ -281,3 +282,18 @@ CREATE TABLE bookmarks (
     file        TEXT NOT NULL,
     position    INTEGER NOT NULL
 );
+
+-- When the units of work of a run were written, from `number` to `last`, and the ids of URLs and the numbers of visits
+-- that they gave out, from `first_` to before `next_` (see store.unit_times). `at` is the time of the last one.
+CREATE TABLE units (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    number      INTEGER NOT NULL,
+    last        INTEGER NOT NULL,
+    first_url   INTEGER NOT NULL,
+    next_url    INTEGER NOT NULL,
+    first_visit INTEGER NOT NULL,
+    next_visit  INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    packed      BLOB NOT NULL,
+    PRIMARY KEY (run_id, number)
+) WITHOUT ROWID;
