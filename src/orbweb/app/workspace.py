@@ -751,6 +751,11 @@ class Workspace:
 
     # The workspace itself.
 
+    def prepare(self) -> None:
+        """Create the workspace if it is missing; upgrade one of an earlier version."""
+        with self._open(create=True):
+            pass
+
     def configure(
         self, *, profile: Literal["docs", "site", "github"] = "docs", force: bool = False
     ) -> ConfiguredWorkspace:

@@ -1,0 +1,16 @@
+"""The start page: all projects."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from orbweb.server.services import Served
+from orbweb.server.ui.templating import render
+
+router = APIRouter()
+
+
+@router.get("/")
+def projects(request: Request, served: Served) -> Response:
+    return render(request, "projects.html", projects=served.workspace.statuses())
