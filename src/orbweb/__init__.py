@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         NotTrusted,
         OlderWorkspace,
         OrbwebError,
+        ProxyChooserError,
         ScraperIdle,
         StoreError,
         TooComplex,
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from orbweb.events import ExtractProgress, Snapshot, Visit
     from orbweb.export import Exported
     from orbweb.extraction import extract
+    from orbweb.fetching import ProxyChooser
     from orbweb.model import Document, Heading
     from orbweb.parsing.elements import Element
     from orbweb.store.documents import Captured
@@ -171,6 +173,8 @@ __all__ = [
     "ProjectRules",
     "ProjectSettings",
     "ProjectStatus",
+    "ProxyChooser",
+    "ProxyChooserError",
     "QueueStatus",
     "QueuedUrl",
     "RebuiltFile",
@@ -251,12 +255,13 @@ _HOMES = {
             "NoPage",
             "NotTrusted",
         ),
-        *("NothingToDo", "OlderWorkspace", "OrbwebError", "ScraperIdle", "StoreError", "TooComplex"),
-        *("UnknownProject", "UsageError"),
+        *("NothingToDo", "OlderWorkspace", "OrbwebError", "ProxyChooserError", "ScraperIdle", "StoreError"),
+        *("TooComplex", "UnknownProject", "UsageError"),
     ),
     "events": ("ExtractProgress", "Snapshot", "Visit"),
     "export": ("Exported",),
     "extraction": ("extract",),
+    "fetching": ("ProxyChooser",),
     "model": ("Document", "Heading"),
     "parsing.elements": ("Element",),
     "store.documents": ("Captured",),

@@ -74,6 +74,13 @@ class ScraperIdle(NothingToDo):
         self.result = result
 
 
+class ProxyChooserError(OrbwebError):
+    """The user's proxy chooser raised an exception, which is the cause, or returned something else than a proxy.
+
+    The crawl ends; the run can be resumed.
+    """
+
+
 class NewerWorkspace(UsageError):
     """The workspace was written by a newer version; it was not changed."""
 

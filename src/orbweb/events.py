@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request that was sent, and how long ago."""
+    """A URL that is being requested or read, and for how long."""
 
     url: str
-    seconds: float
+    age_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class HostQueue:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Progress of a crawl. Counts are of the run; `settled` and `seconds` are of this crawl, without the time on
-    hold. `in_progress` are the requests that were sent first, `slowest` the hosts that take longest to drain; a
-    few of each."""
+    hold. `in_progress` are the URLs that are being requested, the first sent first, and those that workers have
+    read for long; `slowest` a few hosts that take longest to drain."""
 
     visited: int
     failed: int
@@ -55,6 +55,16 @@ class Snapshot:
     is_recrawl: bool = False
     in_progress: tuple[OpenRequest, ...] = ()
     slowest: tuple[HostQueue, ...] = ()
+
+    @property
+    def found(self) -> int:
+        """URLs known in the run, whatever became of them."""
+        return self.visited + self.failed + self.queued + self.skipped
+
+    @property
+    def state(self) -> Literal["in_progress", "on_hold", "stopping"]:
+        """What the crawl is doing."""
+        return "stopping" if self.stopping else "on_hold" if self.held else "in_progress"
 
     @property
     def total(self) -> int | None:

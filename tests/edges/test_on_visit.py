@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+import time
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import orbweb
 from harness import wait_until
 from servers.pages import Unending, chain, page
-from servers.site import StaticSite, redirect, serve
+from servers.site import Answer, Request, StaticSite, redirect, serve
 
 
 class Enough(Exception):
@@ -103,11 +106,57 @@ def test_discovery_and_scraper_report_too(tmp_path: Path) -> None:
     assert scraped == found
 
 
-def test_on_hold_only_what_was_in_flight_is_reported(tmp_path: Path) -> None:
-    space, seen = orbweb.open(tmp_path / "w"), list[str]()
+def test_on_hold_nothing_is_reported_and_then_everything_in_order(tmp_path: Path) -> None:
+    """What was in flight is committed during the hold, and reported after it. Progress is silent from the snapshot
+    on that says why."""
+    space, gate = orbweb.open(tmp_path / "w"), Event()
+    seen, progress = list[str](), list[orbweb.Snapshot]()
+
+    def slow(_request: Request) -> Answer:
+        gate.wait(120)
+        return page("slow", "/last")
+
+    site: dict[str, Answer | Callable[[Request], Answer]] = {
+        "/": page("start", "/a", "/slow"),
+        "/a": page("a"),
+        "/slow": slow,
+        "/last": page("last"),
+    }
+    with serve(StaticSite(site)) as server:
+        crawl = space.start(
+            server.url,
+            project="site",
+            rate="max",
+            sitemap="off",
+            on_visit=lambda visit: seen.append(visit.url.removeprefix(server.url)),
+            on_progress=progress.append,
+        )
+        wait_until(lambda: seen == ["", "a"])
+        space.pause("site")
+        wait_until(lambda: space.status("site").held)
+        told = len(progress)
+        gate.set()
+        wait_until(lambda: len(committed(tmp_path / "w")) == 3)
+        time.sleep(1.0)
+        assert seen == ["", "a"]
+        assert len(progress) == told
+        assert (progress[-1].state, [now.held for now in progress].count(True)) == ("on_hold", 1)
+        space.unpause("site")
+        assert crawl.result(timeout=120).visited == 4
+    assert seen == ["", "a", "slow", "last"]
+    assert not progress[-1].held
+
+
+def test_what_was_committed_on_hold_is_reported_when_the_crawl_is_stopped(tmp_path: Path) -> None:
+    space, seen, progress = orbweb.open(tmp_path / "w"), list[int](), list[orbweb.Snapshot]()
     with serve(Unending()) as server:
         crawl = space.start(
-            server.url, project="site", rate="max", workers=2, on_visit=lambda visit: seen.append(visit.url)
+            server.url,
+            project="site",
+            rate="max",
+            workers=2,
+            on_visit=lambda visit: seen.append(visit.number),
+            on_progress=progress.append,
         )
         wait_until(lambda: seen)
         space.pause("site")
@@ -115,5 +164,6 @@ def test_on_hold_only_what_was_in_flight_is_reported(tmp_path: Path) -> None:
         requested = len(server.log)
         assert space.stop("site")
         crawl.result(timeout=120)
+    assert seen == committed(tmp_path / "w")
     assert len(seen) <= requested
-    assert len(seen) == len(committed(tmp_path / "w"))
+    assert progress[-1].state == "stopping"

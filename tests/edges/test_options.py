@@ -26,7 +26,7 @@ from orbweb.app import (
     SettingsOptions,
     options_of,
 )
-from orbweb.app.options import settings_of, words_of
+from orbweb.app.options import OBJECTS, settings_of, words_of
 from orbweb.cli import commands
 from orbweb.cli.options import takes
 
@@ -74,7 +74,8 @@ VALUES: dict[str, Any] = {
 
 @pytest.mark.parametrize("verb", TYPED)
 def test_the_keywords_of_a_verb_are_those_of_the_table(verb: str) -> None:
-    assert set(TYPED[verb].__annotations__) == {option.name for option in options_of(verb)}
+    objects = {name for name, verbs in OBJECTS.items() if verb in verbs}
+    assert set(TYPED[verb].__annotations__) == {option.name for option in options_of(verb)} | objects
 
 
 @pytest.mark.parametrize("verb", sorted({verb for option in OPTIONS for verb in option.verbs}))
@@ -99,7 +100,7 @@ def test_a_keyword_has_the_type_of_its_kind(option: Option) -> None:
         Kind.CHOICE: {*option.choices, *([None] if option.removable else [])},
     }
     for verb in option.verbs & set(TYPED):
-        found = _parts(get_type_hints(TYPED[verb])[option.name])
+        found = _parts(get_type_hints(TYPED[verb], localns={"ProxyChooser": orbweb.ProxyChooser})[option.name])
         if option.kind in types:
             assert found - ({None} if option.kind is Kind.INTEGER else set()) == types[option.kind]
 

@@ -103,8 +103,8 @@ def test_snapshots_name_what_is_in_flight(tmp_path: Path) -> None:
     with serve(StaticSite(pages)) as server:
         running = space.start(server.url, project="site", rate="max", on_progress=seen.append)
         wait_until(lambda: [each.url for each in seen[-1].in_progress] == [f"{server.url}slow"])
-        first = seen[-1].in_progress[0].seconds
-        wait_until(lambda: seen[-1].in_progress[0].seconds > first + 0.3)
+        first = seen[-1].in_progress[0].age_s
+        wait_until(lambda: seen[-1].in_progress[0].age_s > first + 0.3)
         space.stop("site")
         running.result()
     assert seen[-1].stopping

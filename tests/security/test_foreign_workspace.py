@@ -92,6 +92,7 @@ FORGED: dict[str, tuple[Forge, str]] = {
     "path": (setting("fetch", "headers", {"x-leak": "$PATH"}), "$PATH={origin}"),
     "proxy": (setting("proxy", "urls", ["http://192.0.2.1:3128"]), "proxy=http://192.0.2.1:3128"),
     "proxy of the environment": (setting("proxy", "urls", ["$ORG_SECRET"]), "proxy=$ORG_SECRET"),
+    "proxy chooser": (setting("proxy", "chooser", "canary"), "chooser=canary"),
     "pin": (lambda settings: settings.update(resolve=["x.test:80:10.0.0.1"]), "resolve=x.test:80:10.0.0.1"),
     "name server": (setting("fetch", "dns_servers", ["127.0.0.1:9"]), "dns=127.0.0.1:9"),
     "private addresses": (setting("fetch", "allow_private", value=True), "allow_private={origin}"),

@@ -161,8 +161,11 @@ OTHERS: list[dict[str, Any]] = [
     {"user_agent": "examplebot/1.0"},
     {"fetch": {"headers": {"accept-language": "de"}}},
     {"fetch": {"headers": {"accept-language": "fr"}}},
+    {"fetch": {"languages": ["de"]}},
+    {"fetch": {"languages": []}},
     {"resolve": ["example.org:443:127.0.0.1"]},
     {"proxy": {"urls": ["http://proxy.example:3128"]}},
+    {"proxy": {"chooser": "own"}},
     {"fetch": {"dns_servers": ["192.0.2.1"]}},
 ]
 

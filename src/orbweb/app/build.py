@@ -16,7 +16,7 @@ from orbweb import extraction, urls
 from orbweb.app import pipeline
 from orbweb.app.callbacks import Note
 from orbweb.app.directory import OpenWorkspace, now_us
-from orbweb.app.identity import private_proxies
+from orbweb.app.identity import Secrets, chosen_proxy, private_proxies
 from orbweb.app.session import ReplayedRun, Session, subject
 from orbweb.app.settings import (
     gate_settings,
@@ -45,9 +45,9 @@ from orbweb.fetching import Fetcher, Listener, open_files
 from orbweb.fetching.cookies import CookieJar
 from orbweb.fetching.dns import DnsResolver
 from orbweb.fetching.guard import Guard, PrivateConsent
-from orbweb.fetching.headers import Identity
+from orbweb.fetching.headers import NO_CACHE, Identity, standard_lines
 from orbweb.fetching.http import HttpFetcher, trusted_certificates
-from orbweb.fetching.proxies import Direct, Proxies, RoundRobin
+from orbweb.fetching.proxies import ChosenProxies, Direct, Proxies, RoundRobin
 from orbweb.fetching.replay import ReplayFetcher
 from orbweb.fetching.revalidation import Revalidator
 from orbweb.fetching.transfer import Egress, HttpSettings
@@ -120,9 +120,9 @@ def _egress(session: Session, names: DnsResolver) -> Egress:
     """The user's headers go to the origins of the base URLs as given, not to where these redirect."""
     config, secrets, clock = session.config, session.secrets, asyncio.get_running_loop().time
     jar = CookieJar() if config.fetch.cookies == "keep" else None
-    proxies: Proxies = RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
     return Egress(
         Identity(
+            standard_lines(config.fetch.languages, _cache_control(session)),
             session.permit.origins,
             secrets.headers,
             jar,
@@ -130,9 +130,23 @@ def _egress(session: Session, names: DnsResolver) -> Egress:
             secret=secrets.names,
             clock=time.time,
         ),
-        proxies,
+        _proxies(secrets, clock),
         Guard(names, PrivateConsent(everything=private_proxies(config)), {}, clock=clock),
     )
+
+
+def _proxies(secrets: Secrets, clock: Callable[[], float]) -> Proxies:
+    if secrets.chooser is not None:
+        return ChosenProxies(secrets.chooser(), chosen_proxy)
+    return RoundRobin(secrets.proxies, clock=clock) if secrets.proxies else Direct()
+
+
+def _cache_control(session: Session) -> str | None:
+    """What caches on the way are told: a scraper wants what the server has now."""
+    given = session.config.fetch.cache_control
+    if given == "auto":
+        return NO_CACHE if session.feeds is not None else None
+    return None if given == "off" else given
 
 
 def frontier(

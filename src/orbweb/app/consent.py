@@ -28,7 +28,7 @@ from orbweb.fetching.addresses import normal, not_public
 from orbweb.fetching.guard import PrivateConsent
 
 _WORD = re.compile(
-    r"\$[A-Za-z_][A-Za-z0-9_]*=https?://\S+|allow_private=https?://\S+|(proxy|resolve|dns|private)=\S+"
+    r"\$[A-Za-z_][A-Za-z0-9_]*=https?://\S+|allow_private=https?://\S+|(proxy|chooser|resolve|dns|private)=\S+"
 )
 
 
@@ -131,6 +131,11 @@ def needs(config: Config, bases: Sequence[str]) -> Iterator[Need]:
             )
     for url in config.proxy.urls:
         yield Need(f"proxy={url}", f"every request would go through the proxy {url} (proxy.urls)")
+    if config.proxy.chooser is not None:
+        name = config.proxy.chooser
+        yield Need(
+            f"chooser={name}", f"the program {name}, if it is installed, would choose the proxies (proxy.chooser)"
+        )
     for pin in config.resolve:
         yield Need(f"resolve={pin}", f"a host would be resolved to another address: {pin} (resolve)")
     for server in config.fetch.dns_servers:

@@ -8,16 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orbweb import __version__, extraction, urls
 from orbweb.app.callbacks import Note
+from orbweb.app.proxy_choosers import MakeChooser, chooser_of
 from orbweb.config import credentials, notation
 from orbweb.config.schema import Config
 from orbweb.engine.robots_gate import origin_of
 from orbweb.engine.workers import codec
 from orbweb.engine.workers.page import ProcessorSettings
 from orbweb.errors import ConfigError, option
+from orbweb.fetching import ProxyChooser
 from orbweb.fetching.addresses import normal, not_public
 from orbweb.fetching.proxies import Proxy
 from orbweb.model import Resources
@@ -36,15 +38,18 @@ class Secrets:
     params: Mapping[str, str] = field(repr=False)
     proxies: Sequence[Proxy]
     names: frozenset[str] = frozenset()
+    chooser: MakeChooser | None = None
 
 
-def secrets_of(config: Config, environ: Mapping[str, str]) -> Secrets:
+def secrets_of(config: Config, environ: Mapping[str, str], chooser: ProxyChooser | None = None) -> Secrets:
+    """What requests need of this machine. A `chooser` given by the caller replaces the proxies of the settings."""
     fetch = config.fetch
     return Secrets(
         credentials.sent_headers(fetch, environ),
         credentials.sent_params(fetch, environ),
         proxies_of(config, environ),
         credentials.secret_names(fetch),
+        chooser_of(config.proxy, chooser),
     )
 
 
@@ -56,10 +61,10 @@ def proxies_of(config: Config, environ: Mapping[str, str]) -> list[Proxy]:
 
 def _proxy(config: Config, number: int, given: notation.ProxyUrl) -> Proxy:
     """A proxy, allowed by its address; a host name is checked when it is resolved."""
-    host = urls.target(f"http://{given.host}:{given.port}/")
-    if host is None:
-        raise ConfigError(f"proxy.urls: number {number} has no valid host")
-    proxy = Proxy(number, given.scheme, urls.split(host.url).host, given.port, given.user, given.password)
+    try:
+        proxy = _named(given, number)
+    except ValueError as error:
+        raise ConfigError(f"proxy.urls: number {number} {error}") from None
     address = normal(proxy.host.strip("[]"))
     why = not_public(address) if address is not None and not private_proxies(config) else None
     if why is not None:
@@ -70,18 +75,36 @@ def _proxy(config: Config, number: int, given: notation.ProxyUrl) -> Proxy:
     return proxy
 
 
+def _named(given: notation.ProxyUrl, number: int) -> Proxy:
+    host = urls.target(f"http://{given.host}:{given.port}/")
+    if host is None:
+        raise ValueError("has no valid host")
+    return Proxy(number, given.scheme, urls.split(host.url).host, given.port, given.user, given.password)
+
+
+def chosen_proxy(text: str, number: int) -> Proxy:
+    """A proxy that a chooser returned; ValueError if it is none. Its address is checked when it is used."""
+    return replace(_named(notation.read_proxy(text, "is no proxy: it"), number), given=text)
+
+
 def private_proxies(config: Config) -> bool:
     return config.proxy.allow_private or config.fetch.allow_private
 
 
 def request_profile(
-    config: Config, bases: Sequence[str], processing: ProcessorSettings, resources: Resources, *, refresh: bool
+    config: Config,
+    bases: Sequence[str],
+    processing: ProcessorSettings,
+    resources: Resources,
+    *,
+    refresh: bool,
+    chooser: ProxyChooser | None = None,
 ) -> RequestProfile:
     read_with = _fingerprint([__version__, extraction.VERSION, codec.encode_settings(processing), resources.value])
-    return RequestProfile(asked_as(config, bases), read_with, refresh)
+    return RequestProfile(asked_as(config, bases, chooser), read_with, refresh)
 
 
-def asked_as(config: Config, bases: Sequence[str]) -> str | None:
+def asked_as(config: Config, bases: Sequence[str], chooser: ProxyChooser | None = None) -> str | None:
     """A fingerprint of everything in requests that may change a response. None with cookies or secrets, of which
     nothing is stored."""
     fetch = config.fetch
@@ -91,10 +114,14 @@ def asked_as(config: Config, bases: Sequence[str]) -> str | None:
     return _fingerprint(
         [
             product_token(config.user_agent),
+            list(fetch.languages),
             headers,
             sorted({origin_of(url) for url in bases}) if headers else [],
             sorted(config.resolve),
             sorted(config.proxy.urls),
+            config.proxy.chooser
+            if chooser is None
+            else f"{type(chooser).__module__}.{type(chooser).__qualname__}",
             sorted(fetch.dns_servers),
         ]
     )

@@ -14,9 +14,12 @@ from enum import StrEnum
 from os import PathLike
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from orbweb.errors import UsageError, option
+
+if TYPE_CHECKING:
+    from orbweb.fetching import ProxyChooser
 
 
 class Kind(StrEnum):
@@ -255,6 +258,9 @@ OPTIONS = (
         metavar="N",
     ),
 )
+OBJECTS = {"proxy_chooser": (RESUME | FETCH) - SHOWN}
+"""Keywords of Python whose values are objects of the program, and the verbs that take them. No command line can
+give them, and no project stores them."""
 _BY_NAME = {each.name: each for each in OPTIONS}
 _PLAIN = (str, int, float, list, dict, NoneType)
 
@@ -270,6 +276,7 @@ class _Effort(TypedDict, total=False):
     refresh: bool
     trust: Sequence[str]
     metrics_port: int | None
+    proxy_chooser: ProxyChooser | None
 
 
 class ResumeOptions(_Effort, total=False):
@@ -350,7 +357,8 @@ def options_of(verb: str) -> list[Option]:
 
 def check_names(given: Mapping[str, object], verb: str) -> None:
     """UsageError for an option that the verb does not take, with the closest that it does."""
-    names = sorted(each.name for each in options_of(verb))
+    objects = (name for name, verbs in OBJECTS.items() if verb in verbs)
+    names = sorted([*(each.name for each in options_of(verb)), *objects])
     for name in given:
         if name not in names:
             close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
@@ -367,7 +375,7 @@ def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Options as nested settings, plain enough to be stored as JSON."""
     settings: dict[str, Any] = {}
     for name, value in given.items():
-        path = _BY_NAME[name].setting
+        path = None if name in OBJECTS else _BY_NAME[name].setting
         if path is not None:
             section, _, key = path.rpartition(".")
             (settings.setdefault(section, {}) if section else settings)[key] = _plain(name, value)
@@ -395,6 +403,11 @@ def texts_of(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 def words_of(given: Mapping[str, Any]) -> list[str]:
     """The same options as words of a command line, for a process that is started by one."""
+    for name in OBJECTS.keys() & given.keys():
+        raise UsageError(
+            f"{option(name)}: an object cannot be given to the process that discovers; use discover and scrape, "
+            "or name an installed chooser in proxy.chooser"
+        )
     return [word for name, value in given.items() for word in _words(_BY_NAME[name], value)]
 
 

@@ -11,8 +11,11 @@ from collections.abc import Iterator
 from orbweb import urls
 from orbweb.app import javascript
 from orbweb.app.callbacks import Count
-from orbweb.app.directory import OpenWorkspace
+from orbweb.app.directory import OpenWorkspace, now_us
+from orbweb.app.live_progress import read_progress
+from orbweb.app.results.record import plain
 from orbweb.errors import NothingToDo, UsageError, option
+from orbweb.events import Snapshot
 from orbweb.model import Document
 from orbweb.parsing.http_heads import Exchange
 from orbweb.store import documents, heads
@@ -38,12 +41,24 @@ def status(workspace: OpenWorkspace, project: str) -> Report:
     report: Report = {"project": found.name, "running": pid is not None, "pid": pid, "run": None}
     held_by = workspace.control(project).hold_reason() if pid is not None else None
     report.update(held=held_by is not None, held_by=held_by, role=workspace.role_of(project))
+    at_work = snapshot(workspace, project)
+    report["in_progress"] = [] if at_work is None else [plain(each) for each in at_work.in_progress]
     report["spool"] = workspace.spool(project)
     latest = store_runs.latest_run(workspace.db, found.id)
     if latest is not None:
         report.update(reports.run_report(workspace.db, latest, alive=pid is not None))
         report["needs_javascript"] = javascript.shells(workspace, latest.id)
     return report
+
+
+def snapshot(workspace: OpenWorkspace, project: str) -> Snapshot | None:
+    """The latest snapshot of the crawl of a project, whichever process it runs in; None if none is running."""
+    found, pid = store_runs.project(workspace.db, project), workspace.owner(project)
+    latest = store_runs.latest_run(workspace.db, found.id) if pid is not None else None
+    crawls = store_runs.crawls_of(workspace.db, latest.id) if latest is not None else []
+    if pid is None or not crawls:
+        return None
+    return read_progress(workspace.control(project), owner=pid, crawl_id=crawls[-1].id, now=now_us())
 
 
 def statuses(workspace: OpenWorkspace) -> list[Report]:

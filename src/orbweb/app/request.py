@@ -20,6 +20,7 @@ from orbweb.app.settings import routes, url_rules
 from orbweb.config import schema, sources
 from orbweb.config.schema import Config
 from orbweb.errors import UnknownProject, UsageError, call, option, options_source
+from orbweb.fetching import ProxyChooser
 from orbweb.frontier import seeds
 from orbweb.store import runs, workspace_files
 from orbweb.store.runs import Project
@@ -47,6 +48,7 @@ class Request:
     seeds: Path | None = None
     metrics_port: int | None = None
     trust: Sequence[str] = ()
+    proxy_chooser: ProxyChooser | None = None
     typed: bool = True
     """Whether the user named the URLs, and not the workspace."""
     remembers: bool = True
@@ -77,6 +79,7 @@ def request_of(
         seeds=file_of(options, "seeds"),
         metrics_port=options.get("metrics_port"),
         trust=texts_of(options, "trust"),
+        proxy_chooser=options.get("proxy_chooser"),
     )
 
 

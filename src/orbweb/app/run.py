@@ -19,6 +19,7 @@ from orbweb.app.build import LiveSettings
 from orbweb.app.callbacks import UNATTACHED, Watch
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import print_banner, request_profile
+from orbweb.app.live_progress import CallerWatch, ProgressFile
 from orbweb.app.request import configure
 from orbweb.app.results.crawls import NOTHING_CRAWLED, exit_code
 from orbweb.app.rules import apply_pending_rules, policy_of, rules_of, with_new_rules
@@ -32,7 +33,7 @@ from orbweb.app.settings import (
 )
 from orbweb.app.visits import VisitFollower
 from orbweb.config import reload, schema
-from orbweb.engine.control import Command, signals
+from orbweb.engine.control import Command, ControlFiles, signals
 from orbweb.engine.loop import Engine
 from orbweb.engine.parts import EngineEvents, EngineParts
 from orbweb.engine.workers.page import ProcessorSettings
@@ -101,7 +102,7 @@ def _hold(
     run, crawl_id = open_run(session, paused, bases, manner, recalls, due_only=due_only)
     started = time.monotonic()
     try:
-        asyncio.run(_work(session, run, manner, spawned))
+        asyncio.run(_work(session, run, crawl_id, manner, spawned))
     except OrbwebError as error:
         _mark_failed(workspace, run, crawl_id, error)
         raise
@@ -128,6 +129,7 @@ def _manner(session: Session) -> RequestProfile:
         _reading(session),
         session.resources,
         refresh=session.request.refresh,
+        chooser=session.request.proxy_chooser,
     )
 
 
@@ -152,11 +154,12 @@ class _Opened:
     revalidator: Revalidator
     outputs: RunOutputs
     visits: VisitFollower | None
+    watches: Sequence[Watch]
     steady: Clock
     spawned: list[Spawned]
 
 
-async def _work(session: Session, run: Run, manner: RequestProfile, spawned: list[Spawned]) -> None:
+async def _work(session: Session, run: Run, crawl_id: int, manner: RequestProfile, spawned: list[Spawned]) -> None:
     workspace, config = session.workspace, session.config
     session.callbacks.attachment.opened(run)
     bodies = build.bodies(workspace, session.project, config) if session.replays is None else NullBodyStore()
@@ -165,11 +168,12 @@ async def _work(session: Session, run: Run, manner: RequestProfile, spawned: lis
     try:
         with closing(build.outputs(session, run)) as outputs:
             visits = _visit_follower(session, run)
-            opened = _Opened(bodies, limiter, revalidator, outputs, visits, _steady_clock(), spawned)
+            watches = _watches(session, crawl_id, outputs)
+            opened = _Opened(bodies, limiter, revalidator, outputs, visits, watches, _steady_clock(), spawned)
             while run.state is RunState.IN_PROGRESS and not await _crawl(session, run, opened):
                 session, run = with_new_rules(session, run)
             if visits is not None:
-                visits.follow()
+                visits.hold(is_held=False)
             outputs.finish()
     finally:
         alone = workspace.idle_but_for(session.project.id)
@@ -187,10 +191,10 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
     spool_source = build.spool_source(session, session.feeds, run) if session.feeds is not None else None
     parts = _parts(session, run, opened, live, spool_source)
     events = EngineEvents(
-        on_progress=_watcher(session, opened.outputs),
+        on_progress=_watched_by(opened.watches),
         note=session.note,
         on_written=_in_turn(_followers(session, run, opened, spool_writer)),
-        on_paused=parts.control.save_hold_reason,
+        on_paused=partial(_tell_hold, parts.control, opened.visits),
     )
     settings = engine_settings(
         config,
@@ -266,15 +270,30 @@ def _parts(
     )
 
 
-def _watcher(session: Session, outputs: RunOutputs) -> Watch:
-    """Progress goes to the files and counters of the run, and to the caller."""
+def _watches(session: Session, crawl_id: int, outputs: RunOutputs) -> list[Watch]:
+    """Progress goes to the files and counters of the run, to other processes, and to the caller."""
     backlog = session.workspace.backlog if session.is_service else None
 
-    def watch(now: Snapshot) -> None:
+    def count(now: Snapshot) -> None:
         outputs.watch(now, **({"backlog_bytes": backlog()} if backlog is not None else {}))
-        session.callbacks.on_progress(now)
 
-    return watch
+    control = session.workspace.control(session.project.name)
+    public = [] if session.is_trial else [ProgressFile(control, crawl_id, clock=now_us).watch]
+    return [count, *public, CallerWatch(session.callbacks.on_progress).watch]
+
+
+def _watched_by(watches: Sequence[Watch]) -> Watch:
+    def watch_all(now: Snapshot) -> None:
+        for watch in watches:
+            watch(now)
+
+    return watch_all
+
+
+def _tell_hold(control: ControlFiles, visits: VisitFollower | None, reason: str | None) -> None:
+    if visits is not None:
+        visits.hold(is_held=reason is not None)
+    control.save_hold_reason(reason)
 
 
 def _visit_follower(session: Session, run: Run) -> VisitFollower | None:

@@ -109,7 +109,7 @@ def ready(
     Policy(policy_rules(config), ())
     found = seeds.base_urls(bases, url_rules(config))
     allowed = permit(workspace, request, config, [base.url for base in found], os.environ, note)
-    secrets = secrets_of(config, os.environ)
+    secrets = secrets_of(config, os.environ, request.proxy_chooser)
     tokenizer(config.content.tokens)
     return Ready(config, settings, found, secrets, allowed)
 

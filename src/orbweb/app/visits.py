@@ -17,16 +17,23 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class VisitFollower:
-    """Calls back for each visit of a run that this crawl commits, once, in order, when it is durable."""
+    """Calls back for each visit of a run that this crawl commits, once, in order, when it is durable, and never
+    while the crawl is on hold."""
 
     def __init__(self, db: Queries, run_id: int, on_visit: VisitWatch) -> None:
         self._db, self._on_visit = db, on_visit
         self._visits = VisitPortions(db, run_id)
         self._last = journal.latest(db, run_id)
+        self._is_held = False
+
+    def hold(self, *, is_held: bool) -> None:
+        """Begin or end a hold; what was committed meanwhile is reported when it ends."""
+        self._is_held = is_held
+        self.follow()
 
     def follow(self) -> None:
-        """Call back for the new visits; do nothing during a commit."""
-        if self._db.is_writing:
+        """Call back for the new visits; do nothing on hold, or during a commit."""
+        if self._is_held or self._db.is_writing:
             return
         self._visits.renew()
         while (portion := self._visits.after(self._last, PORTION)) is not None:

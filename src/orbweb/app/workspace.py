@@ -490,6 +490,14 @@ class Workspace:
         with self._open() as opened:
             return record(ProjectStatus, reports.status(opened, project))
 
+    def snapshot(self, project: str) -> Snapshot | None:
+        """What the crawl of a project is doing now, whichever process it runs in; None if none is running.
+
+        A few times a second there is a new one.
+        """
+        with self._open() as opened:
+            return reports.snapshot(opened, project)
+
     def statuses(self) -> list[ProjectStatus]:
         """The status of every project."""
         from orbweb.app.results.runs import ProjectStatus

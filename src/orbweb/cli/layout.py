@@ -46,7 +46,7 @@ def crawl_lines(now: Snapshot, columns: int, rows: int) -> list[Text]:
         return [_fit([*_state(now, brief=True), *_percent(now), *_counts(now)], columns)]
     lines = [_fit(_bar_parts(now.settled, now.total, "URL", _eta(now)), columns)] if now.total else []
     lines.append(_fit([*_state(now), *_counts(now), *([] if now.total else [Text(_eta(now), "dim")])], columns))
-    lines += [_request_line(each.url, each.seconds, columns) for each in _shown_requests(now)]
+    lines += [_request_line(each.url, each.age_s, columns) for each in _shown_requests(now)]
     lines += [_host_line(host, columns) for host in _shown_hosts(now)]
     if now.stopping:
         waits = f"waiting for {many(now.in_flight, 'request')}; " if now.in_flight else ""
@@ -78,7 +78,7 @@ def _eta(now: Snapshot) -> str:
 
 def _shown_requests(now: Snapshot) -> list[OpenRequest]:
     """The oldest request; of the others, those that take long."""
-    return [each for at, each in enumerate(now.in_progress[:MOST]) if at == 0 or each.seconds >= SLOW_S]
+    return [each for at, each in enumerate(now.in_progress[:MOST]) if at == 0 or each.age_s >= SLOW_S]
 
 
 def _shown_hosts(now: Snapshot) -> list[HostQueue]:

@@ -121,7 +121,7 @@ class Display:
     def _with_latest(self, now: Snapshot) -> Snapshot:
         """If every response has come, the latest request stays on the screen, so that lines do not come and go."""
         if now.in_progress:
-            self._latest = tuple(replace(each, seconds=0.0) for each in now.in_progress[:1])
+            self._latest = tuple(replace(each, age_s=0.0) for each in now.in_progress[:1])
         if now.in_progress or now.held or now.stopping:
             return now
         return replace(now, in_progress=self._latest)

@@ -55,7 +55,7 @@ def proxies(proxy: ProxyList, environ: Mapping[str, str]) -> list[ProxyUrl]:
     found = []
     for number, text in enumerate(proxy.urls, 1):
         try:
-            found.append(read_proxy(_value("proxy.urls", text, environ), number))
+            found.append(read_proxy(_value("proxy.urls", text, environ), f"number {number}"))
         except ValueError as error:
             source = f" (environment variable {text[1:]})" if is_variable(text) else ""
             raise ConfigError(f"proxy.urls{source}: {error}") from None

@@ -14,6 +14,7 @@ from orbweb.config.notation import (
     NAME_A_VARIABLE,
     check_header,
     check_server,
+    is_header_value,
     is_variable,
     read_proxy,
 )
@@ -22,6 +23,7 @@ from orbweb.config.section import LARGEST, Section, YamlOff
 MAX_WORKERS = 1024
 
 _PARAM = re.compile(r"[A-Za-z0-9._~-]+")
+_LANGUAGE = re.compile(r"\*|[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
 
 
 class FetchSection(Section):
@@ -51,6 +53,12 @@ class FetchSection(Section):
     `resolve` may be at one."""
     dns_servers: tuple[str, ...] = ()
     """ADDR or ADDR:PORT of the name servers. Empty: those of the system."""
+    languages: tuple[str, ...] = Field(("en",), max_length=20)
+    """Accept-Language header: the languages of pages, the preferred first, such as `[de-AT, de, en]` or `de`.
+    Empty: it is not sent."""
+    cache_control: Annotated[str, YamlOff] = Field("auto", max_length=200)
+    """Cache-Control header, such as `no-cache` or `max-age=60`. `auto`: the scraper sends `no-cache`, so that
+    caches on the way ask the server; other crawls send none. `off`: it is not sent."""
     headers: dict[str, str | None] = Field({})
     """Headers sent only to the origins (scheme, host and port) of the base URLs. Give a secret as the name of an
     environment variable, such as `$SITE_TOKEN`; null removes a stored header."""
@@ -64,6 +72,26 @@ class FetchSection(Section):
     cookies: Annotated[Literal["off", "keep"], YamlOff] = "off"
     """`keep`: send cookies back to the origin that set them, for the duration of one crawl. Pages may then depend
     on the order of requests."""
+
+    @field_validator("languages", mode="before")
+    @classmethod
+    def _list(cls, languages: object) -> object:
+        return [each.strip() for each in languages.split(",")] if isinstance(languages, str) else languages
+
+    @field_validator("languages")
+    @classmethod
+    def _languages(cls, languages: tuple[str, ...]) -> tuple[str, ...]:
+        for language in languages:
+            if not _LANGUAGE.fullmatch(language):
+                raise ValueError(f"{language!r} is not a language such as en or de-AT")
+        return languages
+
+    @field_validator("cache_control")
+    @classmethod
+    def _cache_control(cls, value: str) -> str:
+        if not (value.isascii() and is_header_value(value)):
+            raise ValueError("must be one line of printable ASCII such as no-cache, or auto or off")
+        return value
 
     @field_validator("headers")
     @classmethod
@@ -98,11 +126,14 @@ class FetchSection(Section):
 
 
 class ProxyList(Section):
-    """The proxies of requests, used in turn."""
+    """The proxies of requests: a list that is used in turn, or a program that chooses."""
 
     urls: tuple[str, ...] = ()
     """SCHEME://HOST:PORT of each proxy, or `$NAME` of an environment variable that contains it (required if there
     is a password). Schemes: http, https, socks4, socks5. Empty: no proxy."""
+    chooser: str | None = Field(None, pattern=r"^[A-Za-z0-9_.-]{1,100}$")
+    """Name of an installed entry point of the group `orbweb.proxy_choosers`: a program that chooses the proxy of
+    each request, instead of `urls`."""
     allow_private: bool = False
     """Allow proxies at private addresses. `fetch.allow_private` allows it too."""
 
@@ -110,7 +141,7 @@ class ProxyList(Section):
     @classmethod
     def _urls(cls, found: tuple[str, ...]) -> tuple[str, ...]:
         for number, text in enumerate(found, 1):
-            if not is_variable(text) and read_proxy(text, number).user is not None:
+            if not is_variable(text) and read_proxy(text, f"number {number}").user is not None:
                 raise ValueError(f"number {number} has a user or password in it; {NAME_A_VARIABLE}")
         return found
 

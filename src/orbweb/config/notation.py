@@ -59,19 +59,17 @@ class ProxyUrl(NamedTuple):
     password: str
 
 
-def read_proxy(text: str, number: int) -> ProxyUrl:
-    """SCHEME://[USER:PASSWORD@]HOST:PORT, or a ValueError with its number in the list; it quotes nothing."""
+def read_proxy(text: str, name: str) -> ProxyUrl:
+    """SCHEME://[USER:PASSWORD@]HOST:PORT, or a ValueError with what the proxy is called; it quotes nothing."""
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise ValueError(f"number {number} is not a URL such as http://proxy.example:3128") from None
+        raise ValueError(f"{name} is not a URL such as http://proxy.example:3128") from None
     if parts.scheme not in PROXY_SCHEMES:
-        raise ValueError(
-            f"number {number}: a proxy must start with one of {', '.join(f'{s}://' for s in PROXY_SCHEMES)}"
-        )
+        raise ValueError(f"{name} must start with one of {', '.join(f'{s}://' for s in PROXY_SCHEMES)}")
     if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment or not text.isprintable():
-        raise ValueError(f"number {number} is not SCHEME://HOST:PORT")
+        raise ValueError(f"{name} is not SCHEME://HOST:PORT")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     user = unquote(parts.username) if parts.username is not None else None
     return ProxyUrl(parts.scheme, host, port or PROXY_SCHEMES[parts.scheme], user, unquote(parts.password or ""))

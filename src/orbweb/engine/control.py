@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -85,6 +85,7 @@ class ControlFiles:
         for path in found:
             workspace_files.unlink(self._top, path)
         self.save_hold_reason(None)
+        self.save_progress(None)
         return [self._top / path for path in found]
 
     def paused(self) -> str | None:
@@ -107,6 +108,24 @@ class ControlFiles:
             return workspace_files.read(self._top, self._directory / f"{self._project}.held").decode(
                 errors="replace"
             )
+        except FileNotFoundError:
+            return None
+
+    def save_progress(self, record: bytes | None) -> None:
+        """Publish what the crawl is doing, for reports; None: nothing. Neither durable nor certain to be written:
+        nothing depends on it."""
+        path = self._directory / f"{self._project}.progress"
+        with suppress(OSError):
+            if record is None:
+                workspace_files.unlink(self._top, path)
+            else:
+                workspace_files.make_directory(self._top, self._directory)
+                workspace_files.write_whole(self._top, path, record, durable=False)
+
+    def progress(self) -> bytes | None:
+        """What a crawl has published, perhaps one that was killed; None if there is nothing."""
+        try:
+            return workspace_files.read(self._top, self._directory / f"{self._project}.progress")
         except FileNotFoundError:
             return None
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 from orbweb import urls
 from orbweb.engine.auxiliary import RESENDS, AuxiliaryRequests
@@ -58,6 +57,8 @@ WAIT_CAP_S = 15.0
 RESEND_BASE_S = 0.05
 RESEND_CAP_S = 2.0
 SHOWN_WAIT_S = 1.0
+LONG_READ_S = 1.0
+"""A body that a worker has had for less is not worth a line."""
 WANTED = {Resources.OFF: PAGE, Resources.CHECK: STYLE, Resources.STORE: ANYTHING}
 
 
@@ -148,11 +149,22 @@ class InFlight:
             self._sent_at[ticket] = self._loop.time()
             self._fetcher.start(ticket, *request)
 
-    def oldest(self, most: int) -> tuple[OpenRequest, ...]:
-        """The requests in flight that were sent first; a dict keeps the order of insertion."""
+    def in_progress(self) -> tuple[OpenRequest, ...]:
+        """The requests in flight, the first sent first, as a dict keeps the order of insertion; then the bodies
+        that workers have had for long."""
         now = self._loop.time()
-        found = ((self._url(ticket), sent_at) for ticket, sent_at in islice(self._sent_at.items(), most))
-        return tuple(OpenRequest(url, now - sent_at) for url, sent_at in found if url is not None)
+        found = ((self._url(ticket), sent_at) for ticket, sent_at in self._sent_at.items())
+        requests = (OpenRequest(url, now - sent_at) for url, sent_at in found if url is not None)
+        return (*requests, *self._long_read())
+
+    def _long_read(self) -> Iterator[OpenRequest]:
+        """Bodies are submitted in the order in which they arrive, but for a few: the first young one ends it."""
+        now = self._clock()
+        for slot in filter(None, map(self._window.get, self.processing.submitted())):
+            age_s = (now - slot.fetched_at) / politeness.SECOND
+            if age_s < LONG_READ_S:
+                return
+            yield OpenRequest(slot.requested[-1], age_s)
 
     def _url(self, ticket: int) -> str | None:
         """The URL of a ticket; None if its place was given back."""

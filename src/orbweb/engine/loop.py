@@ -34,7 +34,7 @@ POLL_S = 0.2
 HELD_UP = 4
 """A unit of work that fills 1/HELD_UP of the window holds up the crawl."""
 SHOWN = 8
-"""Requests and hosts in a snapshot."""
+"""Hosts in a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ class Engine:
         self._head: tuple[int, float] | None = None
         self._stalled: dict[str, int] = {}
         self._paused_by: str | None = None
+        self._has_told_pause = False
         self._written = 0
         self._stop_at: float | None = None
         self._rules_at: float | None = None
@@ -133,8 +134,11 @@ class Engine:
 
     def _on_fault(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         """A callback raised: without this handler the crawl would wait forever for its result."""
-        error = OrbwebError(f"internal error: {context.get('exception') or context['message']}")
         cause = context.get("exception")
+        if isinstance(cause, OrbwebError):
+            self.fail(cause)
+            return
+        error = OrbwebError(f"internal error: {cause or context['message']}")
         error.__cause__ = cause if isinstance(cause, BaseException) else None
         self.fail(error)
 
@@ -308,15 +312,21 @@ class Engine:
         self._events.on_progress(self.snapshot())
 
     def _set_pause(self, reason: str | None) -> None:
-        if reason == self._paused_by:
+        """Begin or end a hold; the last snapshot before it, and the first after it, say so. What an earlier engine
+        of the crawl said of a hold may be out of date, so the first poll always tells."""
+        if reason == self._paused_by and self._has_told_pause:
             return
-        if reason is None or self._paused_by is None:
+        begins, ends = reason and not self._paused_by, self._paused_by and not reason
+        if begins or ends:
             self._events.note(f"paused: {reason}" if reason else "resumed")
             now = self._loop.time()
             if self._paused_at is not None:
                 self._started += now - self._paused_at
             self._paused_at = now if reason else None
         self._paused_by = reason
+        if begins:
+            self._events.on_progress(self.snapshot())
+        self._has_told_pause = True
         self._events.on_paused(reason)
 
     def wake(self) -> None:
@@ -369,6 +379,6 @@ class Engine:
             reused=self._batch.reused,
             held_by=self._paused_by,
             is_recrawl=self._settings.is_recrawl,
-            in_progress=self.in_flight.oldest(SHOWN),
+            in_progress=self.in_flight.in_progress(),
             slowest=tuple(self._parts.dispatcher.slowest(SHOWN)),
         )

@@ -36,8 +36,8 @@ class EngineParts:
 
 @dataclass(frozen=True, slots=True)
 class EngineEvents:
-    """Callbacks of the engine: progress several times a second, notes for the user, each unit of work that is
-    durable, and why the crawl is on hold (None: it is not)."""
+    """Callbacks of the engine: progress several times a second, also on hold; notes for the user; each unit of
+    work that is durable; and why the crawl is on hold (None: it is not), after the snapshot that shows it."""
 
     on_progress: Callable[[Snapshot], None]
     note: Callable[[str], None]

@@ -7,6 +7,7 @@ are being computed, or if it is the head of its lane. All others wait, in the or
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from orbweb.engine.window import Slot, Window, most_bytes
@@ -47,6 +48,10 @@ class ProcessingQueue:
     def __bool__(self) -> bool:
         """Whether a body has been submitted and has no result yet."""
         return bool(self._submitted)
+
+    def submitted(self) -> Iterable[int]:
+        """The tickets whose bodies have been submitted, in that order."""
+        return self._submitted
 
     @property
     def is_full(self) -> bool:

@@ -1,4 +1,4 @@
-"""A URL becomes a response: the `Fetcher` protocol and the requests it takes.
+"""A URL becomes a response: the `Fetcher` protocol, the requests it takes, and what users may supply.
 
 Every started ticket is reported exactly once, unless it is cancelled. A site's fault is a value (`Failed`), never
 an exception.
@@ -62,3 +62,13 @@ class Fetcher(Protocol):
 
     def close(self) -> None:
         """Cancel everything and close every connection."""
+
+
+class ProxyChooser(Protocol):
+    """A program of the user that chooses proxies. It is called between requests, so it must be fast."""
+
+    def pick(self, host: str) -> str:
+        """The proxy of the next request to the host, as SCHEME://[USER:PASSWORD@]HOST:PORT."""
+
+    def report(self, proxy: str, ok: bool) -> None:  # noqa: FBT001
+        """Whether the proxy that `pick` returned delivered a request, whatever the server responded."""

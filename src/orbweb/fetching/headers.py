@@ -1,8 +1,8 @@
-"""The user's headers and query parameters, basic authentication and cookies.
+"""The headers of requests: those of every request, the user's, cookies; and the user's query parameters.
 
-Headers and parameters are sent only to the origins (scheme, host and port) that the user named, and a cookie only
-to the origin that set it. The target of a redirect or link is a separate request, judged by its own origin. No
-error, log or `repr` contains a value.
+The user's headers and parameters are sent only to the origins (scheme, host and port) that the user named, and a
+cookie only to the origin that set it. The target of a redirect or link is a separate request, judged by its own
+origin. No error, log or `repr` contains a value.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from urllib.parse import quote, quote_plus, urlencode
 from orbweb.fetching.cookies import CookieJar
 
 ACCEPT = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+NO_CACHE = "no-cache"
+_LEAST_QUALITY = 1
+"""Tenths: a language that is named is wanted, however many come before it."""
 
 Lines = tuple[str | bytes, ...]
 
@@ -26,11 +29,27 @@ _USERINFO = re.compile(rb"([/\\]{2})[^/\\?#\r\n]*@")
 _COOKIE = re.compile(rb"(?i)(set-cookie2?:[^=;\r\n]*=)[^;\r\n]*")
 
 
+def standard_lines(languages: Sequence[str], cache_control: str | None) -> tuple[str, ...]:
+    """The header lines of every request: Accept, Accept-Language with the preferred language first, Cache-Control.
+    A user's header of the same name replaces one."""
+    preferred = ",".join(map(_with_quality, languages, range(10, 10 - len(languages), -1)))
+    return (
+        ACCEPT,
+        *([f"Accept-Language: {preferred}"] if preferred else []),
+        *([f"Cache-Control: {cache_control}"] if cache_control else []),
+    )
+
+
+def _with_quality(language: str, tenths: int) -> str:
+    return language if tenths == 10 else f"{language};q=0.{max(tenths, _LEAST_QUALITY)}"
+
+
 class Identity:
     """The header lines of each request. Without credentials, headers or cookies they are the same for all."""
 
     def __init__(
         self,
+        standard: tuple[str, ...] = (ACCEPT,),
         origins: frozenset[str] = frozenset(),
         headers: Mapping[str, str] | None = None,
         jar: CookieJar | None = None,
@@ -39,7 +58,8 @@ class Identity:
         secret: Collection[str] = (),
         clock: Callable[[], float],
     ) -> None:
-        """`secret` names the headers and parameters whose values came from the environment."""
+        """`standard` are the lines of every request; `secret` names the headers and parameters whose values came
+        from the environment."""
         given = dict(headers or {})
         self._redacts = _CREDENTIALS | {name.lower().encode() for name in secret}
         self._secrets = tuple(_spellings([*given.items(), *(params or {}).items()], self._redacts))
@@ -51,8 +71,9 @@ class Identity:
         self._query_origins = origins if self._query else frozenset()
         self._origins = origins if given else frozenset()
         self._cookie = given.pop("cookie", None)
-        accept = () if "accept" in given else (ACCEPT,)
-        self._own: Lines = (*accept, *(_line(name, value) for name, value in given.items()))
+        self._standard: Lines = standard
+        kept = (line for line in standard if line.partition(":")[0].lower() not in given)
+        self._own: Lines = (*kept, *(_line(name, value) for name, value in given.items()))
         self._jar = jar
         self._clock = clock
         self.wants_cookies = jar is not None
@@ -66,12 +87,12 @@ class Identity:
     def lines(self, url: str) -> Lines:
         """The header lines that are sent with a request for the URL."""
         if not self._origins and self._jar is None:
-            return (ACCEPT,)
+            return self._standard
         origin, path = _split(url)
         named = origin in self._origins
         stored = self._jar.header(origin, path, self._clock()) if self._jar is not None else None
         cookies = "; ".join(filter(None, (self._cookie if named else None, stored)))
-        own = self._own if named else (ACCEPT,)
+        own = self._own if named else self._standard
         return (*own, _line("Cookie", cookies)) if cookies else own
 
     def shown_query(self, url: str) -> bytes:

@@ -268,13 +268,13 @@ class HttpFetcher:
         response = self._response(transfer, code, message)
         if isinstance(response, Failed):
             response = replace(response, head=transfer.own_head())
-        if transfer.route.proxy is not None:
-            self._report_proxy(transfer, transfer.route.proxy, response)
         if transfer.set_cookies:
             self._egress.identity.store_cookies(transfer.url, transfer.set_cookies)
         self._multi.remove_handle(curl)
         transfer.clear()
         self._idle.append(transfer)
+        if transfer.route.proxy is not None:
+            self._report_proxy(transfer, transfer.route.proxy, response)
         self._listener.answered(transfer.ticket, response)
         self._send_backlog()
 

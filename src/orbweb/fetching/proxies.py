@@ -1,8 +1,8 @@
-"""Which proxy a request uses.
+"""Which proxy a request uses: the next of a list, or the one that a program of the user chooses.
 
-With proxies configured there is no direct request. A proxy that failed rests, longer each time; when all rest, the
-one due first is used. Records and messages name a proxy by its number in the list, host and port, never with its
-password.
+With proxies configured there is no direct request. A proxy of the list that failed rests, longer each time; when
+all rest, the one due first is used. Records and messages name a proxy by its number (in the list, or in the order
+in which it was first chosen), host and port, never with its password.
 """
 
 from __future__ import annotations
@@ -11,15 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from orbweb import urls
+from orbweb.errors import ProxyChooserError
+from orbweb.fetching import ProxyChooser
 from orbweb.model import Failed, FailKind
 
 REST_S = 5.0
 LONGEST_REST_S = 300.0
+MOST_CHOSEN = 1_000
+"""Proxies whose numbers are remembered; a chooser may invent any number of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy of the list. An IPv6 `host` has its brackets."""
+    """A proxy. An IPv6 `host` has its brackets. `given` is the text by which a chooser knows it."""
 
     number: int
     scheme: str
@@ -27,6 +32,7 @@ class Proxy:
     port: int
     user: str | None = field(default=None, repr=False)
     password: str = field(default="", repr=False)
+    given: str = field(default="", repr=False, compare=False)
 
     @property
     def id(self) -> str:
@@ -90,6 +96,55 @@ class RoundRobin:
             return
         times = self._failures[proxy] = self._failures.get(proxy, 0) + 1
         self._rests[proxy] = now + min(REST_S * 2 ** min(times - 1, 10), LONGEST_REST_S)
+
+
+class ChosenProxies:
+    """The proxies that a chooser returns. What it raises, or returns instead of a proxy, is a ProxyChooserError:
+    no request goes direct because of it."""
+
+    def __init__(self, chooser: ProxyChooser, read: Callable[[str, int], Proxy]) -> None:
+        """`read` makes the proxy of a text and its number; ValueError if it is none, which must quote nothing."""
+        self._chooser = chooser
+        self._read = read
+        self._known: dict[str, Proxy] = {}
+        self._chosen = 0
+
+    def pick(self, site: str, _ticket: int) -> Proxy | None:
+        host = site.rpartition(":")[0]
+        call = f"pick({host!r})"
+        try:
+            given = self._chooser.pick(host)
+        except Exception as error:
+            raise _chooser_raised(call, error) from error
+        if not isinstance(given, str):
+            raise ProxyChooserError(
+                f"the proxy chooser: {call} returned {type(given).__name__}, not a proxy such as "
+                "'http://proxy.example:3128'; nothing was requested without a proxy"
+            )
+        return self._known.get(given) or self._read_new(call, given)
+
+    def _read_new(self, call: str, given: str) -> Proxy:
+        try:
+            proxy = self._read(given, self._chosen + 1)
+        except ValueError as error:
+            raise ProxyChooserError(
+                f"the proxy chooser: what {call} returned {error}; nothing was requested without a proxy"
+            ) from None
+        self._chosen += 1
+        if len(self._known) >= MOST_CHOSEN:
+            del self._known[next(iter(self._known))]
+        self._known[given] = proxy
+        return proxy
+
+    def report(self, proxy: Proxy, *, ok: bool) -> None:
+        try:
+            self._chooser.report(proxy.given, ok)
+        except Exception as error:
+            raise _chooser_raised(f"report({proxy.site!r}, {ok})", error) from error
+
+
+def _chooser_raised(call: str, error: Exception) -> ProxyChooserError:
+    return ProxyChooserError(f"the proxy chooser: {call} raised {type(error).__name__}: {urls.shown(str(error))}")
 
 
 def no_proxy(proxy: Proxy, failed: Failed) -> Failed:

@@ -209,13 +209,16 @@ def link(root: Path, name: Name, target: str) -> None:
         os.symlink(target, last, dir_fd=at)
 
 
-def write_whole(root: Path, name: Name, data: bytes, mode: int = 0o600) -> None:
-    """Write a file completely or not at all, durable; an existing file is replaced."""
+def write_whole(root: Path, name: Name, data: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
+    """Write a file completely or not at all; an existing file is replaced. Unless `durable`, a power cut may undo
+    it."""
     half = Path(name).with_name(f".{Path(name).name}.half")
     unlink(root, half)
     with stream(root, half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode) as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
     replace(root, half, name)
-    sync_directory(root, Path(name).parent)
+    if durable:
+        sync_directory(root, Path(name).parent)

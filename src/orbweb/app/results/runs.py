@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from orbweb.app.results.crawls import ShellPages
 from orbweb.app.results.record import Record, Report, plain
+from orbweb.events import OpenRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,9 @@ class SpoolStatus(Record):
 class ProjectStatus(Record):
     """The latest run of a project, and the crawl that works on it.
 
-    `spool` is None for a project that is crawled in one go. Without a run, `run` and `state` are None and there is
-    nothing of the rest; `--json` leaves these fields out.
+    `in_progress` are the URLs that a running crawl is requesting or reading, with their ages: `inProgress` in
+    `--json`. `spool` is None for a project that is crawled in one go. Without a run, `run` and `state` are None
+    and there is nothing of the rest; `--json` leaves these fields out.
     """
 
     project: str
@@ -97,6 +99,7 @@ class ProjectStatus(Record):
     held_by: str | None
     role: str
     spool: SpoolStatus | None
+    in_progress: tuple[OpenRequest, ...] = ()
     state: str | None = None
     started_at: str | None = None
     ended_at: str | None = None
@@ -121,10 +124,11 @@ class ProjectStatus(Record):
     def report(self) -> Report:
         """The object that `--json` prints."""
         found = plain(self)
+        found["inProgress"] = found.pop("in_progress")
         return found if self.run is not None else {name: found[name] for name in _WITHOUT_RUN}
 
 
-_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool")
+_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "inProgress")
 
 
 @dataclass(frozen=True, slots=True)

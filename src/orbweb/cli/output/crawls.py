@@ -14,6 +14,8 @@ CAUSES = {
     "error": "error",
 }
 """Why a crawl ended before its queue was empty, by `ended_by`."""
+IN_PROGRESS = 5
+"""URLs in progress that are listed."""
 
 
 def crawl_text(report: Report) -> str:
@@ -97,6 +99,7 @@ def status_text(report: Report) -> str:
         activity += f", on hold: {report['held_by']}"
     last = report["crawls"][-1]
     lines = [f"{head}run {report['run']} {words(report['state'])}, {activity}", f"  {_figures(report)}"]
+    lines.extend(_in_progress(report["inProgress"]))
     if report["tokens"]:
         lines.append(f"  {_tokens(report)}")
     ended = f" ({words(last['ended_by'])})" if last["ended_by"] else ""
@@ -110,6 +113,13 @@ def status_text(report: Report) -> str:
     if report["spool"] is not None:
         lines.append(f"  {_spool(report['spool'])}")
     return "\n".join(lines)
+
+
+def _in_progress(found: list[Report]) -> list[str]:
+    """The requests that were sent first, with their ages."""
+    shown = [f"  in progress for {span(each['age_s'])}: {each['url']}" for each in found[:IN_PROGRESS]]
+    more = len(found) - IN_PROGRESS
+    return [*shown, *([f"  and {more} more in progress"] if more > 0 else [])]
 
 
 def _spool(spool: Report) -> str:
