@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
     from orbweb.app.results.rules import PolicyVerdict, ProjectRules, ProjectSettings
-    from orbweb.app.results.runs import ProjectStatus, QueueStatus, RunSummary
+    from orbweb.app.results.runs import ProjectStatus, QueueStatus, RunningCrawl, RunOutline, RunSummary
     from orbweb.app.results.urls import UrlDetails, UrlExplanation
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.errors import NoPage
@@ -504,6 +504,20 @@ class Workspace:
 
         with self._open() as opened:
             return records(ProjectStatus, reports.statuses(opened))
+
+    def outline(self, project: str, *, run: int | None = None) -> RunOutline:
+        """A run in a few numbers, in a time that does not grow with it."""
+        from orbweb.app.results.runs import RunOutline
+
+        with self._open() as opened:
+            return record(RunOutline, reports.outline(opened, project, run))
+
+    def running(self) -> list[RunningCrawl]:
+        """The crawls at work in the workspace, whichever process they run in."""
+        from orbweb.app.results.runs import RunningCrawl
+
+        with self._open() as opened:
+            return records(RunningCrawl, reports.running(opened))
 
     def runs(self, project: str) -> list[RunSummary]:
         """The runs of a project with their crawls."""

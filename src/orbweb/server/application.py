@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -57,7 +58,8 @@ def answer(request: Request, problem: Problem) -> Response:
     """A problem as JSON for programs, as a page for people."""
     if request.url.path.startswith(API) or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse(problem.report(), problem.status, media_type=MEDIA_TYPE)
-    return render(request, "problem.html", status=problem.status, problem=problem)
+    report = json.dumps(problem.report(), indent=1, ensure_ascii=False)
+    return render(request, "problem.html", status=problem.status, problem=problem, report=report)
 
 
 def _answer_problems(app: FastAPI) -> None:

@@ -1,4 +1,4 @@
-"""What `status`, `statuses`, `finish`, `runs` and `queue` return."""
+"""What `status`, `statuses`, `finish`, `runs`, `queue`, `outline` and `running` return."""
 
 from __future__ import annotations
 
@@ -129,6 +129,35 @@ class ProjectStatus(Record):
 
 
 _WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "inProgress")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutline(Record):
+    """A run in a few numbers, from tallies alone, so that a run of a million pages costs no more.
+
+    Without a run, `run` and `state` are None. `runs` are the numbers of all runs, the newest first.
+    """
+
+    project: str
+    running: bool
+    held: bool
+    run: int | None
+    runs: tuple[int, ...]
+    state: str | None
+    visited: int
+    failed: int
+    queued: int
+    skipped: Mapping[str, int]
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCrawl(Record):
+    """A crawl at work: its state, and the URLs that it commits per second."""
+
+    project: str
+    state: str
+    rate: float
 
 
 @dataclass(frozen=True, slots=True)
