@@ -15,7 +15,7 @@ from typing import Any
 
 from orbweb import __version__
 from orbweb.app.consent_store import IDENTITY
-from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE, OpenWorkspace, create_workspace
+from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE, SERVER_DATABASE, OpenWorkspace, create_workspace
 from orbweb.config import template
 from orbweb.config.template import SCHEMA_FILE
 from orbweb.errors import StoreError, UsageError, option
@@ -28,8 +28,12 @@ Report = dict[str, Any]
 FOLDERS = ("logs", "metadata", "spool", "spool/discoveries", "state", "store")
 _FILES_OF = ("-wal", "-shm", "-journal", "")
 _ORDERS = tuple(f"{order}{role}" for order in ("pause", "stop") for role in ("", ".crawler", ".scraper"))
-_DATA = ("spool", "store", "logs", "metadata", "state", "control", "quarantine", "backups")
-WIPED = (*_DATA, *_ORDERS, *(f"{name}{end}" for name in ("search.db", DATABASE) for end in _FILES_OF))
+_DATA = ("spool", "store", "logs", "metadata", "state", "control", "quarantine", "backups", "exports")
+WIPED = (
+    *_DATA,
+    *_ORDERS,
+    *(f"{name}{end}" for name in ("search.db", SERVER_DATABASE, DATABASE) for end in _FILES_OF),
+)
 _OWN = {
     *WIPED,
     "locks",

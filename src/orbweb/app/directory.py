@@ -30,9 +30,11 @@ from orbweb.store.durable import make_home
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY, Project, RequestProfile, Run
+from orbweb.store.server_rows import ServerStore
 from orbweb.store.sqlite.db import Database
 from orbweb.store.sqlite.limiter import SqliteLimiter
 from orbweb.store.sqlite.run_store import SqliteStore
+from orbweb.store.sqlite.server_store import SqliteServerStore
 from orbweb.store.workspace_files import DATABASE
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 CONFIG_FILE = "orbweb.yaml"
 SEEDS_FILE = "seeds.txt"
+SERVER_DATABASE = "server.db"
 
 _log = logging.getLogger("orbweb")
 
@@ -187,6 +190,11 @@ class OpenWorkspace:
     def limiter(self) -> SqliteLimiter:
         make_private(self._limits / "limiter.db")
         return SqliteLimiter(self._limits / "limiter.db")
+
+    def server_store(self) -> ServerStore:
+        """The server's own database; the caller closes it."""
+        make_private(self.path / SERVER_DATABASE)
+        return SqliteServerStore(self.path / SERVER_DATABASE)
 
     def segment_writer(self, project_id: int) -> SegmentStore:
         """The project's segments, opened at the end of the last commit."""

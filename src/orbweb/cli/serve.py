@@ -43,6 +43,10 @@ def serve(
             metavar="HOST:PORT", help="A site at a private address that requests may crawl; may be repeated."
         ),
     ] = None,
+    resolve: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST:PORT:ADDR[:PORT]", help="Pin a host to an address; may be repeated."),
+    ] = None,
     workspace: WorkspaceDir = DEFAULT_WORKSPACE,
 ) -> None:
     """Serve the workspace: an HTTP API and a web interface.
@@ -68,6 +72,7 @@ def serve(
             autoresume=not no_autoresume,
             allow_hosts=tuple(allow_host or ()),
             private_hosts=tuple(private),
+            resolve=tuple(resolve or ()),
         )
         run_server(settings, print_line=_print)
 

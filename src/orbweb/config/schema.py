@@ -25,6 +25,7 @@ from orbweb.config.processing import (
     MetricsSection,
     OutputsSection,
     RecrawlSection,
+    ServeSection,
     SpoolSection,
     StoreSection,
 )
@@ -61,6 +62,7 @@ class Config(Section):
     outputs: OutputsSection = OutputsSection.model_construct()
     metrics: MetricsSection = MetricsSection.model_construct()
     spool: SpoolSection = SpoolSection.model_construct()
+    serve: ServeSection = ServeSection.model_construct()
 
     @field_validator("user_agent")
     @classmethod

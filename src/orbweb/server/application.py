@@ -49,9 +49,15 @@ def create_app(services: Services) -> FastAPI:
 
 
 @asynccontextmanager
-async def _lifespan(_app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Jobs begin and end with the application."""
     to_thread.current_default_thread_limiter().total_tokens = THREADS
-    yield
+    jobs = app.state.services.jobs
+    await to_thread.run_sync(jobs.start)
+    try:
+        yield
+    finally:
+        await to_thread.run_sync(jobs.close)
 
 
 def answer(request: Request, problem: Problem) -> Response:

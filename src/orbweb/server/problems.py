@@ -14,6 +14,7 @@ MEDIA_TYPE = "application/problem+json"
 # The first class that matches counts.
 _TABLE: tuple[tuple[type[errors.OrbwebError], int, str], ...] = (
     (errors.UnknownProject, 404, "unknown_project"),
+    (errors.UnknownId, 404, "unknown_id"),
     (errors.NothingToDo, 409, "nothing_to_do"),
     (errors.NotTrusted, 403, "not_trusted"),
     (errors.ConfigError, 422, "invalid_setting"),

@@ -9,10 +9,13 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
 from orbweb.app import Workspace
+from orbweb.app.jobs.remote import operator_rules
+from orbweb.app.jobs.service import JobService, JobSettings
 from orbweb.app.tokens import check_token, new_token
 from orbweb.errors import UsageError, option
 from orbweb.server.application import create_app
@@ -38,6 +41,7 @@ class ServeSettings:
     autoresume: bool = True
     allow_hosts: Sequence[str] = ()
     private_hosts: Sequence[str] = ()
+    resolve: Sequence[str] = ()
 
 
 def serve(settings: ServeSettings, environ: Mapping[str, str] = os.environ, print_line: Print = print) -> None:
@@ -53,18 +57,34 @@ def serve(settings: ServeSettings, environ: Mapping[str, str] = os.environ, prin
         )
     workspace = Workspace(settings.workspace)
     workspace.prepare()
+    rules = operator_rules(
+        settings.workspace, environ, private_hosts=settings.private_hosts, pins=settings.resolve
+    )
+    # What a request makes this process fetch itself, such as a plan, uses the operator's pins too.
+    os.environ.update(rules.environment({}))
     with _bound(settings.host, settings.port) as listener:
         port = listener.getsockname()[1]
         token = given or new_token()
+        jobs = JobService(
+            JobSettings(
+                settings.workspace, _without_token(environ), settings.max_active, settings.autoresume, rules
+            )
+        )
         services = Services(
             workspace,
-            Credentials(token, lambda _mark: None, cookie=f"orbweb_login_{port}"),
+            jobs,
+            Credentials(token, jobs.permission_of, cookie=f"orbweb_login_{port}"),
             allowed_hosts(settings.host, settings.allow_hosts),
         )
         print_line(f"serving {settings.workspace} at http://{_shown(settings.host)}:{port}/")
         if given is None:
             print_line(f"token: {token}")
         _run(services, listener)
+
+
+def _without_token(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of jobs, which do not need the token."""
+    return {name: value for name, value in environ.items() if name != TOKEN_VARIABLE}
 
 
 def _shown(host: str) -> str:
@@ -109,4 +129,16 @@ def _run(services: Services, listener: socket.socket) -> None:
     # uvicorn sends itself the signal again when it has ended; here that must not end the process.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listener])
+    _StoppingServer(config, services.jobs.stop).run(sockets=[listener])
+
+
+class _StoppingServer(uvicorn.Server):
+    """Begins to stop its crawls when the signal arrives, not when the last client has gone."""
+
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._on_stop()
+        super().handle_exit(sig, frame)

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from orbweb.app import Workspace
+from orbweb.app.jobs.service import JobService
 from orbweb.app.tokens import Permission
 from orbweb.server.credentials import Credentials, Identified
 from orbweb.server.problems import ProblemRaised
@@ -16,9 +17,10 @@ from orbweb.server.security import AllowedHosts, scope_denial
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The workspace that is served, and who may use it."""
+    """The workspace that is served, its jobs, and who may use it."""
 
     workspace: Workspace
+    jobs: JobService
     credentials: Credentials
     hosts: AllowedHosts
 

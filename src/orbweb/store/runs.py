@@ -102,7 +102,7 @@ class Base(NamedTuple):
     pages: int = 0
 
 
-def _project(row: Row) -> Project:
+def project_of(row: Row) -> Project:
     return Project(row[0], row[1], json.loads(row[2]), tuple(json.loads(row[3])), row[4])
 
 
@@ -120,7 +120,7 @@ def _crawl(row: Row) -> Crawl:
 
 def find_project(db: Queries, name: str) -> Project | None:
     row = db.one("project_by_name", name=name)
-    return _project(row) if row else None
+    return project_of(row) if row else None
 
 
 def project(db: Queries, name: str) -> Project:
@@ -142,7 +142,7 @@ def unknown(db: Queries, name: str) -> UnknownProject:
 
 
 def projects(db: Queries) -> list[Project]:
-    return [_project(row) for row in db.all("projects")]
+    return [project_of(row) for row in db.all("projects")]
 
 
 def save_project(db: Queries, name: str, settings: dict[str, Any], bases: Sequence[str], now: int) -> Project:

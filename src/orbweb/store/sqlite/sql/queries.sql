@@ -856,6 +856,30 @@ SELECT COALESCE(urls.url, urls.key)
 FROM pages JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
+-- name: project_by_id
+-- A client of the server may name a project by its id.
+SELECT id, name, settings, bases, created_at FROM projects WHERE id = :id;
+
+-- name: run_by_id
+-- A client of the server names a run by its id.
+SELECT runs.id, runs.number, projects.id, projects.name FROM runs JOIN projects ON projects.id = runs.project_id
+WHERE runs.id = :id;
+
+-- name: crawl_by_id
+-- A client of the server names a crawl by its id.
+SELECT crawls.id, crawls.number, runs.id, runs.number, projects.id, projects.name
+FROM crawls JOIN runs ON runs.id = crawls.run_id JOIN projects ON projects.id = runs.project_id
+WHERE crawls.id = :id;
+
+-- name: last_crawl
+-- Crawls that begin later have larger ids.
+SELECT COALESCE(MAX(id), 0) FROM crawls;
+
+-- name: crawls_after
+-- The crawls of a project that began later than another.
+SELECT crawls.id, crawls.run_id FROM crawls JOIN runs ON runs.id = crawls.run_id
+WHERE runs.project_id = :project_id AND crawls.id > :id ORDER BY crawls.id;
+
 -- name: run_named
 -- The run that a visit reused a capture of.
 SELECT projects.name, runs.number FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id;
