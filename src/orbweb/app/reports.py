@@ -61,30 +61,6 @@ def snapshot(workspace: OpenWorkspace, project: str) -> Snapshot | None:
     return read_progress(workspace.control(project), owner=pid, crawl_id=crawls[-1].id, now=now_us())
 
 
-def outline(workspace: OpenWorkspace, project: str, number: int | None) -> Report:
-    """A run in a few numbers; a project that was never crawled has none."""
-    found, alive = store_runs.project(workspace.db, project), workspace.owner(project) is not None
-    every = [run.number for run in store_runs.runs_of(workspace.db, found.id)]
-    run = store_runs.run_of(workspace.db, found, number) if every else None
-    return {
-        "project": found.name,
-        "running": alive,
-        "held": alive and workspace.control(project).hold_reason() is not None,
-        "runs": sorted(every, reverse=True),
-        **reports.outline(workspace.db, run, alive=alive),
-    }
-
-
-def running(workspace: OpenWorkspace) -> list[Report]:
-    """The crawls at work, in the order of their projects."""
-    found = []
-    for name in projects(workspace):
-        now = snapshot(workspace, name)
-        if now is not None:
-            found.append({"project": name, "state": now.state, "rate": round(now.rate, 1)})
-    return found
-
-
 def statuses(workspace: OpenWorkspace) -> list[Report]:
     return [status(workspace, name) for name in projects(workspace)]
 

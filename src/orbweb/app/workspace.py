@@ -65,7 +65,16 @@ if TYPE_CHECKING:
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
     from orbweb.app.results.rules import PolicyVerdict, ProjectRules, ProjectSettings
-    from orbweb.app.results.runs import ProjectStatus, QueueStatus, RunningCrawl, RunOutline, RunSummary
+    from orbweb.app.results.runs import (
+        ProjectOverview,
+        ProjectStatus,
+        QueueStatus,
+        RunHistory,
+        RunningCrawl,
+        RunOutline,
+        RunSummary,
+        RunTotals,
+    )
     from orbweb.app.results.urls import UrlDetails, UrlExplanation
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.errors import NoPage
@@ -507,17 +516,43 @@ class Workspace:
 
     def outline(self, project: str, *, run: int | None = None) -> RunOutline:
         """A run in a few numbers, in a time that does not grow with it."""
+        from orbweb.app import overview
         from orbweb.app.results.runs import RunOutline
 
         with self._open() as opened:
-            return record(RunOutline, reports.outline(opened, project, run))
+            return record(RunOutline, overview.outline(opened, project, run))
 
     def running(self) -> list[RunningCrawl]:
         """The crawls at work in the workspace, whichever process they run in."""
+        from orbweb.app import overview
         from orbweb.app.results.runs import RunningCrawl
 
         with self._open() as opened:
-            return records(RunningCrawl, reports.running(opened))
+            return records(RunningCrawl, overview.running(opened))
+
+    def overviews(self) -> list[ProjectOverview]:
+        """Every project with its latest run, in a time that does not grow with the runs."""
+        from orbweb.app import overview
+        from orbweb.app.results.runs import ProjectOverview
+
+        with self._open() as opened:
+            return records(ProjectOverview, overview.overviews(opened))
+
+    def histories(self, project: str) -> list[RunHistory]:
+        """The runs of a project with their crawls, the newest first, in a time that does not grow with them."""
+        from orbweb.app import overview
+        from orbweb.app.results.runs import RunHistory
+
+        with self._open() as opened:
+            return records(RunHistory, overview.histories(opened, project))
+
+    def totals(self, project: str, *, run: int | None = None) -> RunTotals:
+        """What no tally counts: alternates, tokens, and the rules that skipped most URLs. Reads the whole run."""
+        from orbweb.app import overview
+        from orbweb.app.results.runs import RunTotals
+
+        with self._open() as opened:
+            return record(RunTotals, overview.totals(opened, project, run))
 
     def runs(self, project: str) -> list[RunSummary]:
         """The runs of a project with their crawls."""

@@ -20,6 +20,7 @@ from orbweb.server.middleware import SecurityMiddleware
 from orbweb.server.problems import MEDIA_TYPE, Problem, ProblemRaised, problem_of
 from orbweb.server.security import API
 from orbweb.server.services import Services
+from orbweb.server.ui.figures import Figures
 from orbweb.server.ui.templating import render
 
 THREADS = 16
@@ -40,6 +41,7 @@ def create_app(services: Services) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.services = services
+    app.state.figures = Figures(services.workspace)
     app.include_router(api.router)
     app.include_router(ui.router)
     app.mount("/static", ui.static_files(), name="static")

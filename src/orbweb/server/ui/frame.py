@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from orbweb.app import RunningCrawl, RunOutline
+from orbweb.app.jobs.records import JobKind, JobState
 from orbweb.server.services import Services
 from orbweb.server.ui.format import number, rate, segment
 from orbweb.server.ui.pictures import Thread, thread_of
 
 CHOICES = 24
 """Projects or runs that a breadcrumb offers."""
+LATEST = 200
+"""Jobs among which those that wait are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,8 @@ def run_path(project: str, run: int | str | None = "latest") -> str:
 
 def workspace_frame(served: Services, *crumbs: Crumb) -> Frame:
     """The frame of a page that belongs to no project."""
-    return replace(BARE, crumbs=crumbs, live=pill_of(served.workspace.running(), None))
+    waiting = len(waiting_projects(served))
+    return replace(BARE, crumbs=crumbs, live=pill_of(served.workspace.running(), None, waiting))
 
 
 def project_frame(
@@ -107,13 +111,12 @@ def project_frame(
     not exist. A list of a run names it; `run` None is the latest."""
     workspace = served.workspace
     outline = workspace.outline(project, run=run)
-    frame = frame_of_project(outline, workspace.projects(), workspace.running(), tab=tab, named=run is not None)
-    return replace(frame, search=replace(frame.search, query=query)), outline
+    frame = frame_of_project(outline, workspace.projects(), tab=tab, named=run is not None)
+    live = pill_of(workspace.running(), outline.project, len(waiting_projects(served)))
+    return replace(frame, live=live, search=replace(frame.search, query=query)), outline
 
 
-def frame_of_project(
-    outline: RunOutline, projects: Sequence[str], running: Sequence[RunningCrawl], *, tab: str, named: bool
-) -> Frame:
+def frame_of_project(outline: RunOutline, projects: Sequence[str], *, tab: str, named: bool) -> Frame:
     """The frame of a page of a project. `named`: the URL names a run, so that the tabs stay in it."""
     run = str(outline.run) if named and outline.run is not None else "latest"
     tabs = tabs_of(outline, run)
@@ -126,7 +129,6 @@ def frame_of_project(
         crumbs.append(Crumb(current.text, current.href))
     return Frame(
         crumbs=tuple(crumbs),
-        live=pill_of(running, outline.project),
         search=SearchBox(f"{base}/search", f"Search {outline.project}"),
         project=outline.project,
         run=run,
@@ -162,18 +164,29 @@ def _compared(outline: RunOutline) -> str:
     return f"{before[0]}..{outline.run}" if before else "latest"
 
 
-def pill_of(running: Sequence[RunningCrawl], project: str | None) -> LivePill | None:
+def waiting_projects(served: Services) -> list[str]:
+    """The projects whose crawls wait for their turn, the next first."""
+    found = [job for job in served.jobs.jobs(LATEST) if job.kind is JobKind.CRAWL and job.state is JobState.QUEUED]
+    if not found:
+        return []
+    names = {each.id: each.name for each in served.jobs.projects()}
+    return [names[job.project_id] for job in reversed(found) if job.project_id in names]
+
+
+def pill_of(running: Sequence[RunningCrawl], project: str | None, waiting: int) -> LivePill | None:
     """The crawl at work: that of this project if it has one, else the first."""
     if not running:
         return None
     first = next((each for each in running if each.project == project), running[0])
-    more = len(running) - 1
+    others = [f"{number(len(running) - 1)} more"] * (len(running) > 1) + [f"{number(waiting)} waiting"] * bool(
+        waiting
+    )
     return LivePill(
         first.project,
         rate(first.rate),
         f"{project_path(first.project)}/live",
         first.state,
-        f"{number(more)} more" if more else "",
+        ", ".join(others),
     )
 
 

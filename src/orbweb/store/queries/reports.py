@@ -46,24 +46,7 @@ def counts(db: Queries, run_id: int) -> Report:
     }
 
 
-def outline(db: Queries, run: Run | None, *, alive: bool) -> Report:
-    """A run in a few numbers, from tallies alone: no row of a URL or a visit is read."""
-    if run is None:
-        nothing: Report = {"run": None, "state": None, "skipped": {}}
-        return {**nothing, **dict.fromkeys(("visited", "failed", "queued", "pages"), 0)}
-    tallies = {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run.id)}
-    return {
-        "run": run.number,
-        "state": _state(run, alive=alive).value,
-        "visited": tallies.get((ItemState.VISITED, ""), 0),
-        "failed": tallies.get((ItemState.FAILED, ""), 0),
-        "queued": tallies.get(QUEUED, 0),
-        "skipped": {reason: count for (state, reason), count in tallies.items() if state == ItemState.SKIPPED},
-        "pages": sum(base.pages for base in bases_of(db, run.id)),
-    }
-
-
-def _state(run: Run, *, alive: bool) -> RunState:
+def state_of(run: Run, *, alive: bool) -> RunState:
     """A run in progress without an owner is paused, as the next start will record it."""
     return RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
 
@@ -106,7 +89,7 @@ def run_report(db: Queries, run: Run, *, alive: bool) -> Report:
     crawls, found = crawls_of(db, run.id), counts(db, run.id)
     bases = _bases(db, run.id, found["pages"])
     ended_badly = has_errors(found, bases)
-    state = _state(run, alive=alive)
+    state = state_of(run, alive=alive)
     return {
         "run": run.number,
         "state": state.value,
@@ -154,7 +137,7 @@ def _bases(db: Queries, run_id: int, pages: int) -> list[Report]:
 def queue(db: Queries, run: Run, *, alive: bool) -> Report:
     """The queue of a run and its next URLs. A paused run with unread sitemaps can resume with an empty queue."""
     found = counts(db, run.id)
-    state = _state(run, alive=alive)
+    state = state_of(run, alive=alive)
     return {
         "run": run.number,
         "state": state.value,

@@ -555,6 +555,16 @@ SELECT reuse, COUNT(*), SUM(wire_bytes) FROM visits WHERE run_id = :run_id GROUP
 SELECT urls.base, COUNT(*) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' GROUP BY urls.base;
 
+-- name: queued_by_base
+-- The queue of each base URL.
+SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY base;
+
+-- name: main_skip_rules
+-- Per reason, the rule that skipped most URLs.
+SELECT reason, rule, MAX(count) FROM (
+    SELECT reason, rule, COUNT(*) AS count FROM urls WHERE run_id = :run_id AND state = 'skipped' GROUP BY reason, rule
+) GROUP BY reason ORDER BY reason;
+
 -- name: run_bytes
 -- Decoded bytes captured in a run.
 SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
