@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orbweb.app.directory import OpenWorkspace
 from orbweb.app.reports import snapshot
+from orbweb.errors import UsageError, option
 from orbweb.store import runs as store_runs
 from orbweb.store.queries import overview
 from orbweb.store.queries.reports import Report
@@ -53,11 +54,14 @@ def _overview(workspace: OpenWorkspace, project: Project) -> Report:
     }
 
 
-def histories(workspace: OpenWorkspace, project: str) -> list[Report]:
-    """The runs of a project with their crawls, the newest first."""
+def histories(workspace: OpenWorkspace, project: str, before: int | None, limit: int | None) -> list[Report]:
+    """The runs of a project with their crawls, the newest first: those before a run, at most so many."""
+    if limit is not None and limit < 1:
+        raise UsageError(f"{option('limit')}: {limit} is not a number of runs")
     found, alive = store_runs.project(workspace.db, project), workspace.owner(project) is not None
     every = sorted(store_runs.runs_of(workspace.db, found.id), key=lambda run: -run.number)
-    return [overview.history(workspace.db, run, alive=alive) for run in every]
+    older = [run for run in every if before is None or run.number < before]
+    return [overview.history(workspace.db, run, alive=alive) for run in older[:limit]]
 
 
 def totals(workspace: OpenWorkspace, project: str, number: int | None) -> Report:

@@ -538,13 +538,14 @@ class Workspace:
         with self._open() as opened:
             return records(ProjectOverview, overview.overviews(opened))
 
-    def histories(self, project: str) -> list[RunHistory]:
-        """The runs of a project with their crawls, the newest first, in a time that does not grow with them."""
+    def histories(self, project: str, *, before: int | None = None, limit: int | None = None) -> list[RunHistory]:
+        """The runs of a project with their crawls, the newest first, in a time that does not grow with them: all,
+        or those before a run, at most `limit`."""
         from orbweb.app import overview
         from orbweb.app.results.runs import RunHistory
 
         with self._open() as opened:
-            return records(RunHistory, overview.histories(opened, project))
+            return records(RunHistory, overview.histories(opened, project, before, limit))
 
     def totals(self, project: str, *, run: int | None = None) -> RunTotals:
         """What no tally counts: alternates, tokens, and the rules that skipped most URLs. Reads the whole run."""

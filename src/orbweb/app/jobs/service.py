@@ -138,8 +138,10 @@ class JobService:
         project: str | None = None,
         options: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
+        wait: bool = True,
     ) -> StartedCrawl:
-        """Start a crawl, or resume the paused run of its project; as `Workspace.crawl`."""
+        """Start a crawl, or resume the paused run of its project; as `Workspace.crawl`. Returns when it has begun
+        or, if it is not to `wait`, when its row is stored."""
         order = self._order("crawl", urls, options or {}, settings or {})
         with self._submitting, self._workspace() as workspace:
             known = self._known(workspace, order, project)
@@ -147,7 +149,7 @@ class JobService:
                 self._refuse_active(workspace, known)
             found = remote.prepare_crawl(workspace, order, project)
             job = self._submit(order, found)
-        return self._started(job)
+        return self._started(job) if wait else self._at_work(job)
 
     def _known(self, workspace: OpenWorkspace, order: CrawlOrder, project: str | None) -> Project | None:
         request = remote.remote_request(order, project)
@@ -155,7 +157,7 @@ class JobService:
             return None
         return runs.find_project(workspace.db, name_of(workspace, request))
 
-    def resume(self, project: str, options: Mapping[str, Any] | None = None) -> StartedCrawl:
+    def resume(self, project: str, options: Mapping[str, Any] | None = None, *, wait: bool = True) -> StartedCrawl:
         """Resume the paused run of a project."""
         order = self._order("resume", (), options or {}, {})
         with self._submitting, self._workspace() as workspace:
@@ -168,9 +170,11 @@ class JobService:
                 raise NothingQueued(f"run {latest.number} of {project!r} is completed; nothing is queued")
             remote.check_session(workspace, order, found)
             job = self._submit(order, found)
-        return self._started(job)
+        return self._started(job) if wait else self._at_work(job)
 
-    def recrawl(self, project: str, options: Mapping[str, Any] | None = None) -> StartedCrawl:
+    def recrawl(
+        self, project: str, options: Mapping[str, Any] | None = None, *, wait: bool = True
+    ) -> StartedCrawl:
         """Start a run that visits the URLs of the latest one first."""
         order = self._order("recrawl", (), options or {}, {})
         with self._submitting, self._workspace() as workspace:
@@ -179,7 +183,7 @@ class JobService:
             runs.run_of(workspace.db, found, None)
             remote.check_session(workspace, order, found)
             job = self._submit(order, found)
-        return self._started(job)
+        return self._started(job) if wait else self._at_work(job)
 
     def _refuse_active(self, workspace: OpenWorkspace, project: Project) -> None:
         active = [job for state in ACTIVE for job in self._store.jobs_in(state) if job.project_id == project.id]

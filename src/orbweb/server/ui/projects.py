@@ -259,7 +259,8 @@ def _known(
     rate = rates[name].rate if name in rates else None
     if run is None:
         return Known(None, None, places.get(name), rate)
-    before = served.workspace.histories(name)[1:2] if run.run > 1 and run.state == "completed" else []
+    is_done = run.run > 1 and run.state == "completed"
+    before = served.workspace.histories(name, before=run.run, limit=1) if is_done else []
     changes = figures.changes(name, before[0], run) if before else None
     return Known(figures.totals(name, run), changes, places.get(name), rate)
 
