@@ -33,8 +33,8 @@ def plan(
     would visit with these options, computed from its latest run without a request."""
     project = text_of(body, "project")
     urls = (served.jobs.project(project).name,) if project is not None else urls_of(body)
-    if not urls:
-        raise UsageError("give a `url` or a `project` to plan")
+    if not urls or (project is not None and urls_of(body)):
+        raise UsageError("give either a `url` or a `project` to plan")
     found: dict[str, Any] = to_json(served.jobs.plan(urls, given_options("plan", body)))
     return found
 

@@ -900,7 +900,7 @@ SELECT * FROM (
 SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
        COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
        visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens,
-       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(documents.title, '')
+       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(NULLIF(documents.title, ''), visits.title, '')
            WHEN 'words' THEN COALESCE(documents.words, 0) WHEN 'tokens' THEN COALESCE(documents.tokens, 0)
            WHEN 'bytes' THEN visits.bytes ELSE visits.depth END AS sorted
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
@@ -919,7 +919,7 @@ SELECT * FROM (
 SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
        COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
        visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens,
-       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(documents.title, '')
+       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(NULLIF(documents.title, ''), visits.title, '')
            WHEN 'words' THEN COALESCE(documents.words, 0) WHEN 'tokens' THEN COALESCE(documents.tokens, 0)
            WHEN 'bytes' THEN visits.bytes ELSE visits.depth END AS sorted
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
