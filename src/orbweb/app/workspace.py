@@ -49,6 +49,7 @@ from orbweb.events import Snapshot
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from orbweb.app.listings import PageFilter
     from orbweb.app.pages import Page
     from orbweb.app.request import Request
     from orbweb.app.results.changes import RunDiff
@@ -62,9 +63,10 @@ if TYPE_CHECKING:
         ReplayResult,
         ResetWorkspace,
     )
+    from orbweb.app.results.listings import PageList, QueueItems, RulePreview, UrlCapture
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
-    from orbweb.app.results.rules import PolicyVerdict, ProjectRules, ProjectSettings
+    from orbweb.app.results.rules import EffectiveSetting, PolicyVerdict, ProjectRules, ProjectSettings
     from orbweb.app.results.runs import (
         ProjectOverview,
         ProjectStatus,
@@ -431,20 +433,20 @@ class Workspace:
         with self._open() as opened:
             control.unpause(opened, project)
 
-    def stop(self, project: str) -> bool:
-        """Stop the running crawl; its queue is kept. Returns whether it has ended."""
+    def stop(self, project: str, *, wait: bool = True) -> bool:
+        """Stop the running crawl; its queue is kept. Returns whether it has ended; unless `wait`, at once."""
         from orbweb.app import control
 
         with self._open() as opened:
-            return control.stop(opened, project)
+            return control.stop(opened, project, wait=wait)
 
-    def finish(self, project: str) -> ProjectStatus:
-        """Complete the run: queued URLs are skipped. Returns the status."""
+    def finish(self, project: str, *, wait: bool = True) -> ProjectStatus:
+        """Complete the run: queued URLs are skipped. Returns the status; unless `wait`, at once."""
         from orbweb.app import control
         from orbweb.app.results.runs import ProjectStatus
 
         with self._open() as opened:
-            return record(ProjectStatus, control.finish(opened, project))
+            return record(ProjectStatus, control.finish(opened, project, wait=wait))
 
     def clear_queue(self, project: str) -> int:
         """Skip the queued URLs, which completes the run. Returns how many."""
@@ -486,6 +488,14 @@ class Workspace:
         request = _request("settings", options, (), project)
         with self._open() as opened:
             return record(ProjectSettings, settings(opened, request))
+
+    def new_settings(self, **options: Unpack[SettingsOptions]) -> list[EffectiveSetting]:
+        """Every setting as the first `crawl` of a new project would use it."""
+        from orbweb.app.results.rules import EffectiveSetting
+        from orbweb.app.setting_sources import new_settings
+
+        with self._open() as opened:
+            return records(EffectiveSetting, new_settings(opened, _request("settings", options)))
 
     def projects(self) -> list[str]:
         """The names of all projects."""
@@ -587,6 +597,43 @@ class Workspace:
         with self._open() as opened:
             found = reports.pages(opened, project, run, match=match, sort=sort, limit=limit)
             return records(PageSummary, found)
+
+    def page_list(self, project: str, wanted: PageFilter, *, run: int | None = None) -> PageList:
+        """Some of the unique pages of a run, from a key on: for lists that are too long to read at once."""
+        from orbweb.app import listings
+
+        with self._open() as opened:
+            return listings.pages(opened, project, run, wanted)
+
+    def queue_items(
+        self, project: str, *, source: str | None = None, after: str | None = None, limit: int = 100
+    ) -> QueueItems:
+        """The queue in its order, from a key on; all of it or that of one source."""
+        from orbweb.app import listings
+
+        with self._open() as opened:
+            return listings.queue_items(opened, project, source=source, after=after, limit=limit)
+
+    def preview_rules(
+        self,
+        project: str,
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        max_depth: int | None = None,
+    ) -> RulePreview:
+        """What these further rules would remove from the queue; nothing is changed."""
+        from orbweb.app import listings
+
+        with self._open() as opened:
+            return listings.preview(opened, project, include=include, exclude=exclude, max_depth=max_depth)
+
+    def captures(self, project: str, url: str) -> list[UrlCapture]:
+        """One URL in all runs of a project, the latest first."""
+        from orbweb.app import listings
+
+        with self._open() as opened:
+            return listings.captures(opened, project, url)
 
     def gone(self, project: str, *, run: int | None = None) -> list[GonePage]:
         """The pages that have vanished, as seen from a run: since which run, why, and the last run with them."""

@@ -40,7 +40,7 @@ def create_app(services: Services) -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
     )
-    app.state.services = services
+    app.state.services, app.state.streams = services, set()
     app.state.figures = Figures(services.workspace)
     app.include_router(api.router)
     app.include_router(ui.router)

@@ -8,12 +8,17 @@ from typing import Any
 
 from orbweb import errors
 from orbweb.app import redacted
+from orbweb.app.jobs.service import ActiveCrawl, CrawlRefused, NothingQueued, NothingToResume
 
 MEDIA_TYPE = "application/problem+json"
 
 # The first class that matches counts.
 _TABLE: tuple[tuple[type[errors.OrbwebError], int, str], ...] = (
     (errors.UnknownProject, 404, "unknown_project"),
+    (ActiveCrawl, 409, "crawl_active"),
+    (NothingToResume, 409, "nothing_to_resume"),
+    (NothingQueued, 409, "nothing_queued"),
+    (CrawlRefused, 409, "crawl_refused"),
     (errors.UnknownId, 404, "unknown_id"),
     (errors.NothingToDo, 409, "nothing_to_do"),
     (errors.NotTrusted, 403, "not_trusted"),
@@ -59,4 +64,5 @@ class ProblemRaised(Exception):
 
 def problem_of(error: errors.OrbwebError) -> Problem:
     status, code = next((status, code) for kind, status, code in _TABLE if isinstance(error, kind))
-    return Problem(status, code, redacted(str(error)))
+    more = {"crawlID": error.crawl_id, "jobID": error.job_id} if isinstance(error, ActiveCrawl) else {}
+    return Problem(status, code, redacted(str(error)), more)

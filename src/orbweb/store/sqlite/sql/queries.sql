@@ -890,6 +890,77 @@ SELECT COALESCE(MAX(id), 0) FROM crawls;
 SELECT crawls.id, crawls.run_id FROM crawls JOIN runs ON runs.id = crawls.run_id
 WHERE runs.project_id = :project_id AND crawls.id > :id ORDER BY crawls.id;
 
+-- name: page_list
+-- Pages in the order of their visits, from one on: a page of a long list costs no more than the first.
+SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
+       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
+       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.role = 'primary'
+  AND (:status IS NULL OR visits.status = :status) AND (:depth IS NULL OR visits.depth = :depth)
+  AND (:language IS NULL OR documents.language = :language)
+  AND (:words IS NULL OR INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(documents.title, '')), LOWER(:words))) AND visits.number > :after
+ORDER BY visits.number LIMIT :count;
+
+-- name: page_list_up
+-- Pages by another value, the smallest first; equal ones in the order of their visits.
+SELECT * FROM (
+SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
+       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
+       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens,
+       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(NULLIF(documents.title, ''), visits.title, '')
+           WHEN 'words' THEN COALESCE(documents.words, 0) WHEN 'tokens' THEN COALESCE(documents.tokens, 0)
+           WHEN 'bytes' THEN visits.bytes ELSE visits.depth END AS sorted
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.role = 'primary'
+  AND (:status IS NULL OR visits.status = :status) AND (:depth IS NULL OR visits.depth = :depth)
+  AND (:language IS NULL OR documents.language = :language)
+  AND (:words IS NULL OR INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(documents.title, '')), LOWER(:words)))
+) WHERE :after IS NULL OR sorted > :value OR (sorted = :value AND number > :after)
+ORDER BY sorted, number LIMIT :count;
+
+-- name: page_list_down
+-- Pages by another value, the largest first.
+SELECT * FROM (
+SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
+       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
+       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens,
+       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(NULLIF(documents.title, ''), visits.title, '')
+           WHEN 'words' THEN COALESCE(documents.words, 0) WHEN 'tokens' THEN COALESCE(documents.tokens, 0)
+           WHEN 'bytes' THEN visits.bytes ELSE visits.depth END AS sorted
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.role = 'primary'
+  AND (:status IS NULL OR visits.status = :status) AND (:depth IS NULL OR visits.depth = :depth)
+  AND (:language IS NULL OR documents.language = :language)
+  AND (:words IS NULL OR INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(documents.title, '')), LOWER(:words)))
+) WHERE :after IS NULL OR sorted < :value OR (sorted = :value AND number > :after)
+ORDER BY sorted DESC, number LIMIT :count;
+
+-- name: queue_items
+-- The queue in its order, all of it or that of one source.
+SELECT COALESCE(url, key), source, depth, rank, hops, rule, lane FROM urls
+WHERE run_id = :run_id AND state = 'queued' AND (:source IS NULL OR source = :source)
+  AND (:depth IS NULL OR depth > :depth OR (depth = :depth AND rank > :rank))
+ORDER BY depth, rank LIMIT :count;
+
+-- name: queued_urls
+-- What a new rule would be applied to.
+SELECT key, depth FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank;
+
+-- name: captures_of
+-- One URL in all runs of its project, the latest first.
+SELECT runs.id, runs.number, urls.state, visits.status, visits.kind, visits.fetched_at, visits.body_sha256,
+       visits.content_sha256, visits.role, visits.bytes, visits.reuse, visits.title
+FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE runs.project_id = :project_id ORDER BY runs.number DESC;
+
 -- name: run_named
 -- The run that a visit reused a capture of.
 SELECT projects.name, runs.number FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id;
