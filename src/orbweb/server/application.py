@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +20,7 @@ from orbweb.server.problems import MEDIA_TYPE, Problem, ProblemRaised, problem_o
 from orbweb.server.security import API
 from orbweb.server.services import Services
 from orbweb.server.ui.figures import Figures
-from orbweb.server.ui.templating import render
+from orbweb.server.ui.problem_page import problem_page
 
 THREADS = 16
 _CODES = {404: "not_found", 405: "method_not_allowed"}
@@ -66,8 +65,7 @@ def answer(request: Request, problem: Problem) -> Response:
     """A problem as JSON for programs, as a page for people."""
     if request.url.path.startswith(API) or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse(problem.report(), problem.status, media_type=MEDIA_TYPE)
-    report = json.dumps(problem.report(), indent=1, ensure_ascii=False)
-    return render(request, "problem.html", status=problem.status, problem=problem, report=report)
+    return problem_page(request, problem)
 
 
 def _answer_problems(app: FastAPI) -> None:
