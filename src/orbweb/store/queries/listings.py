@@ -88,7 +88,7 @@ def queue_items(
 
 def queued_urls(db: Queries, run_id: int) -> Iterator[tuple[str, int]]:
     """The keys and depths of the queue, in its order, read as they are consumed."""
-    return ((row[0], row[1]) for row in db.each("queued_urls", run_id=run_id))
+    return ((row[0], row[1]) for row in db.each("queued_keys", run_id=run_id))
 
 
 def captures(db: Queries, project_id: int, key: str) -> list[Report]:

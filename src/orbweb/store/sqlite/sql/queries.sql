@@ -555,7 +555,7 @@ SELECT reuse, COUNT(*), SUM(wire_bytes) FROM visits WHERE run_id = :run_id GROUP
 SELECT urls.base, COUNT(*) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' GROUP BY urls.base;
 
--- name: queued_by_base
+-- name: queue_of_bases
 -- The queue of each base URL.
 SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY base;
 
@@ -949,7 +949,7 @@ WHERE run_id = :run_id AND state = 'queued' AND (:source IS NULL OR source = :so
   AND (:depth IS NULL OR depth > :depth OR (depth = :depth AND rank > :rank))
 ORDER BY depth, rank LIMIT :count;
 
--- name: queued_urls
+-- name: queued_keys
 -- What a new rule would be applied to.
 SELECT key, depth FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank;
 
