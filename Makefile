@@ -164,7 +164,7 @@ wheels: sdist ## build dist/*.whl from the sdist, one per interpreter at hand (P
 	$(PYTHON) tests/release/runpaths.py dist/*.whl
 
 lock: $(TOOLS)/.ready ## write locks/ anew: the latest versions that pyproject.toml allows, with hashes
-	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra serve --extra tokens --extra langchain --output-file locks/dev.txt pyproject.toml -
+	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra serve --extra tokens --extra lmdb --extra langchain --output-file locks/dev.txt pyproject.toml -
 	$(LOCK) --constraint locks/dev.txt --output-file locks/run.txt pyproject.toml
 	$(CLIENT_REQUIRES) | $(LOCK) --constraint locks/dev.txt --output-file locks/clients.txt -
 	$(LOCK) --output-file locks/tools.txt locks/tools.in
