@@ -51,7 +51,7 @@ from orbweb.events import Snapshot
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from orbweb.app.listings import PageFilter
+    from orbweb.app.listings import PageFilter, SkippedFilter
     from orbweb.app.pages import Page
     from orbweb.app.request import Request
     from orbweb.app.results.changes import RunDiff
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         ReplayResult,
         ResetWorkspace,
     )
-    from orbweb.app.results.listings import PageList, QueueItems, RulePreview, UrlCapture
+    from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
     from orbweb.app.results.rules import EffectiveSetting, PolicyVerdict, ProjectRules, ProjectSettings
@@ -633,6 +633,13 @@ class Workspace:
 
         with self._open() as opened:
             return listings.queue_items(opened, project, source=source, after=after, limit=limit)
+
+    def skipped_items(self, project: str, wanted: SkippedFilter, *, run: int | None = None) -> SkippedItems:
+        """Some of the skipped URLs of a run with the rules that decided, from a key on."""
+        from orbweb.app import listings
+
+        with self._open() as opened:
+            return listings.skipped_items(opened, project, run, wanted)
 
     def preview_rules(
         self,

@@ -1042,6 +1042,14 @@ WHERE run_id = :run_id AND state = 'queued' AND (:source IS NULL OR source = :so
   AND (:depth IS NULL OR depth > :depth OR (depth = :depth AND rank > :rank))
 ORDER BY depth, rank LIMIT :count;
 
+-- name: skipped_items
+-- A list of skipped URLs, some rows at a time.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.reason, urls.rule, urls.source, urls.depth,
+       (SELECT COALESCE(found.url, found.key) FROM urls AS found WHERE found.run_id = urls.run_id AND found.id = urls.referrer)
+FROM urls WHERE urls.run_id = :run_id AND urls.id > :after AND urls.state = 'skipped'
+AND (:reason IS NULL OR urls.reason = :reason) AND (:rule IS NULL OR urls.rule = :rule)
+ORDER BY urls.id LIMIT :count;
+
 -- name: queued_keys
 -- What a new rule would be applied to.
 SELECT key, depth FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank;
