@@ -13,7 +13,7 @@ from typing import Any
 from orbweb.app import ids
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.jobs import remote
-from orbweb.app.jobs.follower import EventLog, CrawlFollower, monotonic, state_of
+from orbweb.app.jobs.follower import CrawlFollower, EventLog, monotonic, state_of
 from orbweb.app.jobs.process import EXPORTS, EXTENSIONS
 from orbweb.app.jobs.records import ACTIVE, CrawlOrder, ExportOrder, JobKind, JobState, ServerJob, job_of
 from orbweb.app.jobs.remote import OperatorRules
