@@ -207,7 +207,7 @@ class JobService:
             found = self.job(job.id)
             if found.state is JobState.FAILED and found.run_id is None:
                 raise CrawlRefused(found.error or "the crawl could not begin")
-            if found.run_id is not None or found.state not in ACTIVE:
+            if found.run_id is not None or found.state not in (JobState.QUEUED, JobState.RUNNING):
                 return self._at_work(found)
             if found.state is JobState.QUEUED and self._must_wait(found):
                 break

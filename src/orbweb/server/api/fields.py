@@ -43,6 +43,7 @@ _PROBLEMS = {
     413: "The body is too large",
     415: "The body is not JSON",
     422: "The request is not valid",
+    503: "The server does as much of this as it can",
 }
 
 
