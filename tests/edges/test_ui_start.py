@@ -1,4 +1,4 @@
-"""The pages of the server as a browser without JavaScript uses them: projects, a new crawl, a project, its lists."""
+"""The pages of the server as a browser without JavaScript uses them: projects, a new crawl, a project, lists."""
 
 from __future__ import annotations
 
@@ -60,11 +60,13 @@ def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
     cli = Cli(workspace)
     with serve(StaticSite(SITE)) as site:
         options = ("--rate", "max", "--processes", "0", "--project", "docs", "--exclude", "/archive/")
-        cli.run("crawl", site.url, *options, "--budget", "2").ok(4)
-        cli.run("resume", "docs", "--budget", "none").ok(3)
-        cli.run("crawl", site.url, "--rate", "max", "--project", "part", "--budget", "2").ok(4)
+        cli("crawl", site.url, *options, "--budget", "2").ok(4)
+        cli("resume", "docs", "--budget", "none").ok(3)
+        cli("crawl", site.url, "--rate", "max", "--project", "part", "--budget", "2").ok(4)
         with served(workspace, "--private-host", site_of(site.url)) as server:
-            yield Visited(Browser(server.url), cli, site.url)
+            browser = Browser(server.url)
+            yield Visited(browser, cli, site.url)
+            browser.http.close()
 
 
 def links(text: str) -> set[str]:
@@ -78,7 +80,7 @@ def words(text: str) -> str:
 def test_projects_show_the_counts_of_the_command_line(visited: Visited) -> None:
     shown = visited.browser.get("/")
     rows = {row["project"]: row for row in visited.browser.http.get("/projects.json").json()}
-    for status in visited.cli.run("status", "--json").ok().json:
+    for status in visited.cli.ask("status", "--json").ok().json:
         row = rows[status["project"]]
         assert (row["pages"], row["failed"], row["queued"]) == (
             status["pages"],
@@ -95,7 +97,7 @@ def test_projects_show_the_counts_of_the_command_line(visited: Visited) -> None:
 
 def test_a_project_shows_its_runs_and_crawls_as_a_tree(visited: Visited) -> None:
     shown = visited.browser.get("/p/docs")
-    (run,) = visited.cli.run("runs", "docs", "--json").ok().json
+    (run,) = visited.cli.ask("runs", "docs", "--json").ok().json
     text = words(shown)
     assert f"Run 1: {run['visited']} visited, {run['pages']} pages" in text
     assert text.index("run 1") < text.index("crawl 2") < text.index("crawl 1")
@@ -109,13 +111,13 @@ def test_a_project_shows_its_runs_and_crawls_as_a_tree(visited: Visited) -> None
 
 
 def test_the_totals_of_a_run_are_those_of_status(visited: Visited) -> None:
-    status = visited.cli.run("status", "docs", "--json").ok().json
+    status = visited.cli.ask("status", "docs", "--json").ok().json
     noun = "alternate" if status["alternates"] == 1 else "alternates"
     wait_until(lambda: f"{status['alternates']} {noun}," in words(visited.browser.get("/p/docs")))
 
 
 def test_queue_and_skipped_are_lists_with_twins(visited: Visited) -> None:
-    queue = visited.cli.run("queue", "part", "--json").ok().json
+    queue = visited.cli.ask("queue", "part", "--json").ok().json
     rows = visited.browser.http.get("/p/part/runs/latest/queue.json").json()
     assert len(rows) == queue["queued"]
     shown = words(visited.browser.get("/p/part/runs/latest/queue"))
@@ -188,7 +190,7 @@ def test_a_crawl_is_started_resumed_and_finished_by_forms(visited: Visited) -> N
     assert "made is stored" not in visited.browser.get("/p/made")
 
     def pages_are(state: str) -> bool:
-        return visited.cli.run("status", "made", "--json").ok().json.get("state") == state
+        return visited.cli.ask("status", "made", "--json").ok().json.get("state") == state
 
     for form in ("crawl", "resume"):
         answer = visited.browser.post(f"/p/made/{form}", {})
@@ -203,10 +205,10 @@ def test_a_crawl_is_started_resumed_and_finished_by_forms(visited: Visited) -> N
 
 
 def test_a_form_without_its_token_changes_nothing(visited: Visited) -> None:
-    answer = visited.browser.http.post("/p/part/finish", data={})
+    answer = visited.browser.http.post("/p/part/finish", data={"x": "1"})
     assert answer.status_code == 403
     assert "The form is out of date" in answer.text
-    assert visited.cli.run("status", "part", "--json").ok().json["state"] == "paused"
+    assert visited.cli.ask("status", "part", "--json").ok().json["state"] == "paused"
 
 
 def test_the_theme_is_a_cookie(visited: Visited) -> None:
@@ -226,3 +228,4 @@ def test_an_empty_workspace_begins_with_a_url(tmp_path: Path) -> None:
         assert 'action="/new"' in shown
         assert "There is no such project" in browser.get("/p/nothing", 404)
         assert "There is no such page" in browser.get("/nothing", 404)
+        browser.http.close()
