@@ -51,7 +51,6 @@ from orbweb.events import Snapshot
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from orbweb.app.listings import PageFilter, SkippedFilter
     from orbweb.app.pages import Page
     from orbweb.app.request import Request
     from orbweb.app.results.changes import RunDiff
@@ -65,7 +64,6 @@ if TYPE_CHECKING:
         ReplayResult,
         ResetWorkspace,
     )
-    from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
     from orbweb.app.results.rules import EffectiveSetting, PolicyVerdict, ProjectRules, ProjectSettings
@@ -617,50 +615,6 @@ class Workspace:
         with self._open() as opened:
             found = reports.pages(opened, project, run, match=match, sort=sort, limit=limit)
             return records(PageSummary, found)
-
-    def page_list(self, project: str, wanted: PageFilter, *, run: int | None = None) -> PageList:
-        """Some of the unique pages of a run, from a key on: for lists that are too long to read at once."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.pages(opened, project, run, wanted)
-
-    def queue_items(
-        self, project: str, *, source: str | None = None, after: str | None = None, limit: int = 100
-    ) -> QueueItems:
-        """The queue in its order, from a key on; all of it or that of one source."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.queue_items(opened, project, source=source, after=after, limit=limit)
-
-    def skipped_items(self, project: str, wanted: SkippedFilter, *, run: int | None = None) -> SkippedItems:
-        """Some of the skipped URLs of a run with the rules that decided, from a key on."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.skipped_items(opened, project, run, wanted)
-
-    def preview_rules(
-        self,
-        project: str,
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        max_depth: int | None = None,
-    ) -> RulePreview:
-        """What these further rules would remove from the queue; nothing is changed."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.preview(opened, project, include=include, exclude=exclude, max_depth=max_depth)
-
-    def captures(self, project: str, url: str) -> list[UrlCapture]:
-        """One URL in all runs of a project, the latest first."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.captures(opened, project, url)
 
     def gone(self, project: str, *, run: int | None = None) -> list[GonePage]:
         """The pages that have vanished, as seen from a run: since which run, why, and the last run with them."""

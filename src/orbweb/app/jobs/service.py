@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orbweb.app import ids
+from orbweb.app import ids, listings
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.jobs import remote
 from orbweb.app.jobs.follower import CrawlFollower, EventLog, monotonic, state_of
@@ -18,7 +18,9 @@ from orbweb.app.jobs.process import EXPORTS, EXTENSIONS
 from orbweb.app.jobs.records import ACTIVE, CrawlOrder, ExportOrder, JobKind, JobState, ServerJob, job_of
 from orbweb.app.jobs.remote import OperatorRules
 from orbweb.app.jobs.supervisor import Supervisor, SupervisorSettings
+from orbweb.app.listings import PageFilter, SkippedFilter
 from orbweb.app.request import name_of
+from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
 from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
 from orbweb.app.tokens import Permission, fingerprint, new_token, permission_of
 from orbweb.errors import Busy, NothingToDo, OrbwebError, UnknownId, UsageError
@@ -280,6 +282,35 @@ class JobService:
     def runs_of(self, project_id: int) -> list[ids.RunCrawls]:
         with self._workspace() as workspace:
             return ids.runs_of(workspace, project_id)
+
+    # Lists that are read in parts.
+
+    def page_list(self, project: str, wanted: PageFilter, *, run: int | None = None) -> PageList:
+        """Some of the unique pages of a run, from a key on."""
+        with self._workspace() as workspace:
+            return listings.pages(workspace, project, run, wanted)
+
+    def queue_items(self, project: str, *, source: str | None, after: str | None, limit: int) -> QueueItems:
+        """The queue in its order, from a key on; all of it or that of one source."""
+        with self._workspace() as workspace:
+            return listings.queue_items(workspace, project, source=source, after=after, limit=limit)
+
+    def skipped_items(self, project: str, wanted: SkippedFilter, *, run: int | None = None) -> SkippedItems:
+        """Some of the skipped URLs of a run with the rules that decided, from a key on."""
+        with self._workspace() as workspace:
+            return listings.skipped_items(workspace, project, run, wanted)
+
+    def preview_rules(
+        self, project: str, *, include: Sequence[str], exclude: Sequence[str], max_depth: int | None
+    ) -> RulePreview:
+        """What these further rules would remove from the queue; nothing is changed."""
+        with self._workspace() as workspace:
+            return listings.preview(workspace, project, include=include, exclude=exclude, max_depth=max_depth)
+
+    def captures(self, project: str, url: str) -> list[UrlCapture]:
+        """One URL in all runs of a project, the latest first."""
+        with self._workspace() as workspace:
+            return listings.captures(workspace, project, url)
 
     # Jobs.
 
