@@ -66,17 +66,8 @@ if TYPE_CHECKING:
     )
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
-    from orbweb.app.results.rules import EffectiveSetting, PolicyVerdict, ProjectRules, ProjectSettings
-    from orbweb.app.results.runs import (
-        ProjectOverview,
-        ProjectStatus,
-        QueueStatus,
-        RunHistory,
-        RunningCrawl,
-        RunOutline,
-        RunSummary,
-        RunTotals,
-    )
+    from orbweb.app.results.rules import PolicyVerdict, ProjectRules, ProjectSettings
+    from orbweb.app.results.runs import ProjectStatus, QueueStatus, RunSummary
     from orbweb.app.results.urls import UrlDetails, UrlExplanation
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.errors import NoPage
@@ -507,14 +498,6 @@ class Workspace:
         with self._open() as opened:
             return record(ProjectSettings, settings(opened, request))
 
-    def new_settings(self, **options: Unpack[SettingsOptions]) -> list[EffectiveSetting]:
-        """Every setting as the first `crawl` of a new project would use it."""
-        from orbweb.app.results.rules import EffectiveSetting
-        from orbweb.app.setting_sources import new_settings
-
-        with self._open() as opened:
-            return records(EffectiveSetting, new_settings(opened, _request("settings", options)))
-
     def projects(self) -> list[str]:
         """The names of all projects."""
         with self._open() as opened:
@@ -541,47 +524,6 @@ class Workspace:
 
         with self._open() as opened:
             return records(ProjectStatus, reports.statuses(opened))
-
-    def outline(self, project: str, *, run: int | None = None) -> RunOutline:
-        """A run in a few numbers, in a time that does not grow with it."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import RunOutline
-
-        with self._open() as opened:
-            return record(RunOutline, overview.outline(opened, project, run))
-
-    def running(self) -> list[RunningCrawl]:
-        """The crawls at work in the workspace, whichever process they run in."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import RunningCrawl
-
-        with self._open() as opened:
-            return records(RunningCrawl, overview.running(opened))
-
-    def overviews(self) -> list[ProjectOverview]:
-        """Every project with its latest run, in a time that does not grow with the runs."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import ProjectOverview
-
-        with self._open() as opened:
-            return records(ProjectOverview, overview.overviews(opened))
-
-    def histories(self, project: str, *, before: int | None = None, limit: int | None = None) -> list[RunHistory]:
-        """The runs of a project with their crawls, the newest first, in a time that does not grow with them: all,
-        or those before a run, at most `limit`."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import RunHistory
-
-        with self._open() as opened:
-            return records(RunHistory, overview.histories(opened, project, before, limit))
-
-    def totals(self, project: str, *, run: int | None = None) -> RunTotals:
-        """What no tally counts: alternates, tokens, and the rules that skipped most URLs. Reads the whole run."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import RunTotals
-
-        with self._open() as opened:
-            return record(RunTotals, overview.totals(opened, project, run))
 
     def runs(self, project: str) -> list[RunSummary]:
         """The runs of a project with their crawls."""

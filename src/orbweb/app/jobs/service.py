@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orbweb.app import ids, listings
+from orbweb.app import ids, listings, overview
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.jobs import remote
 from orbweb.app.jobs.follower import CrawlFollower, EventLog, monotonic, state_of
@@ -19,9 +19,13 @@ from orbweb.app.jobs.records import ACTIVE, CrawlOrder, ExportOrder, JobKind, Jo
 from orbweb.app.jobs.remote import OperatorRules
 from orbweb.app.jobs.supervisor import Supervisor, SupervisorSettings
 from orbweb.app.listings import PageFilter, SkippedFilter
-from orbweb.app.request import name_of
+from orbweb.app.request import name_of, request_of
 from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
 from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
+from orbweb.app.results.record import record, records
+from orbweb.app.results.rules import EffectiveSetting
+from orbweb.app.results.runs import ProjectOverview, RunHistory, RunningCrawl, RunOutline, RunTotals
+from orbweb.app.setting_sources import new_settings
 from orbweb.app.tokens import Permission, fingerprint, new_token, permission_of
 from orbweb.errors import Busy, NothingToDo, OrbwebError, UnknownId, UsageError
 from orbweb.lifecycle import RunState
@@ -282,6 +286,39 @@ class JobService:
     def runs_of(self, project_id: int) -> list[ids.RunCrawls]:
         with self._workspace() as workspace:
             return ids.runs_of(workspace, project_id)
+
+    # Overviews, in a time that does not grow with the runs.
+
+    def outline(self, project: str, *, run: int | None = None) -> RunOutline:
+        """A run in a few numbers."""
+        with self._workspace() as workspace:
+            return record(RunOutline, overview.outline(workspace, project, run))
+
+    def running(self) -> list[RunningCrawl]:
+        """The crawls at work in the workspace, whichever process they run in."""
+        with self._workspace() as workspace:
+            return records(RunningCrawl, overview.running(workspace))
+
+    def overviews(self) -> list[ProjectOverview]:
+        """Every project with its latest run."""
+        with self._workspace() as workspace:
+            return records(ProjectOverview, overview.overviews(workspace))
+
+    def histories(self, project: str, *, before: int | None = None, limit: int | None = None) -> list[RunHistory]:
+        """The runs of a project with their crawls, the newest first: all, or those before a run, at most
+        `limit`."""
+        with self._workspace() as workspace:
+            return records(RunHistory, overview.histories(workspace, project, before, limit))
+
+    def totals(self, project: str, *, run: int | None = None) -> RunTotals:
+        """What no tally counts: alternates, tokens, and the rules that skipped most URLs. Reads the whole run."""
+        with self._workspace() as workspace:
+            return record(RunTotals, overview.totals(workspace, project, run))
+
+    def new_settings(self) -> list[EffectiveSetting]:
+        """Every setting as the first crawl of a new project would use it."""
+        with self._workspace() as workspace:
+            return records(EffectiveSetting, new_settings(workspace, request_of("settings", {}, (), None)))
 
     # Lists that are read in parts.
 
