@@ -1,4 +1,7 @@
-"""The jobs of a server: what its routes call. Any thread may call."""
+"""The jobs of a server: what its routes call. Any thread may call.
+
+Long, because one class has everything that routes call; the bodies are in one module per subject.
+"""
 
 from __future__ import annotations
 
