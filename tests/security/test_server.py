@@ -89,6 +89,8 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
         }
         filled = {
             "project": "site",
+            "suffix": "json",
+            "run": "1",
             "run_id": started["runID"],
             "crawl_id": started["crawlID"],
             "job_id": started["jobID"],
