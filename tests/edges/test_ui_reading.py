@@ -188,7 +188,7 @@ def test_settings_are_saved_and_previewed(crawled: tuple[Browser, Path, RunningS
 
 
 def test_an_export_is_a_job_with_a_file(crawled: tuple[Browser, Path, RunningServer]) -> None:
-    browser, _, server = crawled
+    browser, _, _ = crawled
     assert "Nothing was exported yet." in browser.get("/p/larder/exports")
     started = browser.post("/p/larder/exports", {"to": "zip", "run": "2"})
     assert (started.status_code, started.headers["location"]) == (303, "/p/larder/exports")
