@@ -62,7 +62,8 @@ def expected(tmp_path: Path, url: str, **options: Any) -> str:
 
 
 def visits(server: RunningServer) -> int:
-    return int(server.get("/queue/site")["visited"])
+    run = server.get("/queue/site")["currentRunID"]
+    return int(server.get(f"/run/{run}")["totalPagesCrawled"]) if run else 0
 
 
 def reaches(server: RunningServer, number: int) -> Callable[[], bool]:

@@ -143,7 +143,9 @@ def replaced(root: Path, name: Path, outside: Path) -> Path:
     return target
 
 
-@pytest.mark.parametrize("name", ["locks", "logs", "limiter.db", "spool", "store/segments/0001.seg"])
+@pytest.mark.parametrize(
+    "name", ["locks", "logs", "limiter.db", "spool", "store/segments/0001.seg", ".orbweb.schema.json"]
+)
 def test_nothing_is_written_where_a_link_leads(made: Path, server: Server, tmp_path: Path, name: str) -> None:
     try_link(made, server, tmp_path, Path(name))
 

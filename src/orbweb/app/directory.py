@@ -1,6 +1,7 @@
 """An open workspace: its files, database, locks, control files and bodies.
 
 Directory and databases are readable by their owner only. An older database is upgraded before it is opened.
+Long, because one class opens everything that a workspace has.
 """
 
 from __future__ import annotations

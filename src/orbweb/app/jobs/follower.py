@@ -82,7 +82,7 @@ class _Seen:
     settled: tuple[tuple[float, int], ...] = ()
 
 
-class Follower:
+class CrawlFollower:
     """Looks at all crawls four times a second, in a thread of its own."""
 
     def __init__(self, path: Path, store: ServerStore, log: EventLog, clock: Callable[[], float]) -> None:

@@ -18,7 +18,7 @@ from orbweb.store.workspace_paths import RECORD, locate
 
 QUARANTINE = "quarantine"
 FOLDERS = ("locks", "control", "logs", "metadata", "spool", "state", "store", "markdown", "backups", QUARANTINE)
-FILES = ("orbweb.yaml", "seeds.txt", "identity", RECORD)
+FILES = ("orbweb.yaml", ".orbweb.schema.json", "seeds.txt", "identity", RECORD)
 DATABASES = (LIMITER, "search.db")
 
 _OURS = ("crawl_metadata.jsonl", ".crawl_metadata.jsonl.new")
