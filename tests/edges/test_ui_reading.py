@@ -31,13 +31,14 @@ class TwoEditions:
     later = False
 
     def answer(self, request: Request) -> Answer:
-        now = self.later
+        now, shown = self.later, markup.escape(HOSTILE)
+        links = " ".join(f'<a href="/{name}">{name}</a>' for name in self.links())
+        used = f"If there is not enough, {'what there is is taken' if now else 'nothing is taken'}."
         pages = {
-            "/": "<title>Home</title><h1>Home</h1>" + TEXT + "".join(f'<a href="/{n}">{n}</a> ' for n in self.links()),
-            "/commands": f"<title>{markup.escape(HOSTILE)}</title><h1>Commands</h1>{TEXT}<h2>Use</h2><p>If there is not "
-            f"enough, {'what there is is taken' if now else 'nothing is taken'}.</p>",
+            "/": f"<title>Home</title><h1>Home</h1>{TEXT}{links}",
+            "/commands": f"<title>{shown}</title><h1>Commands</h1>{TEXT}<h2>Use</h2><p>{used}</p>",
             "/dated": f"<title>Dated</title><h1>Dated</h1>{TEXT}<p>Updated on 2026-11-{18 if now else 11}.</p>",
-            "/same": f"<title>Same</title><h1>Same</h1>{TEXT}<p>{markup.escape(HOSTILE)} stays.</p>",
+            "/same": f"<title>Same</title><h1>Same</h1>{TEXT}<p>{shown} stays.</p>",
             "/old": f"<title>Old</title><h1>Old</h1>{TEXT}<p>Only of the first edition.</p>",
             "/new": f"<title>New</title><h1>New</h1>{TEXT}<p>Only of the second edition.</p>",
         }  # fmt: skip

@@ -17,7 +17,7 @@ from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Served, Services
 from orbweb.server.ui.comparisons import comparisons_of
 from orbweb.server.ui.format import segment
-from orbweb.server.ui.frame import Frame, project_frame, project_path, run_path
+from orbweb.server.ui.frame import PageFrame, project_frame, project_path, run_path
 from orbweb.server.ui.hunks import Hunk, hunks_of
 from orbweb.server.ui.templating import field_of, form_of, render
 from orbweb.server.ui.toast import done
@@ -257,7 +257,7 @@ def show(
 def _page(
     request: Request,
     served: Services,
-    frame: Frame,
+    frame: PageFrame,
     diff: RunDiff,
     query: Query,
     changes: Sequence[Change],
