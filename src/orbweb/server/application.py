@@ -38,7 +38,7 @@ def create_app(services: Services) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.services, app.state.streams = services, set()
-    app.state.figures = Figures(services.workspace)
+    app.state.figures = Figures(services.workspace, services.jobs)
     app.state.comparisons = Comparisons(services.workspace)
     app.include_router(api.router)
     app.include_router(ui.router)

@@ -199,10 +199,10 @@ def _runs_named(served: Services, project: str, pair: str) -> tuple[RunOutline |
     found = _PAIR.fullmatch(pair)
     if found is None:
         raise ProblemRaised(404, "not_found", f"{pair!r} are not two runs; write 2..3")
-    new = served.workspace.outline(project, run=int(found[2]) if found[2] else None)
+    new = served.jobs.outline(project, run=int(found[2]) if found[2] else None)
     before = [each for each in new.runs if new.run is not None and each < new.run]
     number = int(found[1]) if found[1] else before[0] if before else None
-    old = served.workspace.outline(project, run=number) if number is not None else None
+    old = served.jobs.outline(project, run=number) if number is not None else None
     return old, new, found[3] or ""
 
 

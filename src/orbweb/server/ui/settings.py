@@ -93,11 +93,11 @@ def save(request: Request, served: Served, project: str) -> Response:
 
 
 def _outlook(served: Services, project: str, given: Mapping[str, Any]) -> Outlook:
-    outline = served.workspace.outline(project)
+    outline = served.jobs.outline(project)
     rules = {name: given[key] for key, name in REMOVING.items() if key in given}
     if not rules or outline.run is None or not outline.queued:
         return Outlook(tuple(given))
-    return Outlook(tuple(given), served.workspace.preview_rules(project, **rules))
+    return Outlook(tuple(given), served.jobs.preview_rules(project, **rules))
 
 
 def _save(served: Services, project: str, given: Mapping[str, Any]) -> str:
@@ -110,7 +110,7 @@ def _save(served: Services, project: str, given: Mapping[str, Any]) -> str:
     text = f"{many(len(given), 'setting')} saved"
     if not options:
         return text
-    before = served.workspace.outline(project)
+    before = served.jobs.outline(project)
     found = served.workspace.rules(project, **options)
     skipped = sum(found.skipped.values())
     if before.run is None or not (skipped or found.came_back):
