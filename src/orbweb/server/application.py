@@ -18,6 +18,7 @@ from orbweb.server.middleware import SecurityMiddleware
 from orbweb.server.problems import MEDIA_TYPE, Problem, ProblemRaised, problem_of
 from orbweb.server.security import API
 from orbweb.server.services import Services
+from orbweb.server.ui.comparisons import Comparisons
 from orbweb.server.ui.figures import Figures
 from orbweb.server.ui.problem_page import problem_page
 
@@ -38,6 +39,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services, app.state.streams = services, set()
     app.state.figures = Figures(services.workspace, services.jobs)
+    app.state.comparisons = Comparisons(services.workspace)
     app.include_router(api.router)
     app.include_router(ui.router)
     app.mount("/static", ui.static_files(), name="static")

@@ -92,6 +92,12 @@ def remote_settings() -> list[str]:
     return [key for key, _, _ in keys() if key.startswith(REMOTE_SETTINGS)]
 
 
+def about_settings() -> dict[str, str]:
+    """What each setting that a client may change is for."""
+    allowed = set(remote_settings())
+    return {key: about for key, about, _ in keys() if key in allowed}
+
+
 def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by their dotted keys, as the layers of settings are; ConfigError for one that a client may not
     set."""

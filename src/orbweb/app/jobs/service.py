@@ -401,6 +401,16 @@ class JobService:
                 (self._settings.path / EXPORTS / f"{row.id}.{extension}").unlink(missing_ok=True)
         self._store.forget_project(project_id)
 
+    # Changes that were looked at.
+
+    def mark_seen(self, project: str, runs_compared: tuple[int, int], url: str, *, seen: bool) -> None:
+        """Remember that someone has looked at a change, or forget it."""
+        self._store.mark_seen(self.project(project).id, runs_compared, url, seen=seen)
+
+    def seen_urls(self, project: str, runs_compared: tuple[int, int]) -> set[str]:
+        """The changes between two runs that someone has looked at."""
+        return self._store.seen_urls(self.project(project).id, runs_compared)
+
     # Tokens.
 
     def permission_of(self, mark: str) -> Permission | None:

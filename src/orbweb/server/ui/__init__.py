@@ -15,11 +15,26 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from orbweb.server.ui import login, new_crawl, preferences, project, projects, url_lists
+from orbweb.server.ui import (
+    changes,
+    exports,
+    login,
+    new_crawl,
+    preferences,
+    project,
+    projects,
+    search,
+    settings,
+    tokens,
+    url_lists,
+)
 from orbweb.server.ui.static_files import static_files
 
 router = APIRouter(include_in_schema=False)
-for _module in (login, preferences, projects, new_crawl, project, url_lists):
+for _module in (
+    *(login, preferences, projects, new_crawl, project, url_lists),
+    *(changes, search, settings, exports, tokens),
+):
     router.include_router(_module.router)
 
 __all__ = ["router", "static_files"]

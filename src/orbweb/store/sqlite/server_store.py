@@ -128,6 +128,7 @@ class SqliteServerStore:
     def forget_project(self, project_id: int) -> None:
         self._run("forget_jobs", project_id=project_id)
         self._run("forget_events_of", project_id=project_id)
+        self._run("forget_seen", project_id=project_id)
 
     # Events.
 
@@ -162,3 +163,13 @@ class SqliteServerStore:
 
     def delete_token(self, number: int) -> bool:
         return bool(self._run("delete_token", id=number))
+
+    # Changes that were looked at.
+
+    def mark_seen(self, project_id: int, runs: tuple[int, int], url: str, *, seen: bool) -> None:
+        name = "mark_seen" if seen else "unmark_seen"
+        self._run_quickly(name, project_id=project_id, old=runs[0], new=runs[1], url=url)
+
+    def seen_urls(self, project_id: int, runs: tuple[int, int]) -> set[str]:
+        rows = self._run_quickly("seen_urls", project_id=project_id, old=runs[0], new=runs[1])
+        return {str(url) for (url,) in rows}

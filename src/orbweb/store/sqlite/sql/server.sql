@@ -39,6 +39,15 @@ CREATE TABLE IF NOT EXISTS tokens (
     created_at   INTEGER NOT NULL
 );
 
+-- Which changes between two runs someone has looked at.
+CREATE TABLE IF NOT EXISTS seen (
+    project_id   INTEGER NOT NULL,
+    old          INTEGER NOT NULL,
+    new          INTEGER NOT NULL,
+    url          TEXT NOT NULL,
+    PRIMARY KEY (project_id, old, new, url)
+) WITHOUT ROWID;
+
 -- name: add_job
 -- A job is a row before anything is done for it.
 INSERT INTO jobs (kind, project_id, request, state, created_at)
@@ -136,3 +145,20 @@ SELECT scope FROM tokens WHERE fingerprint = :fingerprint;
 -- name: delete_token
 -- A revoked token is gone.
 DELETE FROM tokens WHERE id = :id RETURNING id;
+
+-- name: mark_seen
+-- A change that someone has looked at.
+INSERT INTO seen (project_id, old, new, url) VALUES (:project_id, :old, :new, :url)
+ON CONFLICT (project_id, old, new, url) DO NOTHING;
+
+-- name: unmark_seen
+-- A change that is to be looked at again.
+DELETE FROM seen WHERE project_id = :project_id AND old = :old AND new = :new AND url = :url;
+
+-- name: seen_urls
+-- The changes between two runs that someone has looked at.
+SELECT url FROM seen WHERE project_id = :project_id AND old = :old AND new = :new;
+
+-- name: forget_seen
+-- Of a project that is deleted.
+DELETE FROM seen WHERE project_id = :project_id;
