@@ -20,6 +20,7 @@ from orbweb.server.problems import MEDIA_TYPE, Problem, ProblemRaised, problem_o
 from orbweb.server.security import API
 from orbweb.server.services import Services
 from orbweb.server.ui.figures import Figures
+from orbweb.server.ui.live_board import LiveBoard
 from orbweb.server.ui.problem_page import problem_page
 
 THREADS = 16
@@ -40,7 +41,7 @@ def create_app(services: Services) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.services, app.state.streams = services, set()
-    app.state.figures = Figures(services.workspace)
+    app.state.figures, app.state.live = Figures(services.workspace), LiveBoard(services.workspace)
     app.include_router(api.router)
     app.include_router(ui.router)
     app.mount("/static", ui.static_files(), name="static")
