@@ -1,4 +1,4 @@
-"""The live page: what the crawl of a project is doing, how to steer it, and what a new rule would do to its queue."""
+"""The live page: what the crawl of a project is doing, how to steer it, and what a new rule would do."""
 
 from __future__ import annotations
 

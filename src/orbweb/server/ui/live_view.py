@@ -41,8 +41,8 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class SlotRow:
-    """A row of the requests in flight: a URL in two parts, how it was found, its place and its age. A free slot has
-    no URL."""
+    """A row of the requests in flight: a URL in two parts, how it was found, its place and its age. A free slot
+    has no URL."""
 
     name: str
     host: str = ""
