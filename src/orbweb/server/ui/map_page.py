@@ -113,7 +113,7 @@ def show(
         frame=frame,
         outline=outline,
         asked=asked,
-        path=path,
+        map_path=path,
         data=data,
         sections=sections[:SPOKES],
         others=len(sections) - len(sections[:SPOKES]),
@@ -150,7 +150,7 @@ def picture(
 
 
 @router.get("/p/{project}/runs/{run}/map.{suffix}")
-def rows(request: Request, served: Served, project: str, run: str, suffix: str, by: str = "path") -> Response:
+def rows(served: Served, project: str, run: str, suffix: str, by: str = "path") -> Response:
     """The table of the map."""
     if suffix not in ("json", "csv"):
         raise UsageError(f"a map has no form {suffix!r}; choose svg, json or csv")

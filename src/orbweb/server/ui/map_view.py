@@ -1,6 +1,6 @@
 """A run as a map: sections, what is in them and how deep, and the same as a picture. Pure.
 
-A section is a host and the first segment of a path, or a host alone. The web has a spoke for each section and a ring
+A section is a host and the first segment of a path, or a host alone. The web has a spoke for each section, a ring
 for each depth; the area of a dot is its pages. Coordinates are those of an SVG of `SIZE` by `SIZE`.
 """
 
