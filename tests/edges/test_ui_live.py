@@ -137,7 +137,9 @@ def test_a_crawl_is_put_on_hold_and_stopped_by_forms(live: Live) -> None:
     live.press("/p/site/unpause", page)
     wait_until(lambda: live.http.get("/p/site/live.json").json()["state"] == "in_progress")
     live.press("/p/site/stop", page)
-    assert live.server.ended(started["jobID"])["state"] == "paused"
+    live.server.ended(started["jobID"])
+    known = live.workspace.status("site")
+    assert (known.state, known.queued > 0) == ("paused", True)
     assert live.http.get("/p/site/live.json").json()["at_work"] is False
 
 
