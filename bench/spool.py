@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import machine
-from orbweb.frontier.spool.files import SpoolLine
+from orbweb.frontier.spool.files import SpoolLine, first_place
 from orbweb.frontier.spool.writer import SpoolSettings, SpoolWriter
 from orbweb.store.sqlite.db import Database
 
@@ -65,7 +65,15 @@ def _write(path: Path, lines: int, group: int) -> None:
 def _outbox(root: Path, lines: int) -> float:
     """What discovery does after each committed group; the commit itself is not counted."""
     with closing(Database(root / "orbweb.db")) as db:
-        box = SpoolWriter(db, root, 1, SpoolSettings(1 << 30, 1e9), page_type=lambda _: "page", clock=time.time)
+        box = SpoolWriter(
+            db,
+            first_place(root),
+            1,
+            SpoolSettings(1 << 30, 1e9),
+            page_type=lambda _: "page",
+            has_room=lambda: True,
+            clock=time.time,
+        )
         spent = 0.0
         for first in range(1, lines, GROUP):
             _commit(db, range(first, first + GROUP))

@@ -18,6 +18,7 @@ from orbweb.store.rows import UrlRow, VisitRow
 from orbweb.store.runs import Base, Crawl, Run
 from orbweb.store.sqlite.db import Database
 from orbweb.store.sqlite.run_store import SqliteStore
+from orbweb.store.unit_times import Times, UnitTimes
 
 NOW = 1_700_000_000_000_000
 
@@ -48,6 +49,9 @@ class Backend(Protocol):
 
     def urls(self, run: Run) -> list[UrlRow]:
         """All URLs by their ids."""
+
+    def times(self, run: Run) -> dict[int, Times]:
+        """When each URL was found, and when its state last changed, by id."""
 
     def visits(self, run: Run) -> list[VisitRow]:
         """All visits in order; none has a head."""
@@ -92,6 +96,12 @@ class SqliteBackend:
     def urls(self, run: Run) -> list[UrlRow]:
         rows = self._rows(f"SELECT {', '.join(UrlRow._fields)} FROM urls WHERE run_id = {run.id} ORDER BY id")
         return list(map(UrlRow._make, rows))
+
+    def times(self, run: Run) -> dict[int, Times]:
+        times = UnitTimes(self._db, run.id)
+        visits = "LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id"
+        rows = self._rows(f"SELECT id, visits.number, changed_in FROM urls {visits} WHERE urls.run_id = {run.id}")
+        return {number: times.of(number, visit, changed_in) for number, visit, changed_in in rows}
 
     def visits(self, run: Run) -> list[VisitRow]:
         fields = ", ".join(VisitRow._fields)
@@ -145,6 +155,10 @@ class MemoryBackend:
     def urls(self, run: Run) -> list[UrlRow]:
         rows = self.store.db.tables.runs[run.id].urls
         return [rows[number] for number in sorted(rows)]
+
+    def times(self, run: Run) -> dict[int, Times]:
+        tables = self.store.db.tables.runs[run.id]
+        return {number: tables.times_of(number) for number in tables.urls}
 
     def visits(self, run: Run) -> list[VisitRow]:
         rows = self.store.db.tables.runs[run.id].visits

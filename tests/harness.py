@@ -24,6 +24,7 @@ from typing import Any
 
 from orbweb import urls
 from orbweb.cli import main
+from orbweb.store.workspace_paths import locate
 
 ORBWEB = [sys.executable, "-m", "orbweb"]
 WORK = (
@@ -74,7 +75,7 @@ class Cli:
             cwd=self.workspace.parent,
         )
         if args[0] in WORK and done.returncode in (0, 3, 4, 6):
-            assert_books_balance(self.workspace / "orbweb.db")
+            assert_books_balance(locate(self.workspace).index.path)
         return Result(done.returncode, done.stdout, done.stderr)
 
     def ask(self, *args: object) -> Result:
@@ -118,7 +119,7 @@ class Cli:
         """Conservation: every URL is in exactly one state, and the counters say so. The status."""
         status = self.ask("status", project, "--json").ok().json
         assert_conserved(status)
-        assert_books_balance(self.workspace / "orbweb.db")
+        assert_books_balance(locate(self.workspace).index.path)
         return status
 
 

@@ -49,6 +49,7 @@ class SkipReason(StrEnum):
     FINISHED = "finished"
     IMPORTED = "imported"
     LEFT = "left_to_discovery"
+    BEFORE_BOOKMARK = "before_bookmark"
 
 
 class FailKind(StrEnum):

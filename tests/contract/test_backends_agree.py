@@ -99,18 +99,19 @@ OPERATIONS: dict[str, tuple[Callable[..., object], st.SearchStrategy[Any]]] = {
         lambda books, *fields: books.unit.families.append(FamilyRow(books.run.id, "p", *fields, b"")),
         st.tuples(st.sampled_from(["query", "growth"]), st.integers(0, 2), st.integers(0, 2), st.booleans()),
     ),
+    "mark": (lambda books, sha256: books.unit.add_mark(sha256), st.tuples(st.sampled_from([BODY, OTHER]))),
 }
 UNITS = st.lists(
     st.one_of(*(st.tuples(st.just(name), fields) for name, (_, fields) in OPERATIONS.items())), max_size=10
 )
 
 
-def outcome(books: Books, unit: list[Operation]) -> str:
+def outcome(books: Books, unit: list[Operation], now: int) -> str:
     """Whether a unit of these operations was written."""
     for name, fields in unit:
         OPERATIONS[name][0](books, *fields)
     try:
-        books.write()
+        books.write(now=now)
     except StoreError:
         books.open(books.backend.run_now(books.run))
         return "refused"
@@ -119,7 +120,7 @@ def outcome(books: Books, unit: list[Operation]) -> str:
 
 def judge_again(books: Books) -> int:
     with books.store.transaction():
-        books.store.rejudge([rejudged(books, number, rank=number) for number in (2, 3)])
+        books.store.rejudge([rejudged(books, number, rank=number) for number in (2, 3)], NOW + 40)
         books.store.mark_carried(books.store.unlinked())
         return books.store.unpark_family("p")
 
@@ -127,6 +128,7 @@ def judge_again(books: Books) -> int:
 def all_that_is_read(books: Books) -> Iterator[object]:
     store, ids, keys = books.store, range(12), [f"https://h/{name}" for name in "abx"]
     yield books.backend.urls(books.run)
+    yield books.backend.times(books.run)
     yield books.backend.visits(books.run)
     yield books.backend.run_now(books.run)
     yield dict(store.known_urls())
@@ -135,10 +137,12 @@ def all_that_is_read(books: Books) -> Iterator[object]:
     yield store.urls_to_judge(0, 9)
     yield sorted(store.admitted_urls())
     yield sorted(store.families())
+    yield [store.has_marks(), store.has_mark(BODY), store.has_mark(OTHER)]
     yield sorted(store.link_records())
     yield store.unlinked()
     yield [store.bases(), store.open_bases(), store.queued_by_base(), store.roles(), store.reused()]
-    yield [sorted(store.page_hashes(9)), sorted(store.body_hashes(9))]
+    yield [sorted(store.page_hashes(9)), sorted(store.body_hashes(9)), store.listed_bases()]
+    yield [store.body_location(sha256) for sha256 in sorted(store.body_hashes(9))]
     yield [(store.redirect_of(number), store.nofollow_page(number), store.key_of(number)) for number in ids]
     yield [store.scope_moved(several=flag, recrawls=not flag) for flag in (True, False)]
     yield [(store.known_url(key), store.looks_at(key, 9), store.lastmod_of(key)) for key in keys]
@@ -147,13 +151,13 @@ def all_that_is_read(books: Books) -> Iterator[object]:
 def told(backend: Backend, first: list[list[Operation]], later: list[list[Operation]]) -> Iterator[object]:
     """What a backend says during two runs of which the second recrawls the first."""
     earlier = Books(backend, "h", "i", carried=CARRIED)
-    for unit in first:
-        yield outcome(earlier, unit)
+    for number, unit in enumerate(first):
+        yield outcome(earlier, unit, NOW + 10 + number)
     yield from all_that_is_read(earlier)
     earlier.write(EndedBy.BUDGET)
     again = Books(backend, "h", "i", carried=CARRIED, recalls=earlier.run)
-    for unit in later:
-        yield outcome(again, unit)
+    for number, unit in enumerate(later):
+        yield outcome(again, unit, NOW + 20 - number)
         yield from all_that_is_read(again)
     yield judge_again(again)
     yield from all_that_is_read(again)

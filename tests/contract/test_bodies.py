@@ -37,8 +37,11 @@ from orbweb.store.bodies.segments import (
     DamagedStretch,
     SegmentRecord,
     SegmentStore,
+    loss,
     scan,
 )
+from orbweb.store.bodies.stored import StoredBodies
+from orbweb.store.workspace_files import FileModes
 
 LAYOUTS = ("segments", "files", "plain")
 STORES = (*LAYOUTS, "memory")
@@ -262,6 +265,32 @@ def test_a_file_of_another_size_is_replaced(files: Workspace) -> None:
     assert_readable(files, BODIES[:1])
 
 
+def test_a_damaged_file_of_the_same_size_is_replaced(files: Workspace) -> None:
+    with closing(files.writer()) as store:
+        (blob,) = files.commit(store, BODIES[:1])
+        path = files.file_of(blob.sha256)
+        path.write_bytes(bytes(path.stat().st_size))
+        store.put(blob)
+        store.sync()
+    assert_readable(files, BODIES[:1])
+
+
+def test_a_form_that_is_damaged_does_not_hide_the_other(tmp_path: Path) -> None:
+    compressed, plain = Workspace("files", tmp_path / "store"), Workspace("plain", tmp_path / "store")
+    for workspace in (compressed, plain):
+        with closing(workspace.writer()) as store:
+            (blob,) = workspace.commit(store, BODIES[:1])
+    compressed.file_of(blob.sha256).write_bytes(b"damaged")
+    assert_readable(compressed, BODIES[:1])
+    plain.file_of(blob.sha256).write_bytes(b"damaged")
+    for workspace in (compressed, plain):
+        with (
+            closing(workspace.reader()) as store,
+            pytest.raises(CorruptBody, match=str(workspace.file_of(blob.sha256))),
+        ):
+            store.read(blob.sha256, workspace.committed[blob.sha256])
+
+
 def test_both_forms_of_a_file_are_read(tmp_path: Path) -> None:
     compressed, plain = Workspace("files", tmp_path / "store"), Workspace("plain", tmp_path / "store")
     for workspace, body in ((compressed, BODIES[0]), (plain, BODIES[1])):
@@ -353,6 +382,7 @@ def test_a_segment_without_its_committed_bytes_is_refused(
     left = path.read_bytes() if path.exists() else None
     with pytest.raises(StoreError, match=reason):
         segments.writer()
+    assert loss(segments.root, *(segments.resume() or (0, 0))) is not None
     assert (path.read_bytes() if path.exists() else None) == left
 
 
@@ -615,6 +645,48 @@ def test_truncated_and_missing_files(damaged: tuple[Workspace, Blob, Path, int, 
             store.read(blob.sha256, workspace.committed[blob.sha256])
 
 
+# whether a body is there, without its being read as a whole
+
+
+@pytest.mark.parametrize(
+    ("spoil", "is_there", "is_whole"),
+    [
+        (lambda _path, _at: None, True, True),
+        (lambda path, _at: path.unlink(), False, False),
+        (lambda path, at: os.truncate(path, (at.offset or 0) + at.length - 1), False, False),
+        (lambda path, at: flip(path, (at.offset or 0) + at.length // 2), True, False),
+    ],
+    ids=["sound", "missing", "short", "flipped"],
+)
+def test_a_stored_body_is_looked_for(
+    workspace: Workspace, spoil: Callable[[Path, Location], None], is_there: bool, is_whole: bool
+) -> None:
+    with closing(workspace.writer()) as store:
+        (blob,) = workspace.commit(store, BODIES[:1])
+    at = workspace.committed[blob.sha256]
+    spoil(workspace.file_of(blob.sha256), at)
+    with closing(StoredBodies(workspace.root)) as found:
+        assert (found.has(blob.sha256, at), found.holds(blob, at)) == (is_there, is_whole)
+
+
+def test_a_body_that_was_compressed_differently_is_the_same_body(workspace: Workspace) -> None:
+    with closing(workspace.writer()) as store:
+        (blob,) = workspace.commit(store, BODIES[:1])
+    other = pack(BODIES[0], zstandard.ZstdCompressor(level=19, write_checksum=True))
+    assert other.frame != blob.frame
+    with closing(StoredBodies(workspace.root)) as found:
+        assert found.holds(other, workspace.committed[blob.sha256])
+        assert found.has(blob.sha256, workspace.committed[blob.sha256]._replace(length=len(other.frame))) == (
+            workspace.layout != "segments"
+        )
+
+
+def flip(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x55
+    path.write_bytes(data)
+
+
 def test_a_location_of_another_body(any_store: Workspace) -> None:
     with closing(any_store.writer()) as store:
         first, second = any_store.commit(store, [b"a" * 100, b"b" * 100])
@@ -761,7 +833,7 @@ def test_nobody_else_may_read_bodies(workspace: Workspace) -> None:
 def test_configured_permissions_do_not_depend_on_the_umask(files: Workspace) -> None:
     before = os.umask(0o077)
     try:
-        with closing(FileStore(files.root, writer="one", file_mode=0o644, directory_mode=0o755)) as store:
+        with closing(FileStore(files.root, writer="one", modes=FileModes(0o644, 0o755))) as store:
             files.commit(store, BODIES)
     finally:
         os.umask(before)

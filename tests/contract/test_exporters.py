@@ -16,6 +16,7 @@ from orbweb.errors import UsageError
 from orbweb.export import EXPORTERS, Exporter, ExportSource, Format
 from orbweb.export.folder import MANIFEST
 from orbweb.store.sqlite.db import Database
+from orbweb.store.workspace_paths import AnchoredPath
 from orbweb.urls import DEFAULT_RULES
 from servers.site import StaticSite, html, serve
 
@@ -23,6 +24,7 @@ PAGES = {
     "/": "<!doctype html><title>Start</title><main><h1>Start</h1><p>first page</p><a href=/b>b</a></main>",
     "/b": "<!doctype html><title>B</title><main><h1>B</h1><p>second page</p><a href=/>start</a></main>",
 }
+STORE = AnchoredPath(Path("workspace"), Path("store"))
 BODIES = {hashlib.sha256(text.encode()).hexdigest(): text.encode() for text in PAGES.values()}
 
 each = pytest.mark.parametrize("exporter", EXPORTERS.values(), ids=lambda exporter: exporter.name)
@@ -41,7 +43,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def source(workspace: Path) -> Iterator[ExportSource]:
     with closing(Database(workspace / "orbweb.db")) as db:
-        yield ExportSource(db, "site", 1, 1, DEFAULT_RULES, BODIES.__getitem__, lambda _done, _total: None)
+        yield ExportSource(db, "site", 1, 1, DEFAULT_RULES, BODIES.__getitem__, lambda _done, _total: None, STORE)
 
 
 def exported(out: Path) -> dict[str, bytes]:
@@ -96,7 +98,7 @@ def test_a_folder_of_another_project_is_refused(exporter: Exporter, source: Expo
     out = tmp_path / "out"
     exporter.write(source, out)
     before = exported(out)
-    other = ExportSource(source.db, "other", 1, 1, source.rules, source.body, source.watch)
+    other = ExportSource(source.db, "other", 1, 1, source.rules, source.body, source.watch, source.store)
     if exporter.extension is not None:
         assert exporter.write(other, out).written == 1
         return

@@ -540,6 +540,101 @@ def test_a_run_is_opened_with_its_latest_crawl(books: Books) -> None:
     assert [visit.crawl_id for visit in books.backend.visits(books.run)] == [crawl.id for crawl in crawls]
 
 
+# When URLs were found, and when their state changed.
+
+
+def test_a_url_has_the_time_of_the_unit_that_found_it_and_of_the_one_that_settled_it(books: Books) -> None:
+    a, b, c = books.find("a", "b", "c")
+    books.visit(1)
+    books.write(now=NOW + 10)
+    (d,) = books.find("d", reason="robots")
+    books.visit(a)
+    books.visit(b, kind="http_4xx")
+    books.write(now=NOW + 7)
+    assert books.backend.times(books.run) == {
+        1: (NOW, NOW + 10),
+        a: (NOW + 10, NOW + 7),
+        b: (NOW + 10, NOW + 7),
+        c: (NOW + 10, NOW + 10),
+        d: (NOW + 7, NOW + 7),
+    }, "as the clock told, which may be set back"
+
+
+def test_a_url_that_is_refused_deferred_or_left_out_has_changed_then(books: Books) -> None:
+    refused, deferred, noindex, left, carried = books.find("a", "b", "c", "d", "e")
+    books.write(now=NOW + 10)
+    books.unit.refuse(refused, "robots", "rule")
+    books.unit.defer(deferred, 20, NOW + 99)
+    books.unit.settle(noindex, "skipped", "noindex", "rule")
+    books.unit.shorten_path(carried, 1)
+    books.unit.list_in_sitemap(carried, "2026")
+    books.write(now=NOW + 20)
+    times = books.backend.times(books.run)
+    assert {times[number] for number in (refused, deferred, noindex)} == {(NOW + 10, NOW + 20)}
+    assert times[left] == times[carried] == (NOW + 10, NOW + 10)
+    books.visit(carried)
+    books.unit.skip_base(0, "rule")
+    books.write(now=NOW + 30)
+    times = books.backend.times(books.run)
+    assert times[left] == times[deferred] == times[carried] == (NOW + 10, NOW + 30)
+    assert times[refused] == (NOW + 10, NOW + 20)
+
+
+def test_a_visit_is_later_than_a_deferral(books: Books) -> None:
+    (a,) = books.find("a")
+    books.unit.defer(a, 20, NOW + 99)
+    books.write(now=NOW + 10)
+    books.visit(a)
+    books.write(now=NOW + 20)
+    assert books.backend.times(books.run)[a] == (NOW + 10, NOW + 20)
+
+
+def test_another_verdict_is_another_state_and_another_place_is_not(books: Books) -> None:
+    same, other, queued, moved = books.find("a", "b", reason="max_depth") + books.find("c", "d")
+    books.write(now=NOW + 10)
+    books.unit.readmit(readmitted(books, same, state="skipped", reason="max_depth", rule="another"))
+    books.unit.readmit(readmitted(books, other))
+    books.write(now=NOW + 20)
+    with books.store.transaction():
+        books.store.rejudge([rejudged(books, moved, rank=90)], NOW + 30)
+        books.store.rejudge([rejudged(books, queued, state="skipped", reason="excluded")], NOW + 30)
+    times = books.backend.times(books.run)
+    assert [times[number][1] for number in (same, other, queued, moved)] == [
+        *(NOW + 10, NOW + 20),
+        *(NOW + 30, NOW + 10),
+    ]
+
+
+def test_a_unit_that_fails_leaves_no_time(books: Books) -> None:
+    books.find("a")
+    before = books.backend.times(books.run)
+    books.unit.settle(99, "visited")
+    with pytest.raises(StoreError):
+        books.write(now=NOW + 50)
+    assert books.backend.times(books.run) == before
+    books.open(books.backend.run_now(books.run))
+    (a,) = books.find("a")
+    books.write(now=NOW + 60)
+    assert books.backend.times(books.run)[a] == (NOW + 60, NOW + 60)
+
+
+def test_a_thousand_units_keep_their_times_through_a_further_crawl(books: Books) -> None:
+    """A second apart, or after days, or back."""
+    steps = [1_000_003, 5, 86_400_000_000, -70]
+    at, expected = NOW, {1: (NOW, NOW)}
+    for number in range(1000):
+        if number == 500:
+            books.write(EndedBy.BUDGET, now=at)
+            books.open(books.backend.continue_run(books.run))
+        at += steps[number % 4]
+        (found,) = books.find(f"p{number}")
+        books.visit(found - 1)
+        books.write(now=at)
+        expected[found - 1] = (expected[found - 1][0], at)
+        expected[found] = (at, at)
+    assert books.backend.times(books.run) == expected
+
+
 # Judging again.
 
 
@@ -580,7 +675,8 @@ def test_only_what_was_not_requested_is_judged_again(books: Books) -> None:
                 rejudged(books, queued, state="skipped", reason="excluded", rule="r", rank=None),
                 rejudged(books, refused),
                 rejudged(books, 99),
-            ]
+            ],
+            NOW + 10,
         )
     assert books.row(visited) == before
     row = books.row(queued)
@@ -625,6 +721,19 @@ def test_a_family_keeps_its_kind_and_has_what_it_has_shown_last(books: Books) ->
         FamilyRow(run_id, "a", "query", 2, -1, True, b"s"),
         FamilyRow(run_id, "b", "query", 0, 1, False, b""),
     ]
+
+
+def test_marks_belong_to_their_run(backend: Backend) -> None:
+    first = Books(backend)
+    assert not first.store.has_marks()
+    for sha256 in (b"a" * 32, b"b" * 32, b"a" * 32):
+        first.unit.add_mark(sha256)
+    first.write(EndedBy.EXHAUSTED)
+    assert first.store.has_marks()
+    assert [first.store.has_mark(letter * 32) for letter in (b"a", b"b", b"c")] == [True, True, False]
+    again = Books(backend, recalls=first.run)
+    assert not again.store.has_marks()
+    assert not again.store.has_mark(b"a" * 32)
 
 
 def test_only_released_families_are_known_to_a_recrawl(backend: Backend) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,26 @@ def visit(db: Database, number: int, *, role: str = "primary", referrer: int | N
             )
 
 
-def outbox(db: Database, root: Path, settings: SpoolSettings = WIDE, now: float = 1_000.0) -> SpoolWriter:
-    return SpoolWriter(db, root, RUN, settings, page_type=lambda key: f"type of {key[-1]}", clock=lambda: now)
+def always() -> bool:
+    return True
+
+
+def outbox(
+    db: Database,
+    root: Path,
+    settings: SpoolSettings = WIDE,
+    now: float = 1_000.0,
+    has_room: Callable[[], bool] = always,
+) -> SpoolWriter:
+    return SpoolWriter(
+        db,
+        spool_files.first_place(root),
+        RUN,
+        settings,
+        page_type=lambda key: f"type of {key[-1]}",
+        has_room=has_room,
+        clock=lambda: now,
+    )
 
 
 def write(db: Database, root: Path, settings: SpoolSettings = WIDE, now: float = 1_000.0) -> None:
@@ -59,7 +77,9 @@ def write(db: Database, root: Path, settings: SpoolSettings = WIDE, now: float =
 def lines(root: Path) -> list[dict[str, Any]]:
     folder = root / spool_files.DISCOVERIES
     return [
-        json.loads(line) for name in spool_files.names(folder) for line in (folder / name).read_text().splitlines()
+        json.loads(line)
+        for name in spool_files.names(spool_files.first_place(root))
+        for line in (folder / name).read_text().splitlines()
     ]
 
 
@@ -125,15 +145,38 @@ def test_files_rotate_by_size_and_age_and_their_names_rise_though_the_clock_does
     for number in range(1, 4):
         visit(db, number)
         write(db, tmp_path, small, now=1_000.0 - number)
-    assert spool_files.names(tmp_path / spool_files.DISCOVERIES) == [
+    assert spool_files.names(spool_files.first_place(tmp_path)) == [
         f"discoveries-{ts}.jsonl" for ts in (999, 1000, 1001)
     ]
     visit(db, 4)
     write(db, tmp_path, SpoolSettings(1_000_000, 50), now=1_040.0)
     visit(db, 5)
     write(db, tmp_path, SpoolSettings(1_000_000, 50), now=1_060.0)
-    assert spool_files.names(tmp_path / spool_files.DISCOVERIES)[-1] == "discoveries-1060.jsonl"
+    assert spool_files.names(spool_files.first_place(tmp_path))[-1] == "discoveries-1060.jsonl"
     assert urls(tmp_path) == ["1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize("cap", [1, 500, 700])
+def test_a_writer_asks_before_each_group_and_passes_the_cap_by_one_at_most(
+    db: Database, tmp_path: Path, cap: int
+) -> None:
+    """However much is committed: the rest is written when there is room."""
+    for number in range(1, 41):
+        visit(db, number)
+    place, group = spool_files.first_place(tmp_path), 3
+    room: Callable[[], bool] = lambda: spool_files.unread(place, None) <= cap  # noqa: E731
+    settings = SpoolSettings(1_000_000, 1_000_000, group)
+    with closing(outbox(db, tmp_path, settings, has_room=room)) as writer:
+        assert not writer.catch_up()
+        longest = max(map(len, place.path("discoveries-1000.jsonl").read_bytes().splitlines(keepends=True)))
+        assert cap < spool_files.unread(place, None) <= cap + group * longest
+        assert not writer.catch_up(), "asked again, it writes nothing more"
+        assert spool_rows.is_behind(db, RUN)
+        before = len(lines(tmp_path))
+    with closing(outbox(db, tmp_path, settings)) as writer:
+        assert writer.catch_up()
+    assert before < len(lines(tmp_path)) == 40
+    assert urls(tmp_path) == [str(number) for number in range(1, 41)]
 
 
 def test_a_file_that_was_put_away_is_followed_by_another(db: Database, tmp_path: Path) -> None:
@@ -142,7 +185,7 @@ def test_a_file_that_was_put_away_is_followed_by_another(db: Database, tmp_path:
     (tmp_path / spool_files.DISCOVERIES / "discoveries-1000.jsonl").unlink()
     visit(db, 2)
     write(db, tmp_path)
-    assert spool_files.names(tmp_path / spool_files.DISCOVERIES) == ["discoveries-1001.jsonl"]
+    assert spool_files.names(spool_files.first_place(tmp_path)) == ["discoveries-1001.jsonl"]
     assert urls(tmp_path) == ["2"]
     assert not spool_rows.is_behind(db, RUN)
 
@@ -162,8 +205,8 @@ def read(
     root: Path, start: Bookmark | None = None, most: int = 100
 ) -> tuple[list[str], Bookmark | None, list[str]]:
     told: list[str] = []
-    folder = root / spool_files.DISCOVERIES
-    with closing(SpoolReader(folder, lambda: spool_files.names(folder), start, told.append)) as reader:
+    place = spool_files.first_place(root)
+    with closing(SpoolReader(place, lambda: spool_files.names(place), start, told.append)) as reader:
         found = [line.url.rpartition("/")[2] for line, _ in reader.take(most)]
         return found, reader.position, told
 
@@ -199,17 +242,17 @@ def test_a_line_that_is_none_is_told_and_passed_over(tmp_path: Path) -> None:
 
 def test_bookmarks(tmp_path: Path) -> None:
     fill(tmp_path, "discoveries-1.jsonl", line(1), line(2))
-    assert spool_files.read_bookmark(tmp_path) is None
-    assert spool_files.unread(tmp_path, None) == 2 * len(line(1))
+    assert spool_files.read_bookmark(spool_files.first_place(tmp_path)) is None
+    assert spool_files.unread(spool_files.first_place(tmp_path), None) == 2 * len(line(1))
     mark = Bookmark("discoveries-1.jsonl", len(line(1)))
-    spool_files.write_bookmark(tmp_path, mark)
+    spool_files.write_bookmark(spool_files.first_place(tmp_path), mark)
     assert json.loads((tmp_path / "state" / "spool_bookmark.json").read_text()) == mark._asdict()
-    assert spool_files.read_bookmark(tmp_path) == mark
-    assert spool_files.unread(tmp_path, mark) == len(line(2))
-    assert spool_files.usable(tmp_path, mark) is None
-    assert spool_files.usable(tmp_path, mark._replace(offset=5)) is not None
-    assert spool_files.usable(tmp_path, mark._replace(offset=5_000)) is not None
-    assert spool_files.usable(tmp_path, Bookmark("discoveries-7.jsonl", 0)) is not None
+    assert spool_files.read_bookmark(spool_files.first_place(tmp_path)) == mark
+    assert spool_files.unread(spool_files.first_place(tmp_path), mark) == len(line(2))
+    assert spool_files.usable(spool_files.first_place(tmp_path), mark) is None
+    assert spool_files.usable(spool_files.first_place(tmp_path), mark._replace(offset=5)) is not None
+    assert spool_files.usable(spool_files.first_place(tmp_path), mark._replace(offset=5_000)) is not None
+    assert spool_files.usable(spool_files.first_place(tmp_path), Bookmark("discoveries-7.jsonl", 0)) is not None
 
 
 @pytest.mark.parametrize(
@@ -219,16 +262,16 @@ def test_a_broken_bookmark_says_so(tmp_path: Path, text: str) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "spool_bookmark.json").write_text(text)
     with pytest.raises(StoreError, match="not a valid bookmark"):
-        spool_files.read_bookmark(tmp_path)
+        spool_files.read_bookmark(spool_files.first_place(tmp_path))
 
 
 @pytest.mark.parametrize(("keep", "kept", "archived"), [("all", 3, 0), ("archive", 1, 2), ("none", 1, 0)])
 def test_what_is_read_is_put_away(tmp_path: Path, keep: str, kept: int, archived: int) -> None:
     for number in (1, 2, 3):
         fill(tmp_path, f"discoveries-{number}.jsonl", line(number))
-    spool_files.remove_consumed(tmp_path, Bookmark("discoveries-3.jsonl", 0), keep)
-    assert len(spool_files.names(tmp_path / spool_files.DISCOVERIES)) == kept
-    assert len(spool_files.names(tmp_path / spool_files.ARCHIVE)) == archived
+    spool_files.remove_consumed(spool_files.first_place(tmp_path), Bookmark("discoveries-3.jsonl", 0), keep)
+    assert len(spool_files.names(spool_files.first_place(tmp_path))) == kept
+    assert len(spool_files.archived(spool_files.first_place(tmp_path))) == archived
 
 
 @pytest.mark.parametrize("figure", ["1e999", "-1e999", "NaN", '"many"', "[" * 100_000])

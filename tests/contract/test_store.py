@@ -35,6 +35,7 @@ from orbweb.store.rows import (
     ShortenRow,
     UrlRow,
     VisitRow,
+    exact_moment,
     moment,
     skipped,
 )
@@ -687,9 +688,10 @@ def test_rows_that_are_plain_tuples_have_the_order_of_their_query(query: str, fi
 @pytest.mark.parametrize(
     "instant", [0, 999_999, 1_763_285_400_123_456, 1_763_285_400_999_999, 253_402_300_799_000_001]
 )
-def test_an_instant_is_told_to_the_millisecond(instant: int) -> None:
+def test_an_instant_is_told_to_the_millisecond_or_exactly(instant: int) -> None:
     exact = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)
     assert moment(instant) == exact.isoformat(timespec="milliseconds")
+    assert exact_moment(instant) == exact.isoformat(timespec="microseconds")
 
 
 def test_every_query_compiles_is_used_and_says_why(db: Database) -> None:

@@ -50,7 +50,7 @@ class Reference:
 def _lines(workspace: Path) -> tuple[str, ...]:
     """The URLs of the spool, every line of which must be whole."""
     folder = workspace / spool_files.DISCOVERIES
-    texts = [(folder / name).read_bytes() for name in spool_files.names(folder)]
+    texts = [(folder / name).read_bytes() for name in spool_files.names(spool_files.first_place(workspace))]
     assert all(text.endswith(b"\n") for text in texts if text)
     return tuple(json.loads(line)["url"] for text in texts for line in text.splitlines())
 
@@ -118,16 +118,16 @@ def _finish(cli: Cli, reference: Reference) -> None:
     if _state(cli, "site") != "completed":
         cli("scrape", "--no-progress").ok(0)
     else:
-        cli("scrape", "--no-progress").ok(2)
+        cli("scrape", "--no-progress").ok(0, 2)
     with (cli.workspace / "logs" / "pages-site-1.csv").open(newline="", encoding="utf-8") as table:
         assert [row["url"] for row in csv.DictReader(table)] == [line[1] for line in cli.manifest("site")]
     assert _lines(cli.workspace) == reference.urls
     assert cli.manifest_hash(DISCOVERY) == reference.found
     assert cli.manifest_hash("site") == reference.scraped
-    mark = spool_files.read_bookmark(cli.workspace)
+    mark = spool_files.read_bookmark(spool_files.first_place(cli.workspace))
     assert mark is not None
-    assert spool_files.usable(cli.workspace, mark) is None
-    assert spool_files.unread(cli.workspace, mark) == 0
+    assert spool_files.usable(spool_files.first_place(cli.workspace), mark) is None
+    assert spool_files.unread(spool_files.first_place(cli.workspace), mark) == 0
     for project in ("site", DISCOVERY):
         cli.check(project)
     assert doctor(cli.workspace)["healthy"]

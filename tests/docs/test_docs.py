@@ -366,4 +366,5 @@ def test_what_the_demo_is_shown_to_print_is_what_it_prints(cli: Cli) -> None:
 
 
 def _without_chance(text: str) -> str:
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00", "TIME", text)
     return re.sub(r"in \d+\.\d s", "in N s", re.sub(r"127\.0\.0\.1:\d+", "HOST", text))

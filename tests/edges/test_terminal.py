@@ -14,6 +14,7 @@ from rich.text import Text
 
 import orbweb
 from harness import ORBWEB, Cli, wait_until
+from orbweb.app import AlsoOnHold
 from orbweb.cli.layout import Done, crawl_lines, done_lines
 from orbweb.cli.output.summary import crawl_summary
 from orbweb.cli.terminal import REDRAW_S, Block, cut
@@ -83,7 +84,7 @@ def test_a_pause_neither_floods_the_terminal_nor_counts(columns: int, cli: Cli) 
 def test_the_time_on_hold_does_not_count(tmp_path: Path) -> None:
     space, seen = orbweb.open(tmp_path / "w"), list[Snapshot]()
     with serve(Unending()) as server:
-        running = space.start(server.url, project="site", rate="max", on_progress=seen.append)
+        running = space.start(server.url, project="site", rate="max", on_progress=AlsoOnHold(seen.append))
         wait_until(lambda: seen[-1].visited > 3)
         space.pause("site")
         wait_until(lambda: sum(now.held and not now.in_flight for now in seen) > 4)

@@ -15,7 +15,7 @@ import orbweb
 from harness import ORBWEB, Cli, Result, kill, trust, wait_until
 from orbweb import config
 from servers.pages import page
-from servers.site import StaticSite, serve
+from servers.site import Answer, Request, StaticSite, serve
 
 SITE = StaticSite({"/": page("start", "/a", "/b"), "/a": page("a"), "/b": page("b")})
 HERE = orbweb.open("no workspace")
@@ -32,10 +32,16 @@ def orb(*args: object, typed: str = "") -> Result:
 def test_configure_writes_what_can_be_edited_and_used(tmp_path: Path, profile: str) -> None:
     home = tmp_path / "w"
     report = orb("configure", "--profile", profile, "--dir", home, "--json").ok().json
+    files = [str(home / name) for name in ("orbweb.yaml", "seeds.txt", ".orbweb.schema.json")]
+    folders = ("logs", "metadata", "spool", "spool/discoveries", "state", "store")
     assert report == {
         "workspace": str(home),
         "profile": profile,
-        "files": [str(home / name) for name in ("orbweb.yaml", "seeds.txt", ".orbweb.schema.json")],
+        "files": files,
+        "written": files,
+        "edited": [],
+        "unchanged": [],
+        "folders": [str(home / name) for name in folders],
     }
     assert config.read_file(home / "orbweb.yaml") == config.read_profile(profile)
     for name in ("logs", "metadata", "spool/discoveries", "state", "store"):
@@ -50,12 +56,99 @@ def test_configure_replaces_nothing_unless_it_is_told_to(tmp_path: Path) -> None
     elsewhere.write_text("mine")
     (home / "seeds.txt").symlink_to(elsewhere)
     (home / "orbweb.yaml").write_text("limits: {rate: 1}")
-    refused = orb("configure", "--profile", "site", "--dir", home).ok(2)
-    assert "--force" in refused.err
+    refused = orb("configure", "--profile", "site", "--dir", home).ok(1)
+    assert "seeds.txt: is a symbolic link" in refused.err
     assert (home / "orbweb.yaml").read_text() == "limits: {rate: 1}"
     orb("configure", "--profile", "site", "--dir", home, "--force").ok()
     assert config.read_file(home / "orbweb.yaml") == config.read_profile("site")
     assert elsewhere.read_text() == "mine"
+
+
+def test_configure_can_be_repeated_and_says_what_it_did(tmp_path: Path) -> None:
+    home = tmp_path / "w"
+    orb("configure", "--dir", home).ok()
+    (home / "orbweb.yaml").write_text("limits: {rate: 1}\n")
+    (home / "state").rmdir()
+    (home / "spool/discoveries").rmdir()
+    (home / "seeds.txt").unlink()
+    again = orb("configure", "--dir", home, "--json").ok().json
+    assert again["edited"] == [str(home / "orbweb.yaml")]
+    assert again["written"] == [str(home / "seeds.txt")]
+    assert again["unchanged"] == [str(home / ".orbweb.schema.json")]
+    assert again["folders"] == [str(home / "spool/discoveries"), str(home / "state")]
+    assert (home / "orbweb.yaml").read_text() == "limits: {rate: 1}\n"
+    text = orb("configure", "--dir", home).ok().out
+    assert f"left as edited (--force writes it again): {home / 'orbweb.yaml'}" in text
+    assert f"unchanged: {home / 'seeds.txt'}" in text
+    assert "written" not in text
+
+
+def test_configure_leaves_what_was_crawled(cli: Cli) -> None:
+    with serve(SITE) as server:
+        cli.crawl(server.url, *FAST).ok()
+    before = cli.manifest_hash("site")
+    orb("configure", "--dir", cli.workspace).ok()
+    assert cli.manifest_hash("site") == before
+    assert cli("doctor", "--json").ok().json["healthy"]
+
+
+def test_status_shows_what_is_stored_and_a_crawl_what_it_found(cli: Cli) -> None:
+    site = StaticSite(
+        {
+            "/": page("start", "/a", "/b", "/x/1", "https://other.example/"),
+            "/a": page("a", "/", "/b"),
+            "/b": page("b", "/a", "/x/2"),
+            "/x/1": page("one"),
+            "/x/2": page("two"),
+        }
+    )
+    with serve(site) as server:
+        done = cli.crawl(server.url, *FAST, "--exclude", "/x/").ok().json
+        plain = cli("recrawl", "site", "--no-progress").ok().out
+    figures = ("links_found", "links_known", "refused_by_policy", "refused_by_caps", "retries", "discoveries")
+    assert [done[name] for name in figures] == [8, 3, 3, 0, 0, 0]
+    assert "8 links found" in plain
+    assert "3 refused by policy, 0 by caps; 0 retries" in plain
+    stored = cli.ask("status", "site", "--json").ok().json["stored"]
+    segments = sum(file.stat().st_size for file in (cli.workspace / "store/segments").iterdir())
+    assert stored["bodies"] == 3
+    assert 0 < stored["body_bytes"] < segments
+    assert stored["index_bytes"] >= (cli.workspace / "orbweb.db").stat().st_size
+    assert stored["spool_files"] == 0
+    for text in (cli.ask("status", "site").ok().out, cli.ask("status").ok().out):
+        assert re.search(r"workspace: 3 bodies, [\d.]+ \w+; index [\d.]+ \w+; 0 spool files", text)
+
+
+def test_the_end_of_a_discovery_tells_what_it_wrote(cli: Cli) -> None:
+    with serve(SITE) as server:
+        done = cli("discover", server.url, *FAST, "--json", "--no-progress").ok().json
+    assert done["discoveries"] == 3
+    assert cli.ask("status", "site.discovery", "--json").ok().json["stored"]["spool_files"] == 1
+
+
+class Flaky:
+    """A site whose start fails at first."""
+
+    def __init__(self, pages: dict[str, bytes]) -> None:
+        self._pages, self._failed = StaticSite(pages), False
+
+    def answer(self, request: Request) -> Answer:
+        if request.target == "/" and not self._failed:
+            self._failed = True
+            return Answer(500)
+        return self._pages.answer(request)
+
+
+def test_retries_and_caps_are_told_at_the_end(cli: Cli, tmp_path: Path) -> None:
+    pages = {f"/p/{number}": page(f"page {number}") for number in range(5)}
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "fetch: {backoff_s: 0.01}\npolicy:\n  groups: [{name: p, pattern: '/(p)/', caps: {pages: 2}}]\n"
+    )
+    with serve(Flaky({"/": page("start", *pages), **pages})) as server:
+        done = cli.crawl(server.url, *FAST, "--config", own).ok().json
+    assert (done["links_found"], done["links_known"]) == (5, 0)
+    assert (done["refused_by_caps"], done["retries"]) == (3, 1)
 
 
 def test_a_crawl_without_a_url_uses_what_is_in_the_workspace(cli: Cli) -> None:
@@ -109,8 +202,12 @@ def test_reset_wipes_what_crawls_left_and_can_be_repeated(cli: Cli, tmp_path: Pa
             "limiter.db",
             "locks",
             "identity",
+            *("logs", "metadata", "spool", "state", "store"),
         }
         assert contents(cli.workspace) - {"limiter.db-wal", "limiter.db-shm"} == kept
+        left = sorted(str(path.relative_to(cli.workspace)) for path in (cli.workspace / "spool").rglob("*"))
+        assert left == ["spool/discoveries"]
+        assert not any(any((cli.workspace / name).iterdir()) for name in ("logs", "metadata", "state", "store"))
         assert cli("reset", "--yes").ok().code == 0
         assert cli.ask("status", "--json").ok().json == []
         assert cli.crawl(server.url, *FAST).ok().json["run"] == 1
@@ -269,8 +366,8 @@ def test_from_python(tmp_path: Path, rules: Path) -> None:
         done = orbweb.open(home).crawl(project="p", rate="max", profile="docs", trust=trust(server.url)[1])
         assert (done.visited, done.exit_code) == (3, 0)
     assert "orbweb.db" in orbweb.open(home).reset().wiped
-    with pytest.raises(orbweb.UsageError, match="would be replaced"):
-        orbweb.open(home).configure()
+    again = orbweb.open(home).configure(profile="site")
+    assert (again.edited, again.written) == ((str(home / "seeds.txt"),), ())
 
 
 @pytest.mark.parametrize("profile", config.PROFILES)

@@ -268,6 +268,23 @@ def test_a_restored_crawl_never_takes_the_id_of_another_runs_crawl(
     assert doctor(path)["damages"] == []
 
 
+def test_two_lost_base_urls_of_a_run_get_places_of_their_own(sound: Sound, tmp_path: Path) -> None:
+    path = tmp_path / "workspace"
+    there = orbweb.open(path)
+    bases = [sound.server.url, f"{sound.server.url}other/"]
+    there.crawl(bases, project="site", rate="max", processes=0, max_depth=1)
+    with closing(sqlite3.connect(path / "orbweb.db", isolation_level=None)) as db:
+        db.execute("DELETE FROM urls WHERE source = 'initial'")
+    assert Cli(path)("doctor", "--repair", "--json").json["left"] == []
+    with closing(sqlite3.connect(path / "orbweb.db")) as db:
+        again = db.execute("SELECT base, id, rank FROM urls WHERE source = 'initial' AND depth = 0").fetchall()
+    assert [base for base, _, _ in again] == [0, 1]
+    assert len({number for _, number, _ in again}) == len({rank for _, _, rank in again}) == 2
+    sound.server.reset()
+    there.resume("site", rate="max", processes=0)
+    assert doctor(path)["damages"] == []
+
+
 # Newer.
 
 

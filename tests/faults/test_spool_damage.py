@@ -59,11 +59,11 @@ def spooled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spooled]:
 
 def contents(workspace: Path) -> dict[str, bytes]:
     folder = workspace / spool_files.DISCOVERIES
-    return {name: (folder / name).read_bytes() for name in spool_files.names(folder)}
+    return {name: (folder / name).read_bytes() for name in spool_files.names(spool_files.first_place(workspace))}
 
 
 def file_of(workspace: Path, number: int) -> Path:
-    names = spool_files.names(workspace / spool_files.DISCOVERIES)
+    names = spool_files.names(spool_files.first_place(workspace))
     assert len(names) >= 3
     return workspace / spool_files.DISCOVERIES / names[number]
 
@@ -189,17 +189,18 @@ def test_a_repaired_spool_is_scraped_as_if_nothing_had_been(spooled: Spooled, tm
     workspace = spooled.copy(tmp_path / "workspace")
     space, before = orbweb.open(workspace), contents(workspace)
     assert space.scrape(budget=12).exit_code == 4
-    mark = spool_files.read_bookmark(workspace)
+    mark = spool_files.read_bookmark(spool_files.first_place(workspace))
     assert mark is not None
     path = workspace / spool_files.DISCOVERIES / mark.file
     change(path, lambda lines: lines.__delitem__(0))
     spool_files.write_bookmark(
-        workspace, mark._replace(offset=len(before[mark.file].splitlines(keepends=True)[1]))
+        spool_files.first_place(workspace),
+        mark._replace(offset=len(before[mark.file].splitlines(keepends=True)[1])),
     )
     (damage,) = doctor(workspace)["damages"]
     assert damage["problem"] == "1 line is missing"
     put_right(workspace, before)
-    moved = spool_files.read_bookmark(workspace)
+    moved = spool_files.read_bookmark(spool_files.first_place(workspace))
     assert moved == Bookmark(mark.file, sum(map(len, before[mark.file].splitlines(keepends=True)[:2])))
     assert space.scrape().run_state == "completed"
     assert space.manifest_hash("site") == spooled.scraped

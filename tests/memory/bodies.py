@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orbweb.errors import CorruptBody, StoreError
 from orbweb.model import Blob
-from orbweb.store.bodies import BodyStore, Decompressor, Location, no_writer, unpack
+from orbweb.store.bodies import BodyStore, Decompressor, KnownBodies, Location, no_writer, unpack
 
 
 class MemoryBodies:
@@ -35,6 +35,13 @@ class MemoryBodies:
             raise CorruptBody(f"{where}: is missing")
         return unpack(self._kept[sha256], location.size, sha256, where=where, decompressor=decompressor)
 
+    def holds(self, blob: Blob, location: Location) -> bool:
+        try:
+            self.read(blob.sha256, location)
+        except CorruptBody:
+            return False
+        return True
+
     def close(self) -> None:
         self._is_closed = True
 
@@ -43,6 +50,6 @@ class MemoryBodies:
             raise StoreError("the body store is closed")
 
 
-def _proof(bodies: MemoryBodies) -> BodyStore:
-    """For mypy: the class is what the protocol asks for."""
-    return bodies
+def _proof(bodies: MemoryBodies) -> tuple[BodyStore, KnownBodies]:
+    """For mypy: the class is what the protocols ask for."""
+    return bodies, bodies

@@ -24,6 +24,9 @@ class NoCaptures:
     def body(self, capture: Capture) -> bytes | None:
         return None
 
+    def has_body(self, capture: Capture) -> bool:
+        return False
+
     def close(self) -> None:
         """There is nothing to close."""
 

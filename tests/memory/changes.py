@@ -77,11 +77,12 @@ def rejudged(row: UrlRow, change: RejudgeRow) -> UrlRow:
     return checked(row._replace(**change._asdict())) if row.state in (QUEUED, SKIPPED) else row
 
 
-def add_url(tables: RunTables, row: UrlRow) -> None:
+def add_url(tables: RunTables, row: UrlRow, now: int) -> None:
     if row.id in tables.urls or row.key in tables.ids:
         raise StoreError(f"memory: URL {row.id} {row.key} is there already")
     tables.urls[row.id] = checked(row)
     tables.ids[row.key] = row.id
+    tables.found_at[row.id] = now
 
 
 def move_run(tables: RunTables, old: RunState, new: RunState, now: int) -> None:
@@ -90,38 +91,57 @@ def move_run(tables: RunTables, old: RunState, new: RunState, now: int) -> None:
     tables.run = replace(tables.run, state=new, ended_at=now if new is RunState.COMPLETED else None)
 
 
-def change_url(tables: RunTables, change: Change) -> None:
+def change_url(tables: RunTables, change: Change, now: int) -> None:
     row = tables.urls.get(change.id)
     if row is None or not applies(row, change):
         return
-    tables.urls[row.id] = changed(row, change)
+    tables.urls[row.id] = after = changed(row, change)
     if isinstance(change, DeferRow):
         tables.due_at[row.id] = change.due_at
+    if isinstance(change, DeferRow) or is_other_state(row, after):
+        tables.changed_at[row.id] = now
 
 
-def settle(tables: RunTables, settled: SettleRow) -> None:
+def is_other_state(before: UrlRow, after: UrlRow) -> bool:
+    return (before.state, before.reason) != (after.state, after.reason)
+
+
+def rejudge(tables: RunTables, change: RejudgeRow, now: int) -> None:
+    row = tables.urls.get(change.id)
+    if row is None:
+        return
+    tables.urls[row.id] = after = rejudged(row, change)
+    if is_other_state(row, after):
+        tables.changed_at[row.id] = now
+
+
+def settle(tables: RunTables, settled: SettleRow, now: int) -> None:
     row = tables.urls.get(settled.id)
     if row is None or row.state != QUEUED:
         raise StoreError("memory: a URL was changed by another process; this unit of work was not stored")
     if settled.state == VISITED:
         settled = settled._replace(reason=None, rule=None)
+    else:
+        tables.changed_at[row.id] = now
     tables.urls[row.id] = checked(row._replace(**settled._asdict()))
 
 
-def skip_base(tables: RunTables, base: int, rule: str) -> None:
+def skip_base(tables: RunTables, base: int, rule: str, now: int) -> None:
     reason = SkipReason.PAGE_LIMIT.value
     for row in list(tables.urls.values()):
         if row.base == base and row.state == QUEUED:
             tables.urls[row.id] = row._replace(state=SKIPPED, reason=reason, rule=rule)
+            tables.changed_at[row.id] = now
 
 
-def add_visit(tables: RunTables, visit: VisitRow) -> None:
+def add_visit(tables: RunTables, visit: VisitRow, now: int) -> None:
     if visit.number in tables.visits or visit.url_id in tables.visit_numbers:
         raise StoreError(f"memory: visit {visit.number} of URL {visit.url_id} is there already")
     if visit.reuse is not None and visit.reuse not in list(Reuse):
         raise StoreError(f"memory: a visit cannot be reused as {visit.reuse!r}")
     tables.visits[visit.number] = visit
     tables.visit_numbers[visit.url_id] = visit.number
+    tables.settled_at[visit.number] = now
 
 
 def add_page(tables: RunTables, content_sha256: bytes, url_id: int, base: int, document: bytes) -> None:

@@ -118,7 +118,8 @@ def _committer(run: RunStore, frontier: Frontier, config: Config) -> Committer:
         ),
         settings.lane_of(config),
     )
-    return Committer(context, bases, bodies=MemoryBodies(), clock=now_us)
+    bodies = MemoryBodies()
+    return Committer(context, bases, bodies=bodies, known_bodies=bodies, clock=now_us)
 
 
 def _fetcher(config: Config, sites: frozenset[str], listener: Listener, note: Callable[[str], None]) -> Fetcher:

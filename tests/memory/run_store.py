@@ -16,6 +16,7 @@ from orbweb.errors import StoreError
 from orbweb.lifecycle import ENDING_STATE, CrawlState, RunState, run_after
 from orbweb.model import FamilyRow, Item, Known, Place, SkipReason, Source
 from orbweb.store import RunStore
+from orbweb.store.bodies import Location
 from orbweb.store.rows import CarryRow, Ending, Progress, RejudgeRow, StoredUrl, Tally, UrlRow
 from orbweb.store.runs import Base, Crawl, Run
 from orbweb.store.unit import UnitOfWork
@@ -82,21 +83,23 @@ class MemoryRunStore:
         tables = self._writable()
         for start in range(0, len(unit.urls), self._portion):
             for row in unit.urls[start : start + self._portion]:
-                changes.add_url(tables, row)
+                changes.add_url(tables, row, now)
             yield
         for start in range(0, len(unit.changes), self._portion):
             for change in unit.changes[start : start + self._portion]:
-                changes.change_url(tables, change)
+                changes.change_url(tables, change, now)
             yield
-        self._settle(tables, unit)
+        self._settle(tables, unit, now)
         for packed in unit.documents:
             self._db.tables.documents.setdefault(packed.sha256, packed)
         for sha256, location in unit.bodies:
-            self._db.tables.bodies.setdefault(sha256, location)
+            self._db.tables.bodies[sha256] = location
         for base in unit.bases.values():
             changes.save_base(tables, base)
         tables.outlinks |= {url_id: links for _, url_id, links in unit.outlinks}
+        tables.spool_lines |= {url_id: facts for _, url_id, *facts in unit.spool_lines}
         self.save_families(unit.families)
+        self._writable().marks.update(sha256 for _, sha256 in unit.marks)
         self.add_tallies(unit.tallies)
         self.advance(progress)
         self._replace_crawl(
@@ -107,13 +110,13 @@ class MemoryRunStore:
             updated_at=now,
         )
 
-    def _settle(self, tables: RunTables, unit: UnitOfWork) -> None:
+    def _settle(self, tables: RunTables, unit: UnitOfWork, now: int) -> None:
         for settled in unit.settled:
-            changes.settle(tables, settled)
+            changes.settle(tables, settled, now)
         for base, rule in unit.limited.items():
-            changes.skip_base(tables, base, rule)
+            changes.skip_base(tables, base, rule, now)
         for visit in unit.visits:
-            changes.add_visit(tables, visit)
+            changes.add_visit(tables, visit, now)
         for page in unit.pages:
             changes.add_page(tables, *page[1:])
 
@@ -170,6 +173,15 @@ class MemoryRunStore:
 
     def has_body(self, sha256: bytes) -> bool:
         return sha256 in self._db.tables.bodies
+
+    def has_marks(self) -> bool:
+        return bool(self._now.marks)
+
+    def has_mark(self, sha256: bytes) -> bool:
+        return sha256 in self._now.marks
+
+    def body_location(self, sha256: bytes) -> Location | None:
+        return self._db.tables.bodies.get(sha256)
 
     def redirect_of(self, url_id: int) -> int | None:
         visit = self._now.visit_of(url_id)
@@ -257,6 +269,10 @@ class MemoryRunStore:
     def add_tallies(self, changes: Counter[Tally]) -> None:
         self._writable().tallies.update(changes)
 
+    def state_of(self, url_id: int) -> str | None:
+        row = self._now.urls.get(url_id)
+        return row.state if row else None
+
     def key_of(self, url_id: int) -> str | None:
         row = self._now.urls.get(url_id)
         return row.key if row else None
@@ -303,14 +319,21 @@ class MemoryRunStore:
             if row.rank is not None and (row.state != SKIPPED or row.reason in KEEPS_PLACE)
         ]
 
-    def rejudge(self, rows: Sequence[RejudgeRow]) -> None:
-        urls = self._writable().urls
+    def rejudge(self, rows: Sequence[RejudgeRow], now: int) -> None:
+        tables = self._writable()
         for change in rows:
-            if change.id in urls:
-                urls[change.id] = changes.rejudged(urls[change.id], change)
+            changes.rejudge(tables, change, now)
 
     def families(self) -> list[FamilyRow]:
         return sorted(self._now.families.values(), key=attrgetter("pattern"))
+
+    def listed_bases(self) -> set[int]:
+        outside = ("out_of_scope", "excluded", "not_included")
+        return {
+            url.base
+            for url in self._now.urls.values()
+            if url.listed and url.depth and not url.hops and url.reason not in outside
+        }
 
     def save_families(self, rows: Sequence[FamilyRow]) -> None:
         """The kind of a family never changes."""
@@ -351,7 +374,7 @@ class MemoryRunStore:
 
     def mark_carried(self, rows: Sequence[CarryRow]) -> None:
         for row in rows:
-            changes.change_url(self._writable(), row)
+            changes.change_url(self._writable(), row, 0)
 
 
 def _item(row: UrlRow) -> Item:

@@ -63,7 +63,7 @@ class MemoryStore:
             tables = self.db.tables.runs[run_id] = RunTables(run)
             tables.bases = {base.number: base for base in bases}
             for row in urls:
-                add_url(tables, row._replace(run_id=run_id))
+                add_url(tables, row._replace(run_id=run_id), now)
                 tables.tallies[row.state, row.reason or ""] += 1
             known = self.db.tables.runs[recalls.id].families.values() if recalls else ()
             tables.families = {

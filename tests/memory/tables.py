@@ -10,11 +10,15 @@ from orbweb.model import FamilyRow, PackedDocument
 from orbweb.store.bodies import Location
 from orbweb.store.rows import Tally, UrlRow, VisitRow
 from orbweb.store.runs import Base, Crawl, Run
+from orbweb.store.unit_times import Times
 
 
 @dataclass(slots=True)
 class RunTables:
-    """One run. `ids` and `visit_numbers` find the row of a key and of a URL's id."""
+    """One run. `ids` and `visit_numbers` find the row of a key and of a URL's id.
+
+    `found_at` and `changed_at` are by the id of a URL, `settled_at` by the number of a visit.
+    """
 
     run: Run
     crawls: list[Crawl] = field(default_factory=list)
@@ -26,8 +30,13 @@ class RunTables:
     visit_numbers: dict[int, int] = field(default_factory=dict)
     pages: dict[bytes, tuple[int, int, bytes]] = field(default_factory=dict)
     outlinks: dict[int, bytes] = field(default_factory=dict)
+    spool_lines: dict[int, list[str | None]] = field(default_factory=dict)
     families: dict[str, FamilyRow] = field(default_factory=dict)
+    marks: set[bytes] = field(default_factory=set)
     tallies: Counter[Tally] = field(default_factory=Counter)
+    found_at: dict[int, int] = field(default_factory=dict)
+    changed_at: dict[int, int] = field(default_factory=dict)
+    settled_at: dict[int, int] = field(default_factory=dict)
 
     def copy(self) -> RunTables:
         return RunTables(*(copy(getattr(self, each.name)) for each in fields(self)))
@@ -37,6 +46,12 @@ class RunTables:
 
     def visit_of(self, url_id: int) -> VisitRow | None:
         return self.visits.get(self.visit_numbers.get(url_id, 0))
+
+    def times_of(self, url_id: int) -> Times:
+        """A visit settled its URL later than any other change."""
+        found, visit = self.found_at.get(url_id), self.visit_numbers.get(url_id)
+        changed = self.changed_at.get(url_id, found) if visit is None else self.settled_at.get(visit)
+        return Times(found, changed)
 
 
 @dataclass(slots=True)

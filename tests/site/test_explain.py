@@ -17,9 +17,9 @@ from servers.site import StaticSite, html, redirect, serve, text
 
 FAST = ("--rate", "max", "--project", "site", "--workers", 2)
 FIELDS = [
-    "project", "run", "asked", "url", "key", "state", "verdict", "reason", "rule", "source", "depth", "hops",
-    "place", "before", "due", "base", "status", "kind", "error", "tries", "role", "proxy", "reuse",
-    "reused_from", "primary", "redirects_to", "chain", "referrers", "robots_at", "gone",
+    "project", "run", "asked", "url", "key", "state", "verdict", "reason", "rule", "found_at",
+    "changed_at", "source", "depth", "hops", "place", "before", "due", "base", "status", "kind", "error", "tries",
+    "role", "proxy", "reuse", "reused_from", "primary", "redirects_to", "chain", "referrers", "robots_at", "gone",
 ]  # fmt: skip
 
 HTML = (("Content-Type", "text/html"),)

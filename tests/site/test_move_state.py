@@ -120,7 +120,7 @@ def test_files_of_another_crawler_are_gone_on_with(cli: Cli, tmp_path: Path) -> 
     with serve(StaticSite(SITE)) as server:
         home = foreign(tmp_path / "crawl", server.url)
         report = cli("import", home, "--project", "site", "--json").ok().json
-        assert (report["visited"], report["queued"], report["skipped"]) == (1, 2, 1)
+        assert (report["visited"], report["queued"], report["skipped"], report["found"]) == (1, 3, 1, 1)
         assert (report["pages"], report["bodies"], report["repeated"]) == (1, 1, 1)
         cli("doctor").ok()
         cli.resume("site", "--rate", "max").ok()
@@ -145,44 +145,75 @@ def test_a_list_of_urls_and_a_base_is_enough(cli: Cli, tmp_path: Path) -> None:
     assert [line[1].rpartition("/")[2] for line in cli.manifest("crawl")] == ["", "r", "new"]
 
 
+OTHERS = {"http://127.0.0.1/x", "http://127.0.0.1/kept"}
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "line", "said", "is_taken"),
     [
-        ("frontier.jsonl", '{"url": "http://127.0.0.1/x"}\nnonsense\n', "frontier.jsonl: line 2: not JSON"),
-        ("frontier.jsonl", "[1]\n", "line 1: not a JSON object"),
-        ("frontier.jsonl", '{"depth": 1}\n', "line 1: url is missing"),
-        ("frontier.jsonl", '{"url": "ftp://x/"}\n', "line 1: url is 'ftp://x/', which is not an http(s) URL"),
-        ("frontier.jsonl", '{"url": "http://127.0.0.1/x", "depth": -1}\n', "line 1: depth is -1"),
-        ("frontier.jsonl", '{"url": "http://127.0.0.1/x", "source": "magic"}\n', "line 1: source is 'magic'"),
-        ("page_index.jsonl", '{"url": "http://127.0.0.1/x", "sha256": "12"}\n', "line 1: sha256 is not a SHA-256"),
-        ("page_index.jsonl", '{"url": "http://127.0.0.1/x", "status": 7}\n', "line 1: status is 7"),
-        ("page_index.jsonl", '{"url": "http://127.0.0.1/", "depth": 0, "status":200, "timestamp": "x"}', "ISO"),
-        ("fetched_urls.txt", "http://127.0.0.1/x\nnot a url\n", "fetched_urls.txt: line 2: url is 'not a url'"),
-        ("state.json", '{"orbweb_state": 99}', "orbweb_state is not 1"),
+        ("frontier.jsonl", "nonsense", "not JSON", False),
+        ("frontier.jsonl", "[1]", "not a JSON object", False),
+        ("frontier.jsonl", '{"depth": 1}', "url is missing", False),
+        ("frontier.jsonl", '{"url": 7}', "url is 7, not a string", False),
+        ("frontier.jsonl", '{"url": "ftp://x/"}', "url is 'ftp://x/', which is not an http(s) URL", False),
+        ("frontier.jsonl", '{"url": "' + "x" * (1 << 20) + '"}', "longer than 1048576 bytes", False),
+        ("frontier.jsonl", '{"url": "http://127.0.0.1/x", "depth": -1}', "depth is -1", True),
+        ("frontier.jsonl", '{"url": "http://127.0.0.1/x", "source": "magic"}', 'source is "magic"', True),
+        ("frontier.jsonl", '{"url": "http://127.0.0.1/x", "rank": 1.5}', "rank is not an integer", True),
+        ("page_index.jsonl", '{"url": "http://127.0.0.1/x", "sha256": "12"}', "sha256 is not a SHA-256", True),
+        ("page_index.jsonl", '{"url": "http://127.0.0.1/x", "status": 7}', "status is 7", True),
+        ("page_index.jsonl", '{"url": "http://127.0.0.1/x", "status":200, "timestamp": "x"}', "timestamp", True),
+        ("fetched_urls.txt", "not a url", "url is 'not a url'", False),
     ],
+    ids=lambda value: str(value)[:60],
 )  # fmt: skip
-def test_a_bad_line_is_named_and_nothing_is_imported(
-    cli: Cli, tmp_path: Path, name: str, text: str, said: str
+def test_what_is_not_understood_is_named_and_the_rest_is_imported(
+    cli: Cli, tmp_path: Path, name: str, line: str, said: str, is_taken: bool
 ) -> None:
     home = foreign(tmp_path / "crawl", "http://127.0.0.1/")
-    (home / name).write_text(text)
+    kept = "http://127.0.0.1/kept"
+    (home / name).write_text(f"{line}\n{kept if name.endswith('.txt') else json.dumps({'url': kept})}\n")
+    done = cli("import", home, "--project", "site", "--base", "http://127.0.0.1/", "--json").ok()
+    assert f"{name}: line 1: {said}" in done.err
+    assert [each for each in done.json["problems"] if f"{name}: line 1: {said}" in each]
+    with closing(sqlite3.connect(cli.workspace / "orbweb.db")) as db:
+        found = {url for (url,) in db.execute("SELECT COALESCE(url, key) FROM urls")}
+    assert found & OTHERS == (OTHERS if is_taken else {kept})
+    cli("doctor").ok()
+
+
+def test_problems_beyond_a_thousand_are_counted(cli: Cli, tmp_path: Path) -> None:
+    home = foreign(tmp_path / "crawl", "http://127.0.0.1/")
+    (home / "frontier.jsonl").write_text("x\n" * 1_003)
+    done = cli("import", home, "--project", "site", "--json").ok()
+    assert (len(done.json["problems"]), done.json["unnamed_problems"]) == (1_000, 3)
+    assert "and 3 more" in done.err
+
+
+def test_a_state_of_another_version_is_refused(cli: Cli, tmp_path: Path) -> None:
+    home = foreign(tmp_path / "crawl", "http://127.0.0.1/")
+    (home / "state.json").write_text('{"orbweb_state": 99}')
     done = cli("import", home, "--project", "site")
     assert (done.code, done.out) == (2, "")
-    assert said in done.err
-    assert "Traceback" not in done.err
-    with closing(sqlite3.connect(cli.workspace / "orbweb.db")) as db:
-        assert db.execute("SELECT COUNT(*) FROM projects").fetchone() == (0,)
-        assert db.execute("SELECT COUNT(*) FROM urls").fetchone() == (0,)
+    assert "orbweb_state is not 1" in done.err
+    assert cli.ask("status", "--json").json == []
 
 
-def test_a_body_with_another_hash_is_named_and_nothing_is_imported(cli: Cli, tmp_path: Path) -> None:
+def test_a_state_json_of_another_crawler_is_left_out(cli: Cli, tmp_path: Path) -> None:
+    home = foreign(tmp_path / "crawl", "http://127.0.0.1/")
+    (home / "state.json").write_text('{"running": true}')
+    done = cli("import", home, "--project", "site", "--json").ok()
+    assert "state.json: line 1: not a state that orbweb exported" in done.err
+    assert done.json["visited"] == 1
+
+
+def test_a_body_with_another_hash_is_named_and_missing(cli: Cli, tmp_path: Path) -> None:
     home = foreign(tmp_path / "crawl", "http://127.0.0.1/")
     (file,) = (home / "bodies").rglob("*.html")
     file.write_bytes(BODY + b" ")
-    done = cli("import", home, "--project", "site")
-    assert done.code == 2
-    assert file.name in done.err
-    assert cli.ask("status", "--json").json == []
+    done = cli("import", home, "--project", "site", "--json").ok()
+    assert f"{file.name}: the body does not match its SHA-256" in done.err
+    assert (done.json["bodies"], done.json["missing"], done.json["visited"]) == (0, 1, 1)
     cli("doctor").ok()
 
 

@@ -46,7 +46,9 @@ def pages(workspace: Path, project: str = "site", run: int | None = None) -> lis
 def lines(workspace: Path) -> list[dict[str, Any]]:
     folder = workspace / spool_files.DISCOVERIES
     return [
-        json.loads(line) for name in spool_files.names(folder) for line in (folder / name).read_text().splitlines()
+        json.loads(line)
+        for name in spool_files.names(spool_files.first_place(workspace))
+        for line in (folder / name).read_text().splitlines()
     ]
 
 
@@ -206,7 +208,7 @@ def test_a_bookmark_that_is_of_no_use_restarts_without_doubling(tmp_path: Path, 
     asked = Counter(hit.path for hit in server.log if hit.path not in ("/robots.txt", "/"))
     assert set(asked.values()) == {2}, "once by each service"
     folder = tmp_path / spool_files.DISCOVERIES
-    (name,) = spool_files.names(folder)
+    (name,) = spool_files.names(spool_files.first_place(tmp_path))
     assert json.loads(bookmark(tmp_path).read_text()) == {"file": name, "offset": (folder / name).stat().st_size}
     assert sound(tmp_path)
 
@@ -221,12 +223,12 @@ def test_consumed_files_are_kept_archived_or_deleted(
     config.write_text(f"spool: {{rotate_mb: 0.0001, keep: {keep}}}\nengine: {{group_pages: 2}}\n")
     with serve(StaticSite(chain(9))) as server:
         discover(tmp_path / "ws", server.url, config=config)
-        begun = spool_files.names(tmp_path / "ws" / spool_files.DISCOVERIES)
+        begun = spool_files.names(spool_files.first_place(tmp_path / "ws"))
         assert len(begun) > 1
         assert scrape(tmp_path / "ws").visited == 10
-    there = spool_files.names(tmp_path / "ws" / spool_files.DISCOVERIES)
+    there = spool_files.names(spool_files.first_place(tmp_path / "ws"))
     assert there == (begun if left else begun[-1:])
-    assert spool_files.names(tmp_path / "ws" / spool_files.ARCHIVE) == (begun[:-1] if archived else [])
+    assert spool_files.archived(spool_files.first_place(tmp_path / "ws")) == (begun[:-1] if archived else [])
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "deleted"])
@@ -271,8 +273,6 @@ def test_projects_of_a_pipeline_are_not_crawled_otherwise(tmp_path: Path) -> Non
         for call in (there.recrawl, there.resume):
             with pytest.raises(UsageError, match=r"use `scrape\(project='site'\)`"):
                 call("site")
-        with pytest.raises(UsageError, match="belongs to project 'site'; use another workspace"):
-            there.discover(server.url, project="other", **FAST)
         with pytest.raises(UsageError, match="stores no page bodies, so there is nothing to re-extract"):
             there.extract("site.discovery")
 

@@ -124,6 +124,38 @@ def test_the_queue_tells_what_is_visited_what_is_left_and_whence(cli: Cli) -> No
     assert check_store(cli.workspace)["damages"] == []
 
 
+def test_the_queue_has_the_names_of_the_api_and_ids_that_are_unique_in_the_workspace(cli: Cli) -> None:
+    names = {"projectID", "hasQueue", "visited", "pending", "total", "canResume", "currentRunID", "runState"}
+    todays = {"run", "state", "failed", "queued", "can_resume", "crawls", "by_source", "visited_by_source", "next"}
+    space = orbweb.open(cli.workspace)
+    with serve(StaticSite({"/": page("start", "/gone", "/a", "/b"), "/a": page("a"), "/b": page("b")})) as server:
+        for project in ("one", "two"):
+            space.crawl(server.url, project=project, rate="max", processes=0, budget=2)
+            space.resume(project, budget=1)
+        found = {name: cli.ask("queue", name, "--json").ok().json for name in ("one", "two")}
+        for queue in found.values():
+            assert names | todays | {"runCrawlIDs"} <= set(queue)
+            assert (queue["visited"], queue["failed"], queue["pending"], queue["total"]) == (2, 1, 1, 3)
+            assert (queue["hasQueue"], queue["canResume"], queue["runState"]) == (True, True, "paused")
+            assert (queue["queued"], queue["can_resume"], queue["state"], queue["run"]) == (1, True, "paused", 1)
+            assert queue["crawls"] == [1, 2]
+        one, two = found["one"], found["two"]
+        assert one["projectID"] != two["projectID"]
+        assert one["currentRunID"] != two["currentRunID"]
+        assert len({*one["runCrawlIDs"], *two["runCrawlIDs"]}) == 4
+        space.resume("one", budget=None)
+        done = cli.ask("queue", "one", "--json").ok().json
+        assert (done["hasQueue"], done["canResume"], done["runState"]) == (False, False, "completed")
+        assert (done["visited"], done["pending"], done["total"]) == (3, 0, 3)
+        assert done["currentRunID"] == one["currentRunID"]
+        assert done["runCrawlIDs"][:2] == one["runCrawlIDs"]
+        space.recrawl("one", budget=None)
+        later = space.queue("one")
+        assert (later.run, later.project_id) == (2, one["projectID"])
+        assert later.current_run_id not in (one["currentRunID"], two["currentRunID"])
+        assert not {*later.run_crawl_ids} & {*done["runCrawlIDs"], *two["runCrawlIDs"]}
+
+
 def test_a_queue_shows_parked_families() -> None:
     report = {
         "run": 1, "state": "completed", "crawls": [1], "visited": 3, "failed": 0, "queued": 0, "total": 3,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import resource
+import signal
 import sqlite3
 from collections.abc import Callable
 from typing import Any
@@ -236,3 +237,135 @@ def test_a_busy_or_broken_sitemap_is_asked_for_again(cli: Cli) -> None:
     with serve(StaticSite({**SITE, "/sitemap.xml": late})) as server:
         cli.crawl(server.url, *FAST, env={"ORBWEB_FETCH__BACKOFF_S": "0.05"}).ok(0)
     assert "b" in visited(cli)
+
+
+# prefer: links are followed only where sitemaps list nothing.
+
+
+NOTHING = {
+    "no sitemap": {},
+    "only the base URL": {"/sitemap.xml": xml(urlset("/"))},
+    "only what is outside": {"/sitemap.xml": xml(urlset("http://127.0.0.1:1/x"))},
+    "only what is excluded": {"/sitemap.xml": xml(urlset("/b?print=1"))},
+    "an error": {"/sitemap.xml": html("no", 404), "/robots.txt": text("Sitemap: /sitemap.xml")},
+}
+BOTH = {
+    "/docs/": page("docs", "/docs/linked", "/blog/from-docs"),
+    "/docs/linked": page("docs linked"),
+    "/docs/listed": page("docs listed", "/docs/deep", "/blog/deep"),
+    "/docs/deep": page("docs deep"),
+    "/docs/from-blog": page("docs from blog"),
+    "/blog/": page("blog", "/blog/linked", "/docs/from-blog"),
+    "/blog/linked": page("blog linked", "/blog/deep"),
+    "/blog/deep": page("blog deep"),
+    "/blog/from-docs": page("blog from docs"),
+    "/sitemap.xml": xml(urlset("/docs/listed", "/elsewhere")),
+}
+
+
+def test_prefer_is_only_where_a_sitemap_lists_pages(cli: Cli, tmp_path: Any) -> None:
+    other = Cli(tmp_path / "only")
+    with serve(StaticSite({**SITE, "/sitemap.xml": xml(urlset("/b", "/linked"))})) as server:
+        done = cli.crawl(server.url, *FAST, "--sitemap", "prefer").ok(0)
+        other.crawl(server.url, *FAST, "--sitemap", "only").ok(0)
+    assert visited(cli) == ["", "b", "linked"]
+    assert cli.manifest_hash("site") == other.manifest_hash("site")
+    assert done.json["skipped"] == {"sitemap_only": 1}
+    assert "links are followed" not in done.err
+    told = cli.ask("explain", "site", f"{server.url}deep", "--json").ok().json
+    assert (told["reason"], told["rule"]) == ("sitemap_only", "sitemap.mode: prefer")
+    unseen = cli.ask("explain", "site", f"{server.url}unseen", "--json").json
+    assert (unseen["verdict"], unseen["state"]) == ("allowed", "unknown")
+    cli.check("site")
+
+
+@pytest.mark.parametrize("lists", NOTHING)
+def test_prefer_follows_links_where_sitemaps_list_nothing(cli: Cli, tmp_path: Any, lists: str) -> None:
+    other, rule = Cli(tmp_path / "off"), ("--exclude", "print=")
+    with serve(StaticSite({**SITE, **NOTHING[lists]})) as server:
+        done = cli.crawl(server.url, *FAST, *rule, "--sitemap", "prefer").ok(0)
+        other.crawl(server.url, *FAST, *rule, "--sitemap", "off").ok(0)
+    assert visited(cli) == ["", "linked", "deep"]
+    assert cli.manifest_hash("site") == other.manifest_hash("site")
+    assert f"sitemaps list no page of {server.url}: links are followed (--sitemap prefer)" in done.err
+    assert "sitemap_only" not in done.json["skipped"]
+    cli.check("site")
+
+
+@pytest.mark.parametrize("order", ["strict", "relaxed"])
+def test_prefer_decides_for_each_base_url(cli: Cli, order: str) -> None:
+    with serve(StaticSite(BOTH)) as server:
+        bases = (f"{server.url}docs/", f"{server.url}blog/")
+        done = cli.crawl(*bases, *FAST, "--sitemap", "prefer", "--order", order).ok(0)
+    assert sorted(visited(cli)) == sorted(
+        ["docs/", "blog/", "docs/listed", "blog/from-docs", "blog/linked", "blog/deep"]
+    )
+    assert done.json["skipped"] == {"out_of_scope": 1, "sitemap_only": 3}
+    assert f"sitemaps list no page of {server.url}blog: links are followed" in done.err
+    assert f"sitemaps list no page of {server.url}docs" not in done.err
+    cli.check("site")
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_prefer_in_sessions_of_one_and_after_kills_gives_the_same(cli: Cli, tmp_path: Any, listed: bool) -> None:
+    site = BOTH if listed else {path: answer for path, answer in BOTH.items() if path != "/sitemap.xml"}
+    hashes = set()
+    with serve(StaticSite(site)) as server:
+        bases = (f"{server.url}docs/", f"{server.url}blog/")
+        crawl = (*bases, *FAST, "--sitemap", "prefer")
+        for name, budget, workers in (("whole", 100, 1), ("many", 100, 16), ("daily", 1, 4)):
+            other = Cli(tmp_path / name)
+            while other.crawl(*crawl, "--budget", budget, "--workers", workers).code == 4:
+                pass
+            hashes.add(other.manifest_hash("site"))
+            other.check("site")
+        for fault in ("group_committed:1", "rows_written:2", "group_committed:2", "group_committed:3"):
+            other = Cli(tmp_path / fault.replace(":", "-"))
+            env = {"ORBWEB_FAULT": fault, "ORBWEB_ENGINE__GROUP_PAGES": "1"}
+            assert other.crawl(*crawl, env=env).code == -signal.SIGKILL
+            other.resume("site").ok(0)
+            hashes.add(other.manifest_hash("site"))
+            other.check("site")
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_plan_tells_where_links_are_followed(cli: Cli, listed: bool) -> None:
+    site = {**SITE, "/sitemap.xml": xml(urlset("/b", "/a"))} if listed else SITE
+    with serve(StaticSite(site)) as server:
+        plan = cli("plan", server.url, "--rate", "max", "--sitemap", "prefer", "--json").ok(0).json
+        shown = cli("plan", server.url, "--rate", "max", "--sitemap", "prefer").ok(0).out
+        usual = cli("plan", server.url, "--rate", "max", "--json").ok(0).json
+    assert [base["follows_links"] for base in plan["bases"]] == [not listed]
+    assert plan["by_source"] == ({"sitemap": 2} if listed else {"spider": 1})
+    assert ("links: not followed" in shown) == listed
+    assert [base["follows_links"] for base in usual["bases"]] == [True]
+
+
+def test_a_recrawl_and_changed_rules_decide_anew(cli: Cli) -> None:
+    site = dict(SITE)
+    with serve(StaticSite(site)) as server:
+        cli.crawl(server.url, *FAST, "--sitemap", "prefer").ok(0)
+        assert visited(cli) == ["", "linked", "deep"]
+        cli("recrawl", "site").ok(0)
+        assert visited(cli) == ["", "linked", "deep"]
+        site["/sitemap.xml"] = xml(urlset("/b", "/linked"))
+        cli("recrawl", "site").ok(0)
+        assert visited(cli) == ["", "b", "linked"]
+        cli("rules", "site", "--sitemap", "auto").ok(0)
+        cli.resume("site").ok(0)
+        assert visited(cli) == ["", "b", "linked", "deep"]
+    cli.check("site")
+
+
+def test_a_run_that_is_told_to_prefer_sitemaps_keeps_what_they_list(cli: Cli) -> None:
+    site = {**SITE, "/": page("start", "/linked", "/a"), "/sitemap.xml": xml(urlset("/linked", "/b"))}
+    with serve(StaticSite(site)) as server:
+        cli.crawl(server.url, *FAST, "--budget", 1).ok(4)
+        cli.resume("site", "--budget", 1).ok(4)
+        cli("rules", "site", "--sitemap", "prefer").ok(0)
+        cli.resume("site", "--budget", "none").ok(0)
+    assert visited(cli) == ["", "linked", "b"]
+    told = cli.ask("explain", "site", f"{server.url}a", "--json").ok().json
+    assert (told["reason"], told["rule"]) == ("sitemap_only", "sitemap.mode: prefer")
+    cli.check("site")

@@ -41,7 +41,7 @@ def code(found: Denial | Identified | None) -> str:
         (head(path="/api/v1/health", host="evil.example"), "host_not_allowed"),
         (head(origin="http://127.0.0.1:8080"), "allowed"),
         (head(origin="http://127.0.0.1:3000"), "foreign_origin"),
-        (head(origin="https://127.0.0.1:8080"), "foreign_origin"),
+        (head(origin="https://127.0.0.1:8080"), "allowed"),
         (head(origin="null"), "foreign_origin"),
         (head(sec_fetch_site="cross-site"), "foreign_origin"),
         (head(sec_fetch_site="same-site"), "foreign_origin"),

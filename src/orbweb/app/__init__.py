@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from orbweb.app.callbacks import redacted
+    from orbweb.app.callbacks import AlsoOnHold, redacted
     from orbweb.app.failures import failures_csv
     from orbweb.app.options import (
         OPTIONS,
@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         SkipRule,
         SpoolPosition,
         SpoolStatus,
+        StoredFiles,
     )
     from orbweb.app.results.urls import DocumentSummary, LinkEdge, PathStep, RunName, UrlDetails, UrlExplanation
     from orbweb.app.setting_sources import setting_text
@@ -100,7 +101,7 @@ if TYPE_CHECKING:
     from orbweb.store.runs import DISCOVERY
 
 _HOMES = {
-    "app.callbacks": ("redacted",),
+    "app.callbacks": ("AlsoOnHold", "redacted"),
     "app.options": (
         *("OPTIONS", "CrawlOptions", "Kind", "Option", "PolicyOptions", "RecrawlOptions", "ResumeOptions"),
         *("RuleOptions", "SettingsOptions", "options_of"),
@@ -189,6 +190,7 @@ _HOMES = {
         "RunSummary",
         "SpoolPosition",
         "SpoolStatus",
+        "StoredFiles",
     ),
     "app.results.urls": (
         "DocumentSummary",
@@ -209,6 +211,7 @@ __all__ = [
     "DISCOVERY",
     "OPTIONS",
     "AddedPage",
+    "AlsoOnHold",
     "AsyncPageStream",
     "BaseResult",
     "BaseTotals",
@@ -288,6 +291,7 @@ __all__ = [
     "SkippedUrl",
     "SpoolPosition",
     "SpoolStatus",
+    "StoredFiles",
     "UnextractedPage",
     "UrlDetails",
     "UrlExplanation",

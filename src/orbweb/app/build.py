@@ -21,6 +21,7 @@ from orbweb.app.session import ReplayedRun, Session, subject
 from orbweb.app.settings import (
     gate_settings,
     lane_of,
+    modes,
     outputs_wanted,
     page_type,
     reads_sitemaps,
@@ -56,11 +57,11 @@ from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.heaps import HeapFrontier
 from orbweb.frontier.recrawl import Bounds, RecrawlSchedule
 from orbweb.frontier.spool.source import SpoolSource
-from orbweb.frontier.spool.writer import SpoolWriter
+from orbweb.frontier.spool.writer import Outbox
 from orbweb.model import Item, Resources
 from orbweb.policy.rules import Policy
 from orbweb.policy.traps import Traps
-from orbweb.store import RobotsCache, RunStore, runs
+from orbweb.store import RobotsCache, RunStore, runs, workspace_paths
 from orbweb.store.bodies import BodyStore
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.queries.recorded import Recording
@@ -177,7 +178,7 @@ def committer(
         ),
         lane_of(config),
     )
-    return Committer(context, bases, bodies=bodies, clock=now_us)
+    return Committer(context, bases, bodies=bodies, known_bodies=session.workspace.known_bodies(), clock=now_us)
 
 
 def robots(
@@ -244,10 +245,10 @@ async def pool(
     return await ProcessPool.start(begin, settings, processed, broke, most=most, spawned=spawned)
 
 
-def bodies(workspace: OpenWorkspace, project: Project, config: Config) -> BodyStore:
+def bodies(workspace: OpenWorkspace, project: Project, config: Config, note: Note) -> BodyStore:
     if config.store.layout == "files":
-        return workspace.file_writer(project.id, compress=config.store.compress, file_mode=config.store.file_mode)
-    return workspace.segment_writer(project.id)
+        return workspace.file_writer(project.id, modes(config), compress=config.store.compress)
+    return workspace.segment_writer(project.id, modes(config), note)
 
 
 def adjust_bodies(bodies: BodyStore, config: Config) -> None:
@@ -285,10 +286,20 @@ def outputs(session: Session, run: Run) -> RunOutputs:
     )
     role = session.workspace.role_of(session.project.name)
     wanted = OutputSettings() if session.is_trial else outputs_wanted(config, role)
+    if not session.is_trial:
+        _place_outputs(session, run)
     chronicle = RunOutputs(subject(session.workspace, session.project, run, config), wanted, metrics, clock=now_us)
     if chronicle.port is not None:
         session.note(f"metrics at http://{config.metrics.host}:{chronicle.port}/metrics")
     return chronicle
+
+
+def _place_outputs(session: Session, run: Run) -> None:
+    """Choose where the files of a new run are, and say so if another run has the name."""
+    place = workspace_paths.assign_outputs(session.workspace.path, session.project.name, run).runs.get(run.id)
+    if place is not None and place.twin > 1:
+        label = session.workspace.paths.outputs_at(place).label
+        session.note(f"another run has files of the same name (outputs.name), so those of this one have {label}")
 
 
 def catch_up(workspace: OpenWorkspace, known: Project | None, config: Config) -> None:
@@ -302,29 +313,38 @@ def catch_up(workspace: OpenWorkspace, known: Project | None, config: Config) ->
         RunOutputs(left, wanted, MetricsSettings(0.0), clock=now_us).close()
 
 
-def spool_writer(workspace: OpenWorkspace, run: Run, config: Config) -> SpoolWriter:
-    return pipeline.outbox(workspace, run.id, spool_settings(config), page_type(config))
+def outbox(session: Session, run: Run, backlog: Brake) -> Outbox:
+    return pipeline.outbox(session.workspace, session.project, run, _writing(session.config, backlog))
 
 
-def spool_source(session: Session, source: Run, run: Run) -> SpoolSource:
+def _writing(config: Config, backlog: Brake) -> pipeline.WriteSettings:
+    return pipeline.WriteSettings(spool_settings(config), page_type(config), lambda: backlog() is None)
+
+
+def spool_source(session: Session, feed: pipeline.Feed, run: Run, backlog: Brake) -> SpoolSource:
     config = session.config
     settings = pipeline.FeedSettings(
-        spool_settings(config), page_type(config), config.spool.keep, session.follows, session.note
+        _writing(config, backlog), url_rules(config), config.spool.keep, session.follows, session.note
     )
-    return pipeline.feed(session.workspace, session.project.name, source, run, settings)
+    return pipeline.source(session.workspace, session.project.name, feed, run, settings)
 
 
-def brakes(workspace: OpenWorkspace, live: LiveSettings, *, produces: bool) -> list[Brake]:
-    disk = Threshold(
+def disk_brake(workspace: OpenWorkspace, live: LiveSettings) -> Brake:
+    return Threshold(
         workspace.free_space,
         lambda: live.config.store.reserve_mb * 1e6,
         disk_reason,
         time.monotonic,
         minimum=True,
     )
-    if not produces:
-        return [disk]
-    backlog = Threshold(
-        workspace.backlog, lambda: live.config.spool.max_backlog_gb * 1e9, backlog_reason, time.monotonic
+
+
+def backlog_brake(workspace: OpenWorkspace, project: Project, live: LiveSettings) -> Brake:
+    """Measured each time: lines are written only while it does not hold."""
+    return Threshold(
+        lambda: workspace.backlog(project.name),
+        lambda: live.config.spool.max_backlog_gb * 1e9,
+        backlog_reason,
+        time.monotonic,
+        every_s=0.0,
     )
-    return [disk, backlog]

@@ -84,6 +84,16 @@ UNATTACHED = Unattached()
 
 
 @dataclass(frozen=True, slots=True)
+class AlsoOnHold:
+    """An `on_progress` that is called while the crawl is on hold, too: what draws must go on drawing."""
+
+    watch: Watch
+
+    def __call__(self, now: Snapshot) -> None:
+        self.watch(now)
+
+
+@dataclass(frozen=True, slots=True)
 class CrawlCallbacks:
     """What a crawl reports to its caller. Visits are read only if `on_visit` is given."""
 

@@ -28,7 +28,8 @@ from orbweb.fetching.addresses import normal, not_public
 from orbweb.fetching.guard import PrivateConsent
 
 _WORD = re.compile(
-    r"\$[A-Za-z_][A-Za-z0-9_]*=https?://\S+|allow_private=https?://\S+|(proxy|chooser|resolve|dns|private)=\S+"
+    r"\$[A-Za-z_][A-Za-z0-9_]*=https?://\S+|allow_private=https?://\S+|path=/.+"
+    r"|(proxy|chooser|resolve|dns|private)=\S+"
 )
 
 
@@ -52,9 +53,12 @@ class Permit:
     everything: bool
     note: Note | None
     """Called if consent cannot be stored; None if it must not be."""
+    is_spooled: bool = False
+    """Whether lines of another producer name the sites."""
 
     def consent(self, config: Config) -> PrivateConsent:
-        return PrivateConsent(self.sites | set(routes(config)), everything=self.everything, requested=self.asked)
+        sites = self.sites | set(routes(config))
+        return PrivateConsent(sites, everything=self.everything, requested=self.asked, is_spooled=self.is_spooled)
 
     def opened(self, site: str) -> None:
         """A site that the user named is at a private address: remember that it may be."""
@@ -86,16 +90,23 @@ def permit(
         _remember(consents, workspace, {need.word for need in wanted}, note)
     typed = frozenset(map(urls.site, _typed(request, bases)))
     own = [url for url in bases if urls.site(url) in typed or _is_allowed(f"private={urls.site(url)}", allowed)]
-    sites = frozenset(site for url in own for site in _sites(url))
+    sites = frozenset(site for url in own for site in _sites(url)) | _trusted_sites(request)
     return Permit(
         workspace,
         consents,
         frozenset(map(origin_of, bases)),
         sites,
         frozenset(site for url in bases for site in _sites(url)) - sites,
-        config.fetch.allow_private,
+        (own_settings(request, environ) if request.of_others else config).fetch.allow_private,
         note if request.remembers else None,
+        is_spooled=request.of_others,
     )
+
+
+def _trusted_sites(request: Request) -> frozenset[str]:
+    """The private sites that lines of another producer may name: those that this very call allows."""
+    words = _checked(request.trust) if request.of_others else ()
+    return frozenset(word.removeprefix("private=") for word in words if word.startswith("private="))
 
 
 def _is_allowed(word: str, allowed: frozenset[str]) -> bool:

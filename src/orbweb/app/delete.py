@@ -8,6 +8,7 @@ killed.
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,16 +17,18 @@ from pathlib import Path
 from orbweb.app import cursors
 from orbweb.app.directory import OpenWorkspace
 from orbweb.errors import NothingToDo, StoreError, UsageError
-from orbweb.export.live.catalog import METADATA_LINK, every_path, label_of, lead
+from orbweb.export.live.catalog import every_path, lead, led_to
 from orbweb.failpoints import failpoint
 from orbweb.frontier import seeds
 from orbweb.frontier.spool import files as spool_files
-from orbweb.store import lock, runs, spool_rows, workspace_files
+from orbweb.frontier.spool.files import SpoolPlace
+from orbweb.store import lock, runs, spool_rows, workspace_files, workspace_paths
 from orbweb.store.maintenance.delete import Doomed
 from orbweb.store.maintenance.delete import delete as delete_rows
 from orbweb.store.queries import reports
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY, Project, Run
+from orbweb.store.workspace_paths import RunFiles
 
 Confirm = Callable[[Report], None]
 
@@ -34,14 +37,12 @@ Confirm = Callable[[Report], None]
 class _Target:
     """What is deleted: these projects, or only these runs of them. `names` exist without a row after a kill."""
 
+    stem: str
+    place: SpoolPlace
     names: tuple[str, ...]
     projects: tuple[Project, ...]
     runs: tuple[tuple[Project, Run], ...]
     number: int | None
-
-    @property
-    def labels(self) -> list[str]:
-        return [label_of(project.name, run.number) for project, run in self.runs]
 
 
 def delete(workspace: OpenWorkspace, name: str, number: int | None, confirm: Confirm) -> Report:
@@ -57,8 +58,10 @@ def delete(workspace: OpenWorkspace, name: str, number: int | None, confirm: Con
         run_ids = [run.id for _, run in target.runs]
         project_ids = [] if target.number is not None else [project.id for project in target.projects]
         freed += delete_rows(workspace.path, Doomed(run_ids, project_ids, owned))
-        freed += sum(_removed(workspace, path) for path in spooled)
+        freed += sum(_removed(*path) for path in spooled)
+        workspace_paths.forget_runs(workspace.path, set(run_ids))
         if target.number is None:
+            spool_files.remove_own_place(workspace.path, target.stem)
             _remove_names(workspace, target.names)
     return {**report, "freed": freed}
 
@@ -91,7 +94,8 @@ def _target(workspace: OpenWorkspace, name: str, number: int | None) -> _Target:
         numbers = ", ".join(map(str, sorted({run.number for _, run in every}))) or "none"
         raise NothingToDo(f"project {name!r} has no run {number} (runs: {numbers})")
     names = tuple(dict.fromkeys((*(project.name for project in found), *left)))
-    return _Target(names, tuple(found), tuple(chosen), number)
+    stem = _pair(name)[0]
+    return _Target(stem, workspace.spool_place(stem), names, tuple(found), tuple(chosen), number)
 
 
 def _report(workspace: OpenWorkspace, name: str, target: _Target) -> Report:
@@ -109,40 +113,42 @@ def _report(workspace: OpenWorkspace, name: str, target: _Target) -> Report:
 
 def _remove_outputs(workspace: OpenWorkspace, target: _Target) -> int:
     """Remove the output files of the runs; the bytes removed."""
-    gone = [path for label in target.labels for path in every_path(label)]
-    if _link_target(workspace) in {path.name for path in gone}:
-        workspace_files.unlink(workspace.path, METADATA_LINK)
-    return sum(_removed(workspace, path) for path in gone)
+    return sum(_remove_files(workspace.paths.outputs(project.name, run)) for project, run in target.runs)
 
 
-def _link_target(workspace: OpenWorkspace) -> str | None:
-    """The file that the link to the latest metadata names."""
-    link = workspace.path / METADATA_LINK
-    return link.readlink().name if link.is_symlink() else None
+def _remove_files(files: RunFiles) -> int:
+    gone = every_path(files)
+    if led_to(files) in {path.name for path in gone}:
+        workspace_files.unlink(files.root, files.link)
+    return sum(_removed(files.root, path) for path in gone)
 
 
-def _removed(workspace: OpenWorkspace, path: Path) -> int:
-    found = workspace_files.state(workspace.path, path)
-    workspace_files.unlink(workspace.path, path)
+def _removed(root: Path, path: Path) -> int:
+    found = workspace_files.state(root, path)
+    workspace_files.unlink(root, path)
     return 0 if found is None else found.st_size
 
 
-def _archive_spool(workspace: OpenWorkspace, target: _Target) -> list[Path]:
+def _archive_spool(workspace: OpenWorkspace, target: _Target) -> list[tuple[Path, Path]]:
     """Put the spool files of the runs where no scraper reads them, and forget a bookmark in one of them; their
     paths. They can be removed once no row names them."""
+    place, archive = target.place, target.place.archive
     ids = {run.id for _, run in target.runs}
     gone = [file.name for file in spool_rows.files(workspace.db) if file.run_id in ids]
     try:
-        mark = spool_files.read_bookmark(workspace.path)
+        mark = spool_files.read_bookmark(place)
     except StoreError:
         mark = None
-    if mark is not None and mark.file in gone:
-        workspace_files.unlink(workspace.path, spool_files.BOOKMARK)
+    is_of_others = workspace.is_scraped(target.stem) and workspace.discovery_of(target.stem) is None
+    if mark is not None and (mark.file in gone or is_of_others):
+        workspace_files.unlink(place.workspace, place.bookmark)
+    if archive is None:
+        return []
     for name in gone:
-        if workspace_files.exists(workspace.path, spool_files.DISCOVERIES / name):
-            workspace_files.make_directory(workspace.path, spool_files.ARCHIVE)
-            workspace_files.replace(workspace.path, spool_files.DISCOVERIES / name, spool_files.ARCHIVE / name)
-    return [spool_files.ARCHIVE / name for name in gone]
+        if workspace_files.exists(place.root, place.discoveries / name):
+            workspace_files.make_directory(place.root, archive)
+            workspace_files.replace(place.root, place.discoveries / name, archive / name)
+    return [(place.root, archive / name) for name in gone]
 
 
 def _remove_names(workspace: OpenWorkspace, names: Sequence[str]) -> None:
@@ -174,8 +180,14 @@ def rename(workspace: OpenWorkspace, name: str, new: str) -> Report:
         for part, renamed in pairs:
             _move_outputs(workspace, runs.project(workspace.db, part), renamed)
             cursors.move_all(workspace.path, part, renamed)
+        if workspace.is_scraped(old):
+            is_first = workspace.is_first_pipeline(old)
+            spool_files.move_place(
+                *(spool_files.place_of(workspace.path, each, is_first=is_first) for each in (old, wanted))
+            )
         runs.rename(workspace.db, pairs)
         failpoint("rename_committed")
+        workspace_paths.rename_runs(workspace.path, dict(pairs))
         _remove_names(workspace, [part for part, _ in pairs])
     return {"workspace": str(workspace.path), "project": wanted, "renamed": dict(pairs)}
 
@@ -198,12 +210,19 @@ def _check_free(workspace: OpenWorkspace, new: str) -> None:
 def _move_outputs(workspace: OpenWorkspace, project: Project, new: str) -> None:
     """Rename the output files of a project; those that a killed rename has moved already are left."""
     for run in runs.runs_of(workspace.db, project.id):
-        label, renamed = label_of(project.name, run.number), label_of(new, run.number)
-        for old_path, new_path in zip(every_path(label), every_path(renamed), strict=True):
-            if not workspace_files.exists(workspace.path, old_path):
+        old, renamed = (workspace.paths.outputs(name, run) for name in (project.name, new))
+        for old_path, new_path in zip(every_path(old), every_path(renamed), strict=True):
+            if old_path == new_path or not workspace_files.exists(old.root, old_path):
                 continue
-            is_latest = _link_target(workspace) == old_path.name
-            workspace_files.replace(workspace.path, old_path, new_path)
+            is_latest = led_to(old) == old_path.name
+            _move(old.root, old_path, new_path)
             if is_latest:
-                lead(workspace.path / METADATA_LINK, new_path.name)
+                lead(renamed, new_path.name)
             failpoint("rename_moved")
+
+
+def _move(root: Path, old: Path, new: Path) -> None:
+    """Rename a file; its new directory gets the permissions of the old one."""
+    mode = stat.S_IMODE((root / old.parent).stat().st_mode)
+    workspace_files.make_directory(root, new.parent, mode)
+    workspace_files.replace(root, old, new)

@@ -18,17 +18,19 @@ from orbweb.app.directory import OpenWorkspace, exists, now_us, upgrade_if_older
 from orbweb.app.request import stored
 from orbweb.app.session import subject
 from orbweb.app.settings import page_type
+from orbweb.app.trusted_paths import trusted_paths
 from orbweb.engine.workers.page import Job, PageProcessor, ProcessorSettings
 from orbweb.errors import ConfigError, UsageError, option
 from orbweb.export.live import metrics
-from orbweb.export.live.catalog import METADATA_LINK, OutputSettings, label_of, lead
+from orbweb.export.live.catalog import METRICS_ROLES, OutputSettings, lead, led_to, metrics_path
 from orbweb.export.live.read_back import journals
 from orbweb.export.live.rebuild import rebuild
 from orbweb.export.live.verify import Altered, altered
 from orbweb.frontier.spool import check as spool_check
+from orbweb.frontier.spool.files import SpoolPlace
 from orbweb.lifecycle import RunState
 from orbweb.model import PackedDocument, ProcessedPage
-from orbweb.store import runs
+from orbweb.store import runs, spool_rows
 from orbweb.store.lock import OwnerLock
 from orbweb.store.maintenance import doctor as store_doctor
 from orbweb.store.maintenance import repair as store_repair
@@ -38,6 +40,7 @@ from orbweb.store.maintenance.repair import Quarantine, RepairReport
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Project, Run
 from orbweb.store.workspace_files import DATABASE
+from orbweb.store.workspace_paths import locate
 from orbweb.urls import DEFAULT_RULES
 
 LINES_NAMED = 3
@@ -50,9 +53,9 @@ class _AlteredFile(NamedTuple):
     run: Run
     file: Altered
 
-    def damage(self) -> Damage:
+    def damage(self, workspace: Path) -> Damage:
         repair = "rebuilt from the database; rows of visits retried since are only in the quarantined copy"
-        return Damage(str(self.file.path), "the file", self.file.problem, repair=repair)
+        return Damage(_shown(self.file.path, workspace), "the file", self.file.problem, repair=repair)
 
 
 def doctor(path: Path, *, repair: bool = False, on_progress: Count = ignore_count) -> Report:
@@ -70,6 +73,7 @@ def check_store(
     """The damage of database and bodies, or its repair. `then` checks derived files while everything is owned."""
     if not exists(path):
         raise UsageError(f"{path} is not an orbweb workspace. Choose one: {option('workspace', 'DIR')}")
+    trusted_paths(path)
     strange = tuple(symlinks.find(path))
     aside = symlinks.set_aside(path, strange, now_us()) if repair else None
     if strange and (left := tuple(symlinks.find(path))):
@@ -79,7 +83,7 @@ def check_store(
         for name in store_doctor.project_names(path):
             owned.enter_context(OwnerLock(path / "locks", name))
         if repair:
-            done = store_repair.repair(path, _extracted, journals(path), now_us(), on_progress)
+            done = store_repair.repair(path, _extracted, journals(locate(path)), now_us(), on_progress)
         else:
             done = store_repair.unrepaired(store_doctor.examine(path, on_progress))
         done = then(done)
@@ -120,11 +124,11 @@ def _derived(path: Path, done: RepairReport, *, repair: bool) -> RepairReport:
         return done
     with closing(OpenWorkspace(path)) as workspace:
         found = left = _damages(workspace)
-        spoiled = tuple(_spoiled_counters(path))
+        spoiled = tuple(_spoiled_counters(workspace))
         if (found or spoiled) and repair:
             ward = Quarantine(path, done.quarantine or path / "quarantine" / str(now_us()))
             ward.note((*found, *spoiled))
-            spool_check.correct(workspace.db, path, ward, partial(_page_type, workspace))
+            spool_check.correct(workspace.db, _places(workspace), ward, partial(_page_type, workspace))
             for table in _tables(workspace):
                 _rebuild(workspace, table, ward)
             for counters in spoiled:
@@ -141,19 +145,27 @@ def _derived(path: Path, done: RepairReport, *, repair: bool) -> RepairReport:
 
 
 def _damages(workspace: OpenWorkspace) -> tuple[Damage, ...]:
-    tables = (table.damage() for table in _tables(workspace))
-    return (*spool_check.examine(workspace.db, workspace.path), *tables)
+    tables = (table.damage(workspace.path) for table in _tables(workspace))
+    return (*spool_check.examine(workspace.db, _places(workspace)), *tables)
 
 
-def _spoiled_counters(path: Path) -> Iterator[Damage]:
+def _shown(path: Path, workspace: Path) -> str:
+    """A path as damage names it: relative to the workspace, unless it is outside."""
+    return str(path).removeprefix(f"{workspace}/")
+
+
+def _spoiled_counters(workspace: OpenWorkspace) -> Iterator[Damage]:
     """Metrics files with malformed lines. They are not synced, so a power cut tears them. Nothing reads them."""
-    for table in metrics.tables(path):
-        spoiled = metrics.malformed(path / table)
+    paths = workspace.paths
+    files = [paths.outputs_at(place) for place in paths.runs.values()]
+    named = [each.root / metrics_path(role, each) for each in files for role in METRICS_ROLES]
+    for table in metrics.tables(workspace.path, named):
+        spoiled = metrics.malformed(table)
         if spoiled:
             first = ", ".join(map(str, spoiled[:LINES_NAMED]))
             where = f"line {first}" if len(spoiled) == 1 else f"{len(spoiled)} lines, from {first}"
             repair = "these lines are removed; a copy of the file is quarantined"
-            yield Damage(str(table), where, "malformed metrics line", repair=repair)
+            yield Damage(_shown(table, workspace.path), where, "malformed metrics line", repair=repair)
 
 
 def _runs(workspace: OpenWorkspace) -> Iterator[tuple[Project, Run]]:
@@ -164,7 +176,7 @@ def _runs(workspace: OpenWorkspace) -> Iterator[tuple[Project, Run]]:
 
 def _tables(workspace: OpenWorkspace) -> Iterator[_AlteredFile]:
     for project, run in _runs(workspace):
-        for file in altered(workspace.db, run.id, label_of(project.name, run.number), workspace.path):
+        for file in altered(workspace.db, run.id, workspace.paths.outputs(project.name, run)):
             yield _AlteredFile(project, run, file)
 
 
@@ -175,13 +187,17 @@ def _rebuild(workspace: OpenWorkspace, table: _AlteredFile, ward: Quarantine) ->
         config = stored(table.project)
     except ConfigError:
         return
-    link = workspace.path / METADATA_LINK
-    target = link.readlink().name if link.is_symlink() else None
+    outputs = subject(workspace, table.project, table.run, config)
+    target = led_to(outputs.files)
     ward.copy(str(table.file.path))
     wanted = OutputSettings(**{table.file.name: True}, raw=config.outputs.raw)
-    rebuild(subject(workspace, table.project, table.run, config), wanted, workspace.path, lambda _done, _all: None)
+    rebuild(outputs, wanted, None, lambda _done, _all: None)
     if target is not None:
-        lead(link, target)
+        lead(outputs.files, target, outputs.modes)
+
+
+def _places(workspace: OpenWorkspace) -> dict[str, SpoolPlace]:
+    return {name: workspace.spool_place(name) for name in spool_rows.pipelines(workspace.db)}
 
 
 def _page_type(workspace: OpenWorkspace, run_id: int) -> Callable[[str], str]:

@@ -59,4 +59,14 @@ def source_of(
     page_type: Callable[[str], str] = lambda _key: "page",
 ) -> ExportSource:
     """A run as exporters read it. URL rules and page types are those of the project."""
-    return ExportSource(workspace.db, project, run.id, run.number, rules, workspace.body, on_progress, page_type)
+    return ExportSource(
+        workspace.db,
+        project,
+        run.id,
+        run.number,
+        rules,
+        workspace.body,
+        on_progress,
+        workspace.paths.store,
+        page_type,
+    )

@@ -10,7 +10,7 @@ from typing import Any
 
 from orbweb.app.directory import OpenWorkspace
 from orbweb.app.reports import PAGE_ORDERS, target_of
-from orbweb.app.results.listings import PageList, QueueItems, RulePreview, UrlCapture
+from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
 from orbweb.app.results.record import record, records
 from orbweb.errors import UsageError, option
 from orbweb.export.csv import row
@@ -35,6 +35,16 @@ class PageFilter:
     depth: int | None = None
     language: str | None = None
     words: str | None = None
+    after: str | None = None
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFilter:
+    """Which skipped URLs of a run are wanted; `after` is the key of the rows before."""
+
+    reason: str | None = None
+    rule: str | None = None
     after: str | None = None
     limit: int = 100
 
@@ -76,6 +86,22 @@ def queue_items(
     found, last = listings.queue_items(workspace.db, run.id, source, begun, _count(limit))
     following = _packed([last.depth, last.rank]) if last is not None else None
     return record(QueueItems, {"run": run.number, "items": found, "next": following})
+
+
+def skipped_items(
+    workspace: OpenWorkspace, project: str, number: int | None, wanted: SkippedFilter
+) -> SkippedItems:
+    """The skipped URLs of a run in the order in which they were found."""
+    run = workspace.run(project, number)
+    begun = 0
+    if wanted.after is not None:
+        (begun,) = _unpacked(wanted.after, 1)
+        if not isinstance(begun, int) or not 0 <= begun < 1 << 63:
+            raise _wrong_key(wanted.after)
+    terms = {"reason": wanted.reason, "rule": wanted.rule}
+    found, last = listings.skipped_items(workspace.db, run.id, terms, begun, _count(wanted.limit))
+    following = _packed([last]) if last is not None else None
+    return record(SkippedItems, {"run": run.number, "items": found, "next": following})
 
 
 def preview(

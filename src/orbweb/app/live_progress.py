@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from orbweb.app.callbacks import Watch
+from orbweb.app.callbacks import AlsoOnHold, Watch
 from orbweb.app.results.record import plain, record
 from orbweb.engine.control import ControlFiles
 from orbweb.events import Snapshot
@@ -60,13 +60,15 @@ def read_progress(control: ControlFiles, *, owner: int, crawl_id: int, now: int)
 
 
 class CallerWatch:
-    """The caller's `on_progress`: silent while the crawl is on hold, from the snapshot on that says so."""
+    """The caller's `on_progress`: silent while the crawl is on hold, from the snapshot on that says so, unless it
+    is `AlsoOnHold`."""
 
     def __init__(self, on_progress: Watch) -> None:
         self._on_progress = on_progress
+        self._is_always = isinstance(on_progress, AlsoOnHold)
         self._is_silent = False
 
     def watch(self, now: Snapshot) -> None:
         was_silent, self._is_silent = self._is_silent, now.held and not now.stopping
-        if not (was_silent and self._is_silent):
+        if self._is_always or not (was_silent and self._is_silent):
             self._on_progress(now)

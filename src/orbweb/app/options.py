@@ -154,9 +154,10 @@ OPTIONS = (
         "sitemap",
         Kind.CHOICE,
         RULES,
-        "auto reads sitemaps and follows links, only follows no links, off reads no sitemaps [auto].",
+        "auto reads sitemaps and follows links, only follows no links, prefer follows links where sitemaps list no"
+        " page, off reads no sitemaps [auto].",
         setting="sitemap.mode",
-        choices=("auto", "only", "off"),
+        choices=("auto", "only", "prefer", "off"),
     ),
     Option(
         "profile",
@@ -294,7 +295,7 @@ class _Rules(TypedDict, total=False):
     strict_path: bool
     include: Sequence[str]
     exclude: Sequence[str]
-    sitemap: Literal["auto", "only", "off"]
+    sitemap: Literal["auto", "only", "prefer", "off"]
 
 
 class RuleOptions(_Rules, total=False):

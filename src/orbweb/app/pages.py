@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from pathlib import Path
 
 from orbweb.app.cursors import NamedCursor, Position
 from orbweb.app.directory import BodyOnDisk
@@ -17,6 +16,7 @@ from orbweb.parsing.elements import Element, Selectable, parse
 from orbweb.parsing.encodings import decoded
 from orbweb.store.queries.page_stream import CommittedPage
 from orbweb.store.runs import Run
+from orbweb.store.workspace_paths import AnchoredPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class HeldBody:
         return self.data
 
 
-def page_of(found: CommittedPage, run: Run, store: Path, named: NamedCursor | None = None) -> Page:
+def page_of(found: CommittedPage, run: Run, store: AnchoredPath, named: NamedCursor | None = None) -> Page:
     return Page(
         url=found.url,
         final_url=found.final_url,

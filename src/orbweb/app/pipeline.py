@@ -3,6 +3,9 @@
 Project `NAME.discovery` finds pages and writes the spool, `NAME` scrapes them; run N of one belongs to run N of
 the other. Each project has one owner, who alone writes its files: the spool is discovery's, the bookmark the
 scraper's. Lines that a killed discovery did not write are written by the next owner of its project.
+
+A project without a discovery may be scraped from a spool that another producer writes. It has no base URLs: every
+line is visited that the rules allow.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from orbweb.app.callbacks import Note, ignore_note
 from orbweb.app.directory import SEEDS_FILE, OpenWorkspace, exists, now_us, open_workspace
@@ -20,14 +24,14 @@ from orbweb.engine.control import Command, ControlFiles, signals
 from orbweb.errors import Busy, NothingToDo, StoreError, UsageError, call, option
 from orbweb.frontier import seeds
 from orbweb.frontier.spool import files as spool_files
-from orbweb.frontier.spool.files import Bookmark, SpoolLine
+from orbweb.frontier.spool.files import Bookmark, SpoolLine, SpoolPlace
 from orbweb.frontier.spool.reader import SpoolReader
-from orbweb.frontier.spool.source import Ahead, SpoolSource
-from orbweb.frontier.spool.writer import SpoolSettings, SpoolWriter
+from orbweb.frontier.spool.source import Ahead, Producer, SpoolSource
+from orbweb.frontier.spool.writer import Outbox, SpoolSettings, SpoolWriter
 from orbweb.lifecycle import RunState
 from orbweb.store import runs, spool_rows, workspace_files
 from orbweb.store.runs import DISCOVERY, Project, Run
-from orbweb.urls import DEFAULT_RULES
+from orbweb.urls import DEFAULT_RULES, UrlRules
 
 LOOK_S = 0.2
 
@@ -36,18 +40,14 @@ PageType = Callable[[str], str]
 
 def check_role(workspace: OpenWorkspace, name: str) -> None:
     """UsageError if a crawl of this project would interfere with a pipeline."""
-    if workspace.discovery_of(name) is not None:
+    if workspace.is_scraped(name):
+        source = repr(name + DISCOVERY) if workspace.discovery_of(name) is not None else "a spool"
         raise UsageError(
-            f"project {name!r} gets its pages from {name + DISCOVERY!r}: use {call('scrape', project=name)}, or "
+            f"project {name!r} gets its pages from {source}: use {call('scrape', project=name)}, or "
             f"another {option('project')} to crawl"
         )
     if not name.endswith(DISCOVERY):
         return
-    others = [each for each in pipelines(workspace) if each + DISCOVERY != name]
-    if others:
-        raise UsageError(
-            f"the spool of {workspace.path} belongs to project {others[0]!r}; use another {option('workspace')}"
-        )
     scraped = runs.find_project(workspace.db, name.removesuffix(DISCOVERY))
     if scraped is not None and workspace.discovery_of(scraped.name) is None:
         raise UsageError(
@@ -56,10 +56,17 @@ def check_role(workspace: OpenWorkspace, name: str) -> None:
         )
 
 
-def pipelines(workspace: OpenWorkspace) -> list[str]:
-    """The projects that have a discovery."""
-    names = [project.name for project in runs.projects(workspace.db)]
-    return [name.removesuffix(DISCOVERY) for name in names if name.endswith(DISCOVERY)]
+def check_scraped(workspace: OpenWorkspace, name: str, spool: Path | None) -> None:
+    """UsageError if a project cannot be scraped from this spool."""
+    if workspace.discovery_of(name) is not None and spool is not None:
+        raise UsageError(
+            f"project {name!r} gets its pages from {name + DISCOVERY!r}: use another {option('project')} for the "
+            f"spool {spool}, or leave out {option('spool')}"
+        )
+    if runs.find_project(workspace.db, name) is not None and not workspace.is_scraped(name):
+        raise UsageError(
+            f"project {name!r} was crawled, not scraped from a spool; use another {option('project')} to scrape"
+        )
 
 
 def pipeline_name(path: Path, urls: Sequence[str], project: str | None, seeds_file: Path | None) -> str:
@@ -85,7 +92,7 @@ def _known_pipelines(path: Path) -> list[str]:
     if not exists(path):
         return []
     with open_workspace(path) as workspace:
-        return pipelines(workspace)
+        return spool_rows.pipelines(workspace.db)
 
 
 def _seeds(path: Path, file: Path | None) -> Sequence[str]:
@@ -95,36 +102,86 @@ def _seeds(path: Path, file: Path | None) -> Sequence[str]:
     return seeds.read_seeds(file or path / SEEDS_FILE, DEFAULT_RULES)
 
 
-def scraped_name(workspace: OpenWorkspace, given: str | None) -> str:
-    """The project to scrape: the one given, or the only one that has a discovery."""
+# The spool of a scraper.
+
+
+class Feed(NamedTuple):
+    """The spool that a run is scraped from. `discovery` is the run that writes it; None: another producer does."""
+
+    place: SpoolPlace
+    discovery: Run | None
+
+
+def is_spool(path: Path) -> bool:
+    """Whether a directory that is not a workspace yet has spool files in it."""
+    return path.is_dir() and bool(spool_files.names(spool_files.first_place(path)))
+
+
+def scraped_name(workspace: OpenWorkspace, given: str | None, spool: Path | None) -> str:
+    """The project to scrape: the one given, the only one that has a spool, or one named after the first line."""
     if given is not None:
         return given.removesuffix(DISCOVERY)
-    found = pipelines(workspace)
-    if len(found) != 1:
-        raise UsageError(
-            f"nothing was discovered in this workspace yet: start with {call('discover', 'URL')}, or give a "
-            f"{option('project')}"
+    found = spool_rows.pipelines(workspace.db)
+    if spool is None and len(found) == 1:
+        return found[0]
+    if spool is None and found:
+        raise UsageError(f"give a {option('project')}: this workspace has several ({', '.join(found)})")
+    place = _named_place(spool_files.first_place(workspace.path), spool)
+    with closing(SpoolReader(place, lambda: spool_files.names(place), None, ignore_note)) as reader:
+        lines = reader.take(1)
+    if lines:
+        return seeds.project_name(seeds.base_urls([lines[0].line.url], DEFAULT_RULES)[0].key)
+    if spool is not None:
+        raise NothingToDo(
+            f"{spool} has no line to scrape: put a file discoveries-1.jsonl with lines like "
+            f'{{"url": "https://example.org/"}} there, or give a {option("project")} to wait for one'
         )
-    return found[0]
+    raise UsageError(
+        f"nothing was discovered in this workspace yet: start with {call('discover', 'URL')}, or give a "
+        f"{option('project')}"
+    )
 
 
-def due_run(workspace: OpenWorkspace, name: str) -> Run | None:
-    """The run of discovery to scrape now; None if it has not started.
+def _named_place(place: SpoolPlace, spool: Path | None) -> SpoolPlace:
+    """The place with the spool that the user named, if any; its `discoveries` folder counts as well."""
+    if spool is None:
+        return place
+    if not spool.is_dir():
+        raise UsageError(f"{option('spool')} {spool}: is not a directory; give one with files discoveries-*.jsonl")
+    inner = spool / spool_files.DISCOVERIES.name
+    return spool_files.elsewhere(place, inner if inner.is_dir() and not inner.is_symlink() else spool)
 
-    A completed scrape run is reopened if its discovery has found more since.
+
+def due_feed(workspace: OpenWorkspace, name: str, spool: Path | None) -> Feed | None:
+    """What is to be scraped now; None if there is nothing.
+
+    A completed run is reopened if its spool has more lines since.
     """
+    place = _named_place(workspace.spool_place(name), spool)
     discovery, scraped = workspace.discovery_of(name), runs.find_project(workspace.db, name)
-    if discovery is None:
-        return None
     latest = runs.latest_run(workspace.db, scraped.id) if scraped else None
+    if discovery is None:
+        return _due_of_others(workspace, Feed(place, None), latest)
     number = latest.number if latest else 1
     if latest is not None and latest.state is RunState.COMPLETED:
         same = _run(workspace, discovery, number)
-        if same is not None and _has_unread(workspace, same):
+        if same is not None and _has_unread(workspace, Feed(place, same)):
             runs.reopen(workspace.db, latest, now_us())
-            return same
+            return Feed(place, same)
         number += 1
-    return _run(workspace, discovery, number)
+    found = _run(workspace, discovery, number)
+    return Feed(place, found) if found is not None else None
+
+
+def _due_of_others(workspace: OpenWorkspace, feed: Feed, latest: Run | None) -> Feed | None:
+    """The spool of another producer: due if the run is not completed, or if there are more lines."""
+    if latest is not None and latest.state is not RunState.COMPLETED:
+        return feed
+    if not _has_unread(workspace, feed):
+        return None
+    if latest is not None:
+        runs.reopen(workspace.db, latest, now_us())
+    return feed
 
 
 def _run(workspace: OpenWorkspace, discovery: Project, number: int) -> Run | None:
@@ -134,75 +191,155 @@ def _run(workspace: OpenWorkspace, discovery: Project, number: int) -> Run | Non
         return None
 
 
-def _files(workspace: OpenWorkspace, run: Run) -> list[str]:
+def _files(workspace: OpenWorkspace, feed: Feed) -> list[str]:
     """The spool files of a run that exist. One that the database does not know belongs to the current run."""
+    there = spool_files.names(feed.place)
+    if feed.discovery is None:
+        return there
     known = {file.name: file.run_id for file in spool_rows.files(workspace.db)}
-    there = spool_files.names(workspace.path / spool_files.DISCOVERIES)
-    return [name for name in there if known.get(name, run.id) == run.id]
+    return [name for name in there if known.get(name, feed.discovery.id) == feed.discovery.id]
 
 
-def _has_unread(workspace: OpenWorkspace, run: Run) -> bool:
+def _has_unread(workspace: OpenWorkspace, feed: Feed) -> bool:
     """Whether there is a complete line after the bookmark; without a bookmark, whether this run wrote the last."""
-    files = _files(workspace, run)
-    mark = _bookmark(workspace, run, files, ignore_note)
-    known = spool_rows.files(workspace.db)
-    if mark is None and (not known or known[-1].run_id != run.id):
+    files = _files(workspace, feed)
+    mark = _bookmark(workspace, feed, files, ignore_note)
+    if mark is None and feed.discovery is not None and not _is_latest(workspace, feed.discovery):
         return False
-    with closing(
-        SpoolReader(workspace.path / spool_files.DISCOVERIES, lambda: files, mark, ignore_note)
-    ) as reader:
-        return bool(reader.take(1))
+    with closing(SpoolReader(feed.place, lambda: files, mark, ignore_note)) as reader:
+        return reader.has_more()
 
 
-def _bookmark(workspace: OpenWorkspace, run: Run, files: Sequence[str], note: Note) -> Bookmark | None:
+def _is_latest(workspace: OpenWorkspace, run: Run) -> bool:
+    """Whether the run wrote the last spool file of its project."""
+    ids = {each.id for each in runs.runs_of(workspace.db, run.project_id)}
+    own = [file.run_id for file in spool_rows.files(workspace.db) if file.run_id in ids]
+    return bool(own) and own[-1] == run.id
+
+
+def _bookmark(workspace: OpenWorkspace, feed: Feed, files: Sequence[str], note: Note) -> Bookmark | None:
     """Where to continue in the files of a run; None for the first of them."""
     try:
-        mark = spool_files.read_bookmark(workspace.path)
+        mark = spool_files.read_bookmark(feed.place)
     except StoreError as error:
         note(f"{error}; reading the spool from its first file (known URLs are not fetched again)")
         return None
-    known = {file.name: file.run_id for file in spool_rows.files(workspace.db)}
-    if mark is None or known.get(mark.file, run.id) != run.id:
+    if mark is None or (feed.discovery is not None and _is_of_another(workspace, mark.file, feed.discovery)):
         return None
-    problem = spool_files.usable(workspace.path, mark)
+    problem = spool_files.usable(feed.place, mark)
     if problem is not None:
         note(f"the bookmark ({mark.file}, byte {mark.offset}) is unusable: {problem}; reading from the first file")
         return None
     return mark if mark.file in files else None
 
 
-def outbox(workspace: OpenWorkspace, run_id: int, settings: SpoolSettings, page_type: PageType) -> SpoolWriter:
-    """The spool writer of a run of discovery; this process owns the project."""
-    return SpoolWriter(workspace.db, workspace.path, run_id, settings, page_type=page_type, clock=time.time)
+def _is_of_another(workspace: OpenWorkspace, file: str, run: Run) -> bool:
+    return any(each.name == file and each.run_id != run.id for each in spool_rows.files(workspace.db))
 
 
-def write_owed(workspace: OpenWorkspace, project: Project, settings: SpoolSettings, page_type: PageType) -> None:
-    """Write the lines that earlier runs of a discovery, killed in between, did not write."""
-    for run in runs.runs_of(workspace.db, project.id):
-        if spool_rows.is_behind(workspace.db, run.id):
-            with closing(outbox(workspace, run.id, settings, page_type)) as owed:
-                owed.catch_up()
+def _begin(workspace: OpenWorkspace, feed: Feed, fed: Run, note: Note) -> tuple[Bookmark | None, Bookmark | None]:
+    """Where reading begins, and up to where lines are passed over because the bookmark was set forward by hand."""
+    files = _files(workspace, feed)
+    mark, stored = _bookmark(workspace, feed, files, note), spool_rows.bookmark(workspace.db, fed.id)
+    ours = Bookmark(*stored) if stored is not None else _unstored(workspace, fed, mark)
+    if stored is None:
+        spool_rows.save_bookmark(workspace.db, fed.id, *ours)
+    if mark is None or mark.at <= ours.at:
+        return mark, None
+    is_there = ours.file in files and spool_files.usable(feed.place, ours) is None
+    return ours if is_there else None, mark
+
+
+def _unstored(workspace: OpenWorkspace, fed: Run, mark: Bookmark | None) -> Bookmark:
+    """Before a run is scraped it has no bookmark of ours; one of an earlier version has that of the file."""
+    is_new = len(runs.crawls_of(workspace.db, fed.id)) == 1
+    return Bookmark("", 0) if is_new or mark is None else mark
+
+
+# The two ends of the spool.
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSettings:
+    """How discovery writes the spool. `has_room`: whether the backlog allows another group of lines."""
+
+    spool: SpoolSettings
+    page_type: PageType
+    has_room: Callable[[], bool]
+
+
+def outbox(workspace: OpenWorkspace, project: Project, run: Run, settings: WriteSettings) -> Outbox:
+    """The writers of a run of discovery and of earlier ones that are behind; this process owns the project."""
+    place = _claimed(workspace, project.name)
+    behind = [
+        each for each in runs.runs_of(workspace.db, project.id) if spool_rows.is_behind(workspace.db, each.id)
+    ]
+    ids = dict.fromkeys([*(each.id for each in behind if each.id < run.id), run.id])
+    return Outbox([_writer(workspace, place, run_id, settings) for run_id in ids])
+
+
+def _writer(workspace: OpenWorkspace, place: SpoolPlace, run_id: int, settings: WriteSettings) -> SpoolWriter:
+    return SpoolWriter(
+        workspace.db,
+        place,
+        run_id,
+        settings.spool,
+        page_type=settings.page_type,
+        has_room=settings.has_room,
+        clock=time.time,
+    )
+
+
+def _claimed(workspace: OpenWorkspace, project: str) -> SpoolPlace:
+    """The place of a pipeline, which it keeps from now on."""
+    place = workspace.spool_place(project)
+    workspace_files.make_directory(place.root, place.discoveries)
+    return place
 
 
 @dataclass(frozen=True, slots=True)
 class FeedSettings:
     """How a scraper reads the spool. `follows`: whether to wait for a discovery that is not running."""
 
-    spool: SpoolSettings
-    page_type: PageType
+    writing: WriteSettings
+    rules: UrlRules
     keep: str
     follows: Callable[[], bool]
     note: Note
 
 
-def feed(workspace: OpenWorkspace, name: str, run: Run, fed: Run, settings: FeedSettings) -> SpoolSource:
-    """The source of the run `fed` of a scraper, for one run of discovery."""
-    discovery, note = runs.project(workspace.db, name + DISCOVERY), settings.note
+def source(workspace: OpenWorkspace, name: str, feed: Feed, fed: Run, settings: FeedSettings) -> SpoolSource:
+    """The source of the run `fed` of a scraper."""
+    _claimed(workspace, name)
+    start, skip_to = _begin(workspace, feed, fed, settings.note)
+    reader = SpoolReader(feed.place, lambda: _files(workspace, feed), start, settings.note, settings.rules)
+    producer = (
+        _others(workspace, fed, settings)
+        if feed.discovery is None
+        else _discovery(workspace, name, feed.discovery, fed, settings)
+    )
+    return SpoolSource(feed.place, reader, producer, skip_to=skip_to, keep=settings.keep, clock=time.monotonic)
+
+
+def _others(workspace: OpenWorkspace, fed: Run, settings: FeedSettings) -> Producer:
+    """A producer of which nothing is known: what is in the spool is all, unless it is followed."""
+    return Producer(
+        ahead=lambda: Ahead.MORE if settings.follows() else Ahead.OVER,
+        lost=list,
+        on_mark=lambda mark: spool_rows.save_bookmark(workspace.db, fed.id, *mark),
+    )
+
+
+def _discovery(workspace: OpenWorkspace, name: str, run: Run, fed: Run, settings: FeedSettings) -> Producer:
+    discovery = runs.project(workspace.db, name + DISCOVERY)
 
     def write_what_is_owed() -> None:
         try:
-            with workspace.own(discovery.name):
-                write_owed(workspace, discovery, settings.spool, settings.page_type)
+            with (
+                workspace.own(discovery.name),
+                closing(outbox(workspace, discovery, run, settings.writing)) as owed,
+            ):
+                owed.catch_up()
         except Busy:
             return
 
@@ -218,15 +355,12 @@ def feed(workspace: OpenWorkspace, name: str, run: Run, fed: Run, settings: Feed
 
     def lost() -> list[SpoolLine]:
         unfed = spool_rows.unfed(workspace.db, run.id, fed.id)
-        found = [spool_files.line_of(each, settings.page_type) for each in unfed]
+        found = [spool_files.line_of(each, settings.writing.page_type) for each in unfed]
         if found:
-            note(f"{len(found)} discovered pages had no valid line in the spool; taken from the database")
+            settings.note(f"{len(found)} discovered pages had no valid line in the spool; taken from the database")
         return found
 
-    directory = workspace.path / spool_files.DISCOVERIES
-    start = _bookmark(workspace, run, _files(workspace, run), note)
-    reader = SpoolReader(directory, lambda: _files(workspace, run), start, note)
-    return SpoolSource(workspace.path, reader, ahead=ahead, lost=lost, keep=settings.keep, clock=time.monotonic)
+    return Producer(ahead, lost, lambda mark: spool_rows.save_bookmark(workspace.db, fed.id, *mark))
 
 
 def wait_for(ready: Callable[[], bool], control: ControlFiles) -> bool:

@@ -21,6 +21,8 @@ from orbweb.app.crawl import crawl, recrawl
 from orbweb.app.directory import OpenWorkspace, exists
 from orbweb.app.pages import Page, page_of, with_body
 from orbweb.app.request import URL_FORM, PlanRequest, Request, configure, no_project
+from orbweb.app.rules import policy_of
+from orbweb.app.settings import policy_rules
 from orbweb.config import schema
 from orbweb.config.schema import Config
 from orbweb.engine.robots_gate import origin_of
@@ -81,7 +83,7 @@ def _plan(workspace: OpenWorkspace, request: Request, note: Note) -> Report:
     rules = _RobotsRules(workspace.db, config)
     found = _found(workspace.db, run, rules)
     return {
-        "bases": _bases(workspace.db, run, rules, found["would_visit"]),
+        "bases": _bases(workspace.db, run, rules, found["would_visit"], _linked(workspace, config, run)),
         **found,
         "sitemaps": [{"url": url, "urls": number} for url, number in collected.sitemaps],
     }
@@ -217,7 +219,7 @@ def fetch_each(request: Request, *, beside: Path, attachment: Attachment = UNATT
 def _captured(workspace: OpenWorkspace, run: Run, url: str) -> Page | NoPage:
     found = PageReader(workspace.db, run.id).after(0)
     if found is not None:
-        return with_body(page_of(found, run, workspace.path / "store"))
+        return with_body(page_of(found, run, workspace.paths.store))
     problem = "; ".join(reports.dead_ends(workspace.db, run.id))
     return NoPage(url, problem or "no page was found")
 
@@ -248,7 +250,14 @@ class _RobotsRules:
         return (delay, "Crawl-delay of robots.txt") if delay > usual else (usual, f"limits.rate: {self._rate}")
 
 
-def _bases(db: Queries, run: Run, rules: _RobotsRules, would_visit: int) -> list[Report]:
+def _linked(workspace: OpenWorkspace, config: Config, run: Run) -> set[int]:
+    """The base URLs to whose pages links are followed."""
+    bases = runs.bases_of(workspace.db, run.id)
+    policy = policy_of(workspace, policy_rules(config), run, bases)
+    return {base.number for base in bases if not policy.rules.sitemap_only and policy.follows_links(base.number)}
+
+
+def _bases(db: Queries, run: Run, rules: _RobotsRules, would_visit: int, linked: set[int]) -> list[Report]:
     """Each base URL with the outcome of the last URL of its redirect chain."""
     outcomes = base_outcomes(db, run.id)
     wrong = problems(outcomes, found=would_visit)
@@ -267,6 +276,7 @@ def _bases(db: Queries, run: Run, rules: _RobotsRules, would_visit: int) -> list
                 "robots_at": moment(rules.requested_at(base.url)),
                 "seconds_apart": round(gap, 3),
                 "rate_rule": decided_by,
+                "follows_links": base.number in linked,
             }
         )
     return found

@@ -47,8 +47,8 @@ def replay(
         damaged = list(_damaged(workspace, run, on_progress)) if verify else []
         read = asyncio.run(reextract(workspace, config, run, everything=False, on_progress=ignore_progress))
         everything = OutputSettings(pages=True, edges=True, metadata=True, raw=config.outputs.raw)
-        files = rebuild(outputs, everything, top, on_progress)
-        markdown = top / "markdown" if out is not None else top / "markdown" / outputs.label
+        files = rebuild(outputs, everything, out, on_progress)
+        markdown = top / "markdown" if out is not None else top / "markdown" / outputs.files.label
         if out is None:
             workspace_files.make_directory(top, markdown.relative_to(top))
         source = source_of(workspace, known.name, run, url_rules(config), on_progress)

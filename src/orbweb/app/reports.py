@@ -18,7 +18,7 @@ from orbweb.errors import NothingToDo, UsageError, option
 from orbweb.events import Snapshot
 from orbweb.model import Document
 from orbweb.parsing.http_heads import Exchange
-from orbweb.store import documents, heads
+from orbweb.store import alternates, documents, heads
 from orbweb.store import runs as store_runs
 from orbweb.store.documents import Captured
 from orbweb.store.queries import reports, vanished
@@ -34,8 +34,9 @@ def projects(workspace: OpenWorkspace) -> list[str]:
     return [project.name for project in store_runs.projects(workspace.db)]
 
 
-def status(workspace: OpenWorkspace, project: str) -> Report:
-    """The latest run of a project, and the process that works on it."""
+def status(workspace: OpenWorkspace, project: str, stored: Report | None = None) -> Report:
+    """The latest run of a project, and the process that works on it. `stored`: what the workspace holds, if
+    that is known."""
     found = store_runs.project(workspace.db, project)
     pid = workspace.owner(project)
     report: Report = {"project": found.name, "running": pid is not None, "pid": pid, "run": None}
@@ -44,6 +45,7 @@ def status(workspace: OpenWorkspace, project: str) -> Report:
     at_work = snapshot(workspace, project)
     report["in_progress"] = [] if at_work is None else [plain(each) for each in at_work.in_progress]
     report["spool"] = workspace.spool(project)
+    report["stored"] = stored or workspace.stored()
     latest = store_runs.latest_run(workspace.db, found.id)
     if latest is not None:
         report.update(reports.run_report(workspace.db, latest, alive=pid is not None))
@@ -62,7 +64,8 @@ def snapshot(workspace: OpenWorkspace, project: str) -> Snapshot | None:
 
 
 def statuses(workspace: OpenWorkspace) -> list[Report]:
-    return [status(workspace, name) for name in projects(workspace)]
+    stored = workspace.stored()
+    return [status(workspace, name, stored) for name in projects(workspace)]
 
 
 def runs(workspace: OpenWorkspace, project: str) -> list[Report]:
@@ -151,7 +154,7 @@ def page_index(workspace: OpenWorkspace, project: str, number: int | None) -> It
     from orbweb.store.queries import page_index
 
     run = workspace.run(project, number)
-    return (entry for _, entry in page_index.entries(workspace.db, run.id, workspace.path / "store"))
+    return (entry for _, entry in page_index.entries(workspace.db, run.id, workspace.paths.store))
 
 
 def search(
@@ -186,10 +189,12 @@ def show(workspace: OpenWorkspace, project: str, url: str, number: int | None) -
 
 
 def document(workspace: OpenWorkspace, project: str, url: str, number: int | None) -> Document | None:
-    """The document of a page; of an alternate, that of its primary. None if there is no page."""
+    """The document of a page, also by an alternate or a URL that redirects to it. None if there is no page."""
     run = workspace.run(project, number)
     url_id = _url_id(workspace, run, target_of(workspace, project, url))
-    kept = documents.of_url(workspace.db, run.id, url_id) if url_id is not None else None
+    if url_id is None:
+        return None
+    kept = documents.of_url(workspace.db, run.id, alternates.end_of(workspace.db, run.id, url_id))
     return kept.document if kept else None
 
 

@@ -25,6 +25,7 @@ from orbweb.frontier import seeds
 from orbweb.store import runs, workspace_files
 from orbweb.store.runs import Project
 from orbweb.store.workspace_files import DATABASE
+from orbweb.store.workspace_paths import PLACEHOLDERS, RECORD
 from orbweb.urls import DEFAULT_RULES, UrlRules
 
 URL_FORM = "a URL starts with http:// or https://"
@@ -46,6 +47,10 @@ class Request:
     due: bool = False
     replay: bool = False
     seeds: Path | None = None
+    spool: Path | None = None
+    """The directory of a spool that the user named."""
+    of_others: bool = False
+    """Whether URLs come from the lines of another producer: there are no base URLs."""
     metrics_port: int | None = None
     trust: Sequence[str] = ()
     proxy_chooser: ProxyChooser | None = None
@@ -92,10 +97,7 @@ def with_seeds(workspace: OpenWorkspace, request: Request, note: Note) -> Reques
         raise UsageError(f"give either URLs or {option('seeds')}, not both")
     if request.urls:
         return request
-    own = workspace.path / CONFIG_FILE
-    if request.config_file is None and has_file(workspace, CONFIG_FILE):
-        request = replace(request, config_file=own)
-        note(f"using settings from {own}")
+    request = with_settings(workspace, request, note)
     known = runs.find_project(workspace.db, request.project) if request.project else None
     file = request.seeds or workspace.path / SEEDS_FILE
     if request.seeds is None and (known is not None or not has_file(workspace, SEEDS_FILE)):
@@ -103,6 +105,15 @@ def with_seeds(workspace: OpenWorkspace, request: Request, note: Note) -> Reques
     given = seeds.read_seeds(file, url_rules(configure(known, request)[0]))
     note(f"using {len(given)} base URLs from {file}")
     return replace(request, urls=given, typed=not _is_in_workspace(file))
+
+
+def with_settings(workspace: OpenWorkspace, request: Request, note: Note) -> Request:
+    """The request with the settings file of the workspace, if none is given."""
+    if request.config_file is not None or not has_file(workspace, CONFIG_FILE):
+        return request
+    own = workspace.path / CONFIG_FILE
+    note(f"using settings from {own}")
+    return replace(request, config_file=own)
 
 
 def has_file(workspace: OpenWorkspace, name: str) -> bool:
@@ -183,7 +194,25 @@ def configure(known: Project | None, request: Request) -> tuple[Config, dict[str
     settings = schema.merge(known.settings if known else {}, file, environment, flags)
     config = _built(settings, source="settings")
     routes(config)
-    return config, settings
+    return config, without_paths(settings)
+
+
+def without_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they are stored with a project: paths belong to the workspace."""
+    left = dict(settings)
+    for section, _, name in (key.rpartition(".") for key in PLACEHOLDERS):
+        if name in left.get(section, {}):
+            left[section] = {key: value for key, value in left[section].items() if key != name}
+            if not left[section]:
+                del left[section]
+    return left
+
+
+def called_settings(request: Request, environ: Mapping[str, str]) -> Config:
+    """The settings of a call, without those that are stored with a project."""
+    file = sources.read_file(request.config_file) if request.config_file else {}
+    flags = schema.given(request.settings or {}, source=options_source())
+    return _built(schema.merge(file, sources.read_environment(environ), flags), source="settings")
 
 
 def own_settings(request: Request, environ: Mapping[str, str]) -> Config:
@@ -197,7 +226,10 @@ def own_settings(request: Request, environ: Mapping[str, str]) -> Config:
 def _is_in_workspace(file: Path) -> bool:
     """Whether a file lies in a workspace, by its name or after following links."""
     return any(
-        os.path.lexists(above / DATABASE) for path in (file.absolute(), file.resolve()) for above in path.parents
+        os.path.lexists(above / name)
+        for path in (file.absolute(), file.resolve())
+        for above in path.parents
+        for name in (DATABASE, RECORD)
     )
 
 

@@ -223,13 +223,16 @@ def _reevaluate(workspace: OpenWorkspace, project: Project, run: Run, config: Co
         terms(config),
         lane_of=lane_of(config),
         now=now_us(),
-        is_fed=workspace.discovery_of(project.name) is not None,
+        is_fed=workspace.is_scraped(project.name),
     )
 
 
 def policy_of(workspace: OpenWorkspace, rules: Rules, run: Run, bases: Sequence[Base]) -> Policy:
-    """The policy of a run, with the URLs that its groups have admitted so far."""
+    """The policy of a run, with the URLs that its groups have admitted so far, and what its sitemaps list."""
     policy = Policy(rules, [base.scope_key for base in bases])
+    if rules.prefers_sitemaps and run.surveyed:
+        numbers = [base.number for base in bases]
+        reevaluate.follow_unlisted(workspace.store().open_run(run), policy, numbers)
     if policy.has_caps:
         policy.recount(runs.admitted_keys(workspace.db, run.id))
     return policy
@@ -238,7 +241,7 @@ def policy_of(workspace: OpenWorkspace, rules: Rules, run: Run, bases: Sequence[
 def rules_of(session: Session) -> Rules:
     """The rules of a crawl."""
     rules = policy_rules(session.config)
-    return rules if session.feeds is None else fed(rules)
+    return rules if session.feeds is None else fed(rules, has_bases=bool(session.project.bases))
 
 
 def robots_refusal(workspace: OpenWorkspace, config: Config, url: str) -> str | None:

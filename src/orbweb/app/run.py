@@ -13,10 +13,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
-from orbweb import urls
-from orbweb.app import advice, build, javascript, pipeline
+from orbweb.app import advice, build, javascript
 from orbweb.app.build import LiveSettings
-from orbweb.app.callbacks import UNATTACHED, Watch
+from orbweb.app.callbacks import UNATTACHED, Note, Watch
+from orbweb.app.clock import Clock, longest_wait, monotonic_us, steady_clock
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import print_banner, request_profile
 from orbweb.app.live_progress import CallerWatch, ProgressFile
@@ -27,12 +27,12 @@ from orbweb.app.session import Session, open_run, result
 from orbweb.app.settings import (
     dispatch_settings,
     engine_settings,
-    page_type,
+    modes,
     processor_settings,
-    spool_settings,
 )
 from orbweb.app.visits import VisitFollower
 from orbweb.config import reload, schema
+from orbweb.engine.backpressure import Brake
 from orbweb.engine.control import Command, ControlFiles, signals
 from orbweb.engine.loop import Engine
 from orbweb.engine.parts import EngineEvents, EngineParts
@@ -45,10 +45,9 @@ from orbweb.fetching.revalidation import Revalidator
 from orbweb.frontier import politeness
 from orbweb.frontier.dispatch import Dispatcher
 from orbweb.frontier.spool.source import SpoolSource
-from orbweb.frontier.spool.writer import SpoolWriter
+from orbweb.frontier.spool.writer import Outbox
 from orbweb.lifecycle import EndedBy, RunState
-from orbweb.model import Item
-from orbweb.store import LONGEST_WAIT, Limiter, journal, runs
+from orbweb.store import Limiter, journal, runs
 from orbweb.store.bodies import BodyStore, NullBodyStore
 from orbweb.store.queries import reports
 from orbweb.store.queries.base_outcomes import base_outcomes
@@ -57,7 +56,9 @@ from orbweb.store.rows import Ending
 from orbweb.store.runs import RequestProfile, Run
 from orbweb.urls import Target
 
-Clock = Callable[[], int]
+WAIT_S = 0.2
+
+_STOPS = {Command.STOP, Command.STOP_NOW, Command.FINISH}
 
 
 def resume_run(session: Session, run: Run) -> Report:
@@ -94,10 +95,9 @@ def _hold(
     control, alone = workspace.control(session.project.name), workspace.idle_but_for(session.project.id)
     for stale in control.clear(alone=alone):
         note(f"removed {stale}, left over from an earlier crawl")
+    if not session.is_trial:
+        workspace.let_through(modes(session.config))
     print_banner(session.config, session.project.bases, note)
-    if session.discovers:
-        config = session.config
-        pipeline.write_owed(workspace, session.project, spool_settings(config), page_type(config))
     manner = _manner(session)
     run, crawl_id = open_run(session, paused, bases, manner, recalls, due_only=due_only)
     started = time.monotonic()
@@ -162,14 +162,15 @@ class _Opened:
 async def _work(session: Session, run: Run, crawl_id: int, manner: RequestProfile, spawned: list[Spawned]) -> None:
     workspace, config = session.workspace, session.config
     session.callbacks.attachment.opened(run)
-    bodies = build.bodies(workspace, session.project, config) if session.replays is None else NullBodyStore()
+    replays = session.replays is not None
+    bodies = NullBodyStore() if replays else build.bodies(workspace, session.project, config, session.note)
     limiter = workspace.limiter()
     revalidator = build.revalidator(workspace, run, config, manner, session.replays)
     try:
         with closing(build.outputs(session, run)) as outputs:
             visits = _visit_follower(session, run)
             watches = _watches(session, crawl_id, outputs)
-            opened = _Opened(bodies, limiter, revalidator, outputs, visits, watches, _steady_clock(), spawned)
+            opened = _Opened(bodies, limiter, revalidator, outputs, visits, watches, steady_clock(), spawned)
             while run.state is RunState.IN_PROGRESS and not await _crawl(session, run, opened):
                 session, run = with_new_rules(session, run)
             if visits is not None:
@@ -187,13 +188,15 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
     """Whether the crawl has ended; if not, it continues by other rules."""
     workspace, project, config = session.workspace, session.project, session.config
     live, attached = LiveSettings(config), session.callbacks.attachment
-    spool_writer = build.spool_writer(workspace, run, config) if session.discovers else None
-    spool_source = build.spool_source(session, session.feeds, run) if session.feeds is not None else None
-    parts = _parts(session, run, opened, live, spool_source)
+    backlog = build.backlog_brake(workspace, project, live)
+    outbox = build.outbox(session, run, backlog) if session.discovers else None
+    spool_source = build.spool_source(session, session.feeds, run, backlog) if session.feeds is not None else None
+    brakes = [build.disk_brake(workspace, live), *([_producer_brake(outbox, backlog)] if outbox else [])]
+    parts = _parts(session, run, opened, brakes, spool_source)
     events = EngineEvents(
         on_progress=_watched_by(opened.watches),
         note=session.note,
-        on_written=_in_turn(_followers(session, run, opened, spool_writer)),
+        on_written=_in_turn(_followers(session, run, opened, outbox)),
         on_paused=partial(_tell_hold, parts.control, opened.visits),
     )
     settings = engine_settings(
@@ -208,7 +211,10 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
     pool = await build.pool(config, _reading(session), engine.in_flight.processed, engine.fail, opened.spawned)
     engine.in_flight.attach(fetcher, pool)
 
+    commands: list[Command] = []
+
     def handle(command: Command) -> None:
+        commands.append(command)
         if command is Command.RELOAD:
             _reload(session, live, engine, parts.dispatcher, opened)
         elif command is Command.REPORT:
@@ -219,17 +225,19 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
             session.relay(command)
 
     try:
-        if spool_writer is not None:
-            spool_writer.catch_up()
+        if outbox is not None:
+            outbox.catch_up()
         with signals(handle, more=True):
             attached.attach(asyncio.get_running_loop(), handle)
             ending = await engine.run()
+            if outbox is not None and ending is not None and ending.ended_by is not EndedBy.CANCELLED:
+                await _write_rest(outbox, backlog, parts.control, session.note, lambda: _STOPS & {*commands})
     finally:
         attached.detach()
         pool.close()
         fetcher.close()
-        if spool_writer is not None:
-            spool_writer.close()
+        if outbox is not None:
+            outbox.close()
         if spool_source is not None:
             spool_source.close()
     if ending is None:
@@ -241,8 +249,33 @@ async def _crawl(session: Session, run: Run, opened: _Opened) -> bool:
     return True
 
 
+def _producer_brake(outbox: Outbox, backlog: Brake) -> Brake:
+    """Holds while lines wait for room in the spool."""
+
+    def brake() -> str | None:
+        outbox.catch_up()
+        return backlog()
+
+    return brake
+
+
+async def _write_rest(
+    outbox: Outbox, backlog: Brake, control: ControlFiles, note: Note, is_stopped: Callable[[], object]
+) -> None:
+    """Everything is discovered: wait until there is room for the last lines. If it is stopped before, whoever owns
+    the project next writes them."""
+    if outbox.catch_up():
+        return
+    reason = backlog()
+    note(f"everything is discovered; waiting to write the last lines: {reason}")
+    control.save_hold_reason(reason)
+    while not outbox.catch_up() and not is_stopped() and control.command() is None:
+        await asyncio.sleep(WAIT_S)
+    control.save_hold_reason(None)
+
+
 def _parts(
-    session: Session, run: Run, opened: _Opened, live: LiveSettings, spool_source: SpoolSource | None
+    session: Session, run: Run, opened: _Opened, brakes: Sequence[Brake], spool_source: SpoolSource | None
 ) -> EngineParts:
     workspace, config = session.workspace, session.config
     store = workspace.store()
@@ -250,8 +283,8 @@ def _parts(
     bases = opened_run.bases()
     policy = policy_of(workspace, rules_of(session), run, bases)
     defer = round(config.engine.defer_s * politeness.SECOND)
-    frontier = build.frontier(opened_run, opened.steady, _longest_wait(opened.limiter, defer))
-    dispatcher = Dispatcher(opened.limiter, dispatch_settings(config, halved=session.is_service), _monotonic_us)
+    frontier = build.frontier(opened_run, opened.steady, longest_wait(opened.limiter, defer))
+    dispatcher = Dispatcher(opened.limiter, dispatch_settings(config, halved=session.is_service), monotonic_us)
     return EngineParts(
         committer=build.committer(session, opened_run, bases, policy, frontier, opened.bodies),
         frontier=frontier,
@@ -260,10 +293,7 @@ def _parts(
         sitemaps=build.sitemaps(session),
         revalidator=opened.revalidator,
         control=workspace.control(session.project.name),
-        brakes=[
-            *build.brakes(workspace, live, produces=session.discovers),
-            session.callbacks.attachment.brake,
-        ],
+        brakes=[*brakes, session.callbacks.attachment.brake],
         spool=spool_source,
         clock=now_us,
         steady=opened.steady,
@@ -272,7 +302,7 @@ def _parts(
 
 def _watches(session: Session, crawl_id: int, outputs: RunOutputs) -> list[Watch]:
     """Progress goes to the files and counters of the run, to other processes, and to the caller."""
-    backlog = session.workspace.backlog if session.is_service else None
+    backlog = partial(session.workspace.backlog, session.project.name) if session.is_service else None
 
     def count(now: Snapshot) -> None:
         outputs.watch(now, **({"backlog_bytes": backlog()} if backlog is not None else {}))
@@ -301,13 +331,11 @@ def _visit_follower(session: Session, run: Run) -> VisitFollower | None:
     return VisitFollower(session.workspace.db, run.id, on_visit) if on_visit is not None else None
 
 
-def _followers(
-    session: Session, run: Run, opened: _Opened, spool_writer: SpoolWriter | None
-) -> list[Callable[[], None]]:
+def _followers(session: Session, run: Run, opened: _Opened, outbox: Outbox | None) -> list[Callable[[], object]]:
     """What is called when a unit of work is durable."""
-    followers: list[Callable[[], None]] = []
-    if spool_writer is not None:
-        followers.append(spool_writer.catch_up)
+    followers: list[Callable[[], object]] = []
+    if outbox is not None:
+        followers.append(outbox.catch_up)
     if opened.visits is not None:
         followers.append(opened.visits.follow)
     if session.callbacks.attachment is not UNATTACHED:
@@ -321,34 +349,12 @@ def _announce(session: Session, run: Run) -> None:
         session.callbacks.attachment.written(journal.latest(session.workspace.db, run.id))
 
 
-def _in_turn(followers: Sequence[Callable[[], None]]) -> Callable[[], None]:
+def _in_turn(followers: Sequence[Callable[[], object]]) -> Callable[[], None]:
     def follow_all() -> None:
         for follow in followers:
             follow()
 
     return follow_all
-
-
-def _monotonic_us() -> int:
-    return time.monotonic_ns() // 1000
-
-
-def _steady_clock() -> Clock:
-    """The wall clock as it was at the start, moved on by the monotonic one: no jump changes how long anything
-    waits."""
-    ahead = now_us() - _monotonic_us()
-    return lambda: ahead + _monotonic_us()
-
-
-def _longest_wait(limiter: Limiter, defer: int) -> Callable[[Item], int]:
-    """How long a deferred place of an earlier process can have to wait: as long as the limiter, which does not use
-    the wall clock, holds its host, or for one deferral. After a reboot the limiter knows nothing of it."""
-
-    def longest(item: Item) -> int:
-        due = limiter.due(urls.site(item.url))
-        return max(due - _monotonic_us(), defer) if due else LONGEST_WAIT
-
-    return longest
 
 
 def _reload(

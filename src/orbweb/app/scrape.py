@@ -1,6 +1,7 @@
-"""The verb `scrape`: visits what discovery has spooled, run after run; and `run`, which is both at once.
+"""The verb `scrape`: visits what is spooled, run after run; and `run`, which is discovery and scraper at once.
 
-One run of a scraper belongs to one run of discovery, and uses its settings.
+One run of a scraper belongs to one run of discovery, and uses its settings. The lines of another producer are one
+run, which is reopened for more of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from orbweb.app.callbacks import CrawlCallbacks, Relay
 from orbweb.app.child_process import ChildProcess
 from orbweb.app.directory import OpenWorkspace, exists, now_us, open_workspace
 from orbweb.app.options import file_of, texts_of, words_of
-from orbweb.app.request import Request
+from orbweb.app.request import Request, with_settings
 from orbweb.app.results.crawls import (
     SEVERITY,
     CrawlResult,
@@ -31,9 +32,9 @@ from orbweb.engine.control import ControlKind
 from orbweb.errors import IdleScraper, NothingToDo, ScraperIdle, call
 from orbweb.frontier import seeds
 from orbweb.lifecycle import EndedBy, RunState
-from orbweb.store import runs
+from orbweb.store import runs, spool_rows
 from orbweb.store.queries.reports import Report
-from orbweb.store.runs import DISCOVERY, Run
+from orbweb.store.runs import DISCOVERY, Project
 
 
 def _never() -> bool:
@@ -54,30 +55,31 @@ def scrape(workspace: OpenWorkspace, request: Request, callbacks: ScrapeCallback
     ScraperIdle if it is stopped while it follows, before there was anything to scrape.
     """
     callbacks = callbacks.redacted()
-    name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project))
+    name = seeds.check_project_name(pipeline.scraped_name(workspace, request.project, request.spool))
+    pipeline.check_scraped(workspace, name, request.spool)
     with workspace.own(name):
         if (own := runs.find_project(workspace.db, name)) is not None:
             catch_up(workspace, own, schema.build(own.settings, source=f"settings of project {name!r}"))
         report = None
         while True:
-            source = pipeline.due_run(workspace, name)
-            if source is not None:
-                report = _scrape(workspace, name, source, request, callbacks)
+            feed = pipeline.due_feed(workspace, name, request.spool)
+            if feed is not None:
+                report = _scrape(workspace, name, feed, request, callbacks)
                 if report["run_state"] != RunState.COMPLETED:
                     return report
             elif not callbacks.follows():
                 if report is None:
                     raise _nothing_spooled(workspace, name)
                 return report
-            elif not _waited(workspace, name, callbacks.follows):
+            elif not _waited(workspace, name, request.spool, callbacks.follows):
                 if report is None:
-                    raise _idle(workspace, name)
+                    raise _idle(workspace, name, request.spool)
                 return report
 
 
-def _has_work(workspace: OpenWorkspace, name: str) -> bool:
-    """Whether discovery has started a run that is not scraped."""
-    return pipeline.due_run(workspace, name) is not None
+def _has_work(workspace: OpenWorkspace, name: str, spool: Path | None = None) -> bool:
+    """Whether there is something to scrape."""
+    return pipeline.due_feed(workspace, name, spool) is not None
 
 
 def _nothing_spooled(workspace: OpenWorkspace, name: str) -> NothingToDo:
@@ -89,8 +91,8 @@ def _nothing_spooled(workspace: OpenWorkspace, name: str) -> NothingToDo:
     return NothingToDo(f"there is nothing to scrape for project {name!r}: {_why_none(workspace, name)}. {again}")
 
 
-def _idle(workspace: OpenWorkspace, name: str) -> ScraperIdle:
-    left = _has_work(workspace, name)
+def _idle(workspace: OpenWorkspace, name: str, spool: Path | None) -> ScraperIdle:
+    left = _has_work(workspace, name, spool)
     why = "discovery has started a run that is not scraped" if left else _why_none(workspace, name)
     result = IdleScraper(
         project=name,
@@ -108,6 +110,8 @@ def _idle(workspace: OpenWorkspace, name: str) -> ScraperIdle:
 
 
 def _why_none(workspace: OpenWorkspace, name: str) -> str:
+    if workspace.discovery_of(name) is None and workspace.is_scraped(name):
+        return "every line of its spool is scraped"
     return "everything discovered is scraped" if _is_discovered(workspace, name) else "nothing was discovered yet"
 
 
@@ -116,25 +120,33 @@ def _is_discovered(workspace: OpenWorkspace, name: str) -> bool:
     return discovery is not None and runs.latest_run(workspace.db, discovery.id) is not None
 
 
-def _waited(workspace: OpenWorkspace, name: str, follows: Callable[[], bool]) -> bool:
-    """Wait for the next run of discovery, as long as it follows; False if stopped."""
+def _waited(workspace: OpenWorkspace, name: str, spool: Path | None, follows: Callable[[], bool]) -> bool:
+    """Wait for more to scrape, as long as it follows; False if stopped."""
     control = workspace.control(name, ControlKind.SCRAPER)
-    come = pipeline.wait_for(lambda: _has_work(workspace, name) or not follows(), control)
+    come = pipeline.wait_for(lambda: _has_work(workspace, name, spool) or not follows(), control)
     if not come:
-        control.clear(alone=not any(workspace.owner(each + DISCOVERY) for each in pipeline.pipelines(workspace)))
+        others = {part for each in spool_rows.pipelines(workspace.db) for part in (each, each + DISCOVERY)} - {
+            name
+        }
+        control.clear(alone=not any(map(workspace.owner, others)))
     return come
 
 
 def _scrape(
-    workspace: OpenWorkspace, name: str, source: Run, request: Request, callbacks: ScrapeCallbacks
+    workspace: OpenWorkspace, name: str, feed: pipeline.Feed, request: Request, callbacks: ScrapeCallbacks
 ) -> Report:
-    """One run, for one run of discovery. It has the settings of discovery, but for its limits."""
-    discovery = runs.project(workspace.db, name + DISCOVERY)
-    own = runs.find_project(workspace.db, name)
-    taken = schema.merge(own.settings if own else {}, _handed_on(discovery.settings))
-    urls_given = [base.url for base in runs.bases_of(workspace.db, source.id)]
-    works_as = replace(own or discovery, settings=taken)
+    """One run, of one run of discovery or of the lines of another producer. It has the settings of discovery, but
+    for its limits."""
     note = callbacks.note
+    own, taken, urls_given = runs.find_project(workspace.db, name), {}, []
+    if feed.discovery is not None:
+        discovery = runs.project(workspace.db, name + DISCOVERY)
+        taken = _handed_on(discovery.settings)
+        urls_given = [base.url for base in runs.bases_of(workspace.db, feed.discovery.id)]
+    else:
+        request = replace(with_settings(workspace, request, note), of_others=True)
+    taken = schema.merge(own.settings if own else {}, taken)
+    works_as = replace(own, settings=taken) if own else Project(0, name, taken, tuple(urls_given), now_us())
     config, settings, bases, secrets, permit = ready(workspace, works_as, request, urls_given, note)
     budget = (request.settings or {}).get("limits", {}).get("budget")
     config = config.model_copy(update={"limits": config.limits.model_copy(update={"budget": budget})})
@@ -151,7 +163,7 @@ def _scrape(
         permit,
         callbacks,
         request,
-        feeds=source,
+        feeds=feed,
         follows=callbacks.follows,
         relay=callbacks.relay,
     )

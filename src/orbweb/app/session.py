@@ -16,8 +16,9 @@ from orbweb.app.callbacks import CrawlCallbacks, Note, Relay
 from orbweb.app.consent import Permit, permit
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.identity import Secrets, check_contact, secrets_of
+from orbweb.app.pipeline import Feed
 from orbweb.app.request import PlanRequest, Request, configure
-from orbweb.app.settings import lane_of, page_type, policy_rules, terms, url_rules, window
+from orbweb.app.settings import lane_of, modes, page_type, policy_rules, terms, url_rules, window
 from orbweb.config.schema import Config
 from orbweb.export.live.catalog import OutputSubject
 from orbweb.extraction.tokens import tokenizer
@@ -45,7 +46,7 @@ class Session:
     permit: Permit
     callbacks: CrawlCallbacks
     request: Request
-    feeds: Run | None = None
+    feeds: Feed | None = None
     follows: Callable[[], bool] = lambda: False
     relay: Relay | None = None
     replays: ReplayedRun | None = None
@@ -135,7 +136,9 @@ def left_in(workspace: OpenWorkspace, run: Run) -> str:
 
 def subject(workspace: OpenWorkspace, project: Project, run: Run, config: Config) -> OutputSubject:
     """The run that output files describe."""
-    return OutputSubject(workspace.db, workspace.path, project.name, run.id, run.number, page_type(config))
+    paths = workspace.paths
+    files = paths.outputs(project.name, run)
+    return OutputSubject(workspace.db, run, project.name, page_type(config), files, paths.store, modes(config))
 
 
 def open_run(
@@ -195,6 +198,8 @@ def result(session: Session, run: Run, seconds: float) -> Report:
         "project": project.name,
         **report,
         "needs_javascript": javascript.shells(workspace, run.id),
+        **reports.effort(workspace.db, run.id, report["skipped"]),
+        "discoveries": report["pages"] + report["alternates"] if session.discovers else 0,
         "crawl": last["crawl"],
         "run_state": report["state"],
         "state": last["state"],

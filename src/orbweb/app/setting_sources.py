@@ -22,12 +22,14 @@ from orbweb.errors import call, options_source
 from orbweb.store import runs
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import Project
+from orbweb.store.workspace_paths import RECORD
 
 DEFAULT = "default"
 STORED = "project"
 REDACTED = "[redacted]"
 NAMED = 8
 LONGEST = 60
+MODES = ("store.file_mode", "store.dir_mode")
 
 Layer = tuple[str, Mapping[str, Any]]
 
@@ -60,13 +62,13 @@ def settings(workspace: OpenWorkspace, request: Request) -> Report:
     return {
         "project": known.name,
         "file": None if request.config_file is None else str(request.config_file),
-        "settings": _reported(known, request),
+        "settings": _reported(workspace, known, request),
     }
 
 
 def new_settings(workspace: OpenWorkspace, request: Request) -> list[Report]:
     """Every setting as the `crawl` of a new project would use it, with these options."""
-    return _reported(None, _with_file(workspace, request))
+    return _reported(workspace, None, _with_file(workspace, request))
 
 
 def names_contact(user_agent: str) -> bool:
@@ -80,7 +82,7 @@ def _with_file(workspace: OpenWorkspace, request: Request) -> Request:
     return request
 
 
-def _reported(known: Project | None, request: Request) -> list[Report]:
+def _reported(workspace: OpenWorkspace, known: Project | None, request: Request) -> list[Report]:
     words = option_words()
     return [
         {
@@ -91,8 +93,15 @@ def _reported(known: Project | None, request: Request) -> list[Report]:
             "source": each.source,
             "differs": each.differs,
         }
-        for each in effective(known, request)
+        for each in (_recorded(each, workspace) for each in effective(known, request))
     ]
+
+
+def _recorded(each: Setting, workspace: OpenWorkspace) -> Setting:
+    """A path as the workspace has recorded it; the settings of a call may name another only before there are
+    files."""
+    path = workspace.paths.given.get(each.key)
+    return each if path is None else each._replace(value=path, source=RECORD)
 
 
 def effective(known: Project | None, request: Request) -> list[Setting]:
@@ -132,7 +141,7 @@ def changes(known: Project, settings: Mapping[str, Any]) -> list[Change]:
 
 def setting_text(key: str, value: Any) -> str:
     """A value in a line for people, without secrets."""
-    found = _text(_shown(key, value))
+    found = f"0{value:o}" if key in MODES else _text(_shown(key, value))
     return found if len(found) <= LONGEST else f"{found[: LONGEST - 3]}..."
 
 

@@ -24,12 +24,32 @@ from orbweb.model import Resources
 from orbweb.policy.page_types import GroupRule, ScoreRule, TypeRule, Types
 from orbweb.policy.robots import product_token
 from orbweb.policy.rules import Rules
+from orbweb.store import workspace_paths
+from orbweb.store.workspace_files import FileModes
 from orbweb.urls import TRACKING_PARAMS, UrlRules
 
 CONNECTIONS = 8
 WINDOW = 1024
 NEW_PROJECT_S = 3600.0
 """The oldest copy of robots.txt that the first run of a project uses."""
+
+
+def path_settings(config: Config) -> dict[str, str]:
+    """The paths that settings name, by key."""
+    found = {
+        workspace_paths.STORE: config.store.root,
+        workspace_paths.SPOOL: config.spool.dir,
+        workspace_paths.OUTPUTS: config.outputs.dir,
+        workspace_paths.NAME: config.outputs.name,
+        workspace_paths.INDEX: config.index.path,
+        workspace_paths.BOOKMARK: config.bookmark.path,
+    }
+    return {key: text for key, text in found.items() if text is not None}
+
+
+def modes(config: Config) -> FileModes:
+    """The permissions of bodies, outputs and spool, and of their directories."""
+    return FileModes(config.store.file_mode, config.store.dir_mode)
 
 
 def url_rules(config: Config) -> UrlRules:
@@ -45,6 +65,7 @@ def policy_rules(config: Config) -> Rules:
         max_depth=config.limits.max_depth,
         page_limit=config.limits.page_limit,
         sitemap_only=config.sitemap.mode == "only",
+        prefers_sitemaps=config.sitemap.mode == "prefer",
         include=config.scope.include,
         exclude=config.scope.exclude,
         obey_directives=config.robots.obey_directives,
@@ -97,7 +118,12 @@ def outputs_wanted(config: Config, role: str) -> OutputSettings:
 
 
 def spool_settings(config: Config) -> SpoolSettings:
-    return SpoolSettings(round(config.spool.rotate_mb * spool_files.MEGABYTE), config.spool.rotate_s)
+    return SpoolSettings(
+        round(config.spool.rotate_mb * spool_files.MEGABYTE),
+        config.spool.rotate_s,
+        config.engine.group_pages,
+        modes(config),
+    )
 
 
 def lane_of(config: Config) -> Callable[[str], str]:

@@ -197,7 +197,7 @@ def _followed(
     crawl: BackgroundCrawl[CrawlResult] | None,
 ) -> Generator[Page, None, int]:
     """The pages after that visit, until the crawl has ended and all are read; the last visit."""
-    reader, store = PageReader(opened.db, run.id), opened.path / "store"
+    reader, store = PageReader(opened.db, run.id), opened.paths.store
     while True:
         is_over = crawl is None or crawl.future.done()
         durable = crawl.durable if crawl is not None else 0

@@ -10,6 +10,7 @@ Long, because one class has every verb; the bodies are in one module per verb, l
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -21,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 from orbweb.app import reports
 from orbweb.app.callbacks import (
     UNATTACHED,
+    AlsoOnHold,
     Attachment,
     Count,
     CrawlCallbacks,
@@ -32,7 +34,7 @@ from orbweb.app.callbacks import (
     ignore_progress,
     log,
 )
-from orbweb.app.directory import OpenWorkspace, open_workspace
+from orbweb.app.directory import OpenWorkspace, exists, open_workspace
 from orbweb.app.options import (
     CrawlOptions,
     PolicyOptions,
@@ -49,7 +51,7 @@ from orbweb.events import Snapshot
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from orbweb.app.listings import PageFilter
+    from orbweb.app.listings import PageFilter, SkippedFilter
     from orbweb.app.pages import Page
     from orbweb.app.request import Request
     from orbweb.app.results.changes import RunDiff
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
         ReplayResult,
         ResetWorkspace,
     )
-    from orbweb.app.results.listings import PageList, QueueItems, RulePreview, UrlCapture
+    from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
     from orbweb.app.results.live import FollowedRun, QueueShares
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
@@ -109,6 +111,13 @@ class Workspace:
     def _open(self, *, create: bool = False) -> AbstractContextManager[OpenWorkspace]:
         return open_workspace(self.path, create=create)
 
+    def _settle(self, request: Request, note: Note, *, create: bool = False) -> None:
+        """Record the paths that the settings of a call name, before anything is opened there."""
+        from orbweb.app.paths import settle
+
+        if create or exists(self.path):
+            settle(self.path, request, os.environ, note)
+
     # Crawling.
 
     def crawl(
@@ -124,9 +133,10 @@ class Workspace:
     ) -> CrawlResult:
         """Start a run, or resume the paused one; returns when the crawl has ended.
 
-        `on_visit` is called for each visit when it is durable, in order, in the thread of the crawl; `on_page` for
-        each page, in this thread, while the crawl continues in another and waits if it gets too far ahead. An
-        exception that a callback raises ends the crawl; the run can be resumed.
+        `on_progress` is called several times a second, `on_visit` for each visit when it is durable, in order;
+        both in the thread of the crawl, and never while it is on hold. `on_page` is called for each page, in this
+        thread, while the crawl continues in another and waits if it gets too far ahead. An exception that a
+        callback raises ends the crawl; the run can be resumed.
         """
         request = _request("crawl", options, urls, project)
         return self._run(self._crawl, request, _callbacks(on_progress, note, on_visit), on_page)
@@ -135,18 +145,21 @@ class Workspace:
         from orbweb.app import crawl
 
         crawl.check_new(self.path, request)
+        self._settle(request, callbacks.note, create=True)
         with self._open(create=True) as opened:
             return crawl_result(crawl.crawl(opened, request, callbacks))
 
     def _resume(self, request: Request, callbacks: CrawlCallbacks) -> CrawlResult:
         from orbweb.app import crawl
 
+        self._settle(request, callbacks.note)
         with self._open() as opened:
             return crawl_result(crawl.resume(opened, request, callbacks))
 
     def _recrawl(self, request: Request, callbacks: CrawlCallbacks) -> CrawlResult:
         from orbweb.app import crawl
 
+        self._settle(request, callbacks.note)
         with self._open() as opened:
             return crawl_result(crawl.recrawl(opened, request, callbacks))
 
@@ -271,7 +284,8 @@ class Workspace:
                 on_progress(now)
 
         thread = ThreadPoolExecutor(1, thread_name_prefix="orbweb-crawl")
-        future = thread.submit(self.crawl, urls, project=project, on_progress=watch, on_visit=on_visit, **options)
+        told = AlsoOnHold(watch) if isinstance(on_progress, AlsoOnHold) else watch
+        future = thread.submit(self.crawl, urls, project=project, on_progress=told, on_visit=on_visit, **options)
         future.add_done_callback(lambda _: started.set())
         thread.shutdown(wait=False)
         started.wait()
@@ -326,6 +340,7 @@ class Workspace:
         self,
         project: str | None = None,
         *,
+        spool: str | PathLike[str] | None = None,
         follow: bool = False,
         on_progress: Watch | None = None,
         on_visit: VisitWatch | None = None,
@@ -334,17 +349,22 @@ class Workspace:
     ) -> CrawlResult:
         """Visit the pages that discovery has spooled; with `follow`, wait for more until stopped.
 
+        `spool` is a directory with the lines of another producer. A workspace is created for it, or around spool
+        files that are in `spool/discoveries` already.
+
         NothingToDo if there is nothing to scrape; ScraperIdle if it was stopped before there was.
         """
-        from orbweb.app import scrape
+        from orbweb.app import pipeline, scrape
 
-        request = _request("scrape", options, (), project)
+        request = replace(_request("scrape", options, (), project), spool=None if spool is None else Path(spool))
+        is_new = follow or spool is not None or pipeline.is_spool(self.path)
 
         def work(attached: Attachment) -> CrawlResult:
             callbacks = scrape.ScrapeCallbacks(
                 on_progress or ignore_progress, note, on_visit, attached, lambda: follow
             )
-            with self._open(create=follow) as opened:
+            self._settle(request, note, create=is_new)
+            with self._open(create=is_new) as opened:
                 return crawl_result(scrape.scrape(opened, request, callbacks))
 
         return _apart(work)
@@ -644,6 +664,13 @@ class Workspace:
         with self._open() as opened:
             return listings.queue_items(opened, project, source=source, after=after, limit=limit)
 
+    def skipped_items(self, project: str, wanted: SkippedFilter, *, run: int | None = None) -> SkippedItems:
+        """Some of the skipped URLs of a run with the rules that decided, from a key on."""
+        from orbweb.app import listings
+
+        with self._open() as opened:
+            return listings.skipped_items(opened, project, run, wanted)
+
     def preview_rules(
         self,
         project: str,
@@ -741,7 +768,7 @@ class Workspace:
             return record(UrlExplanation, explain(opened, project, url, run))
 
     def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
-        """The document of a page; of an alternate, that of its primary. None if there is no page."""
+        """The document of a page, also by an alternate or a URL that redirects to it. None if there is no page."""
         with self._open() as opened:
             return reports.document(opened, project, url, run)
 
@@ -894,7 +921,10 @@ class Workspace:
     def configure(
         self, *, profile: Literal["docs", "site", "github"] = "docs", force: bool = False
     ) -> ConfiguredWorkspace:
-        """Write settings to edit, a seeds file and the folders of the workspace."""
+        """Write settings to edit, a seeds file and the folders of the workspace.
+
+        What is missing is written again, and what was edited is left, unless `force` is given.
+        """
         from orbweb.app.configure import configure
         from orbweb.app.results.files import ConfiguredWorkspace
 

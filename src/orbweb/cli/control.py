@@ -29,12 +29,12 @@ def status(
 ) -> None:
     """Show the state of a project and of its crawl."""
     from orbweb.app import Workspace
-    from orbweb.cli.output.crawls import status_text, statuses_text
+    from orbweb.cli.output.crawls import one_status_text, statuses_text
 
     if project is None:
         output.emit(Workspace(workspace).statuses(), statuses_text, as_json=as_json)
     else:
-        output.emit(Workspace(workspace).status(project), status_text, as_json=as_json)
+        output.emit(Workspace(workspace).status(project), one_status_text, as_json=as_json)
 
 
 @app.command()

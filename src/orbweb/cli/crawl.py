@@ -125,10 +125,12 @@ class Reporting(NamedTuple):
     as_json: bool = False
 
     def watches(self, display: Display) -> dict[str, Any]:
-        """The callbacks of a verb that crawls."""
+        """The callbacks of a verb that crawls. A display is drawn on hold, too."""
+        from orbweb.app import AlsoOnHold
+
         shows_visits = self.verbose and not output.is_quiet()
         return {
-            "on_progress": display.watch,
+            "on_progress": AlsoOnHold(display.watch),
             "note": display.note,
             "on_visit": display.visit if shows_visits else None,
         }

@@ -180,7 +180,9 @@ def import_(
     ] = None,
     bodies: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Stored bodies, aa/bb/HASH.html or .html.zst [PATH/bodies]."),
+        typer.Option(
+            metavar="DIR", help="Stored bodies, aa/bb/HASH.html or .html.zst [bodies, html or store/html in PATH]."
+        ),
     ] = None,
     no_progress: NoProgress = False,
     as_json: AsJson = False,
@@ -188,9 +190,10 @@ def import_(
 ) -> None:
     """Import the state of a crawl from plain files.
 
-    It becomes a new project with a paused run, which `resume` continues. Reads frontier.jsonl, page_index.jsonl,
-    fetched_urls.txt, and skipped.jsonl and state.json if present. A malformed line is reported, and nothing is
-    imported. Fetched URLs are not fetched again.
+    It becomes a new project with a paused run, which `resume` continues. Reads what is there of frontier.jsonl,
+    page_index.jsonl, fetched_urls.txt, skipped.jsonl, robots_cache.jsonl and state.json, and of other crawlers
+    frontier.lmdb, page_index.lmdb (both need orbweb[lmdb]) and seen/, in PATH or in PATH/state. What cannot be
+    understood is named, and the rest is imported. Fetched URLs are not fetched again.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.files import import_text
@@ -201,4 +204,8 @@ def import_(
         report = Workspace(workspace).import_state(
             path, project=project, bases=base or (), bodies=bodies, on_progress=display.count
         )
+    for problem in report.problems:
+        output.note(problem)
+    if report.unnamed_problems:
+        output.note(f"and {report.unnamed_problems} more")
     output.emit(report, import_text, as_json=as_json)

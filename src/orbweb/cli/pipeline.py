@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -48,6 +49,13 @@ def scrape(
     project: Annotated[
         str | None, typer.Option(metavar="NAME", help="Project that was discovered [the only one].")
     ] = None,
+    spool: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Scrape the lines of files discoveries-*.jsonl in this directory, whoever wrote them.",
+        ),
+    ] = None,
     follow: Annotated[
         bool,
         typer.Option("--follow", help="When everything is scraped, wait for more, also for the next discovery."),
@@ -63,6 +71,9 @@ def scrape(
     Links are not followed. Ends when discovery is completed and everything is scraped; exits with 4 if discovery
     is not completed and not running. Settings are those of the discovery; options given here replace them. Other
     exit codes are those of `crawl`.
+
+    With --spool, or in a workspace with spool files and no discovery, lines of any producer are scraped. Each
+    needs only a `url`. A private address in a line needs --trust private=HOST:PORT.
     """
     from orbweb.app import Workspace
     from orbweb.cli.output.crawls import scrape_text
@@ -73,7 +84,9 @@ def scrape(
     with Display(quiet=no_progress) as display:
         try:
             how = Reporting(no_progress=no_progress, verbose=verbose)
-            result = Workspace(workspace).scrape(project, follow=follow, **how.watches(display), **options)
+            result = Workspace(workspace).scrape(
+                project, spool=spool, follow=follow, **how.watches(display), **options
+            )
             report, code = result.report(), result.exit_code
         except ScraperIdle as idle:
             report, code = idle.result.report(), idle.result.exit_code

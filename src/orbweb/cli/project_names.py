@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from orbweb.errors import UnknownProject, UsageError
+from orbweb.errors import NotTrusted, UnknownProject, UsageError
 
 NAMES_SHOWN = 10
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -46,11 +46,17 @@ def listed(names: Sequence[str]) -> str:
 
 
 def resolve(word: str | None, where: Path, *, running: bool = False) -> str:
-    """The project of the workspace that the word means."""
+    """The project of the workspace that the word means; the word itself if the workspace is not trusted, so that
+    consent given to the command counts."""
     from orbweb.app import Workspace
 
     opened = Workspace(where)
-    names = opened.projects()
+    try:
+        names = opened.projects()
+    except NotTrusted:
+        if word is None:
+            raise
+        return word
     if word is None and running and len(names) > 1:
         at_work = [name for name in names if opened.status(name).running]
         names = at_work or names

@@ -150,7 +150,8 @@ def show(
 ) -> None:
     """Show one URL: its page, body, headers or metadata.
 
-    A pipe receives the exact bytes; control characters are removed for a terminal. An alternate shows its page.
+    A pipe receives the exact bytes; control characters are removed for a terminal. An alternate, or a URL
+    that redirects to a page, shows that page.
     Exits with 3 if the run never saw the URL or stored no page of it.
     """
     from orbweb.app import Workspace
@@ -214,6 +215,8 @@ def _write_document(document: Document | None, report: UrlDetails, show_as: Show
         raise typer.Exit(3)
     if report.role == "alternate":
         output.note(f"alternate of {report.primary}")
+    elif report.redirects_to:
+        output.note(f"redirects to {report.primary}")
     text = document.markdown if show_as is ShowAs.MARKDOWN else document.text
     output.write(text.encode("utf-8", "replace"))
 

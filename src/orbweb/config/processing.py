@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from orbweb.config.section import LARGEST, Section
 
@@ -91,15 +91,49 @@ def _octal(mode: Any) -> Any:
     return mode
 
 
+def _path(*placeholders: str) -> AfterValidator:
+    """A path in which these words, and no others in braces, may stand."""
+    rest = f"the placeholders {', '.join(placeholders)}" if placeholders else "no placeholders"
+
+    def check(text: str | None) -> str | None:
+        plain = text or ""
+        for word in placeholders:
+            plain = plain.replace(word, "")
+        if "{" in plain or "}" in plain:
+            raise ValueError(f"may have {rest}")
+        if text is not None and (not text.isprintable() or text != text.strip() or text.startswith("~")):
+            raise ValueError("must be a path of printable characters; ~ is not replaced")
+        return text
+
+    return AfterValidator(check)
+
+
+def _file_name(text: str) -> str:
+    if "/" in text or text.startswith("."):
+        raise ValueError("must be a part of a file name, without / and not starting with a dot")
+    return text
+
+
+_LONGEST_PATH = 1000
+_OPTIONAL_PATH = Field(None, min_length=1, max_length=_LONGEST_PATH)
+
+
 class StoreSection(Section):
-    """How bodies are stored."""
+    """How bodies are stored, and the permissions of what is written."""
+
+    root: Annotated[str | None, _path()] = _OPTIONAL_PATH
+    """Directory of the bodies of all projects, relative to the workspace. Unset: store."""
 
     layout: Literal["segments", "files"] = "segments"
     """`segments`: a few append-only files. `files`: one file per body under store/html/aa/bb."""
     compress: bool = True
     """With `files`: write .html.zst rather than .html."""
     file_mode: Annotated[int, BeforeValidator(_octal)] = Field(0o600, ge=0, le=0o777)
-    """Permissions of the files of the `files` layout."""
+    """Permissions of the files of bodies, outputs and the spool, whatever the umask. A file that is written to
+    again takes them; others keep theirs."""
+    dir_mode: Annotated[int, BeforeValidator(_octal)] = Field(0o700, ge=0, le=0o777)
+    """Permissions of their directories; those in the workspace that exist take them. The workspace itself gets the
+    search permission (x) of the same accounts and nothing else, so that they can reach what they may read."""
     reserve_mb: int = Field(64, ge=0, le=LARGEST)
     """While less disk space than this is free, no request is sent; the crawl resumes when a quarter more is
     free."""
@@ -107,6 +141,9 @@ class StoreSection(Section):
 
 class SpoolSection(Section):
     """The files by which discovery passes URLs to scraping."""
+
+    dir: Annotated[str | None, _path("{project}")] = _OPTIONAL_PATH
+    """Directory of the spool, relative to the workspace; may have {project}. Unset: spool."""
 
     rotate_mb: float = Field(64.0, gt=0, le=100_000)
     """A new file is started when the current one reaches this size."""
@@ -119,8 +156,32 @@ class SpoolSection(Section):
     deleted."""
 
 
+class BookmarkSection(Section):
+    """The position of the scraper in the spool."""
+
+    path: Annotated[str | None, _path("{project}")] = _OPTIONAL_PATH
+    """File of the bookmark, relative to the workspace; may have {project}. Unset: state/spool_bookmark.json."""
+
+
+class IndexSection(Section):
+    """The database, which has the index of pages."""
+
+    path: Annotated[str | None, _path()] = _OPTIONAL_PATH
+    """File of the database, relative to the workspace. Unset: orbweb.db."""
+
+
 class OutputsSection(Section):
     """Files that are written during a crawl; each is rebuilt if it is lost."""
+
+    dir: Annotated[str | None, _path("{project}", "{run}", "{run_id}")] = _OPTIONAL_PATH
+    """Directory of all of these files, relative to the workspace; may have {project}, {run} and {run_id}. Applies
+    to new runs. Unset: logs and metadata."""
+    name: Annotated[
+        str | None, _path("{project}", "{run}", "{run_id}"), AfterValidator(lambda text: text and _file_name(text))
+    ] = Field(None, min_length=1, max_length=200)
+    """The part of each file name that tells runs apart, as in `pages-NAME.csv`; may have {project}, {run}, its
+    number, and {run_id}, the UTC minute of its start, such as 2025-01-09T15-30Z. A name that another run has gets
+    a number at its end. Applies to new runs. Unset: {project}-{run}."""
 
     pages: bool = True
     """`logs/pages-<run>.csv`: one row per visit, with seventeen columns."""

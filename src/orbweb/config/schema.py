@@ -19,9 +19,11 @@ from orbweb.config.fetching import FetchSection, LimitsSection, ProxyList, Robot
 from orbweb.config.messages import explain
 from orbweb.config.notation import read_pin
 from orbweb.config.processing import (
+    BookmarkSection,
     CacheSection,
     ContentSection,
     EngineSection,
+    IndexSection,
     MetricsSection,
     OutputsSection,
     RecrawlSection,
@@ -62,6 +64,8 @@ class Config(Section):
     outputs: OutputsSection = OutputsSection.model_construct()
     metrics: MetricsSection = MetricsSection.model_construct()
     spool: SpoolSection = SpoolSection.model_construct()
+    bookmark: BookmarkSection = BookmarkSection.model_construct()
+    index: IndexSection = IndexSection.model_construct()
     serve: ServeSection = ServeSection.model_construct()
 
     @field_validator("user_agent")

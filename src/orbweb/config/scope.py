@@ -125,9 +125,10 @@ class UrlsSection(Section):
 class SitemapSection(Section):
     """Which sitemaps are read."""
 
-    mode: Annotated[Literal["auto", "only", "off"], YamlOff] = "auto"
+    mode: Annotated[Literal["auto", "only", "prefer", "off"], YamlOff] = "auto"
     """`auto`: the sitemaps that robots.txt lists, and /sitemap.xml. `only`: the same, but links are not followed.
-    `off`: no sitemaps."""
+    `prefer`: the same, and links are followed only to pages of base URLs in whose scope sitemaps list nothing but
+    the base URL. `off`: no sitemaps."""
     max_files: int = Field(1000, ge=1, le=100_000)
     """Most files that a run reads, including those of an index."""
     max_urls: int = Field(500_000, ge=1, le=LARGEST)

@@ -20,6 +20,7 @@ from orbweb.config.sources import profile_text
 SCHEMA_FILE = ".orbweb.schema.json"
 """The name of the schema in a workspace. Its path is relative, so that it is found without a network."""
 WIDTH = 110
+_MODES = {"file_mode": "0600", "dir_mode": "0700"}
 
 _HEAD = """\
 # yaml-language-server: $schema={schema}
@@ -67,7 +68,7 @@ def _explained(text: str, indent: str) -> list[str]:
 
 def _yaml(name: str, value: Any) -> str:
     """A default as YAML; permissions in octal, as people write them."""
-    if name == "file_mode":
+    if name in _MODES:
         return f"0{value:o}"
     return json.dumps(value)
 
@@ -118,10 +119,11 @@ def json_schema() -> dict[str, Any]:
         if isinstance(section, Section):
             _describe(found["$defs"][type(section).__name__], type(section))
     del found["properties"]["user_agent"]["default"]
-    mode = found["$defs"]["StoreSection"]["properties"]["file_mode"]
-    mode.update(type=["integer", "string"], default="0600")
-    for bound in ("minimum", "maximum"):
-        del mode[bound]
+    for name, default in _MODES.items():
+        mode = found["$defs"]["StoreSection"]["properties"][name]
+        mode.update(type=["integer", "string"], default=default)
+        for bound in ("minimum", "maximum"):
+            del mode[bound]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, "title": "orbweb settings"}
 
 

@@ -20,6 +20,7 @@ from orbweb.model import Capture, Directives, Item, Known, Link, SkipReason, Sou
 from orbweb.policy import traps
 from orbweb.policy.rules import Candidate
 from orbweb.store import links as packed_links
+from orbweb.store import marks
 from orbweb.store.captures import EarlierLinks
 from orbweb.store.rows import QUEUED, ReadmitRow, Tally, UrlRow, skipped
 
@@ -35,7 +36,8 @@ LEFT_RULE = "scrape: links are left to discovery"
 
 
 class FoundUrl(NamedTuple):
-    """A target and how it was reached; `nofollow` is the rule that forbids following this link."""
+    """A target and how it was reached; `nofollow` is the rule that forbids following this link, `passed_by` the
+    bookmark that was set past its line."""
 
     key: str
     url: str
@@ -46,6 +48,7 @@ class FoundUrl(NamedTuple):
     lastmod: str | None = None
     nofollow: str | None = None
     fed: bool = False
+    passed_by: str | None = None
 
 
 class Admission:
@@ -61,6 +64,7 @@ class Admission:
         self._lane_of = context.lane_of
         self._drop_query = context.settings.drop_query
         self._is_fed = context.settings.is_fed
+        self._has_mark = context.store.has_mark if context.store.has_marks() else None
         self.earlier = EarlierTargets(context.store, context.frontier)
 
     def follow(
@@ -152,12 +156,16 @@ class Admission:
         parent = found.parent
         if forced:
             return Verdict(None, None, parent.base, 0)
+        if found.passed_by is not None:
+            return Verdict(SkipReason.BEFORE_BOOKMARK, found.passed_by, parent.base, 0)
         candidate = Candidate(found.key, found.depth, parent.hops, parent.base, found.source)
         verdict = self._policy.judge(candidate)
         if found.nofollow is not None:
             return verdict._replace(reason=SkipReason.NOFOLLOW, rule=found.nofollow)
         if verdict.reason is None and self._is_fed and found.source is Source.SPIDER and not found.fed:
             return verdict._replace(reason=SkipReason.LEFT, rule=LEFT_RULE)
+        if verdict.reason is None and self._has_mark and marks.is_marked(found.key, found.url, self._has_mark):
+            return verdict._replace(reason=SkipReason.IMPORTED, rule=marks.RULE)
         if verdict.reason is None and self._policy.rules.park_traps and found.source in traps.JUDGED:
             pattern, family_member = self._traps.judge(found.key, parent.key)
             if pattern is not None:
@@ -236,7 +244,7 @@ class Admission:
         """A skipped URL was found on a better path. If still refused it keeps the stored verdict, unless that is
         `nofollow`: this link may be followed, so the new reason is the right one."""
         reason = verdict.reason.value if verdict.reason else None
-        if reason is not None and old_reason != SkipReason.NOFOLLOW:
+        if reason is not None and old_reason != SkipReason.NOFOLLOW and found.passed_by is None:
             return
         lane = self._lane_of(found.key)
         rank = self._admit(found, number, verdict, lane) if reason is None else None
@@ -298,6 +306,8 @@ def _is_better(found: FoundUrl, known: Known, *, forced: bool) -> bool:
         return False
     if known.reason == SkipReason.LEFT:
         return found.fed or found.source is not Source.SPIDER
+    if known.reason == SkipReason.BEFORE_BOOKMARK:
+        return found.fed
     if forced or known.reason in (SkipReason.NOFOLLOW, SkipReason.TRAP):
         return True
     if known.reason in NOT_FOR.get(found.source, ()):

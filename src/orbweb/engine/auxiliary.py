@@ -162,9 +162,11 @@ class AuxiliaryRequests:
                 parsing = self._loop.run_in_executor(None, sitemaps.parse, body, url)
                 parsing.add_done_callback(partial(self._read, reading))
             case SitemapsDone():
-                self._scope.end_survey(self._read_for.pop(reading))
-                if self._sitemaps is not None and self._committer.batch.surveyed:
-                    self._sitemaps.close()
+                unlisted = self._scope.end_survey(self._read_for.pop(reading))
+                if self._sitemaps is not None:
+                    self._sitemaps.tell_unlisted(unlisted)
+                    if self._committer.batch.surveyed:
+                        self._sitemaps.close()
                 self._sender.wake()
 
     def _request_file(self, ticket: int, failed: Failed | None = None) -> None:

@@ -28,12 +28,13 @@ class Threshold:
     describe: Callable[[float, float], str]
     clock: Callable[[], float]
     minimum: bool = False
+    every_s: float = CHECK_EVERY_S
     _checked_at: float = -CHECK_EVERY_S
     _reason: str | None = None
 
     def __call__(self) -> str | None:
         now = self.clock()
-        if now - self._checked_at >= CHECK_EVERY_S:
+        if now - self._checked_at >= self.every_s:
             self._checked_at = now
             value, limit = self.value(), self.limit()
             self._reason = self.describe(value, limit) if self._is_beyond(value, limit) else None

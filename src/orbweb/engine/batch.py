@@ -25,6 +25,8 @@ LARGE = 20_000
 """A unit with this many URLs is written before anything else is committed."""
 REMEMBERED = 50_000
 """Hashes in memory, in each of two halves."""
+KEPT = 2_000
+"""The same, of bodies that need not be looked at again."""
 
 
 class Numbers:
@@ -59,11 +61,14 @@ class SeenHashes:
     Hashes that are not yet written to the store are always in memory.
     """
 
-    def __init__(self, hashes: Iterable[bytes], is_stored: Callable[[bytes], bool]) -> None:
+    def __init__(
+        self, hashes: Iterable[bytes], is_stored: Callable[[bytes], bool], most: int | None = None
+    ) -> None:
         self._young = set(hashes)
         self._old: set[bytes] = set()
         self._is_stored = is_stored
-        self._complete = len(self._young) <= REMEMBERED
+        self._most = REMEMBERED if most is None else most
+        self._complete = len(self._young) <= self._most
 
     def __contains__(self, sha256: bytes) -> bool:
         return sha256 in self._young or sha256 in self._old or (not self._complete and self._is_stored(sha256))
@@ -76,7 +81,7 @@ class SeenHashes:
 
         What this unit added is in the younger half, and stays in memory as the older one.
         """
-        if len(self._young) > REMEMBERED:
+        if len(self._young) > self._most:
             self._old, self._young = self._young, set()
             self._complete = False
 
@@ -84,8 +89,9 @@ class SeenHashes:
 class Batch:
     """Counters and unwritten changes of one run, while one crawl works on it.
 
-    `fed` counts the lines read from the spool. `new_redirects` and `old_redirects` are the targets of redirects in
-    the current unit of work and in the one that is being written.
+    `bodies_seen` are the bodies that rows of the workspace name, `bodies_kept` those that this crawl has lately
+    written or found undamaged. `fed` counts the lines read from the spool. `new_redirects` and `old_redirects` are
+    the targets of redirects in the current unit of work and in the one that is being written.
     """
 
     def __init__(
@@ -98,7 +104,7 @@ class Batch:
         self._frontier = frontier
         self._bodies = bodies
         self._traps = traps
-        self._clock = clock
+        self.now = clock
         self.numbers = Numbers(run)
         self.scope_fixed = run.scope_fixed
         self.surveyed = run.surveyed
@@ -112,6 +118,7 @@ class Batch:
         self.crawl_bytes = crawl.bytes
         self.pages_seen = SeenHashes(store.page_hashes(REMEMBERED + 1), store.has_page)
         self.bodies_seen = SeenHashes(store.body_hashes(REMEMBERED + 1), store.has_body)
+        self.bodies_kept = SeenHashes((), lambda _sha256: False, KEPT)
         self.written = 0
         self.fed = self._fed_written = 0
         self.old_redirects: dict[int, int] = {}
@@ -149,6 +156,10 @@ class Batch:
         """Lines of the spool whose URLs a crash would not lose."""
         return self.fed if self.unit.is_empty and not self.store.is_writing else self._fed_written
 
+    def is_settled(self, url_id: int) -> bool:
+        """Whether a URL is durably visited, failed or skipped."""
+        return self.store.state_of(url_id) not in (None, QUEUED[0])
+
     @property
     def is_fed_durable(self) -> bool:
         return self.fed_durable == self.fed
@@ -179,7 +190,7 @@ class Batch:
         """One transaction with the unit of work and with what the block writes."""
         self._prepare()
         with self.store.transaction():
-            self.store.write(self.unit, self.progress(), self._clock())
+            self.store.write(self.unit, self.progress(), self.now())
             yield
         self._begin_unit()
         self._on_durable()
@@ -193,7 +204,7 @@ class Batch:
         self._prepare()
         progress, self._writing, self.old_redirects = self.progress(), len(unit.settled), self.new_redirects
         self._begin_unit()
-        self.store.write_in_portions(unit, progress, self._clock(), self._on_portions_durable)
+        self.store.write_in_portions(unit, progress, self.now(), self._on_portions_durable)
 
     def _prepare(self) -> None:
         """Bodies are durable before the rows that name them. The units before this one are written, so caches may
@@ -202,6 +213,7 @@ class Batch:
         self._frontier.forget()
         self.pages_seen.forget()
         self.bodies_seen.forget()
+        self.bodies_kept.forget()
         self.unit.families.extend(self._traps.take_changes())
 
     def _on_portions_durable(self) -> None:

@@ -18,6 +18,7 @@ from orbweb.engine.scope import ScopeTracker
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import RunState, run_after
 from orbweb.model import (
+    Blob,
     Failed,
     FailKind,
     Item,
@@ -34,7 +35,7 @@ from orbweb.model import (
 from orbweb.policy.rules import Candidate
 from orbweb.policy.traps import family
 from orbweb.store import links as packed_links
-from orbweb.store.bodies import BodyStore
+from orbweb.store.bodies import BodyStore, KnownBodies
 from orbweb.store.rows import FAILED, QUEUED, VISITED, Ending, Tally, skipped
 from orbweb.store.runs import Base
 from orbweb.store.visits import Result, VisitNumber, unchanged_row, visit_row
@@ -47,7 +48,13 @@ class Committer:
     """Commits the places of one run while one crawl works on it."""
 
     def __init__(
-        self, context: RunContext, bases: Sequence[Base], *, bodies: BodyStore, clock: Callable[[], int]
+        self,
+        context: RunContext,
+        bases: Sequence[Base],
+        *,
+        bodies: BodyStore,
+        known_bodies: KnownBodies,
+        clock: Callable[[], int],
     ) -> None:
         self._store = context.store
         self._run_id = context.store.run.id
@@ -55,6 +62,7 @@ class Committer:
         self._frontier = context.frontier
         self._traps = context.traps
         self._bodies = bodies
+        self._known_bodies = known_bodies
         self._clock = clock
         self._stores_resources = context.settings.stores_resources
         self._begun: dict[str, Iterator[None]] = {}
@@ -337,8 +345,15 @@ class Committer:
         self.scope.add_page(item.base)
 
     def _store_body(self, processed: ProcessedPage) -> None:
-        blob = processed.blob
-        if not blob.sha256 or blob.sha256 in self.batch.bodies_seen:
+        """Store a body that was fetched, unless it is stored undamaged; a reused one has no frame."""
+        blob, batch = processed.blob, self.batch
+        if not blob.frame or blob.sha256 in batch.bodies_kept:
             return
-        self.batch.bodies_seen.add(blob.sha256)
-        self.batch.unit.add_body(blob.sha256, self._bodies.put(blob))
+        if blob.sha256 not in batch.bodies_seen or not self._is_stored(blob):
+            batch.bodies_seen.add(blob.sha256)
+            batch.unit.add_body(blob.sha256, self._bodies.put(blob))
+        batch.bodies_kept.add(blob.sha256)
+
+    def _is_stored(self, blob: Blob) -> bool:
+        location = self._store.body_location(blob.sha256)
+        return location is not None and self._known_bodies.holds(blob, location)

@@ -129,12 +129,16 @@ class InFlight:
         """Whether the slot waits for its request to be sent."""
         return slot.outcome is None and not slot.in_flight and slot.response is None
 
-    def start(self, item: Item) -> None:
-        """Start a leased place."""
+    def start(self, item: Item, refused: Refused | None = None) -> None:
+        """Start a leased place; one that is refused gets that outcome at once."""
         slot = Slot(item, self.ticket())
         self._window.add(slot)
         self.unfinished[item.lane] += 1
-        self._check_robots(slot)
+        if refused is None:
+            self._check_robots(slot)
+        else:
+            slot.fetched_at = self._clock()
+            self.finish(slot, Finish(refused))
 
     def ticket(self) -> int:
         """A new ticket, unique in this crawl."""

@@ -14,7 +14,7 @@ from orbweb.engine.in_flight import InFlight
 from orbweb.engine.parts import EngineParts
 from orbweb.engine.window import Slot, Window
 from orbweb.frontier.spool.source import Ahead
-from orbweb.model import Item
+from orbweb.model import Item, Refused, SkipReason
 
 PROBES = 64
 
@@ -57,15 +57,23 @@ class Leasing:
         """
         if self._spool is None or not self._scope.is_fed_now:
             return False
-        room = self.settings.window - self._batch.queued
-        lines = self._spool.draw(room) if room >= self.settings.window // 4 else []
+        lines = self._spool.draw(self.settings.window - self._batch.queued, self.settings.window)
         if not lines and self._spool.ahead is Ahead.OVER and self._batch.is_fed_durable:
             lines = self._spool.lost()
             if not lines:
                 self._scope.end_feed()
-        if lines:
-            self._scope.feed(lines)
+        for line in lines:
+            number = self._scope.feed(line)
+            if number is not None:
+                self._spool.admitted(line, self._batch.fed, number)
+        if self._batch.is_large:
+            self._committer.flush()
         return bool(lines)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether lines are passed over that the bookmark was set past: until then nothing is leased."""
+        return self._spool is not None and self._spool.is_passing and self._scope.is_fed_now
 
     def fill(self) -> None:
         """Send the requests that are due and lease more places, while workers are free.
@@ -73,6 +81,8 @@ class Leasing:
         If the backlog of bodies is full and no worker is busy, only requests that the backlog waits for are sent.
         """
         refused: set[str] = set()
+        if self.is_passing:
+            return
         while self._in_flight.fetching < self.settings.workers:
             has_backlog = self._in_flight.processing.is_full
             if has_backlog and self._in_flight.processing:
@@ -114,7 +124,8 @@ class Leasing:
         if not self._has_room(item, is_head=is_head):
             return False
         self._frontier.lease(lane)
-        self._in_flight.start(item)
+        rule = self._scope.passed.pop(item.id, None)
+        self._in_flight.start(item, Refused(SkipReason.BEFORE_BOOKMARK, rule) if rule is not None else None)
         return True
 
     def _is_begun(self, item: Item, head: Slot | None) -> bool:

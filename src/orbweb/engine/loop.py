@@ -96,6 +96,8 @@ class Engine:
             if ending is not None and self._committer.end(ending):
                 self._leasing.give_back_all()
                 self._report_written()
+                if self._parts.spool is not None:
+                    self._parts.spool.mark()
                 self._events.on_progress(self.snapshot())
                 return ending
             if self._is_over(self._rules_at):
@@ -210,8 +212,8 @@ class Engine:
         if self._written != self._batch.written:
             self._written = self._batch.written
             self._events.on_written()
-        if self._parts.spool is not None:
-            self._parts.spool.safe(self._batch.fed_durable)
+        if self._parts.spool is not None and not self._batch.store.is_writing:
+            self._parts.spool.settle(self._batch.fed_durable, self._batch.is_settled)
 
     def _flush_if_due(self) -> None:
         """A unit of work collects changes for at most `group_s`; it is written sooner if it holds up the crawl."""
@@ -344,6 +346,8 @@ class Engine:
     def _wait_s(self) -> float:
         fresh = self.in_flight.revalidation.fresh
         if self.in_flight.touched or self._committer.is_busy or (fresh and not self._paused_by):
+            return 0.0
+        if self._leasing.is_passing and not self._paused_by:
             return 0.0
         wait = POLL_S
         due = self._parts.dispatcher.wait_s()

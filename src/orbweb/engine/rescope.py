@@ -1,4 +1,4 @@
-"""When a running crawl judges its URLs again: the scope is fixed, or the queue is empty.
+"""When a running crawl judges its URLs again: the scope is fixed, sitemaps list nothing, or the queue is empty.
 
 How they are judged is in `frontier.reevaluate`. All changes are one transaction. Leased, visited and failed URLs
 are never touched.
@@ -6,7 +6,7 @@ are never touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from orbweb.engine.admission import Admission
 from orbweb.engine.batch import Batch
@@ -52,6 +52,20 @@ class Rescope:
         if moved:
             self.reload()
 
+    def follow_unlisted(self, bases: Sequence[int]) -> list[int]:
+        """The sitemaps of these base URLs are read, and are preferred: queue the links that were found before,
+        where they list nothing. The decision and the queue are one transaction. Returns the base URLs whose links
+        are followed."""
+        self._flush()
+        followed = reevaluate.follow_unlisted(self._store, self._context.policy, bases)
+        with self._store.transaction():
+            if followed:
+                self._judge_again()
+            self._store.advance(self._batch.progress())
+        if followed:
+            self.reload()
+        return followed
+
     def _judge_again(self) -> None:
         """Inside a transaction, with everything written. Leased and visited URLs are in the scope wherever it
         moved, and keep their base URL."""
@@ -63,6 +77,7 @@ class Rescope:
             context.lane_of,
             next_rank=numbers.next_rank,
             is_leased=context.frontier.is_leased,
+            now=self._batch.now(),
         )
         sweep.run()
         numbers.next_rank = sweep.next_rank

@@ -13,7 +13,7 @@ from typing import Protocol
 from orbweb.engine.responses import Finish, Process, to_process
 from orbweb.engine.window import Slot, Window
 from orbweb.errors import StoreError, call
-from orbweb.fetching.revalidation import Revalidator, confirmed, taken
+from orbweb.fetching.revalidation import Offer, Revalidator, confirmed, taken
 from orbweb.model import Capture, Fetched, Outcome, ProcessedPage, Resources, Reuse, Role, Unchanged
 from orbweb.policy import traps
 
@@ -52,18 +52,34 @@ class Revalidation:
         self._window = window
         self._resources = resources
         self._note = note
+        self._has_told_missing = False
         self.fresh: deque[Slot] = deque()
 
     def request(self, slot: Slot) -> None:
         """Queue the slot, unless an earlier run captured it so recently that it needs no request."""
         if not slot.looked_up:
             slot.looked_up = True
-            slot.offer = self._revalidator.lookup(slot.item.key)
+            slot.offer = self._offer(slot)
             if slot.offer is not None and slot.offer.is_fresh:
                 slot.in_flight = True
                 self.fresh.append(slot)
                 return
         self._places.queue(slot)
+
+    def _offer(self, slot: Slot) -> Offer | None:
+        """The capture that may be reused, unless its body is missing: a response that leaves the body out would
+        leave it missing."""
+        offer = self._revalidator.lookup(slot.item.key)
+        if offer is None or self._captures.has_body(offer.capture):
+            return offer
+        if not self._has_told_missing:
+            self._has_told_missing = True
+            lost = (offer.capture.body_sha256 or b"").hex()
+            self._note(
+                f"fetching {slot.item.url} again: its stored body {lost} is missing. Others that are missing are"
+                f" fetched again without a note; run {call('doctor')} for details"
+            )
+        return None
 
     def take_fresh(self) -> None:
         """Use the captures of some fresh places; the rest wait until sockets and signals have been served."""

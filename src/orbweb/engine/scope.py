@@ -14,6 +14,7 @@ from orbweb.engine.context import RunContext
 from orbweb.engine.rescope import Rescope
 from orbweb.engine.startup import BaseScope
 from orbweb.frontier.spool.files import SpoolLine
+from orbweb.frontier.spool.source import DrawnLine
 from orbweb.model import Carried, Item, SkipReason, Source
 from orbweb.policy.rules import Candidate
 from orbweb.store.rows import QUEUED, skipped
@@ -22,7 +23,8 @@ from orbweb.urls import Target
 
 
 class ScopeTracker:
-    """The base URLs of one run. `flush` makes everything committed durable."""
+    """The base URLs of one run; one that a spool of another producer feeds has none. `flush` makes everything
+    committed durable. `passed` are queued URLs whose lines the bookmark was set past, each with the rule."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class ScopeTracker:
         self._url_rules = context.settings.url_rules
         self._is_fed = context.settings.is_fed
         self._flush = flush
+        self.passed: dict[int, str] = {}
         for base in bases:
             if self._check_limit(base.number):
                 self._startup.drop(base.number)
@@ -62,9 +65,10 @@ class ScopeTracker:
 
     def add_page(self, base: int) -> None:
         """Count a page; when the limit is reached, the queued URLs of the base URL are skipped."""
-        owner = self._bases[base]
-        self._save(Base(owner.number, owner.url, owner.scope_key, owner.pages + 1))
-        self._check_limit(base)
+        owner = self._bases.get(base)
+        if owner is not None:
+            self._save(Base(owner.number, owner.url, owner.scope_key, owner.pages + 1))
+            self._check_limit(base)
 
     def may_fetch(self, item: Item) -> bool:
         """Whether the place may be fetched: a base URL, or a URL that stays in the scope wherever others move."""
@@ -91,38 +95,62 @@ class ScopeTracker:
                     self._batch.unit.carry(number, Carried.LISTED)
                 self._batch.unit.list_in_sitemap(number, lastmod)
 
-    def end_survey(self, scopes: Iterable[BaseScope]) -> None:
+    def end_survey(self, scopes: Sequence[BaseScope]) -> list[str]:
         """The sitemaps of these scopes are read, or are not to be read; after the last one all links are followed.
 
-        With `due_only` the dates of sitemaps must be durable: which pages are due is read from the store.
+        With `due_only` the dates of sitemaps must be durable: which pages are due is read from the store. If
+        sitemaps are preferred, returns the scopes of which they list nothing.
         """
         if self._run.due_only:
             self._flush()
         self._startup.read(scopes)
         self._batch.surveyed = self._startup.is_over and not self._is_fed
+        if not self._policy.rules.prefers_sitemaps:
+            return []
+        followed = self._rescope.follow_unlisted([scope.base for scope in scopes])
+        return [urls.scope(self._bases[base].scope_key) for base in followed]
 
     @property
     def is_fed_now(self) -> bool:
         """Whether spool lines may be read: base URLs are committed, and the spool has not ended."""
         return self._is_fed and not self._batch.surveyed and self._startup.is_over
 
-    def feed(self, lines: Iterable[SpoolLine]) -> None:
-        """Admit the URLs of spool lines, in order and with their depth, as links of their referrer."""
-        for line in lines:
-            self._batch.fed += 1
-            target = urls.target(line.url, rules=self._url_rules)
-            if target is not None:
-                source = Source.SPIDER if line.depth else Source.INITIAL
-                parent = self._referrer(line)
-                found = FoundUrl(target.key, target.url, source, line.depth, 0, parent, fed=True)
-                self._admission.find(found, self._frontier.known(target.key))
+    def feed(self, drawn: DrawnLine) -> int | None:
+        """Admit the URL of a spool line with its depth, as a link of its referrer; its id, None if it has no URL.
 
-    def _referrer(self, line: SpoolLine) -> Item:
+        A queued URL whose line the bookmark was set past is refused when its turn comes.
+        """
+        line = drawn.line
+        self._batch.fed += 1
+        target = urls.target(line.url, rules=self._url_rules)
+        if target is None:
+            return None
+        source, parent = Source.SPIDER if line.depth else Source.INITIAL, self._referrer(line, target.key)
+        found = FoundUrl(
+            target.key, target.url, source, line.depth, 0, parent, fed=True, passed_by=drawn.passed_by
+        )
+        known = self._frontier.known(target.key)
+        number = self._admission.find(found, known)
+        if known is None or known.reason == SkipReason.LEFT:
+            self._keep_facts(number, line, target.key, parent)
+        elif drawn.passed_by is not None and known.reason is None and not self._batch.is_settled(number):
+            self.passed[number] = drawn.passed_by
+        return number
+
+    def _keep_facts(self, number: int, line: SpoolLine, key: str, parent: Item) -> None:
+        """Store what the line says and the run would not know without it."""
+        page_type = line.page_type if line.page_type != self._policy.page_type(key) else None
+        referrer = line.referrer if not parent.id else None
+        if page_type or referrer or line.extra:
+            self._batch.unit.add_spool_line(number, page_type, referrer, line.extra or None)
+
+    def _referrer(self, line: SpoolLine, key: str) -> Item:
         """The page that links to the URL, if this run knows it at that depth; else a placeholder."""
         page = urls.target(line.referrer, rules=self._url_rules) if line.referrer else None
         known = self._frontier.known(page.key) if page else None
         if page is None or known is None or known.depth != line.depth - 1:
-            return Item(0, self._bases[0].scope_key, "", Source.INITIAL, 0, 0, "", 0, 0, 0)
+            scope_key = self._bases[0].scope_key if self._bases else key
+            return Item(0, scope_key, "", Source.INITIAL, 0, 0, "", 0, 0, 0)
         owner = self._policy.owner(page.key) or 0
         return Item(known.id, page.key, page.url, Source.SPIDER, known.depth, 0, "", known.hops, 0, owner)
 

@@ -106,6 +106,11 @@ class SitemapReader:
         elif self.settings.needed:
             self._note(f"no sitemap was found, and with {option('sitemap', 'only')} no links are followed")
 
+    def tell_unlisted(self, scopes: Sequence[str]) -> None:
+        """Sitemaps are preferred, and list no URL of these scopes."""
+        for scope in scopes[:SHOWN_PROBLEMS]:
+            self._note(f"sitemaps list no page of {scope}: links are followed ({option('sitemap', 'prefer')})")
+
     def report(self, url: str, problem: str) -> None:
         """Report a problem of a listed file; only the first few are shown."""
         self._problems += 1

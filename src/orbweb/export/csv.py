@@ -32,7 +32,8 @@ class CsvExporter:
         size = stream.write(row(METADATA))
         for page in source.pages():
             known = metadata(page)
-            known["alternates"] = " ".join(known["alternates"])
+            for name in ("alternates", "redirects"):
+                known[name] = " ".join(known[name])
             cells = [_text(known[column]) for column in METADATA]
             size += stream.write(row(cells if self._raw else [guarded(cell) for cell in cells]))
         return size

@@ -38,6 +38,7 @@ METADATA = (
     "confidence",
     "content_sha256",
     "body_sha256",
+    "redirects",
 )
 
 
@@ -65,6 +66,7 @@ def metadata(page: Captured) -> dict[str, Any]:
         "confidence": document.confidence,
         "content_sha256": page.content_sha256.hex(),
         "body_sha256": page.body_sha256.hex(),
+        "redirects": [url for _, url in page.redirects],
     }
 
 
@@ -82,6 +84,7 @@ FRONT_MATTER = (
     "content_sha256",
     "body_sha256",
     "alternates",
+    "redirects",
 )
 
 

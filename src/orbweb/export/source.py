@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 from orbweb import urls
 from orbweb.export.filenames import FileNames
-from orbweb.store import Queries, documents
+from orbweb.store import Queries, alternates, documents
 from orbweb.store.documents import Captured
 from orbweb.store.queries import outline
+from orbweb.store.workspace_paths import AnchoredPath
 from orbweb.urls import UrlRules
 
 Watch = Callable[[int, int], None]
-
-_REDIRECTS = 10
 
 
 class Files(NamedTuple):
@@ -31,8 +30,8 @@ class Files(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportSource:
-    """A run to export. `body` reads a stored body by its hash; `watch` is called with the number of pages
-    done and their total; `page_type` returns the type of a page by its key.
+    """A run to export. `body` reads a stored body by its hash from the directory `store`; `watch` is called with
+    the number of pages done and their total; `page_type` returns the type of a page by its key.
     """
 
     db: Queries
@@ -42,6 +41,7 @@ class ExportSource:
     rules: UrlRules
     body: Callable[[str], bytes]
     watch: Watch
+    store: AnchoredPath
     page_type: Callable[[str], str] = lambda _key: "page"
 
     def header(self, exporter: str) -> dict[str, object]:
@@ -69,7 +69,9 @@ class ExportSource:
         for alternate, key, primary in outline.alternates(self.db, self.run_id):
             if primary in of_id:
                 of_id[alternate] = by_key[key] = of_id[primary]
-        by_key.update(_redirected(list(outline.redirects(self.db, self.run_id)), of_id))
+        for redirect in alternates.redirects(self.db, self.run_id):
+            if redirect.end in of_id:
+                by_key[redirect.key] = of_id[redirect.end]
         return Files(by_key, [(page.id, of_id[page.id]) for page in self.outline])
 
     def pages(self, order: Iterable[int] | None = None) -> Iterator[Captured]:
@@ -82,15 +84,3 @@ class ExportSource:
                 yield page
                 done += 1
                 self.watch(done, total)
-
-
-def _redirected(steps: list[tuple[int, str, int]], of_id: dict[int, str]) -> Iterator[tuple[str, str]]:
-    """The key of each URL that redirects to a page, and the file of that page."""
-    target = {step: leads_to for step, _, leads_to in steps}
-    for step, key, _ in steps:
-        at: int | None = step
-        for _ in range(_REDIRECTS):
-            at = target.get(at) if at is not None else None
-            if at in of_id:
-                yield key, of_id[at]
-                break

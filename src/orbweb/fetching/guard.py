@@ -28,12 +28,20 @@ Judge = Callable[[str], str | None]
 class PrivateConsent:
     """The private sites that the user allowed, by `host:port`, or all of them.
 
-    `requested` are sites that only the workspace names, which is not consent.
+    `requested` are sites that only the workspace names, which is not consent; with `is_spooled`, all are named by
+    lines of a spool, which are not either.
     """
 
     sites: frozenset[str] = frozenset()
     everything: bool = False
     requested: frozenset[str] = frozenset()
+    is_spooled: bool = False
+
+    def named_by(self, site: str) -> str | None:
+        """What names a site without being consent; None if it was found on a page."""
+        if site in self.requested:
+            return "the base URL came with the workspace"
+        return "a line of a spool is no consent" if self.is_spooled else None
 
     def covers(self, site: str) -> bool:
         return self.everything or site in self.sites
@@ -129,7 +137,7 @@ class Guard:
         for address in found.addresses:
             why = self._judge(address)
             if why is not None and not consented:
-                return _blocked(site, address, why, is_requested=site in self._consent.requested)
+                return _blocked(site, address, why, named_by=self._consent.named_by(site))
             if why is not None:
                 self._on_private(site)
                 break
@@ -140,12 +148,12 @@ class Guard:
         return Pin(site, port, tuple(dict.fromkeys(addresses)), consented, found.until)
 
 
-def _blocked(site: str, address: str, why: str, *, is_requested: bool = False) -> Failed:
+def _blocked(site: str, address: str, why: str, *, named_by: str | None = None) -> Failed:
     is_named = site.rpartition(":")[0].strip("[]") != address
     what = f"{site} is at {address}, which is" if is_named else f"{address} is"
     remedy = (
         f"allow it with a base URL or {option('resolve')} that names {site}, or with {option('allow_private')}"
     )
-    if is_requested:
-        remedy = f"the base URL came with the workspace; allow it with {option('trust', f'private={site}')}"
+    if named_by is not None:
+        remedy = f"{named_by}; allow it with {option('trust', f'private={site}')}"
     return Failed(FailKind.BLOCKED_ADDRESS, f"{what} not public ({why}); {remedy}")

@@ -37,7 +37,7 @@ BY_ROBOTS = (SkipReason.ROBOTS, SkipReason.ROBOTS_UNAVAILABLE)
 _SOURCES = {source.value: source for source in Source}
 _LINKED, _FOLLOWED = 1, 2
 _REQUESTED = (ItemState.VISITED, ItemState.FAILED)
-_BY_OTHERS = (SkipReason.FINISHED, SkipReason.IMPORTED, SkipReason.LEFT)
+_BY_OTHERS = (SkipReason.FINISHED, SkipReason.IMPORTED, SkipReason.LEFT, SkipReason.BEFORE_BOOKMARK)
 
 Lanes = Callable[[str], str]
 
@@ -51,8 +51,12 @@ class JudgingTerms:
     read_sitemaps: bool = True
 
     def text(self) -> str:
-        """As stored with a run: equal for equal terms."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """As stored with a run: equal for equal terms. A rule that earlier versions did not know is left out where
+        it is off, so that their runs are not judged again."""
+        terms = asdict(self)
+        if not self.rules.prefers_sitemaps:
+            del terms["rules"]["prefers_sitemaps"]
+        return json.dumps(terms, sort_keys=True)
 
 
 class Judged(NamedTuple):
@@ -123,9 +127,8 @@ class Judge:
             full = self._policy.is_full(found.base)
             reason, rule = (SkipReason.PAGE_LIMIT, self._policy.page_limit_rule()) if full else (None, None)
             return Verdict(reason, rule, found.base, found.hops)
-        return self._policy.judge(
-            Candidate(found.key, found.depth, found.found_hops, found.found_base, _SOURCES[found.source])
-        )
+        source = Source.SITEMAP if found.listed and found.source == Source.SPIDER else _SOURCES[found.source]
+        return self._policy.judge(Candidate(found.key, found.depth, found.found_hops, found.found_base, source))
 
     def _nofollow(self, found: StoredUrl) -> str | None:
         if self._unfollowed is not None:
@@ -156,12 +159,14 @@ class Sweep:
         *,
         next_rank: int,
         is_leased: Callable[[int], bool],
+        now: int,
     ) -> None:
         self._store = store
         self._run_id = store.run_id
         self._judge = judge
         self._lane_of = lane_of
         self._is_leased = is_leased
+        self._now = now
         self.next_rank = next_rank
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
         self.base_came_back = False
@@ -174,7 +179,7 @@ class Sweep:
             self._judge.recount(self._keeping())
         while rows := self._store.urls_to_judge(after, PORTION):
             changes = [self._change(found) for found in rows]
-            self._store.rejudge([row for row in changes if row is not None])
+            self._store.rejudge([row for row in changes if row is not None], self._now)
             after = rows[-1].id
         tallies: Counter[Tally] = Counter()
         for (old, new), number in (self.moves - before).items():
@@ -267,12 +272,15 @@ def apply(
     if run.rules == terms.text():
         return None
     before: dict[str, Any] = json.loads(run.rules) if run.rules else asdict(terms)
-    rules = fed(terms.rules) if is_fed else terms.rules
+    rules = fed(terms.rules, has_bases=bool(bases)) if is_fed else terms.rules
     policy = Policy(rules, [base.scope_key for base in bases])
     limit = rules.page_limit
     for base in bases:
         if limit is not None and base.pages >= limit:
             policy.fill(base.number)
+    reads_more = _reads_more(before, terms, bases, policy)
+    if rules.prefers_sitemaps and run.surveyed and not reads_more:
+        follow_unlisted(store, policy, [base.number for base in bases])
     families = Traps(run.id, store.families(), store.is_known)
     judge = Judge(
         policy,
@@ -281,13 +289,13 @@ def apply(
         obey_robots=terms.obey_robots,
         unfollowed=_unfollowed(store, run, policy, before["rules"]),
     )
-    sweep = Sweep(store, judge, lane_of, next_rank=run.next_rank, is_leased=_nobody)
+    sweep = Sweep(store, judge, lane_of, next_rank=run.next_rank, is_leased=_nobody, now=now)
     sweep.run()
     if not store.tallies()[QUEUED] and release_waiting(store, families):
         store.save_families(families.take_changes())
         sweep.run()
     reopened = run.scope_fixed and sweep.base_came_back
-    surveyed = run.surveyed and not reopened and not _reads_more(before, terms, bases, policy)
+    surveyed = run.surveyed and not reopened and not reads_more
     store.advance(
         Progress(
             run.next_url, sweep.next_rank, run.next_visit, run.scope_fixed and not reopened, surveyed, 0, 0, 0, 0
@@ -298,6 +306,16 @@ def apply(
     return _effects(
         sweep.moves, _move_run(store, run, has_work=bool(store.tallies()[QUEUED]) or not surveyed, now=now)
     )
+
+
+def follow_unlisted(store: UrlJudging, policy: Policy, bases: Iterable[int]) -> list[int]:
+    """Sitemaps are preferred, and those of these base URLs are read: follow links where they list nothing. Returns
+    the base URLs whose links are followed now."""
+    listed = store.listed_bases()
+    found = [base for base in bases if base not in listed]
+    for base in found:
+        policy.follow_links(base)
+    return found
 
 
 def release_waiting(store: UrlJudging, families: Traps) -> bool:

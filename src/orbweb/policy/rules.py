@@ -29,6 +29,7 @@ class Rules:
     max_depth: int | None = None
     page_limit: int | None = None
     sitemap_only: bool = False
+    prefers_sitemaps: bool = False
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     obey_directives: bool = True
@@ -43,11 +44,20 @@ class Rules:
     groups: tuple[GroupRule, ...] = ()
 
 
-def fed(rules: Rules) -> Rules:
+def fed(rules: Rules, *, has_bases: bool) -> Rules:
     """The rules for URLs from the spool. Discovery has judged them already, by links, families and groups that a
-    scraper does not see; they are visited in the order of the spool."""
+    scraper does not see; they are visited in the order of the spool. Without base URLs every host is in scope,
+    unless hosts are listed."""
     return replace(
-        rules, sitemap_only=False, park_traps=False, page_limit=None, page_types=(), scores=(), groups=()
+        rules,
+        sitemap_only=False,
+        prefers_sitemaps=False,
+        park_traps=False,
+        page_limit=None,
+        page_types=tuple(replace(rule, score=0) for rule in rules.page_types),
+        scores=(),
+        groups=(),
+        hosts=rules.hosts if has_bases else rules.hosts or (ANY_HOST,),
     )
 
 
@@ -152,6 +162,7 @@ class Policy:
         self._caps = Caps(rules.groups, self._types, type_names) if rules.groups else None
         self._scope_keys = list(scope_keys)
         self._full: set[int] = set()
+        self._unlisted: set[int] = set()
         self._map_areas()
 
     def _map_areas(self) -> None:
@@ -175,7 +186,7 @@ class Policy:
 
     @property
     def all_full(self) -> bool:
-        return len(self._full) == len(self._scope_keys)
+        return bool(self._full) and len(self._full) == len(self._scope_keys)
 
     def page_type(self, key: str) -> str:
         """The type of the first rule that matches; `page` if none does."""
@@ -285,13 +296,22 @@ class Policy:
         depth = found.depth - (found.source is Source.RESOURCE)
         if rules.max_depth is not None and depth > rules.max_depth:
             return SkipReason.MAX_DEPTH, f"limits.max_depth: {rules.max_depth}"
-        if rules.sitemap_only and found.source is Source.SPIDER:
-            return SkipReason.SITEMAP_ONLY, "sitemap.mode: only"
+        if found.source is Source.SPIDER and (rules.sitemap_only or not self.follows_links(base)):
+            return SkipReason.SITEMAP_ONLY, f"sitemap.mode: {'only' if rules.sitemap_only else 'prefer'}"
         if base in self._full:
             return SkipReason.PAGE_LIMIT, self.page_limit_rule()
         if self._caps is not None and (rule := self._caps.refusal(found.key)) is not None:
             return SkipReason.CAP, rule
         return None, None
+
+    def follows_links(self, base: int) -> bool:
+        """Whether links to URLs of a base URL may be followed: if sitemaps are preferred, only where they are
+        known to list none of them."""
+        return not self.rules.prefers_sitemaps or base in self._unlisted
+
+    def follow_links(self, base: int) -> None:
+        """The sitemaps are read, and list no URL of the base URL."""
+        self._unlisted.add(base)
 
     def denial(self, key: str, *, of_host: bool = False) -> str | None:
         """The rule that refuses the URL by its text, wherever it was found."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -25,8 +24,6 @@ from orbweb.server.ui.problem_page import problem_page
 
 THREADS = 16
 _CODES = {404: "not_found", 405: "method_not_allowed"}
-
-_log = logging.getLogger("orbweb.server")
 
 
 def create_app(services: Services) -> FastAPI:
@@ -92,8 +89,3 @@ def _answer_problems(app: FastAPI) -> None:
         for name, value in (error.headers or {}).items():
             response.headers[name] = value
         return response
-
-    @app.exception_handler(Exception)
-    def _on_fault(request: Request, error: Exception) -> Response:
-        _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return answer(request, Problem(500, "internal_error", "an internal error; the log of the server has more"))

@@ -43,7 +43,7 @@ STREAM = {
     "/events",
     summary="What crawls are doing, as server-sent events",
     response_class=StreamingResponse,
-    responses={200: STREAM, 503: {"description": "Too many streams are open"}},
+    responses={200: STREAM},
 )
 async def events(
     request: Request,

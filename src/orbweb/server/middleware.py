@@ -4,6 +4,7 @@ and adds the headers that every response has."""
 from __future__ import annotations
 
 import hmac
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -46,6 +47,8 @@ def _call(verb: str, arguments: Sequence[str], options: Mapping[str, str | bool]
     return f"`{' '.join((verb, *arguments, *(f'{name}={value}' for name, value in options.items())))}`"
 
 
+_log = logging.getLogger("orbweb.server")
+
 SPELLING = Spelling(_option, _call, "request")
 
 
@@ -79,11 +82,31 @@ class SecurityMiddleware:
                     request.state.form = _fields(body)
                     found, bounded = self._judge_form(head, found, request.state.form) or found, _replayed(body)
                 if not isinstance(found, Denial):
-                    await self._app(scope, bounded, send)
+                    await self._answered(request, bounded, send)
                     return
             except TooLarge:
                 found = Denial(413, "body_too_large", f"a body may have {LARGEST_BODY} bytes")
         await self._refusal(request, head, found)(scope, receive, send)
+
+    async def _answered(self, request: Request, receive: Receive, send: Send) -> None:
+        """The response of the application; an internal error becomes a problem, unless a response has begun."""
+        has_begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(request.scope, receive, watched)
+        except TooLarge:
+            raise
+        except Exception:
+            _log.exception("%s %s failed", request.method, request.url.path)
+            if has_begun:
+                raise
+            problem = Problem(500, "internal_error", "an internal error; the log of the server has more")
+            await self._answer(request, problem)(request.scope, receive, send)
 
     @staticmethod
     def _judge_form(head: RequestHead, who: Identified | None, form: Mapping[str, list[str]]) -> Denial | None:

@@ -153,10 +153,12 @@ def _judge_host(head: RequestHead, hosts: AllowedHosts) -> Denial | None:
 
 
 def _judge_origin(head: RequestHead) -> Denial | None:
-    """A page of another origin may only link here."""
+    """A page of another origin may only link here. The scheme does not count: a proxy may have added TLS, and no
+    two servers share a host and a port."""
     foreign = Denial(403, "foreign_origin", "requests of other origins are refused")
     origins, sites = head.headers.get("origin", ()), head.headers.get("sec-fetch-site", ())
-    if any(origin.lower() != f"{head.scheme}://{(head.header('host') or '').lower()}" for origin in origins):
+    host = (head.header("host") or "").lower()
+    if any(origin.lower() not in (f"http://{host}", f"https://{host}") for origin in origins):
         return foreign
     if all(site in OWN_SITE for site in sites):
         return None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from orbweb.lifecycle import RunState
     from orbweb.model import Capture, FamilyRow, Item, Known, Place, ProcessedPage
+    from orbweb.store.bodies import Location
     from orbweb.store.robots_cache import RobotsFile
     from orbweb.store.rows import CarryRow, Ending, Progress, RejudgeRow, StoredUrl, Tally
     from orbweb.store.runs import Base, Crawl, Run
@@ -109,7 +110,7 @@ class UrlJudging(Protocol):
     def admitted_urls(self) -> Iterable[tuple[int, str, str, str | None]]:
         """Id, key, state and reason of each URL that has a place."""
 
-    def rejudge(self, rows: Sequence[RejudgeRow]) -> None: ...
+    def rejudge(self, rows: Sequence[RejudgeRow], now: int) -> None: ...
 
     def families(self) -> list[FamilyRow]: ...
 
@@ -119,6 +120,9 @@ class UrlJudging(Protocol):
         """How many URLs of the family are not parked any more."""
 
     def save_rules(self, rules: str) -> None: ...
+
+    def listed_bases(self) -> set[int]:
+        """The base URLs of which sitemaps list a URL in their scope, besides the base URLs themselves."""
 
     def nofollow_page(self, url_id: int) -> tuple[str, bool] | None:
         """The URL of a page, and whether it asks that its links are not followed."""
@@ -190,6 +194,17 @@ class RunStore(UrlReader, UrlJudging, PageHistory, Protocol):
 
     def has_body(self, sha256: bytes) -> bool: ...
 
+    def has_marks(self) -> bool:
+        """Whether URLs were imported of which only a hash is known."""
+
+    def has_mark(self, sha256: bytes) -> bool:
+        """Whether a URL with this hash was imported as seen."""
+
+    def state_of(self, url_id: int) -> str | None:
+        """The stored state of a URL; None if it has no row yet."""
+
+    def body_location(self, sha256: bytes) -> Location | None: ...
+
     def redirect_of(self, url_id: int) -> int | None:
         """The id of the URL that this one redirected to."""
 
@@ -242,6 +257,8 @@ class Captures(Protocol):
     def process(self, capture: Capture) -> ProcessedPage | None: ...
 
     def body(self, capture: Capture) -> bytes | None: ...
+
+    def has_body(self, capture: Capture) -> bool: ...
 
     def close(self) -> None: ...
 

@@ -12,16 +12,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import overload
 
 from orbweb.errors import StoreError
 from orbweb.model import Blob, Capture, Link, Parsed, ProcessedPage, Role
 from orbweb.store import Queries, Row
 from orbweb.store import links as packed_links
-from orbweb.store.bodies import BodyStore, Location
-from orbweb.store.bodies.files import FileStore
-from orbweb.store.bodies.segments import SegmentStore
+from orbweb.store.bodies import Location
+from orbweb.store.bodies.stored import StoredBodies
+from orbweb.store.workspace_paths import AnchoredPath
 
 MOST_ORIGINS = 10_000
 NAMED_AT_ONCE = 512
@@ -94,7 +93,7 @@ class CaptureTerms:
 class StoredCaptures:
     """The captures that one run may reuse."""
 
-    def __init__(self, db: Queries, store: Path, terms: CaptureTerms) -> None:
+    def __init__(self, db: Queries, store: AnchoredPath, terms: CaptureTerms) -> None:
         self._db = db
         self._terms = terms
         self._crawls: dict[int, str | None] = dict(
@@ -106,8 +105,7 @@ class StoredCaptures:
         self._ahead: dict[int, _Ahead] = {}
         self._names: dict[int, dict[int, Name]] = {}
         self._named: dict[int, bytearray] = {}
-        self._segments = SegmentStore(store)
-        self._files = FileStore(store)
+        self._bodies = StoredBodies(store)
 
     def find(self, key: str) -> Capture | None:
         """The capture of the key by the latest run that has one."""
@@ -173,9 +171,13 @@ class StoredCaptures:
         """The captured body, verified; None if none was stored, StoreError if it cannot be read."""
         if capture.body_sha256 is None:
             return None
-        location = Location(*capture.location)
-        store: BodyStore = self._files if location.segment is None else self._segments
-        return store.read(capture.body_sha256, location)
+        return self._bodies.read(capture.body_sha256, Location(*capture.location))
+
+    def has_body(self, capture: Capture) -> bool:
+        """Whether the captured body is still at its place, or none was stored. What is replayed needs none."""
+        if capture.body_sha256 is None or self._terms.only is not None:
+            return True
+        return self._bodies.has(capture.body_sha256, Location(*capture.location))
 
     def stands(self, capture: Capture) -> bool:
         """Whether the capture holds everything that processing its body would give now: a primary page with a
@@ -252,5 +254,4 @@ class StoredCaptures:
             named[number] = 1
 
     def close(self) -> None:
-        self._segments.close()
-        self._files.close()
+        self._bodies.close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,14 +15,15 @@ import zstandard
 
 from orbweb.errors import CorruptBody
 from orbweb.model import Document, Heading, PackedDocument
-from orbweb.store import Queries, bodies
+from orbweb.store import Queries, alternates, bodies
 
 _SIGN = 1 << 63
 _REPEATED = ("extractor", "title", "language", "words", "tokens", "confidence", "simhash")
 
 
 class Captured(NamedTuple):
-    """A page of a run with its document. `alternates`: key and URL of each other URL with the same content."""
+    """A page of a run with its document. `alternates`: key and URL of each other URL with the same content, then
+    of those that redirect to the page, which are in `redirects` too."""
 
     key: str
     url: str
@@ -39,6 +39,7 @@ class Captured(NamedTuple):
     alternates: tuple[tuple[str, str], ...]
     document_sha256: bytes
     document: Document
+    redirects: tuple[tuple[str, str], ...] = ()
 
 
 class StoredDocument(NamedTuple):
@@ -134,16 +135,14 @@ def of_url(db: Queries, run_id: int, url_id: int) -> StoredDocument | None:
 
 def captured(db: Queries, run_id: int, order: Iterable[int] | None = None) -> Iterator[Captured]:
     """The pages of a run in the order of commits, or of the given URL ids, read one at a time."""
-    alternates: defaultdict[bytes, list[tuple[str, str]]] = defaultdict(list)
-    for content, key, url in db.each("alternates_of", run_id=run_id):
-        alternates[content].append((key, url))
+    others = alternates.of_run(db, run_id)
     if order is None:
         rows = db.each("page_documents", run_id=run_id)
     else:
         rows = (row for url_id in order for row in db.all("page_document", run_id=run_id, url_id=url_id))
     for key, url, status, depth, content, body, size, kind, final, at, cut, sha256, length, frame in rows:
         document = unpack(sha256, length, frame, where=f"{db.path}: document of {url}")
-        others = tuple(alternates.get(content, ()))
+        same, redirects = others.get(content, alternates.NONE)
         yield Captured(
             key,
             url,
@@ -156,7 +155,8 @@ def captured(db: Queries, run_id: int, order: Iterable[int] | None = None) -> It
             final or url,
             at,
             bool(cut),
-            others,
+            (*same, *redirects),
             sha256,
             document,
+            redirects,
         )

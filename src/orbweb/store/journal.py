@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
 
 from orbweb.errors import StoreError, call
 from orbweb.store import Queries
 from orbweb.store import links as packed_links
+from orbweb.store.workspace_paths import AnchoredPath
 
 NAMED_AT_ONCE = 512
 MOST_NAMES = 65_536
@@ -59,19 +59,22 @@ class Portion(NamedTuple):
     offset: Sequence[int | None]
     length: Sequence[int | None]
     size: Sequence[int | None]
+    spooled_type: Sequence[str | None]
+    spooled_extra: Sequence[str | None]
 
 
 def stored_path(
-    store: Path, sha256: bytes, location: tuple[int | None, int | None, int | None, int | None]
+    store: AnchoredPath, sha256: bytes, location: tuple[int | None, int | None, int | None, int | None]
 ) -> str:
-    """The location of a body relative to the workspace: a file, or a range of one as `FILE#OFFSET+LENGTH`."""
+    """The location of a body relative to the workspace, or absolute if it is outside: a file, or a range of one as
+    `FILE#OFFSET+LENGTH`."""
     segment, offset, length, size = location
     if segment is not None:
-        return f"{store.name}/segments/{segment:04d}.seg#{offset}+{length}"
+        return f"{store.shown}/segments/{segment:04d}.seg#{offset}+{length}"
     name = sha256.hex()
     stem = f"html/{name[:2]}/{name[2:4]}/{name}.html"
-    packed = length != size or not (store / stem).exists()
-    return f"{store.name}/{stem}{'.zst' if packed else ''}"
+    packed = length != size or not (store.path / stem).exists()
+    return f"{store.shown}/{stem}{'.zst' if packed else ''}"
 
 
 class Cursor(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orbweb.store import Queries
@@ -39,3 +40,17 @@ class StoredRobots:
                 status=file.status,
                 body=file.body[:STORED_BYTES],
             )
+
+
+def adopt(db: Queries, file: RobotsFile) -> bool:
+    """Store a file from elsewhere, inside a transaction, unless the workspace has a newer one of its origin."""
+    if db.one("robots_of", origin=file.origin, since=file.fetched_at - 1) is not None:
+        return False
+    db.run("save_robots", origin=file.origin, fetched_at=file.fetched_at, status=file.status, body=file.body)
+    return True
+
+
+def known_to(db: Queries, run_id: int) -> Iterator[RobotsFile]:
+    """The files of the origins of a run's URLs."""
+    for row in db.each("robots_known_to", run_id=run_id):
+        yield RobotsFile(*row)

@@ -27,6 +27,14 @@ def moment(microseconds: int | None) -> str | None:
     return f"{_second(second)}.{part // 1000:03d}+00:00"
 
 
+def exact_moment(microseconds: int | None) -> str | None:
+    """As `moment`, to the microsecond."""
+    if microseconds is None:
+        return None
+    second, part = divmod(microseconds, 1_000_000)
+    return f"{_second(second)}.{part:06d}+00:00"
+
+
 @lru_cache(maxsize=16)
 def _second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -18,7 +18,7 @@ from orbweb.errors import NothingToDo, UnknownProject
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import ENDING_STATE, CrawlState, EndedBy, ItemState, RunState, run_after
 from orbweb.model import Known, SkipReason, Source
-from orbweb.store import Queries, Row
+from orbweb.store import Queries, Row, unit_times
 from orbweb.store.rows import QUEUED, Ending, Progress, Tally, UrlRow, skipped
 
 DISCOVERY = ".discovery"
@@ -243,6 +243,7 @@ def start_run(
             rules=rules,
         )
         db.many("add_base", [(run_id, base.number, base.url, base.scope_key) for base in bases])
+        unit_times.record(db, run_id, now, next_url=len(urls) + 1)
         db.many("add_url", [(run_id, *row[1:]) for row in urls])
         for (state, reason), change in Counter((row.state, row.reason or "") for row in urls).items():
             db.run("add_tally", run_id=run_id, state=state, reason=reason, change=change)
@@ -380,6 +381,7 @@ def end(db: Queries, run_id: int, crawl_id: int, ending: Ending, now: int) -> No
 def finish(db: Queries, run: Run, rule: str, now: int) -> int:
     """Skip the queued URLs of a paused run and complete it. Returns how many were skipped."""
     with db.transaction():
+        unit_times.record(db, run.id, now)
         count = db.run("skip_queued", run_id=run.id, rule=rule)
         _tally(db, run.id, QUEUED, -count)
         _tally(db, run.id, skipped(SkipReason.FINISHED.value), count)
@@ -421,6 +423,7 @@ def _queue_again(db: Queries, run: Run, ids: Sequence[int], from_state: ItemStat
     """Give URLs a new place at the end of their depth; a completed run is reopened. Inside a transaction."""
     if not ids:
         return
+    unit_times.record(db, run.id, now)
     for rank, url_id in enumerate(ids, start=run.next_rank):
         db.moved("requeue_url", run_id=run.id, id=url_id, rank=rank, from_state=from_state.value)
     _tally(db, run.id, tally, -len(ids))

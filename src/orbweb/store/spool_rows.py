@@ -1,4 +1,4 @@
-"""The files of the spool, the discovery run that wrote each, and how much of each is durable.
+"""The files of the spool, the discovery run that wrote each, how much of each is durable, and bookmarks.
 
 A file has its row before it has a line. `visit` is the last visit of the run that was processed when the first
 `size` bytes of the file were durable. The files themselves are in `frontier.spool`.
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from orbweb.model import Role
 from orbweb.store import Queries, Row
+from orbweb.store.runs import DISCOVERY
 
 MOST_HOPS = 10
 PORTION = 512
@@ -63,9 +64,9 @@ def advance(db: Queries, file: SpoolFile) -> None:
         db.moved("advance_spool_file", name=file.name, visit=file.visit, size=file.size)
 
 
-def found(db: Queries, run_id: int, after: int) -> list[DiscoveredVisit]:
+def found(db: Queries, run_id: int, after: int, most: int = PORTION) -> list[DiscoveredVisit]:
     """The next portion of visits of a run after this one, in order."""
-    return [_found(db, run_id, row) for row in db.all("spool_visits", run_id=run_id, after=after, most=PORTION)]
+    return [_found(db, run_id, row) for row in db.all("spool_visits", run_id=run_id, after=after, most=most)]
 
 
 def unfed(db: Queries, run_id: int, fed_run: int) -> list[DiscoveredVisit]:
@@ -79,6 +80,23 @@ def _found(db: Queries, run_id: int, row: Row) -> DiscoveredVisit:
     return DiscoveredVisit(
         number, url or key, key, depth, page, status or 0, size, latency, role != Role.NONE, referrer
     )
+
+
+def pipelines(db: Queries) -> list[str]:
+    """The projects that are scraped from a spool, the oldest first, whether a discovery feeds them or not."""
+    names = (name.removesuffix(DISCOVERY) for (name,) in db.all("pipelines", discoveries=f"%{DISCOVERY}"))
+    return list(dict.fromkeys(names))
+
+
+def bookmark(db: Queries, run_id: int) -> tuple[str, int] | None:
+    """File and position of the bookmark as the scraper of this run wrote it last; None if it has never begun."""
+    row = db.one("bookmark_of", run_id=run_id)
+    return (row[0], row[1]) if row else None
+
+
+def save_bookmark(db: Queries, run_id: int, file: str, position: int) -> None:
+    with db.transaction():
+        db.run("save_bookmark", run_id=run_id, file=file, position=position)
 
 
 def is_behind(db: Queries, run_id: int) -> bool:

@@ -40,8 +40,10 @@ class UnitOfWork:
     pages: list[tuple[int, bytes, int, int, bytes]] = field(default_factory=list)
     documents: list[PackedDocument] = field(default_factory=list)
     outlinks: list[tuple[int, int, bytes]] = field(default_factory=list)
+    spool_lines: list[tuple[int, int, str | None, str | None, str | None]] = field(default_factory=list)
     bodies: list[tuple[bytes, Location]] = field(default_factory=list)
     families: list[FamilyRow] = field(default_factory=list)
+    marks: list[tuple[int, bytes]] = field(default_factory=list)
     bases: dict[int, BaseRow] = field(default_factory=dict)
     limited: dict[int, str] = field(default_factory=dict)
     tallies: Counter[Tally] = field(default_factory=Counter)
@@ -92,8 +94,16 @@ class UnitOfWork:
     def add_links(self, url_id: int, packed: bytes) -> None:
         self.outlinks.append((self.run_id, url_id, packed))
 
+    def add_spool_line(self, url_id: int, page_type: str | None, referrer: str | None, extra: str | None) -> None:
+        """What the line of a spool says of a URL that is added in this unit."""
+        self.spool_lines.append((self.run_id, url_id, page_type, referrer, extra))
+
     def add_body(self, sha256: bytes, location: Location) -> None:
         self.bodies.append((sha256, location))
+
+    def add_mark(self, sha256: bytes) -> None:
+        """A URL with this hash counts as seen."""
+        self.marks.append((self.run_id, sha256))
 
     def save_base(self, number: int, scope_key: str, pages: int) -> None:
         self.bases[number] = BaseRow(scope_key, pages, self.run_id, number)

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, NamedTuple
 
 from orbweb.errors import ForeignFile, call
 
@@ -34,10 +34,22 @@ _KINDS = {
 Name = str | Path
 
 
+class FileModes(NamedTuple):
+    """The permissions of files and of directories."""
+
+    file: int = 0o600
+    folder: int = 0o700
+
+
+PRIVATE = FileModes()
+
+
 @contextmanager
 def _above(root: Path, name: Name) -> Iterator[tuple[int, str]]:
     """The open directory of the last component of `name`, and that component."""
     *folders, last = Path(name).parts
+    if ".." in (*folders, last) or Path(name).is_absolute():
+        raise ForeignFile(f"{root / name}: leaves {root}. Nothing was opened.")
     at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for number, folder in enumerate(folders, 1):
@@ -174,15 +186,29 @@ def sync_directory(root: Path, name: Name = "") -> None:
         os.close(fd)
 
 
-def make_directory(root: Path, name: Name, mode: int = 0o700) -> None:
-    """Create a directory and its missing parents, with exactly these permissions. Not yet durable."""
+def take_mode(fd: int, mode: int) -> None:
+    """Give an open file exactly these permissions, whatever the umask; one of another account keeps its own."""
+    found = os.fstat(fd)
+    if stat.S_IMODE(found.st_mode) != mode and found.st_uid == os.geteuid():
+        os.fchmod(fd, mode)
+
+
+def make_directory(root: Path, name: Name, mode: int = 0o700, *, take: bool = False) -> None:
+    """Create a directory and its missing parents, with exactly these permissions. Not yet durable.
+
+    `take`: those that exist get the same permissions."""
     parts = Path(name).parts
     for number in range(1, len(parts) + 1):
         with _above(root, Path(*parts[:number])) as (at, last):
             try:
                 os.mkdir(last, mode, dir_fd=at)
             except FileExistsError:
-                os.close(_entered(at, last, root.joinpath(*parts[:number])))
+                fd = _entered(at, last, root.joinpath(*parts[:number]))
+                try:
+                    if take:
+                        take_mode(fd, mode)
+                finally:
+                    os.close(fd)
             else:
                 os.chmod(last, mode, dir_fd=at)
 
@@ -194,6 +220,18 @@ def unlink(root: Path, name: Name) -> bool:
             os.unlink(last, dir_fd=at)
     except FileNotFoundError:
         return False
+    return True
+
+
+def remove_empty_directory(root: Path, name: Name) -> bool:
+    """Remove a directory that has nothing in it; True if there was one."""
+    try:
+        with _above(root, name) as (at, last):
+            os.rmdir(last, dir_fd=at)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
+        raise
     return True
 
 

@@ -33,6 +33,8 @@ RATE_S = 5.0
 """The rate is that of the last seconds."""
 IN_MEMORY = 2_000
 URLS_SHOWN = 64
+AT_WORK = ("in_progress", "on_hold", "stopping")
+"""The states of a project that is being crawled."""
 
 
 class EventLog:
@@ -80,7 +82,7 @@ class _Seen:
     settled: tuple[tuple[float, int], ...] = ()
 
 
-class Follower:
+class CrawlFollower:
     """Looks at all crawls four times a second, in a thread of its own."""
 
     def __init__(self, path: Path, store: ServerStore, log: EventLog, clock: Callable[[], float]) -> None:
@@ -90,6 +92,11 @@ class Follower:
         self._thread = threading.Thread(target=self._work, name="orbweb-events", daemon=True)
 
     def start(self) -> None:
+        """Begin with what an earlier server said last, which may have been killed before a crawl ended."""
+        for row in self._store.last_events():
+            said = json.loads(row.data)
+            if said["state"] in AT_WORK:
+                self._seen[said["project"]] = _Seen(row.project_id, said)
         self._thread.start()
 
     def close(self) -> None:

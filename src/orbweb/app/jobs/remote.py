@@ -26,20 +26,20 @@ from orbweb.store.runs import Project
 
 LOCAL_OPTIONS = frozenset({"allow_private", "metrics_port", "resolve", "trust"})
 """Options of the person at the machine, besides those that name a file or a proxy."""
-LOCAL_SETTINGS = (
+REMOTE_SETTINGS = (
+    *("user_agent", "incremental", "limits.", "scope.", "policy.", "urls.", "robots.", "sitemap.", "resources."),
+    *("cache.", "recrawl.", "engine.", "fetch.timeout_s", "fetch.connect_timeout_s", "fetch.retries"),
     *(
-        "resolve",
-        "profile",
-        "fetch.allow_private",
-        "fetch.dns_servers",
-        "fetch.auth",
-        "fetch.headers",
-        "fetch.params",
+        "fetch.backoff_s",
+        "fetch.backoff_cap_s",
+        "fetch.busy_retries",
+        "fetch.max_retry_after_s",
+        "fetch.max_bytes",
     ),
-    *("proxy.", "serve.", "store.", "spool.", "outputs.", "metrics.", "content.tokens"),
+    *("fetch.max_ratio", "fetch.languages", "fetch.cache_control", "fetch.cookies"),
 )
-"""Settings that a client cannot change by their key; those with an option can be set by that, where it is
-allowed."""
+"""Settings that a client may change by their keys, and sections of them: none that names a file, a program, an
+address or a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def remote_options(verb: str) -> list[Option]:
 
 def remote_settings() -> list[str]:
     """The settings that a client may change by their key."""
-    return [key for key, _, _ in keys() if not key.startswith(LOCAL_SETTINGS)]
+    return [key for key, _, _ in keys() if key.startswith(REMOTE_SETTINGS)]
 
 
 def nested(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from orbweb.app import ids
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.jobs import remote
-from orbweb.app.jobs.follower import EventLog, Follower, monotonic, state_of
+from orbweb.app.jobs.follower import CrawlFollower, EventLog, monotonic, state_of
 from orbweb.app.jobs.process import EXPORTS, EXTENSIONS
 from orbweb.app.jobs.records import ACTIVE, CrawlOrder, ExportOrder, JobKind, JobState, ServerJob, job_of
 from orbweb.app.jobs.remote import OperatorRules
@@ -105,7 +105,7 @@ class JobService:
         self._supervisor = Supervisor(
             SupervisorSettings(settings.path, environ, settings.max_active, settings.autoresume), self._store
         )
-        self._follower = Follower(settings.path, self._store, self.events, monotonic)
+        self._follower = CrawlFollower(settings.path, self._store, self.events, monotonic)
 
     def start(self) -> None:
         self._supervisor.start()
@@ -211,7 +211,7 @@ class JobService:
             found = self.job(job.id)
             if found.state is JobState.FAILED and found.run_id is None:
                 raise CrawlRefused(found.error or "the crawl could not begin")
-            if found.run_id is not None or found.state not in ACTIVE:
+            if found.run_id is not None or found.state not in (JobState.QUEUED, JobState.RUNNING):
                 return self._at_work(found)
             if found.state is JobState.QUEUED and self._must_wait(found):
                 break

@@ -86,8 +86,9 @@ class Supervisor:
         """Find the jobs of an earlier server again, then begin."""
         for job in self._store.jobs_in(JobState.RUNNING):
             self._running[job.id] = _Running(job)
-        for job in self._store.jobs_in(JobState.INTERRUPTED):
-            self._resume(job)
+        if not self._settings.autoresume:
+            for job in self._store.jobs_in(JobState.INTERRUPTED):
+                self._store.settle_job(job, JobState.PAUSED, None, now_us())
         self._thread.start()
 
     def wake(self) -> None:
@@ -174,7 +175,7 @@ class Supervisor:
     # Processes that begin.
 
     def _start_next(self) -> None:
-        queued = self._store.jobs_in(JobState.QUEUED)
+        queued = [*self._store.jobs_in(JobState.INTERRUPTED), *self._store.jobs_in(JobState.QUEUED)]
         for job in _next(queued, [each.job for each in self._running.values()], self._settings.max_active):
             self._restart(job)
 

@@ -64,6 +64,12 @@ class CrawlResult(Record):
     tokenizer: str | None
     bases: tuple[BaseResult, ...]
     needs_javascript: ShellPages
+    links_found: int
+    links_known: int
+    refused_by_policy: int
+    refused_by_caps: int
+    retries: int
+    discoveries: int
     crawl: int
     run_state: str
     ended_by: str

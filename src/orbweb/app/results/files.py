@@ -55,7 +55,9 @@ class ReplayResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class ImportResult(Record):
-    """What was imported. `missing`: bodies that are named and were not found; `repeated`: lines of known URLs."""
+    """What was imported. `missing`: bodies that are named and were not found; `repeated`: lines of known URLs;
+    `found`: URLs that only links of imported pages name; `seen`: marks of URLs of which only a hash is known;
+    `robots`: robots.txt files. `problems` names what was not understood, with `unnamed_problems` more."""
 
     project: str
     run: int
@@ -67,17 +69,27 @@ class ImportResult(Record):
     pages: int
     bodies: int
     missing: int
+    found: int
+    seen: int
+    robots: int
     repeated: int
+    problems: tuple[str, ...]
+    unnamed_problems: int
     workspace: str
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredWorkspace(Record):
-    """The files that were written to be edited."""
+    """The files to be edited: `written` now, `edited` and therefore left, or `unchanged`; and the `folders` that
+    were missing."""
 
     workspace: str
     profile: str
     files: tuple[str, ...]
+    written: tuple[str, ...]
+    edited: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    folders: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

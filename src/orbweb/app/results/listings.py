@@ -57,6 +57,27 @@ class QueueItems(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedItem(Record):
+    """A skipped URL: why, the rule that decided, how it was found, and the page on which it was found first."""
+
+    url: str
+    reason: str
+    rule: str | None
+    source: str
+    depth: int
+    referrer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedItems(Record):
+    """Some of the skipped URLs of a run."""
+
+    run: int
+    items: tuple[SkippedItem, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RulePreview(Record):
     """What rules would remove from the queue: how many of how many, and the first of them."""
 

@@ -10,13 +10,14 @@ from orbweb.app.results.record import Record
 
 @dataclass(frozen=True, slots=True)
 class PageSummary(Record):
-    """A unique page of a run, with the URLs of its alternates.
+    """A unique page of a run, with the URLs of its alternates; `redirects` are those of them that redirect to it.
 
     What is read from its document, `language` to `extractor`, is None if it was never extracted.
     """
 
     url: str
     alternates: tuple[str, ...]
+    redirects: tuple[str, ...]
     status: int
     depth: int
     title: str | None
@@ -131,3 +132,5 @@ class IndexEntry(Record):
     base: int
     kin: bool
     lastmod: str | None
+    found_at: str | None
+    changed_at: str | None

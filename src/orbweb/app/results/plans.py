@@ -27,7 +27,8 @@ class PlannedSkips(Record):
 
 @dataclass(frozen=True, slots=True)
 class PlannedBase(Record):
-    """A base URL: its outcome, its scope, what robots.txt says, and the interval between requests to its host."""
+    """A base URL: its outcome, its scope, what robots.txt says, the interval between requests to its host, and
+    whether links to its pages are followed."""
 
     url: str
     state: str
@@ -38,6 +39,7 @@ class PlannedBase(Record):
     robots_at: str | None
     seconds_apart: float
     rate_rule: str
+    follows_links: bool
 
 
 @dataclass(frozen=True, slots=True)

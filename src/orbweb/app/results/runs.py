@@ -66,7 +66,7 @@ class RunSummary(Record):
 
 @dataclass(frozen=True, slots=True)
 class SpoolPosition(Record):
-    """The position of the scraper: all files before this one are read, and this many bytes of it."""
+    """The position of the scraper: all files before this one are scraped, and this many bytes of it."""
 
     file: str
     offset: int
@@ -74,12 +74,28 @@ class SpoolPosition(Record):
 
 @dataclass(frozen=True, slots=True)
 class SpoolStatus(Record):
-    """The spool between discovery and scraper."""
+    """The spool that a project is scraped from, and what of it is not scraped yet.
 
+    `backlog_lines` is None if there are too many to count.
+    """
+
+    directory: str
     files: int
+    backlog_lines: int | None
     backlog_bytes: int
     bookmark: SpoolPosition | None
     problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFiles(Record):
+    """What a workspace holds, all projects together: bodies and their bytes on the disk, bytes of the database,
+    and files of the spool."""
+
+    bodies: int
+    body_bytes: int
+    index_bytes: int
+    spool_files: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +115,7 @@ class ProjectStatus(Record):
     held_by: str | None
     role: str
     spool: SpoolStatus | None
+    stored: StoredFiles
     in_progress: tuple[OpenRequest, ...] = ()
     state: str | None = None
     started_at: str | None = None
@@ -128,7 +145,7 @@ class ProjectStatus(Record):
         return found if self.run is not None else {name: found[name] for name in _WITHOUT_RUN}
 
 
-_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "inProgress")
+_WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "stored", "inProgress")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,23 +260,33 @@ class ParkedFamily(Record):
 
 @dataclass(frozen=True, slots=True)
 class QueuedUrl(Record):
-    """A URL that is visited soon: how it was found, and its place in the order."""
+    """A URL that is visited soon: how it was found, its place in the order, and when it was found and queued."""
 
     url: str
     source: str
     place: str
     hops: int
+    found_at: str | None
+    changed_at: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus(Record):
-    """The queue of a run, by source, and its next URLs. `total` is what is visited, failed and queued."""
+    """The queue of a run, by source, and its next URLs. `pending` is `queued` and `run_state` is `state`, as the
+    API calls them; `total` is what is visited and pending, without what failed. Ids are unique in the
+    workspace."""
 
+    project_id: int
+    current_run_id: int
+    run_crawl_ids: tuple[int, ...]
     run: int
     state: str
+    run_state: str
+    has_queue: bool
     visited: int
     failed: int
     queued: int
+    pending: int
     total: int
     can_resume: bool
     crawls: tuple[int, ...]
@@ -267,3 +294,17 @@ class QueueStatus(Record):
     visited_by_source: Mapping[str, int]
     traps: tuple[ParkedFamily, ...]
     next: tuple[QueuedUrl, ...]
+
+    def report(self) -> Report:
+        """The object that `--json` prints: what the API has too is spelled as there."""
+        found = {_API_NAMES.get(name, name): value for name, value in plain(self).items()}
+        return {**found, "canResume": self.can_resume}
+
+
+_API_NAMES = {
+    "project_id": "projectID",
+    "current_run_id": "currentRunID",
+    "run_crawl_ids": "runCrawlIDs",
+    "run_state": "runState",
+    "has_queue": "hasQueue",
+}

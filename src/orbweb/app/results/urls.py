@@ -51,8 +51,9 @@ class DocumentSummary(Record):
 class UrlDetails(Record):
     """Everything known about one URL of a run.
 
-    `role` is None if it was not visited; then the fields from `status` to `links` have their defaults, and
-    `--json` leaves them out.
+    `role` is None if it was not visited; then the fields from `status` to `redirects` have their defaults, and
+    `--json` leaves them out. `primary`, `document`, `alternates` and `redirects` are those of its page; of a URL
+    that redirects, those of the page that it leads to.
     """
 
     url: str
@@ -90,7 +91,10 @@ class UrlDetails(Record):
     robots_tags: str | None = None
     reuse: str | None = None
     reused_from: RunName | None = None
+    redirects_to: str | None = None
     links: tuple[LinkEdge, ...] = ()
+    alternates: tuple[str, ...] = ()
+    redirects: tuple[str, ...] = ()
     primary: str | None
     document: DocumentSummary | None
     needs_javascript: str | None
@@ -120,7 +124,9 @@ class PathStep(Record):
 class UrlExplanation(Record):
     """Why a URL was visited, skipped or failed, the rule that decided, how it was found, and what links to it.
 
-    For one that the run never saw, `state` is `unknown`; `verdict`, `reason` and `rule` are what is decided now.
+    `found_at` and `changed_at`: when the run found it, and when its state last changed, to the microsecond; None
+    if that was not recorded. For one that the run never saw, `state` is `unknown`; `verdict`, `reason` and `rule`
+    are what is decided now.
     """
 
     project: str
@@ -132,6 +138,8 @@ class UrlExplanation(Record):
     verdict: str
     reason: str | None
     rule: str | None
+    found_at: str | None
+    changed_at: str | None
     source: str | None
     depth: int | None
     hops: int

@@ -25,7 +25,7 @@ def crawl_text(report: Report) -> str:
 
 def _ended_text(report: Report, again: str) -> str:
     project = report["project"]
-    lines = [_summary(report), _effort(report)]
+    lines = [_summary(report), _effort(report), _links(report)]
     if report["tokens"]:
         lines.append(_tokens(report))
     for base in report["bases"]:
@@ -62,6 +62,15 @@ def _effort(report: Report) -> str:
     unit = "URL" if report["reused"] > report["not_modified"] else "request"
     number = many(report["crawl_visited"] + report["crawl_failed"], unit)
     return f"{number} in {span(report['seconds'])}, {size(report['bytes'])} stored"
+
+
+def _links(report: Report) -> str:
+    """How the URLs of the run were found, and what it took."""
+    parts = [f"{many(report['links_found'], 'link')} found, {report['links_known']} already known"]
+    parts += [f"{report['refused_by_policy']} refused by policy, {report['refused_by_caps']} by caps"]
+    parts += [f"{many(report['retries'], 'retry', 'retries')}, {size(report['transferred'])} transferred"]
+    parts += [f"{many(report['discoveries'], 'discovery', 'discoveries')} written"] * bool(report["discoveries"])
+    return "; ".join(parts)
 
 
 def scrape_text(report: Report) -> str:
@@ -122,14 +131,29 @@ def _in_progress(found: list[Report]) -> list[str]:
     return [*shown, *([f"  and {more} more in progress"] if more > 0 else [])]
 
 
+def one_status_text(report: Report) -> str:
+    """The status of one project, and what the workspace holds."""
+    return f"{status_text(report)}\n{_stored(report['stored'])}"
+
+
+def _stored(stored: Report) -> str:
+    return (
+        f"workspace: {many(stored['bodies'], 'body', 'bodies')}, {size(stored['body_bytes'])}; "
+        f"index {size(stored['index_bytes'])}; {many(stored['spool_files'], 'spool file')}"
+    )
+
+
 def _spool(spool: Report) -> str:
     mark = spool["bookmark"]
     place = f"bookmark {mark['file']}, byte {mark['offset']}" if mark else spool["problem"] or "no bookmark yet"
-    return f"spool: {size(spool['backlog_bytes'])} not scraped, {many(spool['files'], 'file')}, {place}"
+    lines = "" if spool["backlog_lines"] is None else f"{many(spool['backlog_lines'], 'line')}, "
+    return f"spool: {lines}{size(spool['backlog_bytes'])} not scraped, {many(spool['files'], 'file')}, {place}"
 
 
 def statuses_text(found: list[Report]) -> str:
-    return "\n".join(status_text(report) for report in found) or "no projects yet"
+    if not found:
+        return "no projects yet"
+    return "\n".join([*map(status_text, found), _stored(found[0]["stored"])])
 
 
 def runs_text(found: list[Report]) -> str:
@@ -158,7 +182,7 @@ def queue_text(report: Report) -> str:
     crawls = ", ".join(str(number) for number in report["crawls"])
     lines = [
         f"run {report['run']} {words(report['state'])} (crawls: {crawls}): {report['visited']} visited, "
-        f"{report['failed']} failed, {report['queued']} queued, {report['total']} in total; "
+        f"{report['failed']} failed, {report['queued']} queued; "
         f"can resume: {'yes' if report['can_resume'] else 'no'}",
         f"visited or failed: {_by_source(report['visited_by_source'])}",
         f"queued: {_by_source(report['by_source'])}",

@@ -58,6 +58,9 @@ def import_text(report: Report) -> str:
         lines.append(f"bodies not found: {report['missing']} (--bodies DIR)")
     if report["repeated"]:
         lines.append(f"{many(report['repeated'], 'duplicate line')} ignored")
+    if report["problems"]:
+        number = len(report["problems"]) + report["unnamed_problems"]
+        lines.append(f"{many(number, 'problem')}, listed above; the rest was imported")
     if report["queued"]:
         lines.append(f"to continue: {hint('resume', report['project'])}")
     return "\n".join(lines)
@@ -72,7 +75,10 @@ def index_text(found: list[Report]) -> str:
 
 def configured_text(report: Report) -> str:
     settings, seeds, _ = report["files"]
-    return f"edit {settings} and {seeds}, then: {hint('crawl')}"
+    lines = [f"left as edited (--force writes it again): {name}" for name in report["edited"]]
+    lines += [f"unchanged: {name}" for name in report["unchanged"]]
+    lines += [f"written: {name}" for name in (*report["written"], *report["folders"])]
+    return "\n".join([*lines, f"edit {settings} and {seeds}, then: {hint('crawl')}"])
 
 
 def reset_text(report: Report) -> str:

@@ -9,9 +9,9 @@ from orbweb.errors import call
 Report = dict[str, Any]
 
 
-def many(number: int, word: str) -> str:
+def many(number: int, word: str, plural: str | None = None) -> str:
     """A number with its noun."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+    return f"{number} {word}" if number == 1 else f"{number} {plural or word + 's'}"
 
 
 def words(name: str) -> str:

@@ -14,8 +14,14 @@ def pages_text(found: list[Report]) -> str:
     lines = []
     for page in found:
         lines.append(_page_line(page))
-        lines.extend(f"    also {url}" for url in page["alternates"])
+        lines.extend(f"    also {other}" for other in other_urls(page))
     return "\n".join(lines) or "no pages"
+
+
+def other_urls(page: Report) -> list[str]:
+    """The alternates of a page; those that redirect to it are marked."""
+    redirects = set(page["redirects"])
+    return [f"{url} (redirect)" if url in redirects else url for url in page["alternates"]]
 
 
 def _page_line(page: Report) -> str:

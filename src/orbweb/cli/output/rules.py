@@ -20,6 +20,8 @@ def plan_text(report: Report) -> str:
         lines.append(f"  robots.txt: {base['robots']}{asked_at}")
         gap = base["seconds_apart"]
         lines.append(f"  rate: {f'one request every {gap:g} s' if gap else 'no limit'} ({base['rate_rule']})")
+        if not base["follows_links"]:
+            lines.append("  links: not followed, sitemaps decide (sitemap.mode)")
     files = report["sitemaps"]
     lines.append(f"sitemaps: {many(sum(file['urls'] for file in files), 'URL')} in {many(len(files), 'file')}")
     lines += [f"  {file['url']}: {many(file['urls'], 'URL')}" for file in files[:PLANNED_FILES]]

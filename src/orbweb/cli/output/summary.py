@@ -61,9 +61,17 @@ def _rows(report: Report) -> Iterator[Row]:
         ("failed", report["failed"], "", "bold red"),
         ("queued", report["queued"], "", "bold yellow"),
         ("skipped", sum(report["skipped"].values()), _reasons(report["skipped"]), ""),
+        ("links", report["links_found"], _links(report), ""),
+        ("retries", report["retries"], "requests repeated", ""),
+        ("discoveries", report["discoveries"], "written to the spool", ""),
     )
     yield from (row for row in others if row[1])
     yield from _bases(report)
+
+
+def _links(report: Report) -> str:
+    refused = f"refused: {report['refused_by_policy']:,} by policy, {report['refused_by_caps']:,} by caps"
+    return f"{report['links_known']:,} already known; {refused}"
 
 
 def _reasons(skipped: Report) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from orbweb.cli.output.format import Report, many
-from orbweb.cli.output.pages import vanished
+from orbweb.cli.output.pages import other_urls, vanished
 
 REFERRERS_SHOWN = 20
 
 
 def url_text(report: Report) -> str:
-    nested = ("links", "document", "gone")
+    nested = ("links", "document", "gone", "alternates", "redirects")
     lines = [f"{name}: {value}" for name, value in report.items() if value is not None and name not in nested]
     if report["gone"]:
         lines.append(vanished(report["gone"]))
@@ -18,6 +18,9 @@ def url_text(report: Report) -> str:
         facts = report["document"].items()
         lines += [f"  {name}: {value}" for name, value in facts if value != "" and name != "headings"]
         lines += [f"  {'#' * heading['level']} {heading['text']}" for heading in report["document"]["headings"]]
+    if report.get("alternates"):
+        lines.append("alternates:")
+        lines.extend(f"  {other}" for other in other_urls(report))
     if report.get("links"):
         lines.append("links:")
         lines.extend(f"  {link['url']}" for link in report["links"])
@@ -31,6 +34,8 @@ def why_no_page(report: Report) -> str:
         return f"skipped ({report['reason']}): {report['rule']}"
     if state == "failed":
         return f"failed ({report['kind']}): {report['error']}"
+    if state == "visited" and report["redirects_to"]:
+        return f"it redirects to {report['redirects_to']}"
     if state == "visited":
         return f"it returned HTTP {report['status']}, {report['content_type'] or 'without a content type'}"
     return state
@@ -43,6 +48,10 @@ def explain_text(report: Report) -> str:
         lines.append(f"  same URL as {report['url']}, the first spelling found of the key {report['key']}")
     asked_at = f" (robots.txt as requested {report['robots_at']})" if report["robots_at"] else ""
     lines.append(f"  rule: {report['rule']}{asked_at}")
+    if report["state"] != "unknown":
+        lines.append(
+            f"  found at {_instant(report['found_at'])}, {report['state']} since {_instant(report['changed_at'])}"
+        )
     if report["reuse"]:
         lines.append(f"  {_reuse_text(report)}")
     if report["gone"]:
@@ -55,6 +64,10 @@ def explain_text(report: Report) -> str:
     if report["referrers"]:
         lines.extend(_referrer_lines(report["referrers"]))
     return "\n".join(lines)
+
+
+def _instant(at: str | None) -> str:
+    return at or "an unknown time"
 
 
 def _verdict_text(report: Report) -> str:

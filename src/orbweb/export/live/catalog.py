@@ -12,33 +12,30 @@ from orbweb.export.live.follower import Derive, Followed
 from orbweb.export.live.rows import COLUMNS, PageType, VisitRecords
 from orbweb.store import Queries, journal, workspace_files
 from orbweb.store.journal import VisitPortions
+from orbweb.store.runs import Run
+from orbweb.store.workspace_files import PRIVATE, FileModes
+from orbweb.store.workspace_paths import AnchoredPath, RunFiles
 
-METADATA_LINK = Path("metadata", "crawl_metadata.jsonl")
-"""A link to the file of the run that was started or resumed last."""
 METRICS_ROLES = ("crawler", "scraper")
 
 
-def label_of(project: str, run_number: int) -> str:
-    return f"{project}-{run_number}"
-
-
-def paths(label: str) -> dict[str, Path]:
-    """The paths of the files of a run within a workspace, by name."""
+def paths(files: RunFiles) -> dict[str, Path]:
+    """The paths of the files of a run below their root, by name."""
     return {
-        "pages": Path("logs", f"pages-{label}.csv"),
-        "edges": Path("logs", f"edges-{label}.csv"),
-        "metadata": Path("metadata", f"crawl_metadata-{label}.jsonl"),
+        "pages": files.logs / f"pages-{files.label}.csv",
+        "edges": files.logs / f"edges-{files.label}.csv",
+        "metadata": files.metadata / f"crawl_metadata-{files.label}.jsonl",
     }
 
 
-def metrics_path(role: str, label: str) -> Path:
+def metrics_path(role: str, files: RunFiles) -> Path:
     """The file of counters of a crawler or a scraper."""
-    return Path("logs", f"{role}_metrics-{label}.csv")
+    return files.logs / f"{role}_metrics-{files.label}.csv"
 
 
-def every_path(label: str) -> list[Path]:
+def every_path(files: RunFiles) -> list[Path]:
     """All files that a run can have, whichever of them exist."""
-    return [*paths(label).values(), *(metrics_path(role, label) for role in METRICS_ROLES)]
+    return [*paths(files).values(), *(metrics_path(role, files) for role in METRICS_ROLES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +50,20 @@ class OutputSettings:
 
 @dataclass(frozen=True, slots=True)
 class OutputSubject:
-    """The run whose outputs are written. `label` identifies it in file names."""
+    """The run whose outputs are written: where its files are and with which permissions, and the directory of its
+    bodies."""
 
     db: Queries
-    workspace: Path
+    run: Run
     project: str
-    run_id: int
-    run_number: int
     page_type: PageType
+    files: RunFiles
+    store: AnchoredPath
+    modes: FileModes = PRIVATE
 
     @property
-    def label(self) -> str:
-        return label_of(self.project, self.run_number)
+    def run_id(self) -> int:
+        return self.run.id
 
 
 class OutputFile(NamedTuple):
@@ -78,7 +77,7 @@ class OutputFile(NamedTuple):
 
 def output_files(subject: OutputSubject, wanted: OutputSettings, visits: VisitPortions) -> list[OutputFile]:
     """The wanted files of a run, not opened yet; their lines are derived from these visits."""
-    records = VisitRecords(visits, subject.page_type, subject.workspace / "store")
+    records = VisitRecords(visits, subject.page_type, subject.store)
     links = journal.LinkPortions(subject.db, subject.run_id, line_format.cell)
 
     def pages(after: int, count: int) -> tuple[bytes, int]:
@@ -93,7 +92,7 @@ def output_files(subject: OutputSubject, wanted: OutputSettings, visits: VisitPo
         found = links.after(after, count)
         return line_format.edges(found.sources, found.counts, found.targets), found.last
 
-    path = paths(subject.label)
+    path = paths(subject.files)
     known = [
         (wanted.pages, OutputFile("pages", path["pages"], line_format.header(COLUMNS), pages)),
         (wanted.edges, OutputFile("edges", path["edges"], line_format.header(line_format.EDGES), edges)),
@@ -111,18 +110,24 @@ def are_behind(subject: OutputSubject) -> bool:
 def open_output(subject: OutputSubject, output: OutputFile) -> Followed:
     """The file, repaired and open for appending."""
     cursor = journal.cursor(subject.db, subject.run_id, output.name)
-    file = AppendFile(subject.workspace / output.path, output.header, cursor)
+    file = AppendFile(AnchoredPath(subject.files.root, output.path), output.header, cursor, subject.modes)
     if output.name == "metadata":
-        lead(subject.workspace / METADATA_LINK, output.path.name)
+        lead(subject.files, output.path.name, subject.modes)
     return Followed(output.name, file, output.derive)
 
 
-def lead(link: Path, target: str) -> None:
-    """Point the symbolic link to a file in the same folder, atomically."""
-    root, folder = link.parent.parent, link.parent.name
-    temporary = Path(folder, f".{link.name}.new")
-    with writing(link):
-        workspace_files.make_directory(root, folder)
+def lead(files: RunFiles, target: str, modes: FileModes = PRIVATE) -> None:
+    """Point the link to the latest metadata to a file in the same folder, atomically."""
+    root, link = files.root, files.link
+    temporary = link.with_name(f".{link.name}.new")
+    with writing(root / link):
+        workspace_files.make_directory(root, link.parent, modes.folder)
         workspace_files.unlink(root, temporary)
         workspace_files.link(root, temporary, target)
-        workspace_files.replace(root, temporary, Path(folder, link.name))
+        workspace_files.replace(root, temporary, link)
+
+
+def led_to(files: RunFiles) -> str | None:
+    """The file that the link to the latest metadata names."""
+    link = files.root / files.link
+    return link.readlink().name if link.is_symlink() else None

@@ -19,6 +19,8 @@ from orbweb.failpoints import failpoint
 from orbweb.store import durable, workspace_files
 from orbweb.store.bodies import write_all
 from orbweb.store.journal import Cursor
+from orbweb.store.workspace_files import PRIVATE, FileModes
+from orbweb.store.workspace_paths import AnchoredPath
 
 CHECKED = 1 << 16
 """Bytes at the end of a file that are compared with their checksum."""
@@ -35,22 +37,24 @@ def writing(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: cannot be written: {error.strerror}. Check the path and its owner.") from error
 
 
-def open_file(path: Path) -> int:
-    """Open a file in a folder of a workspace for reading and writing; both are created if missing."""
-    root, folder = path.parent.parent, path.parent.name
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    workspace_files.make_directory(root, folder)
-    return workspace_files.open_file(root, Path(folder, path.name), os.O_RDWR | os.O_CREAT)
+def open_file(place: AnchoredPath, modes: FileModes) -> int:
+    """Open a file for reading and writing; it and its directories are created if missing, and take the modes."""
+    workspace_files.make_directory(place.root, place.name.parent, modes.folder, take=True)
+    fd = workspace_files.open_file(place.root, place.name, os.O_RDWR | os.O_CREAT)
+    workspace_files.take_mode(fd, modes.file)
+    return fd
 
 
 class AppendFile:
     """The file, open for appending. `visit` is the number of the last visit in it."""
 
-    def __init__(self, path: Path, header: bytes, cursor: Cursor | None) -> None:
-        self.path = path
+    def __init__(
+        self, place: AnchoredPath, header: bytes, cursor: Cursor | None, modes: FileModes = PRIVATE
+    ) -> None:
+        self.path = place.path
         self._stored = cursor
-        with writing(path):
-            self._fd = open_file(path)
+        with writing(self.path):
+            self._fd = open_file(place, modes)
             try:
                 self._begin(header, cursor)
             except BaseException:

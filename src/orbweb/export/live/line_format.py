@@ -12,15 +12,18 @@ from itertools import chain, repeat
 from typing import Any
 
 from orbweb.export.escaping import each, guarded, json_value, one_line, unbroken, utf8
-from orbweb.export.live.rows import COLUMNS, VisitSheet
+from orbweb.export.live.rows import COLUMNS, SPOOLED, VisitSheet
 
 EDGES = ("source", "target", "position")
 METRICS = ("timestamp", "metric", "value")
-SPOOLED = ("status_code", "content_length", "latency_ms")
-"""Further members of the metadata of a JSON line, as in the lines of a discovery."""
 
-# Columns with text from the server; the others are generated here or are URLs.
-_FOREIGN = tuple(map(COLUMNS.index, ("content_type", "encoding", "etag", "last_modified", "proxy_id")))
+# Columns with text from a server or from a line of a spool; the others are generated here or are URLs.
+_FOREIGN = tuple(
+    map(
+        COLUMNS.index,
+        ("page_type", "referrer", "content_type", "encoding", "etag", "last_modified", "proxy_id"),
+    )
+)
 _STATUS, _LATENCY = COLUMNS.index("http_status"), COLUMNS.index("fetch_latency_ms")
 
 

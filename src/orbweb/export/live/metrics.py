@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from orbweb.store.bodies import write_all
 from orbweb.store.durable import sync_directory, sync_file
 from orbweb.store.journal import Count, VisitPortions
 from orbweb.store.rows import moment
+from orbweb.store.workspace_files import PRIVATE, FileModes
+from orbweb.store.workspace_paths import AnchoredPath
 
 COUNTERS: Mapping[str, str] = {
     "visits": "committed visits, including those reused from an earlier run",
@@ -148,11 +151,11 @@ class MetricsFile:
     """The CSV file of counters over time. A line that a crash cut off is dropped; counters already written are
     kept."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with writing(path):
-            self._fd = open_file(path)
-        with writing(path), os.fdopen(os.dup(self._fd), "rb") as stream:
+    def __init__(self, place: AnchoredPath, modes: FileModes = PRIVATE) -> None:
+        self.path = place.path
+        with writing(self.path):
+            self._fd = open_file(place, modes)
+        with writing(self.path), os.fdopen(os.dup(self._fd), "rb") as stream:
             self._end = _whole(stream.read())
             os.ftruncate(self._fd, self._end)
         if not self._end:
@@ -179,10 +182,10 @@ def _whole(data: bytes) -> int:
 # Damage.
 
 
-def tables(workspace: Path) -> list[Path]:
-    """The counter files of all runs, relative to the workspace."""
-    found = (workspace / "logs").glob("*_metrics-*.csv")
-    return sorted(path.relative_to(workspace) for path in found if path.is_file() and not path.is_symlink())
+def tables(workspace: Path, named: Iterable[Path] = ()) -> list[Path]:
+    """The counter files of all runs: those in the usual place, and `named` ones."""
+    found = {*(workspace / "logs").glob("*_metrics-*.csv"), *named}
+    return sorted(path for path in found if path.is_file() and not path.is_symlink())
 
 
 def malformed(path: Path) -> list[int]:
@@ -208,7 +211,7 @@ def purge(path: Path) -> None:
     part = path.with_name(f".{path.name}.part")
     with writing(path):
         part.write_bytes(line_format.header(line_format.METRICS) + b"".join(sound))
-        part.chmod(0o600)
+        shutil.copymode(path, part)
         sync_file(part)
         part.replace(path)
         sync_directory(path.parent)

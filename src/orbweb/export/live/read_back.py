@@ -14,18 +14,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from orbweb.export.live import catalog
 from orbweb.model import FailKind, Role, Source
 from orbweb.store.maintenance.restore import Journal, JournalLine
+from orbweb.store.workspace_paths import RunFiles, WorkspacePaths
 
 _is_journal = re.compile(r"crawl_metadata-(.+)-(\d{1,9})\.jsonl").fullmatch
 
 
-def journals(root: Path) -> list[Journal]:
+def journals(paths: WorkspacePaths) -> list[Journal]:
     """The metadata files of a workspace, by project and run."""
-    folder = root / "metadata"
+    folder = paths.workspace / "metadata"
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     found = [(path, match) for path in files if not path.is_symlink() and (match := _is_journal(path.name))]
-    return [Journal(match[1], int(match[2]), partial(_lines, path)) for path, match in found]
+    usual = {(match[1], int(match[2])): path for path, match in found}
+    placed = {(each.project, each.number): _journal(paths.outputs_at(each)) for each in paths.runs.values()}
+    return [
+        Journal(project, number, partial(_lines, path))
+        for (project, number), path in sorted((usual | placed).items())
+        if path.is_file() and not path.is_symlink()
+    ]
+
+
+def _journal(files: RunFiles) -> Path:
+    return files.root / catalog.paths(files)["metadata"]
 
 
 def _lines(path: Path) -> Iterator[JournalLine]:

@@ -6,14 +6,15 @@ depend on the time of writing, so that it can be rebuilt byte for byte.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb.export.escaping import each, json_value, unbroken
 from orbweb.store.journal import Portion, VisitPortions, stored_path
 from orbweb.store.rows import moment
+from orbweb.store.workspace_paths import AnchoredPath
 
 COLUMNS = (
     "timestamp",
@@ -49,8 +50,14 @@ METADATA = (
     "robots_tags",
     "links_cut",
     "truncated",
+    "spooled_page_type",
 )
 """The members of the last column; empty ones are omitted."""
+SPOOLED = ("status_code", "content_length", "latency_ms")
+"""Further members of the metadata of a JSON line, as in the lines of a discovery."""
+TAKEN = frozenset((*METADATA, *SPOOLED))
+PAGE = "page"
+"""The type of a page that no rule matches."""
 
 PageType = Callable[[str], str]
 
@@ -68,8 +75,8 @@ class VisitSheet(NamedTuple):
 class VisitRecords:
     """Builds the records of a run."""
 
-    def __init__(self, visits: VisitPortions, page_type: PageType, store: Path) -> None:
-        """`store` is the directory of bodies in the workspace."""
+    def __init__(self, visits: VisitPortions, page_type: PageType, store: AnchoredPath) -> None:
+        """`store` is the directory of bodies."""
         self._visits, self._page_type, self._store = visits, page_type, store
         self._last: tuple[Portion | None, VisitSheet | None] = (None, None)
 
@@ -80,13 +87,18 @@ class VisitRecords:
             self._last = visits, self._sheet(visits) if visits else None
         return self._last[1]
 
+    def _shown_type(self, key: str, spooled: str | None) -> str:
+        """The type by the rules; where none matches, that of the line in the spool."""
+        found = self._page_type(key)
+        return spooled if found == PAGE and spooled else found
+
     def _sheet(self, of: Portion) -> VisitSheet:
         hashes = of.body_sha256
         locations = zip(of.segment, of.offset, of.length, of.size, strict=True)
         cells = (
             list(map(moment, of.fetched_at)),
             of.url,
-            list(map(self._page_type, of.key)),
+            list(map(self._shown_type, of.key, of.spooled_type)),
             of.depth,
             of.referrer,
             of.status,
@@ -121,10 +133,24 @@ def _metadata(of: Portion) -> list[str]:
         of.robots_tags,
         list(map(bool, of.links_cut)),
         list(map(bool, of.truncated)),
+        of.spooled_type,
     )
     named = zip(METADATA, found, strict=True)
     texts = [each(partial(_member, name), column) for name, column in named if any(column)]
+    if any(of.spooled_extra):
+        texts.append(map(_further, of.spooled_extra))
     return [f"{{{unbroken(members)[:-1]}}}" for members in map("".join, zip(*texts, strict=True))]
+
+
+def _further(extra: str | None) -> str:
+    """The members that only the line in the spool had; names of ours keep our values."""
+    if not extra:
+        return ""
+    return "".join(_named(name, value) for name, value in json.loads(extra).items() if name not in TAKEN)
+
+
+def _named(name: str, value: Any) -> str:
+    return f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))},"
 
 
 def _member(name: str, value: str | int | None) -> str:

@@ -15,6 +15,7 @@ from orbweb.export.live.catalog import OutputSettings, OutputSubject, metrics_pa
 from orbweb.export.live.follower import Followed, Follower
 from orbweb.export.live.metrics import MetricsBoard, MetricsFile
 from orbweb.store.journal import VisitPortions
+from orbweb.store.workspace_paths import AnchoredPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class RunOutputs:
     ) -> MetricsFile | None:
         if not metrics.flush_s:
             return None
-        table = MetricsFile(subject.workspace / metrics_path(metrics.role, subject.label))
+        path = metrics_path(metrics.role, subject.files)
+        table = MetricsFile(AnchoredPath(subject.files.root, path), subject.modes)
         parts.callback(table.close)
         return table
 
@@ -63,7 +65,7 @@ class RunOutputs:
             return
         from orbweb.export.live.prometheus import MetricsEndpoint
 
-        labels = {"project": subject.project, "run": str(subject.run_number), "role": metrics.role}
+        labels = {"project": subject.project, "run": str(subject.run.number), "role": metrics.role}
         endpoint = MetricsEndpoint(metrics.host, metrics.port, labels, lambda: self._board.values)
         parts.callback(endpoint.close)
         self.port = endpoint.port

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from orbweb.export.live.catalog import paths
 from orbweb.store import Queries, journal, workspace_files
 from orbweb.store.journal import Cursor
+from orbweb.store.workspace_paths import RunFiles
 
 BLOCK = 1 << 20
 
@@ -25,22 +26,22 @@ class Altered(NamedTuple):
     problem: str
 
 
-def altered(db: Queries, run_id: int, label: str, workspace: Path) -> Iterator[Altered]:
+def altered(db: Queries, run_id: int, files: RunFiles) -> Iterator[Altered]:
     """The files of a run that differ from their checksum, if it is known."""
-    for name, path in paths(label).items():
+    for name, path in paths(files).items():
         cursor = journal.cursor(db, run_id, name)
-        if cursor is not None and cursor.whole is not None and workspace_files.exists(workspace, path):
-            problem = _problem(workspace, path, cursor)
+        if cursor is not None and cursor.whole is not None and workspace_files.exists(files.root, path):
+            problem = _problem(files.root, path, cursor)
             if problem is not None:
-                yield Altered(name, path, problem)
+                yield Altered(name, files.root / path, problem)
 
 
-def _problem(workspace: Path, path: Path, cursor: Cursor) -> str | None:
-    size = workspace_files.size(workspace, path) or 0
+def _problem(root: Path, path: Path, cursor: Cursor) -> str | None:
+    size = workspace_files.size(root, path) or 0
     if size < cursor.offset:
         return f"it has {size} bytes, but {cursor.offset} were written"
     checksum, left = 0, cursor.offset
-    with workspace_files.stream(workspace, path) as stream:
+    with workspace_files.stream(root, path) as stream:
         while left and (block := stream.read(min(BLOCK, left))):
             checksum, left = zlib.crc32(block, checksum), left - len(block)
     return None if checksum == cursor.whole else f"its {cursor.offset} bytes differ from those that were written"

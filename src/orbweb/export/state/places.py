@@ -1,7 +1,8 @@
 """The URLs of an imported state, each with its place in the run.
 
-The first line of a URL counts, and URLs without a place get one. Base URLs have the first ids, ids and ranks are
-unique, and a fetched URL is never queued.
+The first line of a URL counts. The places of a state that orbweb exported are kept if they fit together; otherwise
+URLs get new ones, in the order of the files. Base URLs have the first ids, ids and ranks are unique, and a fetched
+URL is never queued.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orbweb.errors import UsageError, option
-from orbweb.export.state.files import FRONTIER, INDEX, SKIPPED, StateFolder, StateLine
+from orbweb.export.state.files import SKIPPED, StateFolder, StateLine
 from orbweb.lifecycle import ItemState
 from orbweb.model import FailKind, FamilyRow, SkipReason, Source
+from orbweb.policy import page_types
 from orbweb.store.rows import UrlRow
 from orbweb.urls import UrlRules
+
+SPARSE = 10
+"""A state has an id for each of its URLs. Ids may go up to this many times their number, and FEW more, because
+tables as long as the highest id are kept in memory."""
+FEW = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class StateUrl:
     family_member: bool = False
     lastmod: str | None = None
     due_at: int | None = None
+    found_at: int | None = None
+    changed_at: int | None = None
 
 
 class StateReader:
@@ -65,26 +74,28 @@ class StateReader:
 
     def __init__(self, folder: StateFolder, settings: StateSettings) -> None:
         folder.check()
-        self._folder, self._settings = folder, settings
+        self.folder, self._settings = folder, settings
         self._state = folder.state()
         self.repeated = 0
         self._urls: dict[str, StateUrl] = {}
         self._read()
         self.bases = self._find_bases()
-        self._number()
+        self._is_placed = self._state is not None and not settings.bases and self._places_fit()
+        if not self._is_placed:
+            self._assign_places()
 
     # Reading.
 
     def _read(self) -> None:
-        for line in self._folder.lines(INDEX):
+        for line in self.folder.index():
             self._add(line, _index_state(line))
-        for line in self._folder.lines(SKIPPED):
+        for line in self.folder.lines(SKIPPED):
             self._add(line, ItemState.SKIPPED.value)
-        for line in self._folder.fetched():
+        for line in self.folder.fetched():
             target = line.url("url", self._settings.rules)
             if target is None or target.key not in self._urls:
                 self._add(line, None)
-        for line in self._folder.lines(FRONTIER):
+        for line in self.folder.frontier():
             self._add(line, ItemState.QUEUED.value)
 
     def _add(self, line: StateLine, state: str | None) -> None:
@@ -92,7 +103,9 @@ class StateReader:
         rules = self._settings.rules
         target, referrer = line.url("url", rules), line.url("referrer", rules)
         if target is None:
-            line.wrong("url is missing")
+            if line.fields.get("url") is None:
+                line.wrong("url is missing")
+            return
         if target.key in self._urls:
             self.repeated += 1
             return
@@ -100,9 +113,9 @@ class StateReader:
             target.key,
             target.url,
             state or ItemState.SKIPPED.value,
-            StateLine(line.path, line.number, {}),
+            StateLine(line.path, line.number, {}, line.problems, line.unit),
             line.get("depth", int, 1) if state else 0,
-            line.maybe("rank", int),
+            _rank(line),
             line.one_of("source", Source) or Source.SPIDER.value,
             line.get("id", int, 0),
             line.get("hops", int, 0),
@@ -112,6 +125,8 @@ class StateReader:
             family_member=line.get("kin", bool, default=False),
             lastmod=line.maybe("lastmod", str),
             due_at=line.instant("due_at"),
+            found_at=line.instant("found_at"),
+            changed_at=line.instant("changed_at"),
         )
         if found.state == ItemState.SKIPPED:
             found.reason = line.one_of("reason", SkipReason) or SkipReason.IMPORTED.value
@@ -119,59 +134,56 @@ class StateReader:
         self._urls[found.key] = found
 
     def _find_bases(self) -> list[StateBase]:
-        given = self._settings.bases
-        if self._state is not None and not given:
-            listed = self._state.fields.get("bases")
-            entries = listed if isinstance(listed, list) else []
-            return [self._base(self._state, entry) for entry in entries]
-        first = [each.url for each in self._urls.values() if each.depth == 0 and each.reason is None]
-        found = []
-        for text in given or first:
-            line = StateLine(Path(option("bases")), 1, {"url": text})
-            found.append(self._base(line, {"url": text}))
+        found = [base for base in self._named_bases() if base is not None]
         if not found:
             raise UsageError(
-                f'{self._folder.path}: no line has "depth": 0, so the base URLs are unknown. '
+                f'{self.folder.path}: no line has "depth": 0, so the base URLs are unknown. '
                 f"Give them with {option('bases', 'URL')}. Nothing was imported."
             )
         return found
 
-    def _base(self, line: StateLine, entry: Any) -> StateBase:
-        fields = StateLine(line.path, line.number, entry if isinstance(entry, dict) else {})
+    def _named_bases(self) -> Iterator[StateBase | None]:
+        """The base URLs of the user, of the state, or else the URLs of depth 0."""
+        given = self._settings.bases
+        listed = self._state.fields.get("bases") if self._state is not None else None
+        if self._state is not None and isinstance(listed, list) and not given:
+            for entry in listed:
+                yield self._base(self._state, entry)
+            return
+        for text in given or [each.url for each in self._urls.values() if not each.depth and each.reason is None]:
+            base = self._base(StateLine(Path(option("bases")), 1, {}), {"url": text})
+            if base is None:
+                raise UsageError(f"{option('bases', text)} is not an http(s) URL. Nothing was imported.")
+            yield base
+
+    def _base(self, line: StateLine, entry: Any) -> StateBase | None:
+        fields = StateLine(line.path, line.number, entry if isinstance(entry, dict) else {}, line.problems)
         target = fields.url("url", self._settings.rules)
         if target is None:
             fields.wrong("a base has no url")
+            return None
         return StateBase(target.url, target.key, fields.get("scope", str, target.key))
 
     # Numbers and places.
 
-    def _number(self) -> None:
-        if self._state is None or self._settings.bases:
-            self._assign_places()
+    def _places_fit(self) -> bool:
+        """Whether ids and ranks are there and unique, and the base URLs are the first URLs."""
         ids = Counter(each.id for each in self._urls.values())
         ranks = Counter(each.rank for each in self._urls.values())
-        for each in self._urls.values():
-            self._check(each, ids, ranks)
-        for number, base in enumerate(self.bases):
-            known = self._urls.get(base.key)
-            if known is None or known.id != number + 1 or known.depth:
-                raise UsageError(
-                    f"{self._folder.path}: the base URL {base.url} is not URL {number + 1} of depth 0. "
-                    "Nothing was imported."
-                )
-
-    def _check(self, each: StateUrl, ids: Counter[int], ranks: Counter[int | None]) -> None:
-        if each.line is None:
-            return
-        if not each.id or ids[each.id] > 1:
-            each.line.wrong(f"id is {each.id or 'missing'}, or not unique")
-        if each.state != ItemState.SKIPPED and (each.rank is None or ranks[each.rank] > 1):
-            each.line.wrong("rank is missing, or not unique")
-        if each.base >= len(self.bases):
-            each.line.wrong(f"base is {each.base}, but there are {len(self.bases)} base URLs")
+        first = [self._urls.get(base.key) for base in self.bases]
+        highest = SPARSE * len(self._urls) + FEW
+        return all(
+            ids[each.id] == 1
+            and 0 < each.id <= highest
+            and each.base < len(self.bases)
+            and (each.state == ItemState.SKIPPED or (each.rank is not None and ranks[each.rank] == 1))
+            for each in self._urls.values()
+        ) and all(
+            known is not None and known.id == number and known.depth == 0 for number, known in enumerate(first, 1)
+        )
 
     def _assign_places(self) -> None:
-        """For files of another crawler: base URLs first, others in file order, all at depth 1 or more."""
+        """Base URLs first, others in the order of the files, all at depth 1 or more."""
         own = {base.key: number for number, base in enumerate(self.bases)}
         for base in self.bases:
             if base.key not in self._urls:
@@ -195,7 +207,7 @@ class StateReader:
 
     def facts(self, name: str, default: int) -> int:
         """A number or flag of the run."""
-        value = self._state.fields.get(name) if self._state is not None and not self._settings.bases else None
+        value = self._state.fields.get(name) if self._state is not None and self._is_placed else None
         return int(value) if isinstance(value, int) else default
 
     @property
@@ -209,8 +221,8 @@ class StateReader:
 
     @property
     def next_rank(self) -> int:
-        given = max((each.rank for each in self._urls.values() if each.rank is not None), default=-1) + 1
-        return max(given, self.facts("next_rank", 0))
+        ranks = (page_types.sequence(each.rank) for each in self._urls.values() if each.rank is not None)
+        return max(max(ranks, default=-1) + 1, self.facts("next_rank", 0))
 
     def find(self, key: str | None) -> StateUrl | None:
         return self._urls.get(key) if key is not None else None
@@ -220,11 +232,12 @@ class StateReader:
 
     def visits(self) -> Iterator[tuple[StateUrl, StateLine]]:
         """The visited URLs, in the order of the index, with their lines."""
-        for line in self._folder.lines(INDEX):
+        for line in self.folder.index():
             target = line.url("url", self._settings.rules)
             found = self.find(target.key if target else None)
-            is_first = found is not None and found.line is not None and found.line.number == line.number
-            if found is not None and is_first and found.state != ItemState.SKIPPED:
+            if found is None or found.line is None or found.state == ItemState.SKIPPED:
+                continue
+            if (found.line.path, found.line.number) == (line.path, line.number):
                 yield found, line
 
     def row(self, each: StateUrl, run_id: int) -> UrlRow:
@@ -254,18 +267,18 @@ class StateReader:
             return
         listed = self._state.fields.get("families")
         for entry in listed if isinstance(listed, list) else ():
-            line = StateLine(self._state.path, 1, entry if isinstance(entry, dict) else {})
-            sketch = line.get("sketch", str, "")
+            line = StateLine(self._state.path, 1, entry if isinstance(entry, dict) else {}, self._state.problems)
             try:
-                summary = bytes.fromhex(sketch)
+                summary = bytes.fromhex(line.get("sketch", str, ""))
             except ValueError:
                 line.wrong("the sketch of a family is not hexadecimal")
+                continue
             yield FamilyRow(
                 run_id,
                 line.get("pattern", str, ""),
                 line.get("kind", str, ""),
                 line.get("barren", int, 0),
-                int(line.fields.get("tried") or 0),
+                _whole_number(line.fields.get("tried")),
                 bool(line.fields.get("released")),
                 summary,
             )
@@ -279,11 +292,32 @@ class StateReader:
         return known.id if step is None or each.depth == known.depth + step else None
 
 
+def _rank(line: StateLine) -> int | None:
+    """The rank, which is negative for a URL with a score."""
+    value = line.fields.get("rank")
+    if value is None or (type(value) is int and abs(value) < 1 << 62):
+        return value
+    line.wrong("rank is not an integer, or too large")
+    return None
+
+
+def _whole_number(value: object) -> int:
+    """An integer, which may be negative; 0 for anything else."""
+    return value if isinstance(value, int) and abs(value) < 1 << 40 else 0
+
+
 def _index_state(line: StateLine) -> str | None:
     """The state of a URL of the index; None if the line does not have it."""
-    status, kind = line.maybe("status", int), line.one_of("kind", FailKind)
-    if status is not None and not 200 <= status < 600:
-        line.wrong(f"status is {status}, which is not a final HTTP status")
+    status, kind = final_status(line), line.one_of("kind", FailKind)
     if kind is not None or (status or 0) >= 400:
         return ItemState.FAILED.value
     return ItemState.VISITED.value if status is not None or line.sha256("sha256") else None
+
+
+def final_status(line: StateLine) -> int | None:
+    """The HTTP status of a visit, if it has a valid one."""
+    status = line.maybe("status", int)
+    if status is not None and not 200 <= status < 600:
+        line.wrong(f"status is {status}, which is not a final HTTP status")
+        return None
+    return status

@@ -9,7 +9,8 @@ does not know are not touched. The caller owns every project.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 
 from orbweb.errors import StoreError
 from orbweb.frontier.spool import files as spool_files
-from orbweb.frontier.spool.files import ARCHIVE, BOOKMARK, DISCOVERIES, Bookmark
+from orbweb.frontier.spool.files import Bookmark, SpoolPlace
 from orbweb.model import SkipReason
 from orbweb.store import Queries, durable, runs, spool_rows, workspace_files
 from orbweb.store.maintenance.doctor import Damage
@@ -25,6 +26,8 @@ from orbweb.store.maintenance.repair import Quarantine
 from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
 
 PageType = Callable[[str], str]
+Places = Mapping[str, SpoolPlace]
+"""The places of all pipelines, by the names of their projects."""
 
 _CLOSED = 1 << 62
 """The size of a file during its replacement: more than it has, so that no writer continues it."""
@@ -58,9 +61,13 @@ class _SpoolSheet:
     """A file of the spool and its visits: those after `after`, up to its last."""
 
     db: Queries
-    root: Path
+    place: SpoolPlace
     file: SpoolFile
     after: int
+
+    @property
+    def root(self) -> Path:
+        return self.place.root
 
     @property
     def path(self) -> Path:
@@ -70,8 +77,9 @@ class _SpoolSheet:
     @property
     def name(self) -> Path:
         """Its path relative to the workspace."""
-        archived = ARCHIVE / self.file.name
-        return archived if workspace_files.exists(self.root, archived) else DISCOVERIES / self.file.name
+        archived = self.place.archive / self.file.name if self.place.archive else None
+        is_archived = archived is not None and workspace_files.exists(self.root, archived)
+        return archived if archived and is_archived else self.place.discoveries / self.file.name
 
     def visits(self) -> Iterator[DiscoveredVisit]:
         """The visits that have a line."""
@@ -151,25 +159,25 @@ def _hash(text: bytes) -> int | None:
     return hash(line._replace(page_type="")) if line is not None and line.encode() == text else None
 
 
-def _sheets(db: Queries, root: Path) -> Iterator[_SpoolSheet]:
+def _sheets(db: Queries, places: Places) -> Iterator[_SpoolSheet]:
     reached: dict[int, int] = {}
     for file in spool_rows.files(db):
-        yield _SpoolSheet(db, root, file, reached.get(file.run_id, 0))
+        owner = runs.named(db, file.run_id)
+        if owner is not None:
+            place = places[owner["project"].removesuffix(runs.DISCOVERY)]
+            yield _SpoolSheet(db, place, file, reached.get(file.run_id, 0))
         reached[file.run_id] = file.visit
 
 
 # Finding.
 
 
-def examine(db: Queries, root: Path) -> list[Damage]:
-    """All damage of the spool and its bookmark, compared with an intact database."""
-    found = [damage for sheet in _sheets(db, root) for damage in _damages(sheet)]
-    problem = _bookmark_problem(root)
-    if problem is not None:
-        repair = (
-            "moved to quarantine; the scraper reads the spool again from its first file, and refetches nothing"
-        )
-        found.append(Damage(str(BOOKMARK), "the file", problem, repair=repair))
+def examine(db: Queries, places: Places) -> list[Damage]:
+    """All damage of the spools and their bookmarks, compared with an intact database."""
+    found = [damage for sheet in _sheets(db, places) for damage in _damages(sheet)]
+    repair = "moved to quarantine; the scraper reads the spool again from its first file, and refetches nothing"
+    for place, problem in _bookmark_problems(db, places):
+        found.append(Damage(str(place.bookmark), "the file", problem, repair=repair))
     return found
 
 
@@ -233,27 +241,38 @@ def _knows(db: Queries, run_id: int, key: str) -> bool:
     return known is not None and known.reason != SkipReason.LEFT
 
 
-def _bookmark_problem(root: Path) -> str | None:
+def _bookmark_problems(db: Queries, places: Places) -> list[tuple[SpoolPlace, str]]:
+    found = (
+        (place, _bookmark_problem(place, has_files=runs.find_project(db, name + runs.DISCOVERY) is not None))
+        for name, place in places.items()
+    )
+    return [(place, problem) for place, problem in found if problem is not None]
+
+
+def _bookmark_problem(place: SpoolPlace, *, has_files: bool) -> str | None:
+    """What is wrong with a bookmark. The files of another producer may be elsewhere."""
     try:
-        mark = spool_files.read_bookmark(root)
+        mark = spool_files.read_bookmark(place)
     except StoreError as error:
-        return str(error).replace(f"{root}/", "")
-    problem = spool_files.usable(root, mark) if mark is not None else None
-    return f"{mark.file}, byte {mark.offset}: {problem}" if mark and problem else None
+        return str(error).replace(f"{place.workspace}/", "")
+    if mark is None or (not has_files and mark.file not in spool_files.names(place)):
+        return None
+    problem = spool_files.usable(place, mark)
+    return f"{mark.file}, byte {mark.offset}: {problem}" if problem else None
 
 
 # Correcting.
 
 
-def correct(db: Queries, root: Path, quarantine: Quarantine, page_type_of: Callable[[int], PageType]) -> None:
+def correct(db: Queries, places: Places, quarantine: Quarantine, page_type_of: Callable[[int], PageType]) -> None:
     """Repair what `examine` finds. `page_type_of` returns the current page types of a run."""
-    for sheet in _sheets(db, root):
+    for sheet in _sheets(db, places):
         missing = sheet.missing()
         if missing and (sheet.path.exists() or _unfed(db, sheet.file.run_id, missing)):
-            quarantine.copy(str(sheet.path.relative_to(root)))
+            quarantine.copy(str(sheet.root / sheet.name))
             _rewrite(sheet, missing, page_type_of(sheet.file.run_id))
-    if _bookmark_problem(root) is not None:
-        quarantine.move(str(BOOKMARK))
+    for place, _ in _bookmark_problems(db, places):
+        quarantine.move(str(place.workspace / place.bookmark))
 
 
 def _rewrite(sheet: _SpoolSheet, missing: Sequence[DiscoveredVisit], page_type: PageType) -> None:
@@ -264,18 +283,28 @@ def _rewrite(sheet: _SpoolSheet, missing: Sequence[DiscoveredVisit], page_type: 
     with workspace_files.stream(sheet.root, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as stream:
         size, moved = _copy(sheet.steps(missing), stream, page_type, mark.offset if mark else 0)
         stream.flush()
+        known = workspace_files.state(sheet.root, name)
+        workspace_files.take_mode(stream.fileno(), stat.S_IMODE(known.st_mode) if known else 0o600)
         durable.sync_data(stream.fileno())
     spool_rows.advance(sheet.db, sheet.file._replace(size=_CLOSED))
     workspace_files.replace(sheet.root, temporary, name)
     workspace_files.sync_directory(sheet.root, name.parent)
     spool_rows.advance(sheet.db, sheet.file._replace(size=size))
     if mark is not None:
-        spool_files.write_bookmark(sheet.root, mark._replace(offset=moved))
+        _move_bookmark(sheet, mark._replace(offset=moved))
+
+
+def _move_bookmark(sheet: _SpoolSheet, mark: Bookmark) -> None:
+    """Write the bookmark, also as that of the scraper, for which it would be one that was set by hand."""
+    scraper = _scraping_run(sheet.db, sheet.file.run_id)
+    if scraper is not None:
+        spool_rows.save_bookmark(sheet.db, scraper, *mark)
+    spool_files.write_bookmark(sheet.place, mark)
 
 
 def _mark_in(sheet: _SpoolSheet) -> Bookmark | None:
     try:
-        mark = spool_files.read_bookmark(sheet.root)
+        mark = spool_files.read_bookmark(sheet.place)
     except StoreError:
         return None
     return mark if mark is not None and mark.file == sheet.file.name else None

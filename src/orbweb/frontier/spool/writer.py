@@ -8,23 +8,26 @@ File names increase even if the clock does not.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from orbweb.failpoints import failpoint
-from orbweb.frontier.spool.files import ARCHIVE, DISCOVERIES, decode, file_size, line_of, names, order, writing
+from orbweb.frontier.spool.files import SpoolPlace, archived, decode, file_size, line_of, names, order, writing
 from orbweb.store import Queries, durable, spool_rows, workspace_files
 from orbweb.store.spool_rows import DiscoveredVisit, SpoolFile
+from orbweb.store.workspace_files import PRIVATE, FileModes
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolSettings:
-    """When a new file is started."""
+    """When a new file is started, how many lines are written at once, and the permissions of files."""
 
     rotate_bytes: int
     rotate_s: float
+    group_lines: int = spool_rows.PORTION
+    modes: FileModes = PRIVATE
 
 
 class SpoolWriter:
@@ -33,15 +36,17 @@ class SpoolWriter:
     def __init__(
         self,
         db: Queries,
-        root: Path,
+        place: SpoolPlace,
         run_id: int,
         settings: SpoolSettings,
         *,
         page_type: Callable[[str], str],
+        has_room: Callable[[], bool],
         clock: Callable[[], float],
     ) -> None:
         self._db = db
-        self._root = root
+        self._place = place
+        self._has_room = has_room
         self._run_id = run_id
         self._settings = settings
         self._page_type = page_type
@@ -57,13 +62,18 @@ class SpoolWriter:
             os.close(self._fd)
             self._fd = -1
 
-    def catch_up(self) -> None:
-        """Write the visits committed since the last call; they are durable when this returns."""
-        while visits := spool_rows.found(self._db, self._run_id, self._visit):
+    def catch_up(self) -> bool:
+        """Write the visits committed since the last call, a group at a time, each if there is room for it; True if
+        all of them are written, and durable."""
+        most = min(self._settings.group_lines, spool_rows.PORTION)
+        while visits := spool_rows.found(self._db, self._run_id, self._visit, most):
             lines = b"".join(line_of(visit, self._page_type).encode() for visit in visits if visit.is_page)
+            if lines and not self._has_room():
+                return False
             self._visit = visits[-1].visit
             if lines:
                 self._append(lines)
+        return True
 
     def _append(self, lines: bytes) -> None:
         file = self._writable()
@@ -84,40 +94,45 @@ class SpoolWriter:
         file = self._file
         if file is not None and not self._is_done(file):
             if self._fd < 0:
-                self._fd = workspace_files.open_file(self._root, DISCOVERIES / file.name, os.O_WRONLY)
+                self._fd = self._opened(file, os.O_WRONLY)
             return file
         self.close()
         self._file = file = SpoolFile(self._next_name(), self._run_id, file.visit if file else 0, 0)
         spool_rows.begin(self._db, file)
         path = self._path(file)
         with writing(path):
-            workspace_files.make_directory(self._root, DISCOVERIES)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            self._fd = workspace_files.open_file(self._root, DISCOVERIES / file.name, flags)
-            workspace_files.sync_directory(self._root, DISCOVERIES)
+            modes, folder = self._settings.modes, self._place.discoveries
+            workspace_files.make_directory(self._place.root, folder, modes.folder, take=True)
+            self._fd = self._opened(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            workspace_files.sync_directory(self._place.root, self._place.discoveries)
         return file
+
+    def _opened(self, file: SpoolFile, flags: int) -> int:
+        fd = workspace_files.open_file(self._place.root, self._place.discoveries / file.name, flags)
+        workspace_files.take_mode(fd, self._settings.modes.file)
+        return fd
 
     def _is_done(self, file: SpoolFile) -> bool:
         is_old = self._clock() - order(file.name) >= self._settings.rotate_s
-        found = workspace_files.size(self._root, DISCOVERIES / file.name)
+        found = workspace_files.size(self._place.root, self._place.discoveries / file.name)
         is_short = found is None or found < file.size
         return file.size >= self._settings.rotate_bytes or is_old or is_short
 
     def _next_name(self) -> str:
-        known = [*names(self._root / DISCOVERIES), *names(self._root / ARCHIVE)]
+        known = [*names(self._place), *archived(self._place)]
         known += [file.name for file in spool_rows.files(self._db)]
         newest = max(map(order, known), default=0)
         return f"discoveries-{max(int(self._clock()), newest + 1)}.jsonl"
 
     def _path(self, file: SpoolFile) -> Path:
-        return self._root / DISCOVERIES / file.name
+        return self._place.path(file.name)
 
     def _recover(self, file: SpoolFile) -> None:
         """Keep lines that a crash left after the cursor if they are those that come next; cut off the rest."""
-        name = DISCOVERIES / file.name
-        if file_size(self._root, file.name) <= file.size:
+        name = self._place.discoveries / file.name
+        if file_size(self._place, file.name) <= file.size:
             return
-        with writing(self._path(file)), workspace_files.stream(self._root, name, os.O_RDWR) as stream:
+        with writing(self._path(file)), workspace_files.stream(self._place.root, name, os.O_RDWR) as stream:
             stream.seek(file.size)
             size, visit = file.size, file.visit
             for known, line in self._kept(stream, file):
@@ -139,3 +154,22 @@ class SpoolWriter:
                 if line is None or line.url != known.url:
                     return
                 yield known, text
+
+
+class Outbox:
+    """The writers of a discovery: what earlier runs, killed or stopped in between, did not write goes first."""
+
+    def __init__(self, writers: Sequence[SpoolWriter]) -> None:
+        self._writers = list(writers)
+
+    def catch_up(self) -> bool:
+        """Write what is committed, as far as there is room; True if all of it is written."""
+        while self._writers[0].catch_up():
+            if len(self._writers) == 1:
+                return True
+            self._writers.pop(0).close()
+        return False
+
+    def close(self) -> None:
+        for writer in self._writers:
+            writer.close()

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body
 from typing_extensions import TypedDict
 
 from orbweb.app.ids import CrawlIdentity
+from orbweb.app.jobs.follower import AT_WORK
 from orbweb.app.jobs.service import StartedCrawl
 from orbweb.server.api.fields import given_options, options_body, text_of
 from orbweb.server.problems import ProblemRaised
@@ -110,7 +111,7 @@ def _at_work(served: Services, number: int) -> CrawlIdentity:
     """The crawl with this id, or the one that continues its run; 409 if none does."""
     found = served.jobs.crawl_of(number)
     state = served.jobs.state(found.project)
-    if state["state"] not in ("in_progress", "on_hold", "stopping") or state["runID"] != found.run_id:
+    if state["state"] not in AT_WORK or state["runID"] != found.run_id:
         raise ProblemRaised(
             409, "crawl_ended", f"crawl {number} has ended; its project has no crawl of that run now"
         )

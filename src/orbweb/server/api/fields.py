@@ -43,6 +43,7 @@ _PROBLEMS = {
     413: "The body is too large",
     415: "The body is not JSON",
     422: "The request is not valid",
+    503: "The server does as much of this as it can",
 }
 
 
@@ -84,9 +85,13 @@ def shape(kind: Any) -> Any:
 
 
 def list_shape(name: str, row: Any) -> Any:
-    """The type of a list of rows."""
-    rows: Any = list.__class_getitem__(row)
-    return _typed_dict(name, {"items": rows, "next": str | None})
+    """The type of a part of a list."""
+    return _typed_dict(name, {"items": rows_shape(row), "next": str | None})
+
+
+def rows_shape(row: Any) -> Any:
+    """The type of an array of rows."""
+    return list.__class_getitem__(row)
 
 
 def _shape_of(hint: Any) -> Any:

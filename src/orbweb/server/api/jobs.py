@@ -33,6 +33,8 @@ def job_view(job: ServerJob) -> ServerJob:
     request = {name: value for name, value in job.request.items() if name != "private_sites"}
     if "options" in request:
         request["options"] = {field_name(name): value for name, value in request["options"].items()}
+    if "headers" in request.get("options", {}):
+        request["options"]["headers"] = dict.fromkeys(request["options"]["headers"], "[redacted]")
     result = {field_name(name): value for name, value in job.result.items()} if job.result is not None else None
     return replace(job, request=request, result=result)
 

@@ -11,7 +11,11 @@ from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from orbweb.app.listings import csv_lines
-from orbweb.server.api.fields import list_shape, shape, to_json
+from orbweb.server.api.fields import list_shape, rows_shape, shape, to_json
+
+CSV: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "CSV"}
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +51,23 @@ def listed(router: APIRouter, path: str, kind: Any, *, summary: str) -> Callable
             lines = csv_lines(columns, [[each.get(column) for column in columns] for each in rows])
             return StreamingResponse(lines, media_type="text/csv; charset=utf-8")
 
-        csv = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "CSV"}}
         unique = f"{name}_{function.__name__}"
-        router.add_api_route(
-            path, as_object, summary=summary, operation_id=unique, responses={200: {"model": body}}
-        )
+        router.add_api_route(path, as_object, summary=summary, operation_id=unique, response_model=body)
         router.add_api_route(
             f"{path}.json",
             as_array,
             summary=f"{summary}, as an array",
             operation_id=f"{unique}_json",
-            responses={200: {"model": list[row]}},  # type: ignore[valid-type]
+            response_model=rows_shape(row),
         )
         router.add_api_route(
             f"{path}.csv",
             as_csv,
             summary=f"{summary}, as CSV",
             operation_id=f"{unique}_csv",
+            response_model=None,
             response_class=StreamingResponse,
-            responses=csv,  # type: ignore[arg-type]
+            responses=CSV,
         )
         return function
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeAlias
 
 from fastapi import APIRouter, Body
@@ -11,9 +12,14 @@ from orbweb.app import ProjectRules
 from orbweb.errors import UsageError
 from orbweb.server.api.crawls import urls_of
 from orbweb.server.api.fields import given_options, options_body, shape, text_of, to_json
+from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Served
 
 router = APIRouter(tags=["rules"])
+
+AT_ONCE = 4
+"""Plans that are made at once: each waits for other servers, in a thread that pages need too."""
+_PLANS = BoundedSemaphore(AT_ONCE)
 
 if TYPE_CHECKING:
     PlanBody: TypeAlias = dict[str, Any]
@@ -35,7 +41,12 @@ def plan(
     urls = (served.jobs.project(project).name,) if project is not None else urls_of(body)
     if not urls or (project is not None and urls_of(body)):
         raise UsageError("give either a `url` or a `project` to plan")
-    found: dict[str, Any] = to_json(served.jobs.plan(urls, given_options("plan", body)))
+    if not _PLANS.acquire(blocking=False):
+        raise ProblemRaised(503, "too_many_plans", f"{AT_ONCE} plans are being made; try again later")
+    try:
+        found: dict[str, Any] = to_json(served.jobs.plan(urls, given_options("plan", body)))
+    finally:
+        _PLANS.release()
     return found
 
 

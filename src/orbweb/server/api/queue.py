@@ -18,7 +18,7 @@ router = APIRouter(tags=["queue"])
 
 
 class QueueState(TypedDict):
-    """The queue of the latest run. `visited` counts visits, failed ones too; `total` is `visited` + `pending`."""
+    """The queue of the latest run. `total` is `visited` + `pending`; what failed is in neither."""
 
     projectID: int
     hasQueue: bool
@@ -67,8 +67,8 @@ def get_queue(project: str, served: Served) -> QueueState:
     return QueueState(
         projectID=found.id,
         hasQueue=queue.queued > 0,
-        visited=queue.visited + queue.failed,
-        pending=queue.queued,
+        visited=queue.visited,
+        pending=queue.pending,
         total=queue.total,
         canResume=queue.can_resume,
         currentRunID=every[-1].id,

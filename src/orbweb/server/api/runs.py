@@ -26,7 +26,7 @@ class RunCrawl(TypedDict):
     pagesCrawled: int
 
 
-class RunState(TypedDict):
+class RunView(TypedDict):
     """A run and its crawls, which add up to `totalPagesCrawled`."""
 
     id: int
@@ -81,7 +81,7 @@ def _summary(served: Services, project: str, number: int) -> RunSummary:
 
 
 @router.get("/run/{run_id}", summary="A run")
-def get_run(run_id: int, served: Served) -> RunState:
+def get_run(run_id: int, served: Served) -> RunView:
     found = served.jobs.run(run_id)
     run = _summary(served, found.project, found.number)
     ids = next(each for each in served.jobs.runs_of(found.project_id) if each.id == run_id)
@@ -89,7 +89,7 @@ def get_run(run_id: int, served: Served) -> RunState:
         RunCrawl(id=number, state=crawl.state, pagesCrawled=crawl.visited + crawl.failed)
         for number, crawl in zip(ids.crawls, run.crawls, strict=False)
     ]
-    return RunState(
+    return RunView(
         id=run_id,
         projectID=found.project_id,
         state=run.state,

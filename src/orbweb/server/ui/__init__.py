@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from orbweb.server.ui import live, login, map_page, new_crawl, preferences, project, projects
+from orbweb.server.ui import live, login, map_page, new_crawl, preferences, project, projects, url_lists
 from orbweb.server.ui.static_files import static_files
 
 router = APIRouter(include_in_schema=False)
-for _module in (login, preferences, projects, new_crawl, project, live, map_page):
+for _module in (login, preferences, projects, new_crawl, project, live, map_page, url_lists):
     router.include_router(_module.router)
 
 __all__ = ["router", "static_files"]

@@ -49,7 +49,7 @@ _DEFAULT = re.compile(r"\s*\[[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """A field of the form. `control` is the kind of control, `flag` the option of the command line."""
 
     name: str
@@ -65,7 +65,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class FormSection:
     """Fields that are folded together; the head says their values. `tone` is amber if it wants a look."""
 
     name: str
@@ -73,7 +73,7 @@ class Section:
     summary: str
     tone: str
     is_open: bool
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def placed(message: str, options: Sequence[Option]) -> tuple[str, str]:
 
 def sections(
     options: Sequence[Option], typed: Typed, settings: Sequence[EffectiveSetting], *, has_contact: bool
-) -> tuple[Section, ...]:
+) -> tuple[FormSection, ...]:
     """The folded parts of the form; one with something typed or wrong in it is open."""
     known = {option.name: option for option in options}
     values = {each.key: each for each in settings}
@@ -195,15 +195,17 @@ def sections(
         is_open = any(each.value or each.error for each in fields) or name == "scope"
         warns = name == "identity" and not has_contact
         found.append(
-            Section(name, title, _summary(name, fields, has_contact=has_contact), "amber" * warns, is_open, fields)
+            FormSection(
+                name, title, _summary(name, fields, has_contact=has_contact), "amber" * warns, is_open, fields
+            )
         )
     return tuple(found)
 
 
-def _field(option: Option, typed: Typed, settings: Mapping[str, EffectiveSetting]) -> Field:
+def _field(option: Option, typed: Typed, settings: Mapping[str, EffectiveSetting]) -> FormField:
     setting = settings.get(option.setting or "")
     default = setting_text(setting.key, setting.value) if setting is not None else "off"
-    return Field(
+    return FormField(
         name=option.name,
         label=LABELS[option.name],
         key=option.setting or "",
@@ -238,7 +240,7 @@ def _hint(option: Option) -> str:
     return text.replace("'NAME:' removes a stored header. ", "")
 
 
-def _summary(name: str, fields: Sequence[Field], *, has_contact: bool) -> str:
+def _summary(name: str, fields: Sequence[FormField], *, has_contact: bool) -> str:
     """The values of a section in its head."""
     shown = {each.name: each.value.strip() or each.placeholder for each in fields}
     if name == "scope":

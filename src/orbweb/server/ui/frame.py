@@ -72,7 +72,7 @@ class SearchBox:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PageFrame:
     """Everything around the content of a page. `tab` is the name of the current one; `run` that of a URL, a number
     or `latest`."""
 
@@ -86,7 +86,7 @@ class Frame:
     tab: str = ""
 
 
-BARE = Frame()
+BARE = PageFrame()
 
 
 def project_path(project: str) -> str:
@@ -98,7 +98,7 @@ def run_path(project: str, run: int | str | None = "latest") -> str:
     return f"{project_path(project)}/runs/{'latest' if run is None else run}"
 
 
-def workspace_frame(served: Services, *crumbs: Crumb) -> Frame:
+def workspace_frame(served: Services, *crumbs: Crumb) -> PageFrame:
     """The frame of a page that belongs to no project."""
     waiting = len(waiting_projects(served))
     return replace(BARE, crumbs=crumbs, live=pill_of(served.workspace.running(), None, waiting))
@@ -106,7 +106,7 @@ def workspace_frame(served: Services, *crumbs: Crumb) -> Frame:
 
 def project_frame(
     served: Services, project: str, tab: str, *, run: int | None = None, query: str = ""
-) -> tuple[Frame, RunOutline]:
+) -> tuple[PageFrame, RunOutline]:
     """The frame of a page of a project, and the numbers of its run. UnknownProject, or NothingToDo if the run does
     not exist. A list of a run names it; `run` None is the latest."""
     workspace = served.workspace
@@ -116,7 +116,7 @@ def project_frame(
     return replace(frame, live=live, search=replace(frame.search, query=query)), outline
 
 
-def frame_of_project(outline: RunOutline, projects: Sequence[str], *, tab: str, named: bool) -> Frame:
+def frame_of_project(outline: RunOutline, projects: Sequence[str], *, tab: str, named: bool) -> PageFrame:
     """The frame of a page of a project. `named`: the URL names a run, so that the tabs stay in it."""
     run = str(outline.run) if named and outline.run is not None else "latest"
     tabs = tabs_of(outline, run)
@@ -127,7 +127,7 @@ def frame_of_project(outline: RunOutline, projects: Sequence[str], *, tab: str, 
         crumbs.append(Crumb(f"run {outline.run}", project_path(outline.project), _runs(outline, current, base)))
     if current is not None and tab != "overview":
         crumbs.append(Crumb(current.text, current.href))
-    return Frame(
+    return PageFrame(
         crumbs=tuple(crumbs),
         search=SearchBox(f"{base}/search", f"Search {outline.project}"),
         project=outline.project,

@@ -30,7 +30,7 @@ def login(request: Request, served: Served) -> Response:
         max_age=SESSION_S,
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        secure=request.headers.get("origin", "").startswith("https://"),
     )
     return response
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from orbweb.server.problems import Problem
-from orbweb.server.ui.frame import BARE, Frame
+from orbweb.server.ui.frame import BARE, PageFrame
 from orbweb.server.ui.templating import render
 
 TITLES: Mapping[str, str] = {
@@ -66,7 +66,7 @@ def problem_page(
     title: str | None = None,
     actions: tuple[tuple[str, str], ...] = (),
     asked: Asked | None = None,
-    frame: Frame = BARE,
+    frame: PageFrame = BARE,
 ) -> Response:
     """The page of a problem. `actions` are links, the first of which is the next step."""
     return render(

@@ -28,7 +28,7 @@ RUNS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlRow:
+class CrawlLine:
     """A crawl under its run. `cause` is how it ended, `note` what that means."""
 
     number: int
@@ -45,7 +45,7 @@ class CrawlRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RunRow:
+class RunLine:
     """A run of the tree. `alternates` is None if it is not known yet."""
 
     number: int
@@ -64,11 +64,11 @@ class RunRow:
     changes: ChangeCounts | None
     changes_text: str
     compare: str | None
-    crawls: tuple[CrawlRow, ...]
+    crawls: tuple[CrawlLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class BaseRow:
+class BaseLine:
     """A base URL of the latest run. `alternates` and `queued` are None if they are not known yet."""
 
     url: str
@@ -79,7 +79,7 @@ class BaseRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SkippedRow:
+class SkippedLine:
     """A reason for which URLs were skipped, and the rule that decided most of them, if it is known."""
 
     reason: str
@@ -98,11 +98,11 @@ def note_of(crawl: CrawlSummary, rate: float | None) -> str:
     return notes.get(crawl.ended_by, "")
 
 
-def crawl_rows(run: RunHistory, at: datetime, rate: float | None) -> tuple[CrawlRow, ...]:
+def crawl_rows(run: RunHistory, at: datetime, rate: float | None) -> tuple[CrawlLine, ...]:
     """The crawls of a run, the newest first."""
     newest_first = list(reversed(run.crawls))
     return tuple(
-        CrawlRow(
+        CrawlLine(
             number=crawl.crawl,
             state=crawl.state,
             cause=texts.words(crawl.ended_by) if crawl.ended_by else "",
@@ -130,10 +130,10 @@ class RunFigures:
     rate: float | None
 
 
-def run_row(project: str, run: RunHistory, known: RunFigures, at: datetime) -> RunRow:
+def run_row(project: str, run: RunHistory, known: RunFigures, at: datetime) -> RunLine:
     skipped = sum(run.skipped.values())
     text = "first run" if known.before is None else "so far" if run.state != "completed" else "compare"
-    return RunRow(
+    return RunLine(
         number=run.run,
         lists=run_path(project, run.run),
         state=known.state,
@@ -154,13 +154,13 @@ def run_row(project: str, run: RunHistory, known: RunFigures, at: datetime) -> R
     )
 
 
-def base_rows(run: RunHistory, totals: RunTotals | None) -> tuple[BaseRow, ...]:
+def base_rows(run: RunHistory, totals: RunTotals | None) -> tuple[BaseLine, ...]:
     rows = []
     for base in run.bases:
         found = totals.bases.get(base.url) if totals else None
         nothing = 0 if totals else None
         rows.append(
-            BaseRow(
+            BaseLine(
                 base.scope or base.url,
                 base.pages,
                 found.alternates if found else nothing,
@@ -171,12 +171,12 @@ def base_rows(run: RunHistory, totals: RunTotals | None) -> tuple[BaseRow, ...]:
     return tuple(rows)
 
 
-def skipped_rows(project: str, run: RunHistory, totals: RunTotals | None) -> tuple[SkippedRow, ...]:
+def skipped_rows(project: str, run: RunHistory, totals: RunTotals | None) -> tuple[SkippedLine, ...]:
     """The reasons of a run, the most frequent first."""
     rules = {each.reason: each.rule for each in totals.rules} if totals else {}
     ordered = sorted(run.skipped.items(), key=lambda each: (-each[1], each[0]))
     return tuple(
-        SkippedRow(reason, f"{run_path(project)}/skipped?reason={reason}", rules.get(reason), count)
+        SkippedLine(reason, f"{run_path(project)}/skipped?reason={reason}", rules.get(reason), count)
         for reason, count in ordered
     )
 
@@ -191,7 +191,7 @@ def state_of_run(run: RunHistory, *, held: bool) -> str:
 
 def _rows(
     served: Services, figures: Figures, project: str, runs: Sequence[RunHistory], *, held: bool
-) -> list[RunRow]:
+) -> list[RunLine]:
     """The rows of runs that follow each other; the one after the last is only compared with."""
     rates = {each.project: each.rate for each in served.workspace.running()}
     at, rows = now(), []

@@ -37,7 +37,7 @@ STATES = ("in_progress", "on_hold", "waiting", "paused", "completed", "completed
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectRow:
+class ProjectLine:
     """A project as a row. `tokens` and `changes` are None if they are not known yet."""
 
     name: str
@@ -68,7 +68,7 @@ class StateCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnHead:
     """A column head: its word, its class, the list sorted by it, and how it is sorted now."""
 
     text: str
@@ -121,7 +121,7 @@ def changes_text(project: ProjectOverview) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ProjectFigures:
     """What is known of a project besides its overview."""
 
     totals: RunTotals | None
@@ -130,12 +130,12 @@ class Known:
     rate: float | None
 
 
-def row_of(project: ProjectOverview, known: Known, at: datetime) -> ProjectRow:
+def row_of(project: ProjectOverview, known: ProjectFigures, at: datetime) -> ProjectLine:
     run = project.latest
     skipped = sum(run.skipped.values()) if run else 0
     counts = (run.visited, run.failed, run.queued, run.pages) if run else (0, 0, 0, 0)
     visited, failed, queued, pages = counts
-    return ProjectRow(
+    return ProjectLine(
         name=project.project,
         href=project_path(project.project),
         lists=run_path(project.project),
@@ -155,7 +155,7 @@ def row_of(project: ProjectOverview, known: Known, at: datetime) -> ProjectRow:
     )
 
 
-def sorted_rows(rows: Sequence[ProjectRow], sort: str) -> list[ProjectRow]:
+def sorted_rows(rows: Sequence[ProjectLine], sort: str) -> list[ProjectLine]:
     """The rows in an order; a minus turns it round. UsageError for an unknown one."""
     name = sort.removeprefix("-")
     if name not in ORDERS:
@@ -171,10 +171,10 @@ def sorted_rows(rows: Sequence[ProjectRow], sort: str) -> list[ProjectRow]:
     return sorted(sorted(rows, key=lambda row: row.name), key=by, reverse=sort.startswith("-"))
 
 
-def columns_of(sort: str, state: str) -> tuple[Column, ...]:
+def columns_of(sort: str, state: str) -> tuple[ColumnHead, ...]:
     """The heads of the table. A number is sorted from the largest down first."""
     return tuple(
-        Column(
+        ColumnHead(
             text,
             css,
             _href(state, _turned(name, sort, first)) if name else None,
@@ -209,7 +209,7 @@ def _href(state: str, sort: str) -> str:
     return f"/?{urlencode(given)}" if given else "/"
 
 
-def state_counts(rows: Sequence[ProjectRow]) -> list[StateCount]:
+def state_counts(rows: Sequence[ProjectLine]) -> list[StateCount]:
     """How many projects are in which state, in the order of the sentence."""
     words = {"in_progress": "crawling"}
     found = [(state, sum(row.state == state for row in rows)) for state in STATES]
@@ -230,7 +230,7 @@ class Sums:
     failed: int
 
 
-def sums_of(rows: Sequence[ProjectRow]) -> Sums:
+def sums_of(rows: Sequence[ProjectLine]) -> Sums:
     tokens = [row.tokens for row in rows if row.tokens is not None]
     return Sums(
         sum(row.pages for row in rows),
@@ -240,7 +240,7 @@ def sums_of(rows: Sequence[ProjectRow]) -> Sums:
     )
 
 
-def read_rows(served: Services, figures: Figures, at: datetime) -> list[ProjectRow]:
+def read_rows(served: Services, figures: Figures, at: datetime) -> list[ProjectLine]:
     rates = {each.project: each for each in served.workspace.running()}
     places = {name: place for place, name in enumerate(waiting_projects(served), 1)}
     return [
@@ -254,15 +254,15 @@ def _known(
     project: ProjectOverview,
     rates: Mapping[str, RunningCrawl],
     places: Mapping[str, int],
-) -> Known:
+) -> ProjectFigures:
     name, run = project.project, project.latest
     rate = rates[name].rate if name in rates else None
     if run is None:
-        return Known(None, None, places.get(name), rate)
+        return ProjectFigures(None, None, places.get(name), rate)
     is_done = run.run > 1 and run.state == "completed"
     before = served.workspace.histories(name, before=run.run, limit=1) if is_done else []
     changes = figures.changes(name, before[0], run) if before else None
-    return Known(figures.totals(name, run), changes, places.get(name), rate)
+    return ProjectFigures(figures.totals(name, run), changes, places.get(name), rate)
 
 
 @router.get("/")
@@ -297,7 +297,7 @@ def projects_twin(
     return twin([_plain(row) for row in found], suffix, "projects")
 
 
-def _plain(row: ProjectRow) -> dict[str, Any]:
+def _plain(row: ProjectLine) -> dict[str, Any]:
     return {
         "project": row.name,
         "state": row.state,

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse
 from orbweb import __version__
 from orbweb.server.middleware import FORM_TOKEN
 from orbweb.server.ui import format as texts
-from orbweb.server.ui.frame import BARE, Frame
+from orbweb.server.ui.frame import BARE, PageFrame
 from orbweb.server.ui.keys import KEYS
 from orbweb.server.ui.static_files import static_url
 from orbweb.server.ui.toast import COOKIE, toast_of
@@ -44,7 +44,9 @@ def environment() -> Environment:
     return made
 
 
-def render(request: Request, name: str, *, status: int = 200, frame: Frame = BARE, **values: Any) -> HTMLResponse:
+def render(
+    request: Request, name: str, *, status: int = 200, frame: PageFrame = BARE, **values: Any
+) -> HTMLResponse:
     """A page made from a template. It knows `who` requests it (None: not logged in), its own `path`, its `frame`,
     the `theme` of the browser and the `toast` that a form left."""
     who, toast = getattr(request.state, "who", None), toast_of(request)

@@ -22,6 +22,7 @@ import zstandard
 from orbweb.errors import CorruptBody, DiskFull, StoreError, is_disk_full
 from orbweb.model import Blob
 from orbweb.store import workspace_files
+from orbweb.store.workspace_paths import AnchoredPath
 
 # How many bytes a store collects in memory before it writes a part of its group.
 GROUP_BYTES = 4 * 1024 * 1024
@@ -57,6 +58,13 @@ class BodyStore(Protocol):
 
     def close(self) -> None:
         """Release everything; a group that was not synced is dropped."""
+
+
+class KnownBodies(Protocol):
+    """What the commit asks of the bodies that the workspace has."""
+
+    def holds(self, blob: Blob, location: Location) -> bool:
+        """Whether the body is stored there, undamaged."""
 
 
 def new_compressor() -> zstandard.ZstdCompressor:
@@ -171,12 +179,17 @@ def write_all(fd: int, data: bytes | bytearray, offset: int) -> None:
 
 
 class StoreFolder:
-    """The files of a body store, opened relative to the directory above it without following links."""
+    """The files of a body store, opened without following links: of the store itself, if it is anchored above."""
 
     __slots__ = ("_above", "_folder")
 
-    def __init__(self, root: Path) -> None:
-        self._above, self._folder = root.parent, Path(root.name)
+    def __init__(self, root: Path | AnchoredPath) -> None:
+        anchored = root if isinstance(root, AnchoredPath) else AnchoredPath(root.parent, Path(root.name))
+        self._above, self._folder = anchored.root, anchored.name
+
+    @property
+    def path(self) -> Path:
+        return self._above / self._folder
 
     def open_file(self, name: Path, flags: int, mode: int = 0o600) -> int:
         return workspace_files.open_file(self._above, self._folder / name, flags, mode)
@@ -197,13 +210,18 @@ class StoreFolder:
         workspace_files.replace(self._above, self._folder / old, self._folder / new)
 
     def make_directory(self, name: Path | str, mode: int) -> None:
-        workspace_files.make_directory(self._above, self._folder / name, mode)
+        """Create a directory; those of the store that exist take the mode."""
+        workspace_files.make_directory(self._above, self._folder / name, mode, take=True)
+
+    def make_private(self, name: Path) -> None:
+        """Create a directory for its owner only; the directories above it exist."""
+        workspace_files.make_directory(self._above, self._folder / name)
 
     def make_top(self, name: str, mode: int) -> None:
         """Create a directory of the store, durable even if an earlier process died before syncing it."""
         self.make_directory(name, mode)
-        workspace_files.sync_directory(self._above, self._folder)
-        workspace_files.sync_directory(self._above)
+        for folder in (self._folder, *self._folder.parents):
+            workspace_files.sync_directory(self._above, folder)
 
     def sync_directory(self, name: Path | str) -> None:
         workspace_files.sync_directory(self._above, self._folder / name)

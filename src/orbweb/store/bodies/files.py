@@ -1,8 +1,8 @@
 """Body store with one file per body, for people and tools that want plain files.
 
 Uses `html/` and `tmp/` below the store. A file under its final name is complete, because its bytes were durable
-before it was renamed; its directories are durable when `sync` returns. An existing file of the right size is never
-changed, and the temporary files of another writer are never touched.
+before it was renamed; its directories are durable when `sync` returns. An existing file with the right bytes is
+never changed, a damaged one is replaced, and the temporary files of another writer are never touched.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from orbweb.store.bodies import (
     verified,
     write_all,
 )
+from orbweb.store.workspace_files import PRIVATE, FileModes
+from orbweb.store.workspace_paths import AnchoredPath
 
 _TEMP_SUFFIX = ".tmp"
 _WRITER_NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -41,21 +43,19 @@ class FileStore:
 
     def __init__(
         self,
-        root: Path,
+        root: Path | AnchoredPath,
         *,
         writer: str | None = None,
         compress: bool = True,
-        file_mode: int = 0o600,
-        directory_mode: int = 0o700,
+        modes: FileModes = PRIVATE,
     ) -> None:
-        self._root = root
         self._inside = StoreFolder(root)
+        self._root = self._inside.path
         self._html = Path("html")
         self._temp = Path("tmp", writer or "")
         self._writer = writer
         self._compress = compress
-        self._file_mode = file_mode
-        self._directory_mode = directory_mode
+        self._modes = modes
         self._gate = WriteGate()
         self._group: dict[bytes, Location] = {}
         self._waiting: list[tuple[Path, bytes]] = []
@@ -79,7 +79,7 @@ class FileStore:
         with self._gate.writing(self._root / path):
             self._make_home(blob.sha256, path)
             present = self._inside.size(path) == len(data)
-        if not present:
+        if not present or self._read(path) != data:
             self._wait(path, data)
         location = Location(None, None, len(data), blob.size)
         self._group[blob.sha256] = location
@@ -106,16 +106,36 @@ class FileStore:
         self._gate.check()
         if location.segment is not None:
             raise StoreError(f"body {sha256.hex()} is stored in segment {location.segment}, not as a file")
+        problem: StoreError | None = None
         for compressed in (self._compress, not self._compress):
             path = self._path(sha256, compressed=compressed)
-            data = self._read(path)
-            if data is None:
-                continue
             where = str(self._root / path)
-            if compressed:
-                return unpack(data, location.size, sha256, where=where, decompressor=decompressor)
-            return verified(data, location.size, sha256, where)
-        raise CorruptBody(f"{self._root / self._path(sha256, compressed=self._compress)}: the file is missing")
+            try:
+                data = self._read(path)
+                if data is not None and compressed:
+                    return unpack(data, location.size, sha256, where=where, decompressor=decompressor)
+                if data is not None:
+                    return verified(data, location.size, sha256, where)
+            except StoreError as error:
+                problem = problem or error
+        missing = f"{self._root / self._path(sha256, compressed=self._compress)}: the file is missing"
+        raise problem or CorruptBody(missing)
+
+    def has(self, sha256: bytes, location: Location) -> bool:
+        """Whether a file of the body is at its place, by its size; read if that does not tell."""
+        self._gate.check()
+        compressed = self._inside.size(self._path(sha256, compressed=True))
+        if compressed == location.length:
+            return True
+        plain = self._inside.size(self._path(sha256, compressed=False))
+        if compressed is not None or plain not in (None, location.size):
+            self.read(sha256, location)
+        return compressed is not None or plain is not None
+
+    def verify(self, blob: Blob, location: Location) -> None:
+        """StoreError unless a file is this body; it is unpacked only if it was compressed differently."""
+        if self._read(self._path(blob.sha256, compressed=True)) != blob.frame:
+            self.read(blob.sha256, location)
 
     def compress(self, compress: bool) -> None:  # noqa: FBT001
         """Write bodies in this form from now on; both forms are read."""
@@ -131,9 +151,9 @@ class FileStore:
         if not _WRITER_NAME.fullmatch(writer):
             raise StoreError(f"{writer!r} is not a valid writer name: use letters, digits, '-' and '_'")
         with self._gate.writing(self._root / self._html):
-            self._inside.make_top("html", self._directory_mode)
+            self._inside.make_top("html", self._modes.folder)
         with self._gate.writing(self._root / self._temp):
-            self._inside.make_directory(self._temp, 0o700)
+            self._inside.make_private(self._temp)
             self._sweep()
 
     def _path(self, sha256: bytes, *, compressed: bool) -> Path:
@@ -149,7 +169,7 @@ class FileStore:
         home = path.parent
         number = int.from_bytes(sha256[:2], "big")
         if not self._seen_homes[number]:
-            self._inside.make_directory(home, self._directory_mode)
+            self._inside.make_directory(home, self._modes.folder)
             self._dirty.update((home.parent, self._html))
             self._seen_homes[number] = 1
         self._dirty.add(home)
@@ -176,7 +196,7 @@ class FileStore:
         try:
             write_all(fd, data, 0)
             failpoint("blob_written")
-            os.fchmod(fd, self._file_mode)
+            os.fchmod(fd, self._modes.file)
             os.fsync(fd)
         finally:
             os.close(fd)

@@ -30,6 +30,8 @@ from orbweb.store.bodies import (
     unpack,
     write_all,
 )
+from orbweb.store.workspace_files import PRIVATE, FileModes
+from orbweb.store.workspace_paths import AnchoredPath
 
 SEGMENT_BYTES = 256 * 1024 * 1024
 SEGMENT_HEADER = b"orbseg" + (1).to_bytes(2, "little")
@@ -44,23 +46,26 @@ class SegmentStore:
 
     `allocate` returns growing segment numbers; without it the store is read-only. `resume` is the segment that
     this writer last committed to and its committed length, the `offset + length` of its last location. Bytes
-    beyond were left by a crash and are truncated.
+    beyond were left by a crash and are truncated; StoreError if some before it are missing (see `loss`).
     """
 
     def __init__(
         self,
-        root: Path,
+        root: Path | AnchoredPath,
         *,
         allocate: Callable[[], int] | None = None,
         resume: tuple[int, int] | None = None,
         segment_bytes: int = SEGMENT_BYTES,
+        modes: FileModes = PRIVATE,
     ) -> None:
-        self._directory = root / "segments"
         self._inside = StoreFolder(root)
+        self._directory = self._inside.path / "segments"
+        self._modes = modes
         self._allocate = allocate or no_writer
         self._segment_bytes = segment_bytes
         self._gate = WriteGate()
         self._tail: _Tail | None = None
+        self._looked_at: tuple[int, int] | None = None
         self._group: dict[bytes, Location] = {}
         self._buffer = bytearray()
         if allocate is not None:
@@ -116,8 +121,26 @@ class SegmentStore:
             raise CorruptBody(f"{where}: the record header is damaged or belongs to another body")
         return record[RECORD_HEADER_BYTES:]
 
+    def has(self, sha256: bytes, location: Location) -> bool:
+        """Whether a record of the body is at its place, by its header and the length of the segment."""
+        segment, offset, length, size = location
+        if segment is None or offset is None:
+            return False
+        try:
+            fd = self._look_at(segment)
+            header = os.pread(fd, RECORD_HEADER_BYTES, offset - RECORD_HEADER_BYTES)
+            return header == _record_header(sha256, length, size) and os.fstat(fd).st_size >= offset + length
+        except OSError:
+            return False
+
+    def verify(self, blob: Blob, location: Location) -> None:
+        """StoreError unless the record is this body; it is unpacked only if it was compressed differently."""
+        if self.read_frame(blob.sha256, location) != blob.frame:
+            self.read(blob.sha256, location)
+
     def close(self) -> None:
         self._gate.shut("the body store is closed")
+        self._look_away()
         if self._tail is not None:
             os.close(self._tail.fd)
             self._tail = None
@@ -127,7 +150,7 @@ class SegmentStore:
 
     def _open(self, resume: tuple[int, int] | None) -> None:
         with self._gate.writing(self._directory):
-            self._inside.make_top("segments", 0o700)
+            self._inside.make_top("segments", self._modes.folder)
         if resume is not None:
             self._tail = self._reopened(*resume)
 
@@ -150,7 +173,7 @@ class SegmentStore:
             last = number
             path = self._path(number)
             with self._gate.writing(path):
-                fd = self._create(_name(number), 0o600)
+                fd = self._create(_name(number))
             if fd is not None:
                 return _Tail(number, path, fd, written=0, fresh=True)
 
@@ -168,18 +191,19 @@ class SegmentStore:
                 fd = self._inside.open_file(_name(number), os.O_RDWR)
                 undo.callback(os.close, fd)
                 _cut_back(fd, path, committed)
+                workspace_files.take_mode(fd, self._modes.file)
                 undo.pop_all()
         except OSError as error:
             raise StoreError(f"cannot reopen {path} at {committed} committed bytes: {error.strerror}") from error
         return _Tail(number, path, fd, written=committed, fresh=False)
 
-    def _create(self, name: Path, mode: int) -> int | None:
-        """A new file with exactly these permissions, or None if it exists."""
+    def _create(self, name: Path) -> int | None:
+        """A new file, or None if it exists."""
         try:
-            fd = self._inside.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+            fd = self._inside.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         except FileExistsError:
             return None
-        os.fchmod(fd, mode)
+        workspace_files.take_mode(fd, self._modes.file)
         return fd
 
     def _read_at(self, number: int, offset: int, length: int) -> bytes:
@@ -194,6 +218,18 @@ class SegmentStore:
             raise CorruptBody(f"{path}: the segment is missing") from None
         except OSError as error:
             raise StoreError(f"cannot read {path} at offset {offset}: {error.strerror}") from error
+
+    def _look_at(self, number: int) -> int:
+        """The segment, open until another one is looked at: a recrawl asks for its bodies one after the other."""
+        if self._looked_at is None or self._looked_at[0] != number:
+            self._look_away()
+            self._looked_at = number, self._inside.open_file(_name(number), os.O_RDONLY)
+        return self._looked_at[1]
+
+    def _look_away(self) -> None:
+        if self._looked_at is not None:
+            os.close(self._looked_at[1])
+            self._looked_at = None
 
 
 def _name(number: int) -> Path:
@@ -297,12 +333,34 @@ class _Tail:
     fresh: bool
 
 
-def _cut_back(fd: int, path: Path, committed: int) -> None:
+def loss(root: Path | AnchoredPath, number: int, committed: int) -> str | None:
+    """Why a segment cannot be written further: it is missing, or lacks bytes that were committed. None if it does
+    not, or cannot be opened for another reason."""
+    folder = StoreFolder(root)
+    path = folder.path / _name(number)
+    try:
+        fd = folder.open_file(_name(number), os.O_RDONLY)
+    except FileNotFoundError:
+        return f"{path} is missing, with {committed} bytes that were committed"
+    except OSError:
+        return None
+    try:
+        return _shortfall(fd, path, committed)
+    finally:
+        os.close(fd)
+
+
+def _shortfall(fd: int, path: Path, committed: int) -> str | None:
     if os.pread(fd, len(SEGMENT_HEADER), 0) != SEGMENT_HEADER:
-        raise StoreError(f"{path} is not a segment of a known version; run {call('doctor')}")
+        return f"{path} is not a segment of a known version"
     length = os.fstat(fd).st_size
     if not len(SEGMENT_HEADER) <= committed <= length:
-        raise StoreError(
-            f"{path} has {length} bytes, but {committed} were committed: bodies are lost; run {call('doctor')}"
-        )
+        return f"{path} has {length} bytes, but {committed} were committed: bodies are lost"
+    return None
+
+
+def _cut_back(fd: int, path: Path, committed: int) -> None:
+    problem = _shortfall(fd, path, committed)
+    if problem is not None:
+        raise StoreError(f"{problem}; run {call('doctor')}")
     os.ftruncate(fd, committed)

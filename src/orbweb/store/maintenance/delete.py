@@ -8,6 +8,7 @@ project, so that no crawl knows a body that is about to go.
 from __future__ import annotations
 
 import sqlite3
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +22,8 @@ from orbweb.store.bodies import Location
 from orbweb.store.bodies.segments import SegmentStore
 from orbweb.store.sqlite import search
 from orbweb.store.sqlite.db import Database, load_queries
-from orbweb.store.workspace_files import DATABASE
+from orbweb.store.workspace_files import FileModes
+from orbweb.store.workspace_paths import AnchoredPath, locate
 
 SEARCH = "search.db"
 COMPACTED_PART = 4
@@ -29,12 +31,16 @@ COMPACTED_PART = 4
 
 _RUN_TABLES = (
     "delete_urls",
+    "delete_units",
     "delete_families",
     "delete_visits",
     "delete_pages",
     "delete_outlinks",
+    "delete_marks",
     "delete_tallies",
     "delete_outputs",
+    "delete_spool_lines",
+    "delete_bookmarks",
     "delete_spools",
     "delete_bases",
     "delete_crawls",
@@ -76,7 +82,7 @@ class DeleteQueries(Database):
 def delete(root: Path, doomed: Doomed) -> int:
     """Delete from the database and the body store; the bytes that are free now."""
     before = _database_size(root)
-    with closing(DeleteQueries(root / DATABASE)) as db:
+    with closing(DeleteQueries(locate(root).index.path)) as db:
         _mark(db, doomed)
         added = _move_living(root, db)
         _delete_rows(db, doomed)
@@ -89,8 +95,11 @@ def delete(root: Path, doomed: Doomed) -> int:
 
 
 def _database_size(root: Path) -> int:
+    places = (locate(root).index, AnchoredPath(root, Path(SEARCH)))
     return sum(
-        workspace_files.size(root, f"{name}{end}") or 0 for name in (DATABASE, SEARCH) for end in ("", "-wal")
+        workspace_files.size(place.root, place.name.with_name(f"{place.name.name}{end}")) or 0
+        for place in places
+        for end in ("", "-wal")
     )
 
 
@@ -116,8 +125,10 @@ def _move_living(root: Path, db: DeleteQueries) -> int:
     heir = db.value("heir")
     if not segments:
         return 0
-    source = SegmentStore(root / "store")
-    target = SegmentStore(root / "store", allocate=lambda: _allocated(db, heir))
+    store = locate(root).store
+    source = SegmentStore(store)
+    modes = _modes(store.path / "segments")
+    target = SegmentStore(store, allocate=lambda: _allocated(db, heir), modes=modes)
     written = 0
     with closing(source), closing(target):
         for segment in segments:
@@ -128,6 +139,12 @@ def _move_living(root: Path, db: DeleteQueries) -> int:
             written += sum(at.length for _, at in moved)
             failpoint("delete_moved")
     return written
+
+
+def _modes(folder: Path) -> FileModes:
+    """The permissions of the segments that are there, which those with the rest of their bodies get as well."""
+    newest = max(folder.glob("*.seg"))
+    return FileModes(stat.S_IMODE(newest.stat().st_mode), stat.S_IMODE(folder.stat().st_mode))
 
 
 def _allocated(db: DeleteQueries, project_id: int) -> int:
@@ -161,20 +178,23 @@ def _sweep(root: Path, db: DeleteQueries, owned: Collection[str]) -> int:
     new project can begin meanwhile."""
     with db.transaction():
         _check_owned(db, owned)
-        unused = [*_unused_segments(root, db), *_unused_files(root, db)]
-        return sum(_removed(root, name) for name in unused)
+        store = locate(root).store
+        unused = [*_unused_segments(store, db), *_unused_files(store, db)]
+        return sum(_removed(store.root, name) for name in unused)
 
 
-def _unused_segments(root: Path, db: DeleteQueries) -> Iterator[Path]:
+def _unused_segments(store: AnchoredPath, db: DeleteQueries) -> Iterator[Path]:
     used = {f"{number:04d}.seg" for (number,) in db.all("segment_ids")}
-    folder = Path("store", "segments")
+    folder = store.name / "segments"
     return (
-        folder / name for name in workspace_files.names(root, folder) if name not in used and name.endswith(".seg")
+        folder / name
+        for name in workspace_files.names(store.root, folder)
+        if name not in used and name.endswith(".seg")
     )
 
 
-def _unused_files(root: Path, db: DeleteQueries) -> Iterator[Path]:
-    top = Path("store", "html")
+def _unused_files(store: AnchoredPath, db: DeleteQueries) -> Iterator[Path]:
+    root, top = store.root, store.name / "html"
     for first in workspace_files.names(root, top):
         for second in workspace_files.names(root, top / first):
             for name in workspace_files.names(root, top / first / second):

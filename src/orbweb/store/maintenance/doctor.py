@@ -26,6 +26,7 @@ from orbweb.store.sqlite.db import Database, load_queries
 from orbweb.store.sqlite.errors import newer
 from orbweb.store.sqlite.schema import SCHEMA_VERSION
 from orbweb.store.workspace_files import DATABASE
+from orbweb.store.workspace_paths import WorkspacePaths, locate
 
 Count = Callable[[int, int], None]
 """Called with how many are done, of how many."""
@@ -127,10 +128,14 @@ class Findings:
     reopened: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
+def database_path(root: Path) -> Path:
+    return locate(root).index.path
+
+
 def project_names(root: Path) -> list[str]:
     """The projects that a repair must own: those with a lock file, and those whose names can be read."""
     locks = [path.name.removesuffix(_LOCK) for path in (root / "locks").glob(f"*{_LOCK}")]
-    return sorted({*locks, *salvage.texts(root / DATABASE, layout.main_layout(), "projects", "name")})
+    return sorted({*locks, *salvage.texts(database_path(root), layout.main_layout(), "projects", "name")})
 
 
 def examine(root: Path, on_progress: Count = lambda _done, _total: None) -> Findings:
@@ -138,7 +143,7 @@ def examine(root: Path, on_progress: Count = lambda _done, _total: None) -> Find
     counts bodies and documents."""
     found = Findings()
     if _examine_files(root, found):
-        with closing(DoctorQueries(root / DATABASE)) as db:
+        with closing(DoctorQueries(database_path(root))) as db:
             step = _steps(on_progress, db.value("number_examined"))
             _examine_segments(root, db, found)
             _examine_bodies(root, db, found, step)
@@ -184,9 +189,9 @@ def _has_content(path: Path) -> bool:
 
 
 def _database_flaws(root: Path) -> list[salvage.Flaw]:
-    path = root / DATABASE
+    path = database_path(root)
     if not path.stat().st_size:
-        return [salvage.Flaw("the whole file", "it is empty")] if (root / "store").exists() else []
+        return [salvage.Flaw("the whole file", "it is empty")] if locate(root).store.path.exists() else []
     _refuse_newer(path)
     return salvage.flaws(path, layout.main_layout(), misfit)
 
@@ -200,13 +205,18 @@ def _refuse_newer(path: Path) -> None:
 
 def _examine_segments(root: Path, db: Database, found: Findings) -> None:
     for number, committed, needed in db.all("open_segments"):
-        file = f"store/segments/{number:04d}.seg"
+        file = _segment_file(root, number)
         problem = _segment_problem(root / file, committed, needed)
         if problem is not None:
             found.segments.append(number)
             found.damages.append(
                 Damage(file, "the file", problem, repair="closed: read from, but never written again")
             )
+
+
+def _segment_file(root: Path, number: int) -> str:
+    """A segment, relative to the workspace unless it is outside."""
+    return f"{locate(root).store.shown}/segments/{number:04d}.seg"
 
 
 def _segment_problem(path: Path, committed: int, needed: int) -> str | None:
@@ -223,7 +233,7 @@ def _segment_problem(path: Path, committed: int, needed: int) -> str | None:
 
 
 def _examine_bodies(root: Path, db: Database, found: Findings, step: Step) -> None:
-    broken = {body.sha256: body for body in _broken_bodies(root / "store", db, step)}
+    broken = {body.sha256: body for body in _broken_bodies(locate(root), db, step)}
     affected: dict[bytes, list[AffectedUrl]] = {sha256: [] for sha256 in broken}
     for run_id, url_id, url, sha256 in db.each("body_visits") if broken else ():
         if sha256 in affected:
@@ -233,17 +243,17 @@ def _examine_bodies(root: Path, db: Database, found: Findings, step: Step) -> No
         _reopen(found, _file_of(root, body), body.problem, affected[body.sha256], f"body {body.sha256.hex()}")
 
 
-def _broken_bodies(store: Path, db: Database, step: Step) -> Iterator[BrokenBody]:
-    segments, files = SegmentStore(store), FileStore(store)
+def _broken_bodies(paths: WorkspacePaths, db: Database, step: Step) -> Iterator[BrokenBody]:
+    segments, files = SegmentStore(paths.store), FileStore(paths.store)
     with closing(segments), closing(files):
         for sha256, *at in db.each("all_bodies"):
             step()
             location = Location(*at)
-            problem = _row_problem(store, location) or _body_problem(
+            problem = _row_problem(paths.store.path, location) or _body_problem(
                 files if location.segment is None else segments, sha256, location
             )
             if problem is not None:
-                yield BrokenBody(sha256, location, problem.replace(f"{store.parent}/", ""))
+                yield BrokenBody(sha256, location, problem.replace(f"{paths.workspace}/", ""))
 
 
 def _row_problem(store: Path, location: Location) -> str | None:
@@ -267,14 +277,14 @@ def _body_problem(store: BodyStore, sha256: bytes, location: Location) -> str | 
 
 def _file_of(root: Path, body: BrokenBody) -> str:
     if body.location.segment is not None:
-        return f"store/segments/{body.location.segment:04d}.seg"
+        return _segment_file(root, body.location.segment)
     paths = body_files(root, body.sha256)
-    return str((paths[0] if paths else _body_path(root, body.sha256, ".html.zst")).relative_to(root))
+    return str(paths[0] if paths else _body_path(root, body.sha256, ".html.zst")).removeprefix(f"{root}/")
 
 
 def _body_path(root: Path, sha256: bytes, suffix: str) -> Path:
     name = sha256.hex()
-    return root / "store" / "html" / name[:2] / name[2:4] / (name + suffix)
+    return locate(root).store.path / "html" / name[:2] / name[2:4] / (name + suffix)
 
 
 def body_files(root: Path, sha256: bytes) -> list[Path]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from orbweb.errors import StoreError
 from orbweb.model import PackedDocument
-from orbweb.store import runs
+from orbweb.store import runs, unit_times
 from orbweb.store.bodies import Location
 from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import RECORD_HEADER_BYTES, SegmentStore
@@ -30,6 +30,7 @@ from orbweb.store.maintenance.doctor import (
     Findings,
     UnreadPage,
     body_files,
+    database_path,
     examine,
     project_names,
 )
@@ -39,6 +40,7 @@ from orbweb.store.runs import Base
 from orbweb.store.sqlite.db import Database
 from orbweb.store.sqlite.rebuild import rebuild, replace_file
 from orbweb.store.workspace_files import DATABASE
+from orbweb.store.workspace_paths import locate
 from orbweb.urls import canonicalize
 
 ROUNDS = 4
@@ -63,12 +65,15 @@ _CORRECTIONS = (
 )
 _RUN_TABLES = (
     "forget_run_urls",
+    "forget_run_units",
     "forget_run_visits",
     "forget_run_pages",
     "forget_run_outlinks",
     "forget_run_bases",
     "forget_run_crawls",
     "forget_run_tallies",
+    "forget_run_spool_lines",
+    "forget_run_bookmark",
     "forget_run_outputs",
     "forget_run",
 )
@@ -149,7 +154,7 @@ def repair(
         found = examine(root, on_progress)
     lost: tuple[Loss, ...] = ()
     if named and not found.files:
-        with closing(DoctorQueries(root / DATABASE)) as db:
+        with closing(DoctorQueries(database_path(root))) as db:
             lost = account.close(db, len(requeued))
     path = quarantine.path if named or forgettable else None
     return RepairReport(tuple(named), tuple(found.damages), len(requeued), path, forgettable, lost)
@@ -161,10 +166,10 @@ def _repair_round(
     if DATABASE in found.files:
         return _rebuild(root, quarantine, account, now)
     if account.before is None:
-        with closing(DoctorQueries(root / DATABASE)) as db:
+        with closing(DoctorQueries(database_path(root))) as db:
             account.open(db, root, now, rebuilt=False)
         found = examine(root)
-    with closing(DoctorQueries(root / DATABASE)) as db:
+    with closing(DoctorQueries(database_path(root))) as db:
         for body in found.bodies:
             quarantine.move_body(body)
         for sha256 in found.documents:
@@ -189,8 +194,8 @@ def _repair_round(
                 db.run("forget_body", sha256=body.sha256)
             for number in found.segments:
                 db.run("extend_segment", segment=number, committed=0)
-            _requeue(db, found.reopened)
-            _correct(db)
+            _requeue(db, found.reopened, now)
+            _correct(db, now)
         _restart(db, [run_id for run_id, _, _ in db.all("lost_runs")], now)
     return set(found.reopened)
 
@@ -200,7 +205,8 @@ def _extract_again(
 ) -> list[tuple[UnreadPage, PackedDocument]]:
     """The lost documents, extracted from their bodies; a page whose body is lost as well returns to the queue."""
     documents = []
-    segments, files = SegmentStore(root / "store"), FileStore(root / "store")
+    store = locate(root).store
+    segments, files = SegmentStore(store), FileStore(store)
     with closing(segments), closing(files):
         for page in found.unread:
             row = db.one("body_location", sha256=page.body_sha256)
@@ -217,7 +223,7 @@ def _extract_again(
     return documents
 
 
-def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
+def _requeue(db: Database, reopened: Iterable[tuple[int, int]], now: int) -> None:
     """Return URLs to the queue, each with a new rank at the end, as if they had never been visited."""
     db.run("mend_counters")
     ranks: dict[int, int] = {}
@@ -225,6 +231,7 @@ def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
         rank = ranks.get(run_id)
         if rank is None:
             rank = db.value("next_rank", run_id=run_id)
+            unit_times.record(db, run_id, now)
         db.run("reopen_url", run_id=run_id, id=url_id, rank=rank)
         db.run("forget_visit", run_id=run_id, url_id=url_id)
         db.run("forget_page", run_id=run_id, url_id=url_id)
@@ -232,11 +239,13 @@ def _requeue(db: Database, reopened: Iterable[tuple[int, int]]) -> None:
         ranks[run_id] = rank + 1
 
 
-def _correct(db: Database) -> None:
+def _correct(db: Database, now: int) -> None:
     """Make counters and states agree with the URLs; changes nothing if they do."""
-    for run_id, number, url, next_url, next_rank in db.all("lost_base_urls"):
+    while (lost := db.one("lost_base_urls")) is not None:
+        run_id, number, url, next_url, next_rank = lost
         key = canonicalize(url) or url
         row = runs.initial_url(number, key, url, "")
+        unit_times.record(db, run_id, now, next_url=next_url + 1)
         db.many("add_url", [row._replace(run_id=run_id, id=next_url, rank=next_rank)])
         db.run("mend_counters")
     for run_id, _, _ in db.all("lost_crawls"):
@@ -287,9 +296,10 @@ def _restart(db: Database, lost: Iterable[int], now: int) -> None:
 
 def _rebuild(root: Path, quarantine: Quarantine, account: LossAccount, now: int) -> set[tuple[int, int]]:
     """Rebuild the database from every valid row, unless no project is left."""
-    rebuilt = root / f"{DATABASE}.rebuilt"
+    database = database_path(root)
+    rebuilt = database.with_name(f"{database.name}.rebuilt")
     rebuilt.unlink(missing_ok=True)
-    lost = rebuild(root / DATABASE, rebuilt, misfit)
+    lost = rebuild(database, rebuilt, misfit)
     with closing(DoctorQueries(rebuilt)) as db:
         with_rows = {run_id for (run_id,) in db.all("run_ids")}
         account.open(db, root, now, rebuilt=True)
@@ -298,8 +308,8 @@ def _rebuild(root: Path, quarantine: Quarantine, account: LossAccount, now: int)
     if is_empty:
         rebuilt.unlink()
         return set()
-    quarantine.copy(DATABASE, f"{DATABASE}-wal")
-    replace_file(root / DATABASE, rebuilt)
+    quarantine.copy(str(database), f"{database}-wal")
+    replace_file(database, rebuilt)
     return requeued
 
 
@@ -311,7 +321,7 @@ def _correct_rebuilt(db: Database, lost_from: set[str], with_rows: set[int], now
     if "outlinks" in lost_from:
         requeued = {(run_id, url_id) for run_id, url_id in db.all("pages_without_outlinks") if run_id in with_rows}
     with db.transaction():
-        _requeue(db, sorted(requeued))
+        _requeue(db, sorted(requeued), now)
     return requeued
 
 
@@ -356,7 +366,7 @@ class Quarantine:
             for path in body_files(self._root, body.sha256):
                 shutil.move(path, self.path / path.name)
             return
-        path = self._root / "store" / "segments" / f"{segment:04d}.seg"
+        path = locate(self._root).store.path / "segments" / f"{segment:04d}.seg"
         start = max(0, offset - RECORD_HEADER_BYTES)
         end = min(offset + length, path.stat().st_size if path.exists() else 0)
         if start < end:

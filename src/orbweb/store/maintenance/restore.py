@@ -22,6 +22,7 @@ from orbweb.store.bodies import segments, unpack_foreign, verified
 from orbweb.store.maintenance.doctor import body_files
 from orbweb.store.rows import UrlRow
 from orbweb.store.sqlite.db import Database
+from orbweb.store.workspace_paths import locate
 from orbweb.urls import canonicalize
 
 RECOGNISED_BY = 50
@@ -282,7 +283,7 @@ def _restore_bodies(db: Database, root: Path) -> None:
     wanted = {sha256 for (sha256,) in db.all("unplaced_bodies")}
     if not wanted:
         return
-    for path in sorted((root / "store" / "segments").glob("*.seg")):
+    for path in sorted((locate(root).store.path / "segments").glob("*.seg")):
         for record in segments.scan(path):
             if isinstance(record, segments.SegmentRecord) and record.sha256 in wanted:
                 place = (record.sha256, int(path.stem), record.offset, record.length, record.size)

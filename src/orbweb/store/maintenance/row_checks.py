@@ -8,6 +8,8 @@ from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import Carried, FailKind, Reuse, Role, SkipReason, Source
+from orbweb.store import unit_times
+from orbweb.store.unit_times import Stretch
 from orbweb.urls import UrlRules, canonicalize
 
 _MOST = 1 << 32
@@ -45,6 +47,8 @@ def misfit(table: str, row: Mapping[str, Any]) -> str | None:
         return "a flag is neither 0 nor 1"
     if table == "projects":
         return _project_misfit(row)
+    if table == "units":
+        return unit_times.problem(Stretch(**row))
     return None
 
 
@@ -55,7 +59,7 @@ def _url_misfit(row: Mapping[str, Any]) -> str | None:
         return f"{row['url']!r} is not a spelling of {row['key']!r}"
     if (row["state"] == ItemState.SKIPPED) != (row["reason"] is not None):
         return f"state {row['state']} with reason {row['reason']}"
-    numbers = (row["id"] - 1, row["depth"], row["hops"], row["redirects"], row["base"])
+    numbers = (row["id"] - 1, row["depth"], row["hops"], row["redirects"], row["base"], row["changed_in"] or 0)
     fits = all(0 <= number < _MOST for number in numbers) and _EARLIEST < (row["rank"] or 0) < _MOST
     return None if fits else "a number is out of range"
 

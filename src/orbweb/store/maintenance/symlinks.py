@@ -14,26 +14,45 @@ from pathlib import Path
 
 from orbweb.store import workspace_files
 from orbweb.store.maintenance.doctor import LIMITER, Damage
-from orbweb.store.workspace_files import DATABASE
+from orbweb.store.workspace_paths import RECORD, locate
 
 QUARANTINE = "quarantine"
 FOLDERS = ("locks", "control", "logs", "metadata", "spool", "state", "store", "markdown", "backups", QUARANTINE)
-FILES = ("orbweb.yaml", "seeds.txt", "identity")
-DATABASES = (DATABASE, LIMITER, "search.db")
+FILES = ("orbweb.yaml", ".orbweb.schema.json", "seeds.txt", "identity", RECORD)
+DATABASES = (LIMITER, "search.db")
 
-_OURS = (Path("metadata", "crawl_metadata.jsonl"), Path("metadata", ".crawl_metadata.jsonl.new"))
+_OURS = ("crawl_metadata.jsonl", ".crawl_metadata.jsonl.new")
 
 
 def find(root: Path) -> list[Damage]:
     """Every link, pipe or other special file in place of a file or directory."""
-    files = (*FILES, *(f"{name}{beside}" for name in DATABASES for beside in ("", "-wal", "-shm", "-journal")))
+    index = locate(root).index
+    databases = (*DATABASES, *([] if index.is_outside else [str(index.name)]))
+    files = (*FILES, *(f"{name}{beside}" for name in databases for beside in ("", "-wal", "-shm", "-journal")))
     found = [name for name in map(Path, files) if _is_special(root, name, folder=False)]
-    for folder in map(Path, FOLDERS):
-        if _is_special(root, folder, folder=True):
-            found.append(folder)
-        elif workspace_files.exists(root, folder) and str(folder) != QUARANTINE:
-            found += _within(root, folder)
-    return [_damage(root, name) for name in found]
+    for folder in _folders(root):
+        if set(found).isdisjoint(folder.parents):
+            found += _specials(root, folder)
+    return [_damage(root, name) for name in dict.fromkeys(found)]
+
+
+def _specials(root: Path, folder: Path) -> list[Path]:
+    """The directory itself if it is special, else what is special in it."""
+    if _is_special(root, folder, folder=True):
+        return [folder]
+    if workspace_files.exists(root, folder) and str(folder) != QUARANTINE:
+        return list(_within(root, folder))
+    return []
+
+
+def _folders(root: Path) -> list[Path]:
+    """The directories of orbweb in the workspace. Each component of a path that settings name is one, so that no
+    link above it is followed."""
+    paths = locate(root)
+    places = (paths.store, *paths.output_directories, paths.spool_directory)
+    named = [place.name for place in places if not place.is_outside and place.name.parts]
+    parts = [Path(*name.parts[:number]) for name in named for number in range(1, len(name.parts) + 1)]
+    return list(dict.fromkeys([*parts, *map(Path, FOLDERS)]))
 
 
 def _is_special(root: Path, name: Path, *, folder: bool) -> bool:
@@ -52,7 +71,7 @@ def _within(root: Path, folder: Path) -> Iterator[Path]:
 
 
 def _is_ours(path: Path, name: str, at: int) -> bool:
-    return path in _OURS and "/" not in os.readlink(name, dir_fd=at)
+    return path.name in _OURS and "/" not in os.readlink(name, dir_fd=at)
 
 
 def _damage(root: Path, name: Path) -> Damage:
@@ -61,15 +80,19 @@ def _damage(root: Path, name: Path) -> Damage:
     if stat.S_ISLNK(state.st_mode):
         problem += f" to {str((root / name).readlink())!r}, and links in a workspace are not followed"
     repair = "moved to quarantine as it is; its target is not touched"
-    if str(name) == DATABASE:
+    if _is_database(root, name):
         repair = "replace it with the database itself; nothing can be repaired without it"
     return Damage(str(name), "the file", problem, repair=repair)
+
+
+def _is_database(root: Path, name: Path) -> bool:
+    return root / name == locate(root).index.path
 
 
 def set_aside(root: Path, found: Sequence[Damage], now: int) -> Path | None:
     """Move the files into a folder of the quarantine and return it. The database stays: everything else needs
     it."""
-    names = [Path(damage.file) for damage in found if damage.file != DATABASE]
+    names = [Path(damage.file) for damage in found if not _is_database(root, Path(damage.file))]
     if not names:
         return None
     if Path(QUARANTINE) in names:

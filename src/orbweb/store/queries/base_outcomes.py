@@ -18,6 +18,7 @@ BY_CHOICE = (
     SkipReason.FINISHED,
     SkipReason.IMPORTED,
     SkipReason.LEFT,
+    SkipReason.BEFORE_BOOKMARK,
 )
 """The user asked for these: a base URL that is skipped so is no problem."""
 

@@ -15,8 +15,9 @@ from orbweb.lifecycle import ItemState
 from orbweb.model import Place, Role, Source, Verdict
 from orbweb.store import Queries
 from orbweb.store.links import FLAGS, VERSION, Outlink, pack
-from orbweb.store.rows import moment
+from orbweb.store.rows import exact_moment, moment
 from orbweb.store.runs import Base, named
+from orbweb.store.unit_times import UnitTimes
 
 Report = dict[str, Any]
 
@@ -25,8 +26,8 @@ ALLOWED = "allowed"
 REFUSED = "skipped"
 
 _FIELDS = (
-    "url key state verdict reason rule source depth hops place before due base status kind error tries role "
-    "proxy reuse reused_from primary redirects_to chain referrers"
+    "url key state verdict reason rule found_at changed_at source depth hops place before due base status kind "
+    "error tries role proxy reuse reused_from primary redirects_to chain referrers"
 )
 _HEAD = len(pack([], b""))
 _EDGES = {flag: edge for edge, flag in FLAGS.items()}
@@ -46,8 +47,10 @@ class _Url(NamedTuple):
     lane: str
     hops: int
     due_at: int | None
+    changed_in: int | None
     base_url: str
     scope_key: str
+    visit: int | None
 
 
 def known(db: Queries, run_id: int, key: str) -> Report | None:
@@ -57,6 +60,7 @@ def known(db: Queries, run_id: int, key: str) -> Report | None:
         return None
     found = _Url(*row)
     refused = found.state == ItemState.SKIPPED
+    times = UnitTimes(db, run_id).of(found.id, found.visit, found.changed_in)
     return _report(
         url=found.url,
         key=key,
@@ -64,6 +68,8 @@ def known(db: Queries, run_id: int, key: str) -> Report | None:
         verdict=REFUSED if refused else ALLOWED,
         reason=found.reason,
         rule=found.rule if refused else _allowing_rule(found),
+        found_at=exact_moment(times.found_at),
+        changed_at=exact_moment(times.changed_at),
         source=found.source,
         depth=found.depth,
         hops=found.hops,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,16 @@ def queue_items(
         for url, source, depth, rank, hops, rule, _ in rows[:count]
     ]
     return found, Place(rows[count - 1][2], rows[count - 1][3]) if len(rows) > count else None
+
+
+def skipped_items(
+    db: Queries, run_id: int, terms: Mapping[str, str | None], after: int, count: int
+) -> tuple[list[Report], int | None]:
+    """Some skipped URLs after an id, and the id of the last one; None at the end. `terms`: reason and rule."""
+    rows = db.all("skipped_items", run_id=run_id, after=after, count=count + 1, **terms)
+    names = ("url", "reason", "rule", "source", "depth", "referrer")
+    found = [dict(zip(names, row[1:], strict=True)) for row in rows[:count]]
+    return found, rows[count - 1][0] if len(rows) > count else None
 
 
 def queued_urls(db: Queries, run_id: int) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""The pages, alternates, redirects and bodies of a run without their content, in commit order, row by row."""
+"""The pages, alternates and bodies of a run without their content, in commit order, row by row."""
 
 from __future__ import annotations
 
@@ -40,11 +40,6 @@ def pages(db: Queries, run_id: int) -> Iterator[Outlined]:
 def alternates(db: Queries, run_id: int) -> Iterator[tuple[int, str, int]]:
     """Id and key of each alternate, and the id of its primary."""
     return ((number, key, primary) for number, key, primary in db.each("outline_alternates", run_id=run_id))
-
-
-def redirects(db: Queries, run_id: int) -> Iterator[tuple[int, str, int]]:
-    """Id and key of each URL that redirects, and the id of its target."""
-    return ((number, key, target) for number, key, target in db.each("outline_redirects", run_id=run_id))
 
 
 def bodies(db: Queries, run_id: int) -> Iterator[StoredBody]:

@@ -79,5 +79,5 @@ def totals(db: Queries, run: Run) -> Report:
 
 def _by_base(db: Queries, run_id: int) -> list[tuple[int, int, int]]:
     alternates: dict[int, int] = dict(db.all("alternates_by_base", run_id=run_id))
-    queued: dict[int, int] = dict(db.all("queue_of_bases", run_id=run_id))
+    queued: dict[int, int] = dict(db.all("queued_by_base", run_id=run_id))
     return [(base, alternates.get(base, 0), queued.get(base, 0)) for base in sorted({*alternates, *queued})]

@@ -6,15 +6,17 @@ A later run uses it for conditional requests, and another workspace to continue 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from orbweb.store import Queries
 from orbweb.store.journal import stored_path
-from orbweb.store.rows import moment
+from orbweb.store.rows import exact_moment, moment
+from orbweb.store.unit_times import UnitTimes
+from orbweb.store.workspace_paths import AnchoredPath
 
 PLACE = ("depth", "rank", "referrer", "source", "hops", "redirects", "base", "kin", "lastmod")
 """How a URL was found, and its place in the order, visited or not."""
+TIMES = ("found_at", "changed_at")
 
 FIELDS = (
     "url",
@@ -47,15 +49,18 @@ FIELDS = (
     "reuse",
     "id",
     *PLACE,
+    *TIMES,
 )
 
 
-def entries(db: Queries, run_id: int, store: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def entries(db: Queries, run_id: int, store: AnchoredPath) -> Iterator[tuple[str, dict[str, Any]]]:
     """The key and the entry of each visit of a run, in commit order."""
-    for url, key, etag, modified, sha256, at, *rest in db.each("page_index", run_id=run_id):
+    times = UnitTimes(db, run_id)
+    for number, url_id, url, key, etag, modified, sha256, at, *rest in db.each("page_index", run_id=run_id):
         place = stored_path(store, sha256, tuple(rest[-4:])) if sha256 else None
         known = url, etag, modified, sha256.hex() if sha256 else None, place, moment(at), *rest[:-4]
-        entry = dict(zip(FIELDS, known, strict=True))
+        instants = map(exact_moment, times.of(url_id, number, None))
+        entry = dict(zip(FIELDS, (*known, *instants), strict=True))
         entry["page_sha256"] = entry["page_sha256"].hex() if entry["page_sha256"] else None
         for flag in ("noindex", "nofollow", "links_cut", "truncated", "kin"):
             entry[flag] = bool(entry[flag])

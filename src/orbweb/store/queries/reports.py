@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState, shown
 from orbweb.model import Place, Reuse, Role, SkipReason
-from orbweb.store import Queries, documents
+from orbweb.store import Queries, alternates, documents
 from orbweb.store.links import unpack
 from orbweb.store.queries import base_outcomes
-from orbweb.store.rows import QUEUED, moment
+from orbweb.store.rows import QUEUED, exact_moment, moment
 from orbweb.store.runs import Crawl, Run, bases_of, crawls_of, named
+from orbweb.store.unit_times import UnitTimes
 
 Report = dict[str, Any]
 
 QUEUE_HEAD = 20
+CAP_REASONS = (SkipReason.CAP, SkipReason.PAGE_LIMIT)
+POLICY_REASONS = (
+    *(SkipReason.OUT_OF_SCOPE, SkipReason.EXTERNAL_HOPS, SkipReason.EXCLUDED, SkipReason.NOT_INCLUDED),
+    *(SkipReason.MAX_DEPTH, SkipReason.TRAP, SkipReason.NOFOLLOW, SkipReason.SITEMAP_ONLY),
+)
+"""What the rules of the user refuse, without caps; not robots.txt, nor what a page says of itself."""
 
 
 def _hex(sha256: bytes | None) -> str | None:
@@ -49,6 +56,18 @@ def counts(db: Queries, run_id: int) -> Report:
 def state_of(run: Run, *, alive: bool) -> RunState:
     """A run in progress without an owner is paused, as the next start will record it."""
     return RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
+
+
+def effort(db: Queries, run_id: int, skips: Mapping[str, int]) -> Report:
+    """What it took to find the URLs of a run: links, refusals of the policy and of caps, and retries."""
+    links, new = db.value("run_links", run_id=run_id), db.value("linked_urls", run_id=run_id)
+    return {
+        "links_found": links,
+        "links_known": max(0, links - new),
+        "refused_by_policy": sum(skips.get(reason, 0) for reason in POLICY_REASONS),
+        "refused_by_caps": sum(skips.get(reason, 0) for reason in CAP_REASONS),
+        "retries": db.value("run_retries", run_id=run_id),
+    }
 
 
 def settled(db: Queries, run_id: int) -> int:
@@ -135,43 +154,67 @@ def _bases(db: Queries, run_id: int, pages: int) -> list[Report]:
 
 
 def queue(db: Queries, run: Run, *, alive: bool) -> Report:
-    """The queue of a run and its next URLs. A paused run with unread sitemaps can resume with an empty queue."""
-    found = counts(db, run.id)
+    """The queue of a run and its next URLs, with ids that are unique in the workspace. A paused run with unread
+    sitemaps can resume with an empty queue."""
+    found, crawls = counts(db, run.id), crawls_of(db, run.id)
     state = state_of(run, alive=alive)
     return {
+        "project_id": run.project_id,
+        "current_run_id": run.id,
+        "run_crawl_ids": [crawl.id for crawl in crawls],
         "run": run.number,
         "state": state.value,
+        "run_state": state.value,
+        "has_queue": found["queued"] > 0,
         "visited": found["visited"],
         "failed": found["failed"],
         "queued": found["queued"],
-        "total": found["visited"] + found["failed"] + found["queued"],
+        "pending": found["queued"],
+        "total": found["visited"] + found["queued"],
         "can_resume": not alive and state is RunState.PAUSED,
-        "crawls": [crawl.number for crawl in crawls_of(db, run.id)],
+        "crawls": [crawl.number for crawl in crawls],
         "by_source": dict(db.all("queued_by_source", run_id=run.id)),
         "visited_by_source": dict(db.all("settled_by_source", run_id=run.id)),
         "traps": [
             {"pattern": rule.partition(": ")[2], "parked": count}
             for rule, count in db.all("traps_of", run_id=run.id)
         ],
-        "next": [
-            {"url": url, "source": source, "place": str(Place(depth, rank)), "hops": hops}
-            for url, source, depth, rank, hops in db.all("queue_head", run_id=run.id, count=QUEUE_HEAD)
-        ],
+        "next": _queue_head(db, run.id),
     }
+
+
+def _queue_head(db: Queries, run_id: int) -> list[Report]:
+    times = UnitTimes(db, run_id)
+    head = []
+    for number, changed_in, url, source, depth, rank, hops in db.all(
+        "queue_head", run_id=run_id, count=QUEUE_HEAD
+    ):
+        found_at, changed_at = times.of(number, None, changed_in)
+        head.append(
+            {
+                "url": url,
+                "source": source,
+                "place": str(Place(depth, rank)),
+                "hops": hops,
+                "found_at": exact_moment(found_at),
+                "changed_at": exact_moment(changed_at),
+            }
+        )
+    return head
 
 
 def pages(db: Queries, run_id: int) -> list[Report]:
     """Unique pages in order, each with its alternates."""
     found: dict[bytes, Report] = {}
+    others = alternates.of_run(db, run_id)
     for url, status, depth, title, content, body, size, kind, final, at, role, truncated, *read in db.each(
         "page_visits", run_id=run_id
     ):
         if role == Role.ALTERNATE and content in found:
-            found[content]["alternates"].append(url)
             continue
         found[content] = {
             "url": url,
-            "alternates": [],
+            **others.get(content, alternates.NONE).report(url),
             "status": status,
             "depth": depth,
             "title": title,
@@ -299,9 +342,18 @@ def url_report(db: Queries, run_id: int, key: str) -> Report | None:
         "hops": hops,
         "referrer": referrer,
     }
+    page = alternates.end_of(db, run_id, number)
     report.update(_visit_report(db, run_id, number))
-    report.update(_document_report(documents.of_url(db, run_id, number)))
+    report.update(_document_report(documents.of_url(db, run_id, page)))
+    if "role" in report:
+        report.update(_page_urls(db, run_id, page, report["primary"]))
     return report
+
+
+def _page_urls(db: Queries, run_id: int, url_id: int, primary: str | None) -> Report:
+    content = alternates.content_of(db, run_id, url_id)
+    found = alternates.NONE if content is None else alternates.of_page(db, run_id, content)
+    return found.report(primary or "")
 
 
 def _document_report(found: documents.StoredDocument | None) -> Report:
@@ -338,6 +390,8 @@ def _visit_report(db: Queries, run_id: int, url_id: int) -> Report:
         fetched_at=moment(report["fetched_at"]),
         reused_from=named(db, report["reused_from"]),
     )
+    target = db.value("redirect_of", run_id=run_id, url_id=url_id)
+    report["redirects_to"] = None if target is None else db.value("url_of", run_id=run_id, id=target)
     packed = db.value("outlinks_of", run_id=run_id, url_id=url_id)
     report["links"] = [
         {"url": db.value("key_of", run_id=run_id, id=link.target), "kind": link.kind, "nofollow": link.nofollow}

@@ -28,6 +28,12 @@ def families(db: Queries, run_id: int) -> list[dict[str, Any]]:
     return [dict(zip(_FAMILY, row, strict=True)) for row in db.each("families_of", run_id=run_id)]
 
 
+def marks(db: Queries, run_id: int) -> Iterator[bytes]:
+    """The SHA-256 of URLs that an imported crawl has seen."""
+    for (sha256,) in db.each("marks_of", run_id=run_id):
+        yield sha256
+
+
 def visits(db: Queries, run_id: int) -> int:
     """The number of the latest visit."""
     return int(db.value("latest_visit", run_id=run_id))

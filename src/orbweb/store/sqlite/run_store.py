@@ -11,7 +11,8 @@ from orbweb.errors import StoreError
 from orbweb.failpoints import failpoint
 from orbweb.lifecycle import RunState
 from orbweb.model import FamilyRow, Item, Known, Place, Source
-from orbweb.store import Row, heads, runs
+from orbweb.store import Row, body_rows, heads, runs, unit_times
+from orbweb.store.bodies import Location
 from orbweb.store.queries import vanished
 from orbweb.store.robots_cache import StoredRobots
 from orbweb.store.rows import (
@@ -103,6 +104,9 @@ class SqliteRunStore:
         Inserts come first, then changes in their order: a row may be inserted and changed in the same unit.
         """
         db, run_id = self._db, self.run.id
+        if not unit.is_empty or unit.limited:
+            ends = {"next_url": progress.next_url, "next_visit": progress.next_visit}
+            unit_times.record(db, run_id, now, **ends)
         for start in range(0, len(unit.urls), PORTION):
             db.many("add_url", unit.urls[start : start + PORTION])
             failpoint("portion_written")
@@ -119,7 +123,9 @@ class SqliteRunStore:
         db.many("add_document", unit.documents)
         db.many("add_page", unit.pages)
         db.many("save_family", unit.families)
+        db.many("add_mark", unit.marks)
         db.many("add_outlinks", unit.outlinks)
+        db.many("add_spool_line", unit.spool_lines)
         self._add_bodies(unit)
         db.many("save_base", list(unit.bases.values()))
         self.add_tallies(unit.tallies)
@@ -181,6 +187,19 @@ class SqliteRunStore:
 
     def has_body(self, sha256: bytes) -> bool:
         return self._db.one("body_exists", sha256=sha256) is not None
+
+    def has_marks(self) -> bool:
+        return self._db.one("any_mark", run_id=self.run.id) is not None
+
+    def has_mark(self, sha256: bytes) -> bool:
+        return self._db.one("mark_exists", run_id=self.run.id, sha256=sha256) is not None
+
+    def state_of(self, url_id: int) -> str | None:
+        found: str | None = self._db.value("state_of", run_id=self.run.id, id=url_id)
+        return found
+
+    def body_location(self, sha256: bytes) -> Location | None:
+        return body_rows.location(self._db, sha256)
 
     def redirect_of(self, url_id: int) -> int | None:
         found: int | None = self._db.value("redirect_of", run_id=self.run.id, url_id=url_id)
@@ -269,7 +288,9 @@ class SqliteRunStore:
         rows: list[Any] = self._db.all("admitted_urls", run_id=self.run.id)
         return rows
 
-    def rejudge(self, rows: Sequence[RejudgeRow]) -> None:
+    def rejudge(self, rows: Sequence[RejudgeRow], now: int) -> None:
+        if rows:
+            unit_times.record(self._db, self.run.id, now)
         self._db.many("rejudge_url", rows)
 
     def families(self) -> list[FamilyRow]:
@@ -281,6 +302,9 @@ class SqliteRunStore:
 
     def unpark_family(self, pattern: str) -> int:
         return self._db.run("unpark_family", run_id=self.run.id, pattern=pattern)
+
+    def listed_bases(self) -> set[int]:
+        return {base for (base,) in self._db.all("listed_bases", run_id=self.run.id)}
 
     def save_rules(self, rules: str) -> None:
         self._db.run("rule_run", run_id=self.run.id, rules=rules)

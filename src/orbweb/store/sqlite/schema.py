@@ -18,7 +18,7 @@ from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.model import Carried, Reuse
 from orbweb.store import Row
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 QUERY = "-- name: "
 """Begins a named query of a file."""
 

@@ -141,6 +141,10 @@ class SqliteServerStore:
         rows = self._run_quickly("events_after", seq=seq, project_id=project_id, count=count)
         return [EventRow(*row) for row in rows]
 
+    def last_events(self) -> list[EventRow]:
+        """The last event of each project."""
+        return [EventRow(*row) for row in self._run_quickly("last_events")]
+
     def last_event(self) -> int:
         return int(self._run_quickly("last_event")[0][0])
 

@@ -71,15 +71,18 @@ def _step(name: str, text: str) -> Step:
     return Step(int(name.removesuffix(".sql")), title, statements(text))
 
 
-def upgrade(path: Path, to: UpgradePlan, note: Note) -> Path | None:
-    """Upgrade the database to the version of the plan; return its copy, or None if there was nothing to do."""
-    with _all_owned(path.parent), closing(_connected(path)) as connection:
+def upgrade(path: Path, to: UpgradePlan, note: Note, *, workspace: Path | None = None) -> Path | None:
+    """Upgrade the database to the version of the plan; return its copy, or None if there was nothing to do.
+
+    `workspace` has the locks and gets the copy; it is the directory of the database unless given."""
+    root = workspace or path.parent
+    with _all_owned(root), closing(_connected(path)) as connection:
         try:
             version = _version(connection)
             if version in (0, to.schema.version):
                 return None
             steps = _steps(path, version, to)
-            copy = _copied(connection, path, version)
+            copy = _copied(connection, root, path.stem, version)
             note(f"{path}: upgrading schema {version} to {to.schema.version}; a copy of the database is in {copy}")
             _execute(connection, version, steps, to.schema)
         except sqlite3.Error as error:
@@ -126,19 +129,17 @@ def _steps(path: Path, version: int, to: UpgradePlan) -> tuple[Step, ...]:
         raise StoreError(f"{path}: {error}") from error
 
 
-def _copied(connection: sqlite3.Connection, path: Path, version: int) -> Path:
+def _copied(connection: sqlite3.Connection, root: Path, stem: str, version: int) -> Path:
     """Write a durable copy of the database; an existing one is from an upgrade that failed."""
-    folder = path.parent / BACKUPS
-    copy, half = folder / f"{path.stem}-schema-{version}.db", folder / f"{path.stem}-schema-{version}.half"
+    folder = root / BACKUPS
+    copy, half = folder / f"{stem}-schema-{version}.db", folder / f"{stem}-schema-{version}.half"
     try:
-        workspace_files.make_directory(path.parent, BACKUPS)
-        workspace_files.unlink(path.parent, Path(BACKUPS, half.name))
-        os.close(
-            workspace_files.open_file(path.parent, Path(BACKUPS, half.name), os.O_RDWR | os.O_CREAT | os.O_EXCL)
-        )
+        workspace_files.make_directory(root, BACKUPS)
+        workspace_files.unlink(root, Path(BACKUPS, half.name))
+        os.close(workspace_files.open_file(root, Path(BACKUPS, half.name), os.O_RDWR | os.O_CREAT | os.O_EXCL))
         connection.execute("VACUUM INTO ?", (str(half),))
         _sync(half)
-        workspace_files.replace(path.parent, Path(BACKUPS, half.name), Path(BACKUPS, copy.name))
+        workspace_files.replace(root, Path(BACKUPS, half.name), Path(BACKUPS, copy.name))
         _sync(folder)
     except OSError as error:
         problem = f"{copy}: copying the database before the upgrade failed: {error.strerror}. Nothing was changed."

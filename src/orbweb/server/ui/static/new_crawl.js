@@ -65,6 +65,9 @@ function follow() {
   const urls = lines(form.elements.url.value).map((line) => (line.includes("://") ? line : `https://${line}`));
   const options = [...form.querySelectorAll("[data-flag]")].flatMap(words);
   command.textContent = ["orbweb", "crawl", ...(urls.length ? urls : ["URL"]), ...options].map(quoted).join(" ");
+  const rules = ["exclude", "include"].map((name) => [name, lines(form.elements[name].value).length]).filter(([, count]) => count);
+  const head = form.querySelector('[data-section="scope"]');
+  if (head) head.textContent = rules.map(([name, count]) => `${count} ${name}`).join(", ") || "everything below the base URLs";
   for (const area of form.querySelectorAll("textarea")) area.rows = Math.max(1, area.value.split("\n").length);
 }
 

@@ -41,6 +41,10 @@ SELECT project_id FROM runs WHERE id NOT IN (SELECT run_id FROM doomed) ORDER BY
 -- Every table with rows of a run has one such statement.
 DELETE FROM urls WHERE run_id IN (SELECT run_id FROM doomed);
 
+-- name: delete_units
+-- As `delete_urls`.
+DELETE FROM units WHERE run_id IN (SELECT run_id FROM doomed);
+
 -- name: delete_families
 -- As `delete_urls`.
 DELETE FROM families WHERE run_id IN (SELECT run_id FROM doomed);
@@ -57,6 +61,10 @@ DELETE FROM pages WHERE run_id IN (SELECT run_id FROM doomed);
 -- As `delete_urls`.
 DELETE FROM outlinks WHERE run_id IN (SELECT run_id FROM doomed);
 
+-- name: delete_marks
+-- As `delete_urls`.
+DELETE FROM marks WHERE run_id IN (SELECT run_id FROM doomed);
+
 -- name: delete_tallies
 -- As `delete_urls`.
 DELETE FROM tallies WHERE run_id IN (SELECT run_id FROM doomed);
@@ -64,6 +72,14 @@ DELETE FROM tallies WHERE run_id IN (SELECT run_id FROM doomed);
 -- name: delete_outputs
 -- As `delete_urls`.
 DELETE FROM outputs WHERE run_id IN (SELECT run_id FROM doomed);
+
+-- name: delete_spool_lines
+-- As `delete_urls`.
+DELETE FROM spool_lines WHERE run_id IN (SELECT run_id FROM doomed);
+
+-- name: delete_bookmarks
+-- As `delete_urls`.
+DELETE FROM bookmarks WHERE run_id IN (SELECT run_id FROM doomed);
 
 -- name: delete_spools
 -- As `delete_urls`.

@@ -132,15 +132,19 @@ FROM segments LEFT JOIN bodies ON bodies.segment = segments.id
 WHERE segments.committed <> 0 GROUP BY segments.id ORDER BY segments.id;
 
 -- name: lost_runs
--- Rows of a run that is missing, or that has lost its project or its base URLs, are of no use.
+-- Rows of a run that is missing, or that has lost its project or its base URLs, are of no use. A project that is scraped
+-- from the spool of another producer has no base URLs.
 SELECT run_id, 'runs', 'the run, its project or its base URLs are missing' FROM (
     SELECT id AS run_id FROM runs WHERE project_id NOT IN (SELECT id FROM projects)
     UNION SELECT id FROM runs WHERE id NOT IN (SELECT run_id FROM bases)
+          AND project_id NOT IN (SELECT id FROM projects WHERE bases = '[]')
     UNION SELECT run_id FROM urls WHERE run_id NOT IN (SELECT id FROM runs)
     UNION SELECT run_id FROM visits WHERE run_id NOT IN (SELECT id FROM runs)
     UNION SELECT run_id FROM bases WHERE run_id NOT IN (SELECT id FROM runs)
     UNION SELECT run_id FROM crawls WHERE run_id NOT IN (SELECT id FROM runs)
     UNION SELECT run_id FROM tallies WHERE run_id NOT IN (SELECT id FROM runs)
+    UNION SELECT run_id FROM bookmarks WHERE run_id NOT IN (SELECT id FROM runs)
+    UNION SELECT run_id FROM units WHERE run_id NOT IN (SELECT id FROM runs)
 ) ORDER BY run_id;
 
 -- name: lost_bases
@@ -264,7 +268,8 @@ DELETE FROM bodies WHERE sha256 = :sha256;
 
 -- name: reopen_url
 -- A URL with a damaged record gets a new place and is fetched again.
-UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank
+UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
 WHERE run_id = :run_id AND id = :id AND (state IN ('visited', 'failed') OR reason = 'noindex');
 
 -- name: forget_page
@@ -347,6 +352,10 @@ UPDATE crawls SET state = 'failed', ended_by = 'crashed' WHERE (state = 'in_prog
 -- Part of deleting a lost run.
 DELETE FROM urls WHERE run_id = :run_id;
 
+-- name: forget_run_units
+-- Part of deleting a lost run.
+DELETE FROM units WHERE run_id = :run_id;
+
 -- name: forget_run_visits
 -- Part of deleting a lost run.
 DELETE FROM visits WHERE run_id = :run_id;
@@ -370,6 +379,14 @@ DELETE FROM crawls WHERE run_id = :run_id;
 -- name: forget_run_tallies
 -- Part of deleting a lost run.
 DELETE FROM tallies WHERE run_id = :run_id;
+
+-- name: forget_run_spool_lines
+-- Part of deleting a lost run.
+DELETE FROM spool_lines WHERE run_id = :run_id;
+
+-- name: forget_run_bookmark
+-- Part of deleting a lost run.
+DELETE FROM bookmarks WHERE run_id = :run_id;
 
 -- name: forget_run_outputs
 -- Part of deleting a lost run.
@@ -410,6 +427,8 @@ VALUES (:id, :project_id, :number, 'paused', :started_at, 1, 0, 1, 1, 1, 0, 0) R
 -- Runs whose base URLs were lost; the URLs that the user gave are still marked as such.
 SELECT urls.run_id, urls.base, COALESCE(urls.url, urls.key), urls.key FROM urls
 WHERE urls.source = 'initial' AND urls.depth = 0 AND NOT EXISTS (SELECT 1 FROM bases WHERE bases.run_id = urls.run_id)
+AND NOT EXISTS (SELECT 1 FROM runs JOIN projects ON projects.id = runs.project_id
+                WHERE runs.id = urls.run_id AND projects.bases = '[]')
 GROUP BY urls.run_id, urls.base ORDER BY urls.run_id, urls.base;
 
 -- name: unplaced_bodies

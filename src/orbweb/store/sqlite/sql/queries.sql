@@ -116,6 +116,28 @@ WHERE id = :crawl_id AND state = 'in_progress';
 UPDATE crawls SET state = 'failed', ended_by = 'crashed', ended = (SELECT COALESCE(MAX(ended), 0) + 1 FROM crawls)
 WHERE id = :crawl_id AND state = 'in_progress';
 
+-- name: latest_units
+-- Where the next unit of work continues: the counters of the run, and the latest units.
+SELECT runs.next_url, runs.next_visit, units.number, units.last, units.first_url, units.next_url, units.first_visit,
+       units.next_visit, units.at, units.packed
+FROM runs LEFT JOIN units ON units.run_id = runs.id WHERE runs.id = :run_id ORDER BY units.number DESC LIMIT 1;
+
+-- name: save_units
+-- Each unit of work adds its time to the latest row, or begins a new one.
+INSERT INTO units (run_id, number, last, first_url, next_url, first_visit, next_visit, at, packed)
+VALUES (:run_id, :number, :last, :first_url, :next_url, :first_visit, :next_visit, :at, :packed)
+ON CONFLICT (run_id, number) DO UPDATE SET last = excluded.last, next_url = excluded.next_url,
+                                           next_visit = excluded.next_visit, at = excluded.at, packed = excluded.packed;
+
+-- name: units_of
+-- The times of a run's URLs.
+SELECT number, last, first_url, next_url, first_visit, next_visit, at, packed FROM units WHERE run_id = :run_id
+ORDER BY number;
+
+-- name: set_change
+-- The last change of an imported URL is older than the import.
+UPDATE urls SET changed_in = :changed_in WHERE run_id = :run_id AND id = :id;
+
 -- name: add_url
 -- A URL is inserted once, with its verdict, at the commit that found it first.
 INSERT INTO urls (run_id, id, key, url, state, reason, rule, source, depth, rank, lane, hops, redirects, base, referrer,
@@ -125,7 +147,9 @@ VALUES (:run_id, :id, :key, :url, :state, :reason, :rule, :source, :depth, :rank
 
 -- name: settle_url
 -- Guarded: only the owner settles URLs, and only queued ones.
-UPDATE urls SET state = :state, reason = :reason, rule = :rule WHERE run_id = :run_id AND id = :id AND state = 'queued';
+UPDATE urls SET state = :state, reason = :reason, rule = :rule,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
+WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: settle_stretch
 -- As `settle_url`, for visited URLs with consecutive ids, as most units of work have them: one statement for all.
@@ -136,23 +160,30 @@ WHERE run_id = :run_id AND id BETWEEN :first AND :last AND state = 'queued';
 -- A skipped URL found on a better path is queued with a new rank, or refused for another reason.
 UPDATE urls SET url = :url, state = :state, reason = :reason, rule = :rule, source = :source, depth = :depth,
                 rank = :rank, lane = :lane, hops = :hops, redirects = :redirects, base = :base, referrer = :referrer,
-                family_member = :family_member, found_hops = :found_hops, found_base = :found_base, parked = :parked
+                family_member = :family_member, found_hops = :found_hops, found_base = :found_base, parked = :parked,
+                changed_in = CASE WHEN state = :state AND reason IS :reason THEN changed_in
+                                  ELSE (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1) END
 WHERE run_id = :run_id AND id = :id AND state = 'skipped';
 
 -- name: rejudge_url
 -- The scope moved with a redirecting base URL, or the user changed the rules, so URLs found before are judged again.
 UPDATE urls SET state = :state, reason = :reason, rule = :rule, rank = :rank, lane = :lane, hops = :hops, base = :base,
-                family_member = :family_member, parked = :parked
+                family_member = :family_member, parked = :parked,
+                changed_in = CASE WHEN state = :state AND reason IS :reason THEN changed_in
+                                  ELSE (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1) END
 WHERE run_id = :run_id AND id = :id AND state IN ('queued', 'skipped');
 
 -- name: refuse_url
 -- A leased URL may not be requested: robots.txt is checked at the lease.
-UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule
+UPDATE urls SET state = 'skipped', reason = :reason, rule = :rule,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
 WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: defer_url
 -- A place that blocked the order for too long returns to the queue, and is not leased before `due_at`.
-UPDATE urls SET rank = :rank, due_at = :due_at WHERE run_id = :run_id AND id = :id AND state = 'queued';
+UPDATE urls SET rank = :rank, due_at = :due_at,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
+WHERE run_id = :run_id AND id = :id AND state = 'queued';
 
 -- name: families_of
 -- What a run has learned about families of URLs that may be endless.
@@ -165,6 +196,22 @@ VALUES (:run_id, :pattern, :kind, :barren, :tried, :released, :sketch)
 ON CONFLICT (run_id, pattern) DO UPDATE SET barren = excluded.barren, tried = excluded.tried, released = excluded.released,
                                             sketch = excluded.sketch;
 
+-- name: add_mark
+-- A URL that an imported crawl has seen; only its hash is known.
+INSERT OR IGNORE INTO marks (run_id, sha256) VALUES (:run_id, :sha256);
+
+-- name: any_mark
+-- Most runs have none, and then no URL is looked up.
+SELECT 1 FROM marks WHERE run_id = :run_id LIMIT 1;
+
+-- name: mark_exists
+-- A URL that is found for the first time may have been seen by the imported crawl.
+SELECT 1 FROM marks WHERE run_id = :run_id AND sha256 = :sha256;
+
+-- name: marks_of
+-- The export of a state.
+SELECT sha256 FROM marks WHERE run_id = :run_id ORDER BY sha256;
+
 -- name: unpark_family
 -- URLs that waited for the results of others of their family, when there are none.
 UPDATE urls SET parked = '' WHERE run_id = :run_id AND state = 'skipped' AND parked = :pattern;
@@ -172,6 +219,12 @@ UPDATE urls SET parked = '' WHERE run_id = :run_id AND state = 'skipped' AND par
 -- name: robots_of
 -- robots.txt is cached for a day, for all projects.
 SELECT origin, fetched_at, status, body FROM robots WHERE origin = :origin AND fetched_at > :since;
+
+-- name: robots_known_to
+-- The export of a state: the files of its origins alone, though the workspace may have others.
+SELECT origin, fetched_at, status, body FROM robots WHERE EXISTS (
+    SELECT 1 FROM urls WHERE run_id = :run_id AND key >= robots.origin || '/' AND key < robots.origin || '0')
+ORDER BY origin;
 
 -- name: save_robots
 -- The newest response counts.
@@ -192,12 +245,15 @@ UPDATE urls SET listed = 1 WHERE run_id = :run_id AND id = :id AND listed = 0;
 
 -- name: skip_base
 -- The page limit of a base URL is reached: its queued URLs are skipped at once.
-UPDATE urls SET state = 'skipped', reason = 'page_limit', rule = :rule
+UPDATE urls SET state = 'skipped', reason = 'page_limit', rule = :rule,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
 WHERE run_id = :run_id AND base = :base AND state = 'queued';
 
 -- name: skip_queued
 -- A run that is finished by hand skips its queued URLs.
-UPDATE urls SET state = 'skipped', reason = 'finished', rule = :rule WHERE run_id = :run_id AND state = 'queued';
+UPDATE urls SET state = 'skipped', reason = 'finished', rule = :rule,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
+WHERE run_id = :run_id AND state = 'queued';
 
 -- name: set_lanes_strict
 -- The order of a resumed run may have changed to strict.
@@ -279,14 +335,15 @@ FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = ur
 WHERE urls.run_id = :run_id AND urls.id = :id;
 
 -- name: recalled_urls
--- What a recrawl visits first, after base URLs and their redirects: the requested URLs in order, then the queue.
-SELECT urls.id, COALESCE(urls.url, urls.key), urls.source, urls.depth, urls.redirects, urls.referrer, urls.family_member,
+-- What a recrawl visits first, after base URLs and redirects: requested URLs in order, the queue, imported ones last.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.source,
+       CASE WHEN urls.depth > 0 THEN urls.depth ELSE 1 END, urls.redirects, urls.referrer, urls.family_member,
        urls.found_hops, urls.found_base
 FROM urls LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
-WHERE urls.run_id = :run_id AND urls.depth > 0
-AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason = 'finished')
+WHERE urls.run_id = :run_id AND (urls.depth > 0 OR urls.reason = 'imported')
+AND (urls.state IN ('visited', 'failed', 'queued') OR urls.reason IN ('finished', 'imported'))
 AND urls.carried IS NOT 'unlinked' AND COALESCE(visits.status, 0) NOT IN (404, 410)
-ORDER BY visits.number IS NULL, visits.number, urls.depth, urls.rank;
+ORDER BY visits.number IS NULL, visits.number, urls.rank IS NULL, urls.depth, urls.rank, urls.id;
 
 -- name: looks_at
 -- When earlier runs fetched a page, and its content; a capture reused without a request counts as the same fetch.
@@ -436,6 +493,11 @@ WHERE urls.run_id = :run_id AND urls.key = :key;
 -- Whether URLs of an origin were skipped for this reason.
 SELECT id FROM urls WHERE run_id = :run_id AND key >= :first AND key < :beyond AND reason = :reason LIMIT 1;
 
+-- name: listed_bases
+-- Where sitemaps are preferred, links are followed to the URLs of the other base URLs.
+SELECT DISTINCT base FROM urls WHERE run_id = :run_id AND listed = 1 AND depth > 0 AND hops = 0
+AND COALESCE(reason, '') NOT IN ('out_of_scope', 'excluded', 'not_included');
+
 -- name: listed_urls
 -- The URLs that sitemaps list, in the order of finding.
 SELECT COALESCE(url, key) FROM urls WHERE run_id = :run_id AND listed = 1 ORDER BY id;
@@ -513,9 +575,10 @@ ON CONFLICT (run_id, url_id) DO UPDATE SET packed = excluded.packed;
 SELECT 1 FROM bodies WHERE sha256 = :sha256;
 
 -- name: add_body
--- Another process may have stored the same body meanwhile; the first row stays.
+-- The latest row stays: a body that was lost is stored again, and what two processes stored is at both places.
 INSERT INTO bodies (sha256, segment, position, length, size) VALUES (:sha256, :segment, :position, :length, :size)
-ON CONFLICT (sha256) DO NOTHING;
+ON CONFLICT (sha256) DO UPDATE SET segment = excluded.segment, position = excluded.position,
+    length = excluded.length, size = excluded.size;
 
 -- name: body_location
 -- Where a body is stored.
@@ -550,14 +613,27 @@ SELECT role, COUNT(*) FROM visits WHERE run_id = :run_id GROUP BY role;
 -- Visits of a run by how they reused a capture, if they did, and the bytes transferred.
 SELECT reuse, COUNT(*), SUM(wire_bytes) FROM visits WHERE run_id = :run_id GROUP BY reuse;
 
+-- name: run_links
+-- A packed record has five bytes a link after a head of five, so that none has to be read.
+SELECT COALESCE(SUM((LENGTH(packed) - 5) / 5), 0) FROM outlinks WHERE run_id = :run_id;
+
+-- name: linked_urls
+-- The URLs of a run that a link, a redirect or a resource made known.
+SELECT COUNT(*) FROM urls
+WHERE run_id = :run_id AND source IN ('spider', 'redirect', 'resource') AND carried IS NULL;
+
+-- name: run_retries
+-- A crawl reports at its end how often it asked again.
+SELECT COALESCE(SUM(tries - 1), 0) FROM visits WHERE run_id = :run_id;
+
+-- name: stored_bodies
+-- `status` shows how many bodies the workspace has, and their bytes on the disk. Reads all rows: 0.1 s per million.
+SELECT COUNT(*), COALESCE(SUM(length), 0) FROM bodies;
+
 -- name: alternates_by_base
 -- A crawl reports at its end the alternates of each base URL.
 SELECT urls.base, COUNT(*) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' GROUP BY urls.base;
-
--- name: queue_of_bases
--- The queue of each base URL.
-SELECT base, COUNT(*) FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY base;
 
 -- name: main_skip_rules
 -- Per reason, the rule that skipped most URLs.
@@ -585,7 +661,7 @@ SELECT source, COUNT(*) FROM urls WHERE run_id = :run_id AND state IN ('visited'
 
 -- name: queue_head
 -- The next URLs, in any lane.
-SELECT COALESCE(url, key), source, depth, rank, hops FROM urls
+SELECT id, changed_in, COALESCE(url, key), source, depth, rank, hops FROM urls
 WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank LIMIT :count;
 
 -- name: manifest
@@ -666,6 +742,21 @@ SELECT visits.content_sha256, urls.key, COALESCE(urls.url, urls.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
+-- name: alternates_of_page
+-- The URLs with the same content as one page, in the order of commits.
+SELECT urls.key, COALESCE(urls.url, urls.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' AND visits.content_sha256 = :content_sha256
+ORDER BY visits.number;
+
+-- name: urls_of_page
+-- The primary and the alternates of a page, to which others may redirect.
+SELECT url_id FROM visits WHERE run_id = :run_id AND role <> '-' AND content_sha256 = :content_sha256;
+
+-- name: page_content_of
+-- Whether a URL, to which another one redirects, is a page.
+SELECT content_sha256 FROM visits WHERE run_id = :run_id AND url_id = :url_id AND role <> '-';
+
 -- name: page_document
 -- As `page_documents`, for another order.
 SELECT urls.key, COALESCE(urls.url, urls.key), visits.status, visits.depth, visits.content_sha256, visits.body_sha256,
@@ -689,9 +780,9 @@ FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' ORDER BY visits.number;
 
--- name: outline_redirects
--- The page that a link to a redirecting URL leads to.
-SELECT urls.id, urls.key, visits.redirect_to
+-- name: redirects_of
+-- The URLs that redirect, and their targets: a link to one leads to a page, and it is an alternate of that page.
+SELECT urls.id, urls.key, COALESCE(urls.url, urls.key), visits.redirect_to
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.redirect_to IS NOT NULL ORDER BY visits.number;
 
@@ -783,7 +874,8 @@ AND (:kind IS NULL OR visits.kind = :kind) ORDER BY visits.number;
 -- name: requeue_url
 -- A failed or released URL gets a new rank at the end of its depth.
 UPDATE urls SET state = 'queued', reason = NULL, rule = NULL, rank = :rank,
-                parked = CASE WHEN reason = 'trap' THEN '' ELSE parked END
+                parked = CASE WHEN reason = 'trap' THEN '' ELSE parked END,
+                changed_in = (SELECT last FROM units WHERE run_id = :run_id ORDER BY number DESC LIMIT 1)
 WHERE run_id = :run_id AND id = :id AND state = :from_state;
 
 -- name: trapped
@@ -829,8 +921,9 @@ SELECT key FROM urls WHERE run_id = :run_id AND id = :id;
 -- name: explained_url
 -- `explain` reports on one URL and its base URL.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.state, urls.reason, urls.rule, urls.source, urls.depth, urls.rank,
-       urls.lane, urls.hops, urls.due_at, bases.url, bases.scope_key
+       urls.lane, urls.hops, urls.due_at, urls.changed_in, bases.url, bases.scope_key, visits.number
 FROM urls JOIN bases ON bases.run_id = urls.run_id AND bases.number = urls.base
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
 WHERE urls.run_id = :run_id AND urls.key = :key;
 
 -- name: chain_to
@@ -996,6 +1089,14 @@ FROM heads GROUP BY host, first, second, below, deeper, depth;
 SELECT outlinks.packed FROM urls JOIN outlinks ON outlinks.run_id = urls.run_id AND outlinks.url_id = urls.id
 WHERE urls.run_id = :run_id AND urls.key >= :first AND urls.key < :beyond AND urls.state = 'visited' LIMIT :count;
 
+-- name: skipped_items
+-- A list of skipped URLs, some rows at a time.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.reason, urls.rule, urls.source, urls.depth,
+       (SELECT COALESCE(found.url, found.key) FROM urls AS found WHERE found.run_id = urls.run_id AND found.id = urls.referrer)
+FROM urls WHERE urls.run_id = :run_id AND urls.id > :after AND urls.state = 'skipped'
+AND (:reason IS NULL OR urls.reason = :reason) AND (:rule IS NULL OR urls.rule = :rule)
+ORDER BY urls.id LIMIT :count;
+
 -- name: queued_keys
 -- What a new rule would be applied to.
 SELECT key, depth FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank;
@@ -1038,15 +1139,16 @@ SELECT COALESCE(MAX(number), 0) FROM visits WHERE run_id = :run_id;
 -- name: followed_visits
 -- The next visits of a run with all fields of an output line, in the order of commits.
 SELECT visits.number, urls.key, COALESCE(urls.url, urls.key), urls.source, visits.depth,
-       COALESCE(referrers.url, referrers.key), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
+       COALESCE(referrers.url, referrers.key, spool_lines.referrer), visits.status, visits.kind, visits.error, visits.tries, visits.final_url,
        COALESCE(targets.url, targets.key), visits.content_type, visits.encoding, visits.etag, visits.last_modified,
        visits.title, visits.canonical, visits.links_cut, visits.truncated, visits.body_sha256, visits.content_sha256,
        visits.role, visits.bytes, visits.latency_ms, visits.fetched_at, visits.proxy, visits.robots_tags, visits.reuse,
-       bodies.segment, bodies.position, bodies.length, bodies.size
+       bodies.segment, bodies.position, bodies.length, bodies.size, spool_lines.page_type, spool_lines.extra
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 LEFT JOIN urls AS targets ON targets.run_id = visits.run_id AND targets.id = visits.redirect_to
 LEFT JOIN bodies ON bodies.sha256 = visits.body_sha256
+LEFT JOIN spool_lines ON spool_lines.run_id = visits.run_id AND spool_lines.url_id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
 
 -- name: followed_links
@@ -1068,20 +1170,22 @@ FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id
 -- name: state_frontier
 -- The queue of a run in its order.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
-       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.reason, urls.rule
+       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.changed_in,
+       urls.reason, urls.rule
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.state = 'queued' ORDER BY urls.depth, urls.rank;
 
 -- name: state_skipped
 -- The URLs that a run has refused, so that they are not requested after a move either.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.key, urls.depth, urls.rank, COALESCE(referrers.url, referrers.key),
-       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.reason, urls.rule
+       urls.source, urls.hops, urls.redirects, urls.base, urls.family_member, urls.lastmod, urls.due_at, urls.changed_in,
+       urls.reason, urls.rule
 FROM urls LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
 WHERE urls.run_id = :run_id AND urls.state = 'skipped' ORDER BY urls.id;
 
 -- name: page_index
 -- The data by which a later run requests each URL conditionally, in the order of commits.
-SELECT COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
+SELECT visits.number, urls.id, COALESCE(urls.url, urls.key), urls.key, visits.etag, visits.last_modified, visits.body_sha256, visits.fetched_at,
        visits.status, visits.kind, visits.error, visits.tries, visits.final_url, COALESCE(targets.url, targets.key),
        visits.content_type, visits.encoding, visits.title, visits.canonical, visits.noindex, visits.nofollow,
        visits.links_cut, visits.truncated, visits.content_sha256, visits.role, visits.bytes, visits.wire_bytes,
@@ -1116,6 +1220,28 @@ INSERT INTO spools (name, run_id, visit, size) VALUES (:name, :run_id, :visit, :
 -- name: advance_spool_file
 -- The cursor moves when the lines are durable.
 UPDATE spools SET visit = :visit, size = :size WHERE name = :name;
+
+-- name: pipelines
+-- A project that is scraped has a bookmark or a discovery.
+SELECT name FROM projects WHERE name LIKE :discoveries OR EXISTS
+(SELECT 1 FROM runs JOIN bookmarks ON bookmarks.run_id = runs.id WHERE runs.project_id = projects.id) ORDER BY id;
+
+-- name: bookmark_of
+-- A bookmark that differs was set by hand.
+SELECT file, position FROM bookmarks WHERE run_id = :run_id;
+
+-- name: save_bookmark
+-- After the file is written.
+INSERT OR REPLACE INTO bookmarks (run_id, file, position) VALUES (:run_id, :file, :position);
+
+-- name: add_spool_line
+-- The first line of a URL counts.
+INSERT OR IGNORE INTO spool_lines (run_id, url_id, page_type, referrer, extra)
+VALUES (:run_id, :url_id, :page_type, :referrer, :extra);
+
+-- name: state_of
+-- Whether a line of the spool is scraped.
+SELECT state FROM urls WHERE run_id = :run_id AND id = :id;
 
 -- name: spool_visits
 -- The visits of discovery since the cursor, in the order of commits.

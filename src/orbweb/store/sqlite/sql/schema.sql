@@ -1,4 +1,4 @@
--- Version 3 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
+-- Version 4 of the workspace database. Times are integer UTC microseconds. A sha256 is 32 raw bytes.
 -- The words in angle brackets are replaced by the states of orbweb.lifecycle when the schema is created.
 
 CREATE TABLE projects (
@@ -68,7 +68,8 @@ CREATE TABLE crawls (
 -- order; within its lane, URLs are visited by (depth, rank). A deferred URL is not leased before `due_at`. `lastmod` is
 -- from a sitemap. `carried` is set if a recrawl took the URL over before it found it. `found_hops` and `found_base` are
 -- those of the page that led to it. `parked` is the pattern of its endless family (see policy.traps), '' if it was
--- checked and has none, NULL if it was not checked. `listed`: a sitemap lists it.
+-- checked and has none, NULL if it was not checked. `listed`: a sitemap lists it. `changed_in` is the unit of work that
+-- last changed its state, NULL if that was the one that added the URL or its visit (see store.unit_times).
 CREATE TABLE urls (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     id          INTEGER NOT NULL,
@@ -92,7 +93,7 @@ CREATE TABLE urls (
     found_hops  INTEGER NOT NULL DEFAULT 0,
     found_base  INTEGER NOT NULL DEFAULT 0,
     parked      TEXT,
-    listed      INTEGER NOT NULL DEFAULT 0 CHECK (listed IN (0, 1)),
+    listed      INTEGER NOT NULL DEFAULT 0 CHECK (listed IN (0, 1)), changed_in INTEGER,
     PRIMARY KEY (run_id, id)
 ) WITHOUT ROWID;
 
@@ -203,6 +204,13 @@ CREATE TABLE outlinks (
     PRIMARY KEY (run_id, url_id)
 ) WITHOUT ROWID;
 
+-- URLs that an imported crawl has seen and of which only the SHA-256 of their text is known (see store.marks).
+CREATE TABLE marks (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    sha256      BLOB NOT NULL,
+    PRIMARY KEY (run_id, sha256)
+) WITHOUT ROWID;
+
 -- The latest response of each origin to a request for its robots.txt.
 CREATE TABLE robots (
     origin      TEXT PRIMARY KEY,
@@ -254,4 +262,38 @@ CREATE TABLE spools (
     run_id      INTEGER NOT NULL REFERENCES runs (id),
     visit       INTEGER NOT NULL,
     size        INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- What the line of a spool says of a URL and the database does not: a page type that is not that of the rules, a
+-- referrer that the run does not know, and further members, as a JSON object; NULL if there are none.
+CREATE TABLE spool_lines (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    url_id      INTEGER NOT NULL,
+    page_type   TEXT,
+    referrer    TEXT,
+    extra       TEXT,
+    PRIMARY KEY (run_id, url_id)
+) WITHOUT ROWID;
+
+-- The bookmark of the spool as the scraper of a run wrote it last: `position` bytes of `file` are scraped, '' before the
+-- first. Each run that is scraped from a spool has one.
+CREATE TABLE bookmarks (
+    run_id      INTEGER PRIMARY KEY REFERENCES runs (id),
+    file        TEXT NOT NULL,
+    position    INTEGER NOT NULL
+);
+
+-- When the units of work of a run were written, from `number` to `last`, and the ids of URLs and the numbers of visits
+-- that they gave out, from `first_` to before `next_` (see store.unit_times). `at` is the time of the last one.
+CREATE TABLE units (
+    run_id      INTEGER NOT NULL REFERENCES runs (id),
+    number      INTEGER NOT NULL,
+    last        INTEGER NOT NULL,
+    first_url   INTEGER NOT NULL,
+    next_url    INTEGER NOT NULL,
+    first_visit INTEGER NOT NULL,
+    next_visit  INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    packed      BLOB NOT NULL,
+    PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;

@@ -113,6 +113,10 @@ WHERE seq > :seq AND (:project_id IS NULL OR project_id = :project_id) ORDER BY 
 -- Where a new client starts.
 SELECT COALESCE(MAX(seq), 0) FROM events;
 
+-- name: last_events
+-- What was last said of each project: a server that was killed has not said how a crawl ended.
+SELECT seq, project_id, data FROM events WHERE seq IN (SELECT MAX(seq) FROM events GROUP BY project_id) ORDER BY seq;
+
 -- name: forget_events
 -- Each event is a whole state, so old ones are of use only to clients that were away for a while.
 DELETE FROM events WHERE seq <= (SELECT MAX(seq) FROM events) - :kept;
