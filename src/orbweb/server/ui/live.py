@@ -77,7 +77,7 @@ class RuleBox:
 
 
 def rule_kind(word: str) -> RuleKind:
-    return word if word in KINDS else "exclude"  # type: ignore[return-value]
+    return word if word in KINDS else "exclude"
 
 
 def rule_options(kind: RuleKind, pattern: str) -> dict[str, object]:

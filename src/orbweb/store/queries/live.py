@@ -15,7 +15,7 @@ STRICT = ""
 
 def visits_after(db: Queries, run_id: int, after: int, count: int) -> list[VisitRow]:
     """Number, URL, status, kind, error, latency, time and reuse of the next visits, in the order of commits."""
-    found: list[VisitRow] = db.all("visits_after", run_id=run_id, after=after, count=count)  # type: ignore[assignment]
+    found: list[VisitRow] = db.all("visits_after", run_id=run_id, after=after, count=count)
     return found
 
 
@@ -30,5 +30,5 @@ def head(db: Queries, run_id: int, count: int) -> list[Report]:
 
 def shares(db: Queries, run_id: int, hosts: int) -> tuple[dict[str, int], dict[str, int]]:
     """The queue by source and by host; reads all of it."""
-    by_source = dict(db.all("queued_by_source", run_id=run_id))
+    by_source: dict[str, int] = dict(db.all("queued_by_source", run_id=run_id))
     return by_source, dict(db.all("queued_by_host", run_id=run_id, count=hosts))
