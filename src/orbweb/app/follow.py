@@ -5,9 +5,9 @@ from __future__ import annotations
 from orbweb.app import overview
 from orbweb.app.directory import OpenWorkspace
 from orbweb.app.reports import snapshot
-from orbweb.app.results.live import FollowedRun, FollowedVisit, QueueShares
-from orbweb.app.results.record import record, records
-from orbweb.app.results.runs import CrawlSummary, QueuedUrl, RunOutline
+from orbweb.app.results.live import FollowedRun, FollowedVisit, NextUrl, QueueShares
+from orbweb.app.results.record import record
+from orbweb.app.results.runs import CrawlSummary, RunOutline
 from orbweb.model import Reuse
 from orbweb.store import runs
 from orbweb.store.queries import live, reports
@@ -29,7 +29,7 @@ def follow(workspace: OpenWorkspace, project: str, after: int, limit: int) -> Fo
         snapshot(workspace, project),
         record(CrawlSummary, found) if found is not None else None,
         tuple(_visit(row) for row in live.visits_after(workspace.db, run.id, after, limit)),
-        tuple(records(QueuedUrl, live.head(workspace.db, run.id, HEAD))),
+        tuple(NextUrl(*each) for each in live.head(workspace.db, run.id, HEAD)),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from orbweb.app.results.record import Record
-from orbweb.app.results.runs import CrawlSummary, QueuedUrl, RunOutline
+from orbweb.app.results.runs import CrawlSummary, RunOutline
 from orbweb.events import Snapshot
 
 
@@ -25,6 +25,14 @@ class FollowedVisit(NamedTuple):
     reused: bool
 
 
+class NextUrl(NamedTuple):
+    """A URL of the head of the queue."""
+
+    url: str
+    source: str
+    place: str
+
+
 @dataclass(frozen=True, slots=True)
 class FollowedRun:
     """The latest run of a project, all of it read at one time. `snapshot` is None if no crawl is at work, `crawl`
@@ -35,7 +43,7 @@ class FollowedRun:
     snapshot: Snapshot | None
     crawl: CrawlSummary | None
     visits: tuple[FollowedVisit, ...]
-    next: tuple[QueuedUrl, ...]
+    next: tuple[NextUrl, ...]
 
 
 @dataclass(frozen=True, slots=True)

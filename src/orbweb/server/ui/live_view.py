@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from orbweb.app.results.live import FollowedRun, QueueShares
-from orbweb.app.results.runs import CrawlSummary, QueuedUrl
+from orbweb.app.results.live import FollowedRun, NextUrl, QueueShares
+from orbweb.app.results.runs import CrawlSummary
 from orbweb.events import HostQueue, OpenRequest, Snapshot
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.frame import run_path
@@ -237,12 +237,12 @@ def placed(
     return kept
 
 
-def slot_rows(slots: Sequence[OpenRequest | None], queue: Sequence[QueuedUrl]) -> tuple[SlotRow, ...]:
+def slot_rows(slots: Sequence[OpenRequest | None], queue: Sequence[NextUrl]) -> tuple[SlotRow, ...]:
     known = {each.url: each for each in queue}
     return tuple(_slot_row(str(number), each, known) for number, each in enumerate(slots, 1))
 
 
-def _slot_row(name: str, request: OpenRequest | None, known: Mapping[str, QueuedUrl]) -> SlotRow:
+def _slot_row(name: str, request: OpenRequest | None, known: Mapping[str, NextUrl]) -> SlotRow:
     if request is None:
         return SlotRow(name)
     found = known.get(request.url)
@@ -257,7 +257,7 @@ def _slot_row(name: str, request: OpenRequest | None, known: Mapping[str, Queued
     )
 
 
-def next_rows(slots: Sequence[OpenRequest | None], queue: Sequence[QueuedUrl]) -> tuple[SlotRow, ...]:
+def next_rows(slots: Sequence[OpenRequest | None], queue: Sequence[NextUrl]) -> tuple[SlotRow, ...]:
     busy = {each.url for each in slots if each is not None}
     found = [each for each in queue if each.url not in busy][:NEXT]
     rows = [

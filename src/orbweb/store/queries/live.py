@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from orbweb.model import Place
 from orbweb.store import Queries
 
-Report = dict[str, Any]
 VisitRow: TypeAlias = tuple[int, str, int | None, str | None, str | None, int, int, str | None]
 STRICT = ""
 """The lane of all URLs of a crawl that keeps one order."""
@@ -19,13 +18,10 @@ def visits_after(db: Queries, run_id: int, after: int, count: int) -> list[Visit
     return found
 
 
-def head(db: Queries, run_id: int, count: int) -> list[Report]:
-    """The next URLs of a run in strict order."""
+def head(db: Queries, run_id: int, count: int) -> list[tuple[str, str, str]]:
+    """URL, source and place of the next URLs of a run in strict order."""
     rows = db.all("head_of_lane", run_id=run_id, lane=STRICT, count=count)
-    return [
-        {"url": url, "source": source, "place": str(Place(depth, rank)), "hops": hops}
-        for url, source, depth, rank, hops in rows
-    ]
+    return [(url, source, str(Place(depth, rank))) for url, source, depth, rank in rows]
 
 
 def shares(db: Queries, run_id: int, hosts: int) -> tuple[dict[str, int], dict[str, int]]:

@@ -1051,7 +1051,7 @@ WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number 
 
 -- name: head_of_lane
 -- The next URLs of a lane; the partial index serves it.
-SELECT COALESCE(url, key), source, depth, rank, hops FROM urls
+SELECT COALESCE(url, key), source, depth, rank FROM urls
 WHERE run_id = :run_id AND state = 'queued' AND lane = :lane ORDER BY depth, rank LIMIT :count;
 
 -- name: queued_by_host
