@@ -51,7 +51,6 @@ from orbweb.events import Snapshot
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from orbweb.app.listings import PageFilter, SkippedFilter
     from orbweb.app.pages import Page
     from orbweb.app.request import Request
     from orbweb.app.results.changes import RunDiff
@@ -65,21 +64,11 @@ if TYPE_CHECKING:
         ReplayResult,
         ResetWorkspace,
     )
-    from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
     from orbweb.app.results.live import FollowedRun, QueueShares
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
-    from orbweb.app.results.rules import EffectiveSetting, PolicyVerdict, ProjectRules, ProjectSettings
-    from orbweb.app.results.runs import (
-        ProjectOverview,
-        ProjectStatus,
-        QueueStatus,
-        RunHistory,
-        RunningCrawl,
-        RunOutline,
-        RunSummary,
-        RunTotals,
-    )
+    from orbweb.app.results.rules import PolicyVerdict, ProjectRules, ProjectSettings
+    from orbweb.app.results.runs import ProjectStatus, QueueStatus, RunSummary
     from orbweb.app.results.sections import RunSections, SectionLinks
     from orbweb.app.results.urls import UrlDetails, UrlExplanation
     from orbweb.app.stream import AsyncPageStream, PageStream
@@ -511,14 +500,6 @@ class Workspace:
         with self._open() as opened:
             return record(ProjectSettings, settings(opened, request))
 
-    def new_settings(self, **options: Unpack[SettingsOptions]) -> list[EffectiveSetting]:
-        """Every setting as the first `crawl` of a new project would use it."""
-        from orbweb.app.results.rules import EffectiveSetting
-        from orbweb.app.setting_sources import new_settings
-
-        with self._open() as opened:
-            return records(EffectiveSetting, new_settings(opened, _request("settings", options)))
-
     def projects(self) -> list[str]:
         """The names of all projects."""
         with self._open() as opened:
@@ -574,47 +555,6 @@ class Workspace:
         with self._open() as opened:
             return records(ProjectStatus, reports.statuses(opened))
 
-    def outline(self, project: str, *, run: int | None = None) -> RunOutline:
-        """A run in a few numbers, in a time that does not grow with it."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import RunOutline
-
-        with self._open() as opened:
-            return record(RunOutline, overview.outline(opened, project, run))
-
-    def running(self) -> list[RunningCrawl]:
-        """The crawls at work in the workspace, whichever process they run in."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import RunningCrawl
-
-        with self._open() as opened:
-            return records(RunningCrawl, overview.running(opened))
-
-    def overviews(self) -> list[ProjectOverview]:
-        """Every project with its latest run, in a time that does not grow with the runs."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import ProjectOverview
-
-        with self._open() as opened:
-            return records(ProjectOverview, overview.overviews(opened))
-
-    def histories(self, project: str, *, before: int | None = None, limit: int | None = None) -> list[RunHistory]:
-        """The runs of a project with their crawls, the newest first, in a time that does not grow with them: all,
-        or those before a run, at most `limit`."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import RunHistory
-
-        with self._open() as opened:
-            return records(RunHistory, overview.histories(opened, project, before, limit))
-
-    def totals(self, project: str, *, run: int | None = None) -> RunTotals:
-        """What no tally counts: alternates, tokens, and the rules that skipped most URLs. Reads the whole run."""
-        from orbweb.app import overview
-        from orbweb.app.results.runs import RunTotals
-
-        with self._open() as opened:
-            return record(RunTotals, overview.totals(opened, project, run))
-
     def runs(self, project: str) -> list[RunSummary]:
         """The runs of a project with their crawls."""
         from orbweb.app.results.runs import RunSummary
@@ -647,50 +587,6 @@ class Workspace:
         with self._open() as opened:
             found = reports.pages(opened, project, run, match=match, sort=sort, limit=limit)
             return records(PageSummary, found)
-
-    def page_list(self, project: str, wanted: PageFilter, *, run: int | None = None) -> PageList:
-        """Some of the unique pages of a run, from a key on: for lists that are too long to read at once."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.pages(opened, project, run, wanted)
-
-    def queue_items(
-        self, project: str, *, source: str | None = None, after: str | None = None, limit: int = 100
-    ) -> QueueItems:
-        """The queue in its order, from a key on; all of it or that of one source."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.queue_items(opened, project, source=source, after=after, limit=limit)
-
-    def skipped_items(self, project: str, wanted: SkippedFilter, *, run: int | None = None) -> SkippedItems:
-        """Some of the skipped URLs of a run with the rules that decided, from a key on."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.skipped_items(opened, project, run, wanted)
-
-    def preview_rules(
-        self,
-        project: str,
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        max_depth: int | None = None,
-    ) -> RulePreview:
-        """What these further rules would remove from the queue; nothing is changed."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.preview(opened, project, include=include, exclude=exclude, max_depth=max_depth)
-
-    def captures(self, project: str, url: str) -> list[UrlCapture]:
-        """One URL in all runs of a project, the latest first."""
-        from orbweb.app import listings
-
-        with self._open() as opened:
-            return listings.captures(opened, project, url)
 
     def gone(self, project: str, *, run: int | None = None) -> list[GonePage]:
         """The pages that have vanished, as seen from a run: since which run, why, and the last run with them."""

@@ -38,7 +38,8 @@ def create_app(services: Services) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.services, app.state.streams = services, set()
-    app.state.figures, app.state.live = Figures(services.workspace), LiveBoard(services.workspace)
+    app.state.figures = Figures(services.workspace, services.jobs)
+    app.state.live = LiveBoard(services.workspace)
     app.include_router(api.router)
     app.include_router(ui.router)
     app.mount("/static", ui.static_files(), name="static")

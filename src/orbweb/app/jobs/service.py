@@ -1,16 +1,19 @@
-"""The jobs of a server: what its routes call. Any thread may call."""
+"""The jobs of a server: what its routes call. Any thread may call.
+
+Long, because one class has everything that routes call; the bodies are in one module per subject.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orbweb.app import ids
+from orbweb.app import ids, listings, overview
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.jobs import remote
 from orbweb.app.jobs.follower import CrawlFollower, EventLog, monotonic, state_of
@@ -18,8 +21,14 @@ from orbweb.app.jobs.process import EXPORTS, EXTENSIONS
 from orbweb.app.jobs.records import ACTIVE, CrawlOrder, ExportOrder, JobKind, JobState, ServerJob, job_of
 from orbweb.app.jobs.remote import OperatorRules
 from orbweb.app.jobs.supervisor import Supervisor, SupervisorSettings
-from orbweb.app.request import name_of
+from orbweb.app.listings import PageFilter, SkippedFilter
+from orbweb.app.request import name_of, request_of
+from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
 from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
+from orbweb.app.results.record import record, records
+from orbweb.app.results.rules import EffectiveSetting
+from orbweb.app.results.runs import ProjectOverview, RunHistory, RunningCrawl, RunOutline, RunTotals
+from orbweb.app.setting_sources import new_settings
 from orbweb.app.tokens import Permission, fingerprint, new_token, permission_of
 from orbweb.errors import Busy, NothingToDo, OrbwebError, UnknownId, UsageError
 from orbweb.lifecycle import RunState
@@ -280,6 +289,68 @@ class JobService:
     def runs_of(self, project_id: int) -> list[ids.RunCrawls]:
         with self._workspace() as workspace:
             return ids.runs_of(workspace, project_id)
+
+    # Overviews, in a time that does not grow with the runs.
+
+    def outline(self, project: str, *, run: int | None = None) -> RunOutline:
+        """A run in a few numbers."""
+        with self._workspace() as workspace:
+            return record(RunOutline, overview.outline(workspace, project, run))
+
+    def running(self) -> list[RunningCrawl]:
+        """The crawls at work in the workspace, whichever process they run in."""
+        with self._workspace() as workspace:
+            return records(RunningCrawl, overview.running(workspace))
+
+    def overviews(self) -> list[ProjectOverview]:
+        """Every project with its latest run."""
+        with self._workspace() as workspace:
+            return records(ProjectOverview, overview.overviews(workspace))
+
+    def histories(self, project: str, *, before: int | None = None, limit: int | None = None) -> list[RunHistory]:
+        """The runs of a project with their crawls, the newest first: all, or those before a run, at most
+        `limit`."""
+        with self._workspace() as workspace:
+            return records(RunHistory, overview.histories(workspace, project, before, limit))
+
+    def totals(self, project: str, *, run: int | None = None) -> RunTotals:
+        """What no tally counts: alternates, tokens, and the rules that skipped most URLs. Reads the whole run."""
+        with self._workspace() as workspace:
+            return record(RunTotals, overview.totals(workspace, project, run))
+
+    def new_settings(self) -> list[EffectiveSetting]:
+        """Every setting as the first crawl of a new project would use it."""
+        with self._workspace() as workspace:
+            return records(EffectiveSetting, new_settings(workspace, request_of("settings", {}, (), None)))
+
+    # Lists that are read in parts.
+
+    def page_list(self, project: str, wanted: PageFilter, *, run: int | None = None) -> PageList:
+        """Some of the unique pages of a run, from a key on."""
+        with self._workspace() as workspace:
+            return listings.pages(workspace, project, run, wanted)
+
+    def queue_items(self, project: str, *, source: str | None, after: str | None, limit: int) -> QueueItems:
+        """The queue in its order, from a key on; all of it or that of one source."""
+        with self._workspace() as workspace:
+            return listings.queue_items(workspace, project, source=source, after=after, limit=limit)
+
+    def skipped_items(self, project: str, wanted: SkippedFilter, *, run: int | None = None) -> SkippedItems:
+        """Some of the skipped URLs of a run with the rules that decided, from a key on."""
+        with self._workspace() as workspace:
+            return listings.skipped_items(workspace, project, run, wanted)
+
+    def preview_rules(
+        self, project: str, *, include: Sequence[str], exclude: Sequence[str], max_depth: int | None
+    ) -> RulePreview:
+        """What these further rules would remove from the queue; nothing is changed."""
+        with self._workspace() as workspace:
+            return listings.preview(workspace, project, include=include, exclude=exclude, max_depth=max_depth)
+
+    def captures(self, project: str, url: str) -> list[UrlCapture]:
+        """One URL in all runs of a project, the latest first."""
+        with self._workspace() as workspace:
+            return listings.captures(workspace, project, url)
 
     # Jobs.
 

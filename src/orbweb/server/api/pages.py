@@ -40,7 +40,7 @@ def pages(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Listing:
     name = served.jobs.project(project).name
-    found = served.workspace.page_list(name, PageFilter(sort, status, depth, language, q, after, limit), run=run)
+    found = served.jobs.page_list(name, PageFilter(sort, status, depth, language, q, after, limit), run=run)
     return Listing(found.items, found.next)
 
 
@@ -93,7 +93,7 @@ def page_body(project: str, url: PageUrl, served: Served, run: RunNumber = None)
 
 @listed(router, "/projects/{project}/captures", UrlCapture, summary="One URL in all runs, the latest first")
 def captures(project: str, url: PageUrl, served: Served) -> Listing:
-    return Listing(served.workspace.captures(served.jobs.project(project).name, url))
+    return Listing(served.jobs.captures(served.jobs.project(project).name, url))
 
 
 @router.get(

@@ -92,9 +92,7 @@ def queue_items(
     after: Annotated[str | None, Query(description="`next` of the part before")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Listing:
-    found = served.workspace.queue_items(
-        served.jobs.project(project).name, source=source, after=after, limit=limit
-    )
+    found = served.jobs.queue_items(served.jobs.project(project).name, source=source, after=after, limit=limit)
     return Listing(found.items, found.next)
 
 
@@ -110,7 +108,7 @@ def preview(
     found = served.jobs.project(project)
     if not served.jobs.runs_of(found.id):
         raise NothingToDo(f"project {found.name!r} has no run yet")
-    preview = served.workspace.preview_rules(
+    preview = served.jobs.preview_rules(
         found.name,
         include=body.get("include", ()),
         exclude=body.get("exclude", ()),

@@ -193,12 +193,9 @@ def sections(
     for name, title, names in SECTIONS:
         fields = tuple(_field(known[each], typed, values) for each in names if each in known)
         is_open = any(each.value or each.error for each in fields) or name == "scope"
-        warns = name == "identity" and not has_contact
-        found.append(
-            FormSection(
-                name, title, _summary(name, fields, has_contact=has_contact), "amber" * warns, is_open, fields
-            )
-        )
+        tone = "amber" if name == "identity" and not has_contact else ""
+        summary = _summary(name, fields, has_contact=has_contact)
+        found.append(FormSection(name, title, summary, tone, is_open, fields))
     return tuple(found)
 
 

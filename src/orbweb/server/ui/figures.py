@@ -16,6 +16,7 @@ from typing import Any
 from fastapi import Request
 
 from orbweb.app import RunHistory, RunTotals, Workspace
+from orbweb.app.jobs.service import JobService
 from orbweb.app.results.sections import RunSections, SectionLinks
 from orbweb.errors import OrbwebError
 
@@ -55,8 +56,8 @@ class _Figure:
 class Figures:
     """Counts in a thread of its own. Any thread may ask."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, jobs: JobService) -> None:
+        self._workspace, self._jobs = workspace, jobs
         self._known: OrderedDict[Hashable, _Figure] = OrderedDict()
         self._lock = threading.Lock()
         self._work: SimpleQueue[tuple[_Figure, Hashable, Callable[[], Any]]] = SimpleQueue()
@@ -67,7 +68,7 @@ class Figures:
         found: RunTotals | None = self._ask(
             ("totals", project, run.run),
             _mark(run),
-            lambda: self._workspace.totals(project, run=run.run),
+            lambda: self._jobs.totals(project, run=run.run),
         )
         return found
 

@@ -101,7 +101,7 @@ def run_path(project: str, run: int | str | None = "latest") -> str:
 def workspace_frame(served: Services, *crumbs: Crumb) -> PageFrame:
     """The frame of a page that belongs to no project."""
     waiting = len(waiting_projects(served))
-    return replace(BARE, crumbs=crumbs, live=pill_of(served.workspace.running(), None, waiting))
+    return replace(BARE, crumbs=crumbs, live=pill_of(served.jobs.running(), None, waiting))
 
 
 def project_frame(
@@ -109,10 +109,9 @@ def project_frame(
 ) -> tuple[PageFrame, RunOutline]:
     """The frame of a page of a project, and the numbers of its run. UnknownProject, or NothingToDo if the run does
     not exist. A list of a run names it; `run` None is the latest."""
-    workspace = served.workspace
-    outline = workspace.outline(project, run=run)
-    frame = frame_of_project(outline, workspace.projects(), tab=tab, named=run is not None)
-    live = pill_of(workspace.running(), outline.project, len(waiting_projects(served)))
+    outline = served.jobs.outline(project, run=run)
+    frame = frame_of_project(outline, served.workspace.projects(), tab=tab, named=run is not None)
+    live = pill_of(served.jobs.running(), outline.project, len(waiting_projects(served)))
     return replace(frame, live=live, search=replace(frame.search, query=query)), outline
 
 

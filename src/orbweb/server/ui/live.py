@@ -159,14 +159,14 @@ def times_of(points: Sequence[Point]) -> tuple[str, ...]:
 @router.get("/p/{project}/live.json")
 def live_json(request: Request, served: Served, project: str) -> Response:
     """What the page shows, as its events have it."""
-    served.workspace.outline(project)
+    served.jobs.outline(project)
     return JSONResponse(asdict(_view(served, board_of(request), project)))
 
 
 @router.get("/p/{project}/live/rate.json")
 def rate_json(request: Request, served: Served, project: str, span: str = SPAN) -> Response:
     """The chart as columns: time, responses and failures per second, latencies."""
-    served.workspace.outline(project)
+    served.jobs.outline(project)
     seconds, points = board_of(request).points(project, SPANS.get(span, SPANS[SPAN]))
     columns = [[getattr(point, name) for point in points] for name in ("at", "rate", "failed", "p50", "p95")]
     return JSONResponse({"step": seconds, "columns": columns})
@@ -187,7 +187,7 @@ async def live_events(request: Request, served: Served, project: str) -> Streami
     if len(streams) >= MOST_STREAMS:
         raise ProblemRaised(503, "too_many_streams", f"{MOST_STREAMS} streams are open")
     board = board_of(request)
-    await to_thread.run_sync(served.workspace.outline, project)
+    await to_thread.run_sync(served.jobs.outline, project)
 
     async def stream() -> AsyncIterator[str]:
         streams.add(asyncio.current_task())
@@ -232,7 +232,7 @@ def _rule_box(served: Services, project: str, kind: RuleKind, pattern: str, view
     if not pattern or view.run is None:
         return RuleBox(kind, pattern)
     try:
-        found = served.workspace.preview_rules(project, **rule_options(kind, pattern))  # type: ignore[arg-type]
+        found = served.jobs.preview_rules(project, **rule_options(kind, pattern))  # type: ignore[arg-type]
     except OrbwebError as error:
         return RuleBox(kind, pattern, error=_without_name(str(error), kind))
     return previewed(project, kind, pattern, found, float(view.rate.removesuffix("/s")))

@@ -64,7 +64,7 @@ def number_of(run: str) -> int | None:
 
 def _data(request: Request, served: Services, outline: RunOutline, asked: Asked) -> MapData:
     figures, project = figures_of(request), outline.project
-    history = next(each for each in served.workspace.histories(project) if each.run == outline.run)
+    history = next(each for each in served.jobs.histories(project) if each.run == outline.run)
     found = figures.sections(project, history)
     if found is None:
         return MapData(None, None, None)
@@ -139,7 +139,7 @@ def picture(
     section: str | None = None,
 ) -> Response:
     """The picture as a file of its own, in the colours of the light theme."""
-    outline = served.workspace.outline(project, run=number_of(run))
+    outline = served.jobs.outline(project, run=number_of(run))
     asked = _asked(view, by, section)
     data = MapData((), None, None) if outline.run is None else _data(request, served, outline, asked)
     values = _picture(outline, data, asked)
@@ -154,7 +154,7 @@ def rows(served: Served, project: str, run: str, suffix: str, by: str = "path") 
     """The table of the map."""
     if suffix not in ("json", "csv"):
         raise UsageError(f"a map has no form {suffix!r}; choose svg, json or csv")
-    outline = served.workspace.outline(project, run=number_of(run))
+    outline = served.jobs.outline(project, run=number_of(run))
     parts = served.workspace.sections(project, run=outline.run).parts if outline.run is not None else ()
     found = [_row(each) for each in sections_of(parts, by_host=by == "host")]
     return twin(found, suffix, f"{texts.segment(project)}-map")

@@ -67,7 +67,7 @@ def form_url(texts: dict[str, str]) -> str:
 
 
 def _page(request: Request, served: Services, typed: Typed, plan: PlanState, *, status: int = 200) -> Response:
-    settings = served.workspace.new_settings()
+    settings = served.jobs.new_settings()
     agents = {each.key: str(each.value) for each in settings}
     agent = typed.texts.get("user_agent", "").strip() or agents.get("user_agent", "")
     return render(

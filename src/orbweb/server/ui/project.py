@@ -193,7 +193,7 @@ def _rows(
     served: Services, figures: Figures, project: str, runs: Sequence[RunHistory], *, held: bool
 ) -> list[RunLine]:
     """The rows of runs that follow each other; the one after the last is only compared with."""
-    rates = {each.project: each.rate for each in served.workspace.running()}
+    rates = {each.project: each.rate for each in served.jobs.running()}
     at, rows = now(), []
     for run, before in zip(runs[:RUNS], [*runs[1:], None], strict=False):
         known = RunFigures(
@@ -211,9 +211,9 @@ def _rows(
 def show(request: Request, served: Served, project: str, before: int | None = None) -> Response:
     frame, outline = project_frame(served, project, "overview")
     figures = figures_of(request)
-    runs = served.workspace.histories(project, before=before, limit=RUNS + 1)
-    latest = served.workspace.histories(project, limit=1) if before is not None else runs[:1]
-    overview = next(each for each in served.workspace.overviews() if each.project == outline.project)
+    runs = served.jobs.histories(project, before=before, limit=RUNS + 1)
+    latest = served.jobs.histories(project, limit=1) if before is not None else runs[:1]
+    overview = next(each for each in served.jobs.overviews() if each.project == outline.project)
     waiting = waiting_projects(served)
     place = waiting.index(project) + 1 if project in waiting else None
     totals = figures.totals(project, latest[0]) if latest else None
@@ -247,7 +247,7 @@ def _refusal(served: Services, project: str) -> str | None:
 @router.get("/p/{project}/compare")
 def compare(served: Served, project: str, old: int, new: int) -> Response:
     """Two runs, in the order of time."""
-    served.workspace.outline(project)
+    served.jobs.outline(project)
     return done(f"{project_path(project)}/diff/{min(old, new)}..{max(old, new)}")
 
 
@@ -281,7 +281,7 @@ def ask_finish(request: Request, served: Served, project: str) -> Response:
 
 @router.post("/p/{project}/finish")
 def finish(served: Served, project: str) -> Response:
-    before = served.workspace.outline(project).queued
+    before = served.jobs.outline(project).queued
     found = served.workspace.finish(project)
     skipped = texts.many(before, "queued URL")
     return done(project_path(project), Toast(f"Run {found.run} is completed, {skipped} skipped"))

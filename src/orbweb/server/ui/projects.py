@@ -241,11 +241,9 @@ def sums_of(rows: Sequence[ProjectLine]) -> Sums:
 
 
 def read_rows(served: Services, figures: Figures, at: datetime) -> list[ProjectLine]:
-    rates = {each.project: each for each in served.workspace.running()}
+    rates = {each.project: each for each in served.jobs.running()}
     places = {name: place for place, name in enumerate(waiting_projects(served), 1)}
-    return [
-        row_of(each, _known(served, figures, each, rates, places), at) for each in served.workspace.overviews()
-    ]
+    return [row_of(each, _known(served, figures, each, rates, places), at) for each in served.jobs.overviews()]
 
 
 def _known(
@@ -260,7 +258,7 @@ def _known(
     if run is None:
         return ProjectFigures(None, None, places.get(name), rate)
     is_done = run.run > 1 and run.state == "completed"
-    before = served.workspace.histories(name, before=run.run, limit=1) if is_done else []
+    before = served.jobs.histories(name, before=run.run, limit=1) if is_done else []
     changes = figures.changes(name, before[0], run) if before else None
     return ProjectFigures(figures.totals(name, run), changes, places.get(name), rate)
 

@@ -63,7 +63,7 @@ def skipped(
     number = run_number(run)
     frame, outline = project_frame(served, project, "skipped", run=number)
     wanted = SkippedFilter(reason or None, rule or None, after or None, ROWS)
-    found = served.workspace.skipped_items(project, wanted, run=number) if outline.run is not None else None
+    found = served.jobs.skipped_items(project, wanted, run=number) if outline.run is not None else None
     path = f"{run_path(project, run)}/skipped"
     return render(
         request,
@@ -89,7 +89,7 @@ def skipped_twin(
     served: Served, project: str, run: str, suffix: str, reason: str = "", rule: str = "", after: str = ""
 ) -> Response:
     wanted = SkippedFilter(reason or None, rule or None, after or None, MOST)
-    found = served.workspace.skipped_items(project, wanted, run=run_number(run))
+    found = served.jobs.skipped_items(project, wanted, run=run_number(run))
     return twin([each.report() for each in found.items], suffix, f"{project}-skipped")
 
 
@@ -104,8 +104,10 @@ def queue(
     has_queue = outline.run is not None and outline.run == outline.runs[0] and outline.queued > 0
     found = None
     if has_queue and not match:
-        found = served.workspace.queue_items(project, source=source or None, after=after or None, limit=ROWS)
-    preview = served.workspace.preview_rules(project, exclude=[match]) if has_queue and match else None
+        found = served.jobs.queue_items(project, source=source or None, after=after or None, limit=ROWS)
+    preview = None
+    if has_queue and match:
+        preview = served.jobs.preview_rules(project, include=(), exclude=[match], max_depth=None)
     return render(
         request,
         "queue.html",
@@ -132,5 +134,5 @@ def _sources(served: Services, project: str, outline: RunOutline, path: str, sou
 @router.get("/p/{project}/runs/{run}/queue.{suffix}")
 def queue_twin(served: Served, project: str, run: str, suffix: str, source: str = "", after: str = "") -> Response:
     run_number(run)
-    found = served.workspace.queue_items(project, source=source or None, after=after or None, limit=MOST)
+    found = served.jobs.queue_items(project, source=source or None, after=after or None, limit=MOST)
     return twin([each.report() for each in found.items], suffix, f"{project}-queue")
