@@ -8,7 +8,7 @@ import shlex
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
@@ -232,7 +232,8 @@ def _rule_box(served: Services, project: str, kind: RuleKind, pattern: str, view
     if not pattern or view.run is None:
         return RuleBox(kind, pattern)
     try:
-        found = served.jobs.preview_rules(project, **rule_options(kind, pattern))  # type: ignore[arg-type]
+        wanted: dict[str, Any] = {"include": (), "exclude": (), "max_depth": None, **rule_options(kind, pattern)}
+        found = served.jobs.preview_rules(project, **wanted)
     except OrbwebError as error:
         return RuleBox(kind, pattern, error=_without_name(str(error), kind))
     return previewed(project, kind, pattern, found, float(view.rate.removesuffix("/s")))
