@@ -17,6 +17,7 @@ from fastapi import Request
 
 from orbweb.app import RunHistory, RunTotals, Workspace
 from orbweb.app.jobs.service import JobService
+from orbweb.app.results.sections import RunSections, SectionLinks
 from orbweb.errors import OrbwebError
 
 PATIENCE_S = 0.06
@@ -79,6 +80,24 @@ class Figures:
             ("changes", project, old.run, new.run),
             (_mark(old), _mark(new)),
             lambda: self._compare(project, old.run, new.run),
+        )
+        return found
+
+    def sections(self, project: str, run: RunHistory) -> RunSections | None:
+        """A run by sections; while it is in progress, those of a moment ago. None if they are not known yet."""
+        found: RunSections | None = self._ask(
+            ("sections", project, run.run),
+            _mark(run),
+            lambda: self._workspace.sections(project, run=run.run),
+        )
+        return found
+
+    def section_links(self, project: str, run: RunHistory, prefix: str) -> SectionLinks | None:
+        """The links out of a section; None if they are not known yet."""
+        found: SectionLinks | None = self._ask(
+            ("links", project, run.run, prefix),
+            _mark(run),
+            lambda: self._workspace.section_links(project, prefix, run=run.run),
         )
         return found
 

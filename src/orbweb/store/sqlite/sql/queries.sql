@@ -1042,6 +1042,53 @@ WHERE run_id = :run_id AND state = 'queued' AND (:source IS NULL OR source = :so
   AND (:depth IS NULL OR depth > :depth OR (depth = :depth AND rank > :rank))
 ORDER BY depth, rank LIMIT :count;
 
+-- name: visits_after
+-- The next visits of a run in the order of commits, for figures that follow a crawl.
+SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.error, visits.latency_ms,
+       visits.fetched_at, visits.reuse
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
+
+-- name: head_of_lane
+-- The next URLs of a lane; the partial index serves it.
+SELECT COALESCE(url, key), source, depth, rank FROM urls
+WHERE run_id = :run_id AND state = 'queued' AND lane = :lane ORDER BY depth, rank LIMIT :count;
+
+-- name: queued_by_host
+-- How many URLs of each host are queued, the most first.
+SELECT SUBSTR(key, INSTR(key, '://') + 3, INSTR(SUBSTR(key, INSTR(key, '://') + 3) || '/', '/') - 1) AS host, COUNT(*)
+FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY host ORDER BY COUNT(*) DESC, host LIMIT :count;
+
+-- name: sections_of
+-- Pages and failures of a run by the first two segments of their path and by depth. `SUBSTR` of a key after its host
+-- begins with a slash; a query does not belong to a segment.
+WITH
+    settled AS (
+        SELECT SUBSTR(urls.key, INSTR(urls.key, '://') + 3) AS rest, visits.depth, visits.role,
+               urls.state = 'failed' AS failed
+        FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+        WHERE visits.run_id = :run_id AND (visits.role = 'primary' OR urls.state = 'failed')
+    ),
+    paths AS (
+        SELECT SUBSTR(rest, 1, INSTR(rest || '/', '/') - 1) AS host,
+               SUBSTR(rest, INSTR(rest || '/', '/') + 1, INSTR(rest || '?', '?') - INSTR(rest || '/', '/') - 1) AS path,
+               depth, role, failed
+        FROM settled
+    ),
+    heads AS (
+        SELECT host, SUBSTR(path, 1, INSTR(path || '/', '/') - 1) AS first, INSTR(path, '/') > 0 AS below,
+               SUBSTR(path, INSTR(path || '/', '/') + 1) AS rest, depth, role, failed
+        FROM paths
+    )
+SELECT host, first, CASE WHEN below THEN SUBSTR(rest, 1, INSTR(rest || '/', '/') - 1) ELSE '' END AS second,
+       below, below AND INSTR(rest, '/') > 0 AS deeper, depth, SUM(role = 'primary'), SUM(failed)
+FROM heads GROUP BY host, first, second, below, deeper, depth;
+
+-- name: pages_below
+-- The links of the pages of a run whose keys are in a range.
+SELECT outlinks.packed FROM urls JOIN outlinks ON outlinks.run_id = urls.run_id AND outlinks.url_id = urls.id
+WHERE urls.run_id = :run_id AND urls.key >= :first AND urls.key < :beyond AND urls.state = 'visited' LIMIT :count;
+
 -- name: skipped_items
 -- A list of skipped URLs, some rows at a time.
 SELECT urls.id, COALESCE(urls.url, urls.key), urls.reason, urls.rule, urls.source, urls.depth,
