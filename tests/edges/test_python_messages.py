@@ -60,7 +60,6 @@ WRONG: dict[str, Wrong] = {
     "export: foreign files": lambda space, _: space.export("site", to="markdown", out=space.path),
     "export: a stream": lambda space, wrong: space.export("site", to="zip", out=wrong.stream()),
     "import": lambda space, _: space.import_state(space.path / "nope"),
-    "configure": lambda space, _: (space.configure(), space.configure()),
     "reset": lambda space, _: orbweb.open(space.path / "nope").reset(),
     "plan": lambda space, _: space.plan("nope"),
     "rules": lambda space, wrong: space.rules("site", **wrong(workers=3)),

@@ -81,18 +81,24 @@ def test_a_pause_neither_floods_the_terminal_nor_counts(columns: int, cli: Cli) 
             crawled(shown, 4)
 
 
+def at_rest(seen: list[Snapshot]) -> list[Snapshot]:
+    """The snapshots on hold after the last commit: what was in flight or in a worker is finished first."""
+    held = [now for now in seen if now.held and not now.in_flight]
+    return [now for now in held if now.visited == held[-1].visited]
+
+
 def test_the_time_on_hold_does_not_count(tmp_path: Path) -> None:
     space, seen = orbweb.open(tmp_path / "w"), list[Snapshot]()
     with serve(Unending()) as server:
         running = space.start(server.url, project="site", rate="max", on_progress=AlsoOnHold(seen.append))
         wait_until(lambda: seen[-1].visited > 3)
         space.pause("site")
-        wait_until(lambda: sum(now.held and not now.in_flight for now in seen) > 4)
+        wait_until(lambda: len(at_rest(seen)) > 4)
         space.unpause("site")
         wait_until(lambda: not seen[-1].held)
         space.stop("site")
         running.result()
-    held = [now for now in seen if now.held and not now.in_flight]
+    held = at_rest(seen)
     assert len({now.seconds for now in held}) == 1
     assert len({now.eta_s for now in held[1:]}) == 1
     assert seen[-1].seconds >= held[-1].seconds

@@ -71,10 +71,6 @@ def foreign_folder(place: Place) -> None:
     place.write("thesis/chapter-1.md", "years of work")
 
 
-def configured(place: Place) -> None:
-    (place.workspace / "orbweb.yaml").write_text("limits: {rate: 1}")
-
-
 @dataclass(frozen=True)
 class Wrong:
     """`argv`, in which {url} is the site; the exit code; words of the message; what is different beforehand."""
@@ -164,9 +160,8 @@ WRONG = {
     "export over the database": Wrong(
         "export site --to jsonl --out orbweb-data/orbweb.db", 2, ("stores its own files", "choose another place")
     ),
-    "import of nothing": Wrong("import none", 2, ("none", "not an exported state")),
+    "import of nothing": Wrong("import none", 2, ("none is not the state of a crawl", "frontier.jsonl")),
     "no such profile": Wrong("configure --profile doc", 2, ("'doc'", "docs, site or github")),
-    "configured already": Wrong("configure", 2, ("orbweb.yaml", "--force"), configured),
     "reset without the name": Wrong("reset", 2, ("nothing was deleted",), typed="yes\n"),
     "no workspace": Wrong(
         "status --workspace elsewhere", 2, ("elsewhere is not an orbweb workspace", "--workspace")

@@ -27,7 +27,7 @@ from servers.site import Answer, Server, StaticSite, Validated, serve
 
 FAST: dict[str, Any] = {"rate": "max", "processes": 0, "sitemap": "off"}
 OPTIONS = ("--rate", "max", "--processes", 0, "--sitemap", "off")
-SECRETIVE = ("captured_at",)
+SECRETIVE = ("captured_at", "redirects")
 
 
 def discover(workspace: Path, url: str | tuple[str, ...] = (), **options: Any) -> CrawlResult:
@@ -39,8 +39,11 @@ def scrape(workspace: Path, **options: Any) -> CrawlResult:
 
 
 def pages(workspace: Path, project: str = "site", run: int | None = None) -> list[dict[str, Any]]:
-    found = orbweb.open(workspace).pages(project, run=run)
-    return [{key: value for key, value in each.report().items() if key not in SECRETIVE} for each in found]
+    """Without redirects: in a pipeline they are visits of its discovery."""
+    found = [each.report() for each in orbweb.open(workspace).pages(project, run=run)]
+    for each in found:
+        each["alternates"] = [url for url in each["alternates"] if url not in each["redirects"]]
+    return [{key: value for key, value in each.items() if key not in SECRETIVE} for each in found]
 
 
 def lines(workspace: Path) -> list[dict[str, Any]]:

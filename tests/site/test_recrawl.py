@@ -355,7 +355,7 @@ def test_a_recrawl_that_is_killed_goes_on_as_if_it_had_not_been(
     assert cli("doctor", "--json").ok().json["healthy"]
 
 
-TIMES = ("created_at", "started_at", "ended_at", "updated_at", "fetched_at", "latency_ms")
+TIMES = ("created_at", "started_at", "ended_at", "updated_at", "fetched_at", "latency_ms", "changed_in")
 
 
 def rows(workspace: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -385,8 +385,8 @@ def taken_over(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return told
 
 
-OUTPUTS = "outputs"
-"""Cursors of files whose lines have times in them."""
+TIMED = {"outputs", "units"}
+"""Cursors of files whose lines have times in them, and the times themselves."""
 
 
 @pytest.mark.parametrize("options", [{}, {"budget": 50}, {"page_limit": 40}, {"order": "relaxed"}])
@@ -408,8 +408,8 @@ def test_the_short_way_makes_the_rows_of_the_long_one(
     monkeypatch.setattr(StoredCaptures, "stands", lambda *_: False)
     assert recrawl(other, config=config).ended_by == short.ended_by
     found, expected = rows(copy), rows(other)
-    assert {name: found[name] for name in found if name != OUTPUTS} == {
-        name: expected[name] for name in expected if name != OUTPUTS
+    assert {name: found[name] for name in found if name not in TIMED} == {
+        name: expected[name] for name in expected if name not in TIMED
     }
     assert derived(copy) == derived(other)
 
@@ -436,9 +436,9 @@ def test_the_short_way_is_not_taken_where_more_is_to_be_done(
     monkeypatch.setattr(StoredCaptures, "stands", lambda *_: False)
     recrawl(other)
     found, expected = rows(tmp_path), rows(other)
-    robots = {"outputs", "robots"}
-    assert {name: found[name] for name in found if name not in robots} == {
-        name: expected[name] for name in expected if name not in robots
+    others = {*TIMED, "robots"}
+    assert {name: found[name] for name in found if name not in others} == {
+        name: expected[name] for name in expected if name not in others
     }
 
 

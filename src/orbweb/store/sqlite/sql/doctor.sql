@@ -132,8 +132,7 @@ FROM segments LEFT JOIN bodies ON bodies.segment = segments.id
 WHERE segments.committed <> 0 GROUP BY segments.id ORDER BY segments.id;
 
 -- name: lost_runs
--- Rows of a run that is missing, or that has lost its project or its base URLs, are of no use. A project that is scraped
--- from the spool of another producer has no base URLs.
+-- Of no use: a run that is missing, or has lost its project or its base URLs, which a foreign spool does not have.
 SELECT run_id, 'runs', 'the run, its project or its base URLs are missing' FROM (
     SELECT id AS run_id FROM runs WHERE project_id NOT IN (SELECT id FROM projects)
     UNION SELECT id FROM runs WHERE id NOT IN (SELECT run_id FROM bases)
