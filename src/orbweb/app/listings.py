@@ -49,15 +49,15 @@ def pages(workspace: OpenWorkspace, project: str, number: int | None, wanted: Pa
     )
     after = _page_key(wanted.after, column) if wanted.after is not None else None
     found, last = listings.pages(workspace.db, run.id, terms, after, _count(wanted.limit))
-    following = _packed([last.number, last.value]) if last is not None else None
+    following = packed([last.number, last.value]) if last is not None else None
     return record(PageList, {"run": run.number, "items": found, "next": following})
 
 
 def _page_key(text: str, column: str) -> PageKey:
-    number, value = _unpacked(text, 2)
+    number, value = unpacked(text, 2)
     kind = str if column in ("url", "title") else int
     if not isinstance(number, int) or not (column == "place" or isinstance(value, kind)):
-        raise _wrong_key(text)
+        raise wrong_key(text)
     return PageKey(number, value)
 
 
@@ -69,12 +69,12 @@ def queue_items(
     run = workspace.run(project)
     begun = None
     if after is not None:
-        depth, rank = _unpacked(after, 2)
+        depth, rank = unpacked(after, 2)
         if not (isinstance(depth, int) and isinstance(rank, int)):
-            raise _wrong_key(after)
+            raise wrong_key(after)
         begun = Place(depth, rank)
     found, last = listings.queue_items(workspace.db, run.id, source, begun, _count(limit))
-    following = _packed([last.depth, last.rank]) if last is not None else None
+    following = packed([last.depth, last.rank]) if last is not None else None
     return record(QueueItems, {"run": run.number, "items": found, "next": following})
 
 
@@ -130,19 +130,19 @@ def _count(limit: int) -> int:
     return limit
 
 
-def _packed(key: list[Any]) -> str:
+def packed(key: list[Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
 
 
-def _unpacked(text: str, length: int) -> list[Any]:
+def unpacked(text: str, length: int) -> list[Any]:
     try:
         found = json.loads(base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4)))
     except ValueError:
-        raise _wrong_key(text) from None
+        raise wrong_key(text) from None
     if not isinstance(found, list) or len(found) != length:
-        raise _wrong_key(text)
+        raise wrong_key(text)
     return found
 
 
-def _wrong_key(text: str) -> UsageError:
+def wrong_key(text: str) -> UsageError:
     return UsageError(f"{option('after')}: {text[:100]!r} is not a key of this list; use its `next`")

@@ -49,9 +49,11 @@ from orbweb.events import Snapshot
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from orbweb.app.catalog import Walk
     from orbweb.app.listings import PageFilter
     from orbweb.app.pages import Page
     from orbweb.app.request import Request
+    from orbweb.app.results.catalog import FailedItem, ListedPage, PageCatalog, SkipRule, Stretch, UrlLinks
     from orbweb.app.results.changes import RunDiff
     from orbweb.app.results.files import (
         ConfiguredWorkspace,
@@ -462,12 +464,13 @@ class Workspace:
         with self._open() as opened:
             return control.release(opened, project, pattern)
 
-    def retry(self, project: str, *, kind: str | None = None) -> int:
-        """Queue failed URLs again, all or those of a kind; `resume` visits them. Returns how many."""
+    def retry(self, project: str, *, kind: str | Sequence[str] | None = None, host: str | None = None) -> int:
+        """Queue failed URLs again, all or those of a kind or a host; `resume` visits them. Returns how many."""
         from orbweb.app.retry import retry
 
+        kinds = () if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
         with self._open() as opened:
-            return retry(opened, project, kind)
+            return retry(opened, project, kinds, host)
 
     def rules(self, project: str, *, note: Note = log.info, **options: Unpack[RuleOptions]) -> ProjectRules:
         """Change which URLs a project visits, also during a crawl; without options, show the rules."""
@@ -635,6 +638,96 @@ class Workspace:
         with self._open() as opened:
             return listings.captures(opened, project, url)
 
+    def page_catalog(self, project: str, *, run: int | None = None) -> PageCatalog:
+        """All pages of a run by what lists are filtered and sorted by, in a few bytes each: a pass over the run."""
+        from orbweb.app import catalog
+
+        with self._open() as opened:
+            return catalog.page_catalog(opened, project, run)
+
+    def pages_with(self, project: str, words: str, *, run: int | None = None) -> list[int]:
+        """The visits of pages with these words in their URL or title: a pass over the run."""
+        from orbweb.app import catalog
+
+        with self._open() as opened:
+            return catalog.pages_with(opened, project, run, words)
+
+    def pages_from(self, project: str, after: int, count: int, *, run: int | None = None) -> list[int]:
+        """The visits of the pages after a visit, in their order."""
+        from orbweb.app import catalog
+
+        with self._open() as opened:
+            return catalog.pages_from(opened, project, run, after, count)
+
+    def pages_at(self, project: str, visits: Sequence[int], *, run: int | None = None) -> list[ListedPage]:
+        """The pages of these visits, in this order."""
+        from orbweb.app import catalog
+        from orbweb.app.results.catalog import ListedPage
+
+        with self._open() as opened:
+            return records(ListedPage, catalog.pages_at(opened, project, run, visits))
+
+    def failures(self, project: str, *, run: int | None = None) -> list[FailedItem]:
+        """The URLs that failed, in the order of commits, each with the run since which it fails."""
+        from orbweb.app import catalog
+        from orbweb.app.results.catalog import FailedItem
+
+        with self._open() as opened:
+            return records(FailedItem, catalog.failures(opened, project, run))
+
+    def linked_from(self, project: str, ids: Sequence[int], *, run: int | None = None) -> dict[int, int]:
+        """How many pages link to each of these URLs: a pass over the links of the run."""
+        from orbweb.app import catalog
+
+        with self._open() as opened:
+            return catalog.linked_from(opened, project, run, ids)
+
+    def queue_by_source(self, project: str, *, run: int | None = None) -> dict[str, int]:
+        """How many URLs are queued, by how they were found."""
+        from orbweb.app import catalog
+
+        with self._open() as opened:
+            return catalog.queue_by_source(opened, project, run)
+
+    def queue_walk(
+        self, project: str, walk: Walk, *, run: int | None = None, source: str | None = None
+    ) -> Stretch:
+        """The queue in its order, from a key on, until there are enough rows or the time is over."""
+        from orbweb.app import catalog
+
+        with self._open() as opened:
+            return catalog.queue_walk(opened, project, run, source, walk)
+
+    def skipped_walk(
+        self,
+        project: str,
+        walk: Walk,
+        *,
+        run: int | None = None,
+        reason: str | None = None,
+        rule: str | None = None,
+    ) -> Stretch:
+        """The skipped URLs in the order of finding, from a key on, until there are enough or the time is over."""
+        from orbweb.app import catalog
+
+        with self._open() as opened:
+            return catalog.skipped_walk(opened, project, run, reason, rule, walk)
+
+    def skip_rules(self, project: str, *, run: int | None = None) -> list[SkipRule]:
+        """The rules that skipped URLs, those of most URLs first."""
+        from orbweb.app import catalog
+        from orbweb.app.results.catalog import SkipRule
+
+        with self._open() as opened:
+            return records(SkipRule, catalog.skip_rules(opened, project, run))
+
+    def links_of(self, project: str, url: str, *, run: int | None = None) -> UrlLinks:
+        """What leads to a URL, and the other URLs of its content: a pass over the run."""
+        from orbweb.app import catalog
+
+        with self._open() as opened:
+            return catalog.links_of(opened, project, run, url)
+
     def gone(self, project: str, *, run: int | None = None) -> list[GonePage]:
         """The pages that have vanished, as seen from a run: since which run, why, and the last run with them."""
         from orbweb.app.results.pages import GonePage
@@ -702,13 +795,18 @@ class Workspace:
             found = reports.show(opened, project, url, run)
             return None if found is None else record(UrlDetails, found)
 
-    def explain(self, project: str, url: str, *, run: int | None = None) -> UrlExplanation:
-        """Why a URL was visited, skipped or failed; for one never seen, what the rules decide now."""
+    def explain(
+        self, project: str, url: str, *, run: int | None = None, referrers: bool = True
+    ) -> UrlExplanation:
+        """Why a URL was visited, skipped or failed; for one never seen, what the rules decide now.
+
+        Without `referrers`, what links to it is not searched for, which takes a pass over the run.
+        """
         from orbweb.app.explain import explain
         from orbweb.app.results.urls import UrlExplanation
 
         with self._open() as opened:
-            return record(UrlExplanation, explain(opened, project, url, run))
+            return record(UrlExplanation, explain(opened, project, url, run, referrers=referrers))
 
     def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
         """The document of a page; of an alternate, that of its primary. None if there is no page."""

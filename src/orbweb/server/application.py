@@ -20,6 +20,7 @@ from orbweb.server.problems import MEDIA_TYPE, Problem, ProblemRaised, problem_o
 from orbweb.server.security import API
 from orbweb.server.services import Services
 from orbweb.server.ui.figures import Figures
+from orbweb.server.ui.lists import Lists
 from orbweb.server.ui.problem_page import problem_page
 
 THREADS = 16
@@ -41,6 +42,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services, app.state.streams = services, set()
     app.state.figures = Figures(services.workspace)
+    app.state.lists = Lists(services.workspace)
     app.include_router(api.router)
     app.include_router(ui.router)
     app.mount("/static", ui.static_files(), name="static")

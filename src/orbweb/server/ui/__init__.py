@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from orbweb.server.ui import login, new_crawl, preferences, project, projects
+from orbweb.server.ui import failed, login, new_crawl, page, pages, preferences, project, projects, queue, skipped
 from orbweb.server.ui.static_files import static_files
 
 router = APIRouter(include_in_schema=False)
-for _module in (login, preferences, projects, new_crawl, project):
+for _module in (login, preferences, projects, new_crawl, project, pages, page, failed, queue, skipped):
     router.include_router(_module.router)
 
 __all__ = ["router", "static_files"]

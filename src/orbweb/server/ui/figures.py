@@ -54,8 +54,8 @@ class _Figure:
 class Figures:
     """Counts in a thread of its own. Any thread may ask."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, kept: int = KEPT) -> None:
+        self._workspace, self._kept = workspace, kept
         self._known: OrderedDict[Hashable, _Figure] = OrderedDict()
         self._lock = threading.Lock()
         self._work: SimpleQueue[tuple[_Figure, Hashable, Callable[[], Any]]] = SimpleQueue()
@@ -86,11 +86,15 @@ class Figures:
         others = len(found.moved) + len(found.redirected) + len(found.failing)
         return ChangeCounts(old, new, len(found.added), len(found.removed), len(found.changed), others)
 
+    def ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:
+        """Any figure; None if it is not known yet. One of an earlier mark is returned while it is counted again."""
+        return self._ask(key, mark, count)
+
     def _ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:
         with self._lock:
             figure = self._known.setdefault(key, _Figure())
             self._known.move_to_end(key)
-            if len(self._known) > KEPT:
+            if len(self._known) > self._kept:
                 self._known.popitem(last=False)
             if figure.mark == mark:
                 return figure.value
