@@ -103,9 +103,7 @@ def pages_from(workspace: OpenWorkspace, project: str, number: int | None, after
     return catalog.pages_from(workspace.db, workspace.run(project, number).id, after, count)
 
 
-def pages_at(
-    workspace: OpenWorkspace, project: str, number: int | None, numbers: Sequence[int]
-) -> list[Report]:
+def pages_at(workspace: OpenWorkspace, project: str, number: int | None, numbers: Sequence[int]) -> list[Report]:
     run = workspace.run(project, number)
     found = (catalog.page_at(workspace.db, run.id, each) for each in numbers)
     return [each for each in found if each is not None]
@@ -115,9 +113,7 @@ def failures(workspace: OpenWorkspace, project: str, number: int | None) -> list
     return list(catalog.failures(workspace.db, workspace.run(project, number)))
 
 
-def linked_from(
-    workspace: OpenWorkspace, project: str, number: int | None, ids: Sequence[int]
-) -> dict[int, int]:
+def linked_from(workspace: OpenWorkspace, project: str, number: int | None, ids: Sequence[int]) -> dict[int, int]:
     """How many pages link to each of these URLs."""
     found = linking_pages.referrers(workspace.db, workspace.run(project, number).id, ids, 0)
     return {target: each.total for target, each in found.items()}

@@ -639,7 +639,7 @@ class Workspace:
             return listings.captures(opened, project, url)
 
     def page_catalog(self, project: str, *, run: int | None = None) -> PageCatalog:
-        """All pages of a run by what lists are filtered and sorted by, in a few bytes each: a pass over the run."""
+        """All pages of a run by what lists are filtered and sorted by, in a few bytes each, by a pass over it."""
         from orbweb.app import catalog
 
         with self._open() as opened:
@@ -795,9 +795,7 @@ class Workspace:
             found = reports.show(opened, project, url, run)
             return None if found is None else record(UrlDetails, found)
 
-    def explain(
-        self, project: str, url: str, *, run: int | None = None, referrers: bool = True
-    ) -> UrlExplanation:
+    def explain(self, project: str, url: str, *, run: int | None = None, referrers: bool = True) -> UrlExplanation:
         """Why a URL was visited, skipped or failed; for one never seen, what the rules decide now.
 
         Without `referrers`, what links to it is not searched for, which takes a pass over the run.

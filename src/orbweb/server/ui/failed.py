@@ -123,7 +123,7 @@ def failed(
         "failed.html",
         frame=frame,
         outline=outline,
-        path=path,
+        list_path=path,
         counting=known is None,
         groups=groups_of(every, path, (kind, host), at),
         rows=[(each, page_href(project, run, each.url, "explain"), linked.get(each.id)) for each in shown],
@@ -139,7 +139,9 @@ def failed(
         segments=[address(path, {}), address(path, {"since": "new"}), address(path, {"since": AGAIN})],
         is_latest=bool(outline.runs) and outline.run == outline.runs[0],
         retry=f"{run_path(project)}/retry",
-        previous=address(path, query, after=str(max(0, begin - ROWS)) if begin > ROWS else None) if begin else None,
+        previous=address(path, query, after=str(max(0, begin - ROWS)) if begin > ROWS else None)
+        if begin
+        else None,
         next=address(path, query, after=str(begin + ROWS)) if begin + ROWS < len(chosen) else None,
         query=query_of(query),
     )
@@ -151,7 +153,9 @@ def retry(request: Request, served: Served, project: str) -> Response:
     kind, host = field_of(request, "kind"), field_of(request, "host")
     kinds = PASSING if kind == AGAIN else (kind,) if kind else ()
     count = served.workspace.retry(project, kind=kinds, host=host or None)
-    return done(f"{run_path(project)}/queue", Toast(f"{texts.many(count, 'URL')} queued again; Resume visits them"))
+    return done(
+        f"{run_path(project)}/queue", Toast(f"{texts.many(count, 'URL')} queued again; Resume visits them")
+    )
 
 
 @router.get("/p/{project}/runs/{run}/failed.{suffix}")

@@ -67,7 +67,9 @@ def outline_of(markdown: str, tokens: int) -> list[Section]:
     return sections
 
 
-def steps_of(captures: list[UrlCapture], runs: tuple[int, ...], shown: int, base: tuple[str, str, str]) -> list[Step]:
+def steps_of(
+    captures: list[UrlCapture], runs: tuple[int, ...], shown: int, base: tuple[str, str, str]
+) -> list[Step]:
     """The latest runs in the order of time, each with what became of the URL."""
     project, url, tab = base
     known = {each.run: each for each in captures}

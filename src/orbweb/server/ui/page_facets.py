@@ -51,7 +51,9 @@ def select(catalog: PageCatalog, wanted: PageQuery, among: Collection[int] | Non
     counts = {}
     for name in FACETS:
         others = {facet: value for facet, value in wanted.facets.items() if facet != name}
-        counts[name] = _counts(catalog, name, chosen if name not in wanted.facets else _having(catalog, every, others))
+        counts[name] = _counts(
+            catalog, name, chosen if name not in wanted.facets else _having(catalog, every, others)
+        )
     return Selected(array("I", _sorted(catalog, chosen, wanted.sort)), counts)
 
 

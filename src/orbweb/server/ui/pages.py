@@ -74,7 +74,9 @@ def query_from(given: Mapping[str, str]) -> PageQuery:
     """The query of a URL. UsageError for an order that there is not."""
     sort = given.get("sort", "") or "place"
     if sort.removeprefix("-") not in SORTS or sort == "-place":
-        raise UsageError(f"sort: {sort[:40]!r} is not an order; choose {', '.join(SORTS)}, with `-` the largest first")
+        raise UsageError(
+            f"sort: {sort[:40]!r} is not an order; choose {', '.join(SORTS)}, with `-` the largest first"
+        )
     facets = {name: given[name] for name in FACETS if given.get(name)}
     return PageQuery(facets, given.get("q", "").strip(), sort)
 
@@ -138,7 +140,9 @@ def row_of(page: ListedPage, alternates: int | None, lists: tuple[str, str], at:
     )
 
 
-def _part(served: Services, outline: RunOutline, found: Found | None, wanted: PageQuery, ask: tuple[str, int]) -> Part:
+def _part(
+    served: Services, outline: RunOutline, found: Found | None, wanted: PageQuery, ask: tuple[str, int]
+) -> Part:
     """The part that is shown; of a run that no pass is known of, the pages in the order of visits."""
     after, rows = ask
     if found is not None:
@@ -168,11 +172,15 @@ def pages(request: Request, served: Served, project: str, run: str, fresh: str =
         "pages.html",
         frame=frame,
         outline=outline,
-        path=path,
+        list_path=path,
         rows=[row_of(each, alternates.get(each.number), (project, run), at) for each in listed],
         groups=facet_groups(found, path, query) if found else [],
         chips=[
-            (name, _LOOKS[name][1] if name in _LOOKS else value, address(path, query, **{name: None, "after": None}))
+            (
+                name,
+                _LOOKS[name][1] if name in _LOOKS else value,
+                address(path, query, **{name: None, "after": None}),
+            )
             for name, value in wanted.facets.items()
         ],
         hidden=[(name, value) for name, value in query.items() if name not in ("q", "after")],
@@ -187,7 +195,6 @@ def pages(request: Request, served: Served, project: str, run: str, fresh: str =
         newer_href=address(path, query, fresh="1", after=None),
         since=f"{found.snapshot.made_at:%H:%M:%S}" if found else "",
         query=query_of(query),
-        here_all=path,
     )
 
 

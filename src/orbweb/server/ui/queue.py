@@ -33,7 +33,7 @@ def queue(
         "queue.html",
         frame=frame,
         outline=outline,
-        path=path,
+        list_path=path,
         items=found.items if found else (),
         sources=[
             (name, count, address(path, {"match": match}, source=None if name == source else name), name == source)

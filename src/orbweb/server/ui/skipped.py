@@ -47,7 +47,7 @@ def skipped(
         "skipped.html",
         frame=frame,
         outline=outline,
-        path=path,
+        list_path=path,
         items=[(each, page_href(project, run, each.url, "explain")) for each in (found.items if found else ())],
         reasons=[
             (name, count, address(path, {}, reason=None if name == reason else name), name == reason)
