@@ -85,8 +85,8 @@ def _catalog(
         facets["alternates"].add("some" if row.alternates else "none")
         facets["confidence"].add("low" if sure < UNSURE else "high")
         figures = (row.tokens or 0, row.bytes, min(row.depth, _DEEPEST), row.alternates, round(100 * sure))
-        for column, value in zip(columns.values(), figures, strict=True):
-            column.append(value)
+        for column, figure in zip(columns.values(), figures, strict=True):
+            column.append(figure)
     return PageCatalog(run, before, numbers, {name: each.facet() for name, each in facets.items()}, columns)
 
 

@@ -87,7 +87,7 @@ class Figures:
         return ChangeCounts(old, new, len(found.added), len(found.removed), len(found.changed), others)
 
     def ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:
-        """Any figure; None if it is not known yet. One of an earlier mark is returned while it is counted again."""
+        """Any figure; None if it is not known yet. While it is counted again, the one before."""
         return self._ask(key, mark, count)
 
     def _ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:

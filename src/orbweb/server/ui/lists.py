@@ -90,7 +90,10 @@ class Lists:
         return known
 
     def failures(self, outline: RunOutline) -> Sequence[FailedItem] | None:
-        return self._ask(outline, "failures", lambda: self._workspace.failures(outline.project, run=outline.run))
+        found: Sequence[FailedItem] | None = self._ask(
+            outline, "failures", lambda: self._workspace.failures(outline.project, run=outline.run)
+        )
+        return found
 
     def linked_from(self, outline: RunOutline, ids: Sequence[int]) -> Mapping[int, int]:
         """How many pages link to these URLs; empty as long as it is not known."""
@@ -104,9 +107,10 @@ class Lists:
         return found or {}
 
     def queue_by_source(self, outline: RunOutline) -> Mapping[str, int] | None:
-        return self._ask(
+        found: Mapping[str, int] | None = self._ask(
             outline, "sources", lambda: self._workspace.queue_by_source(outline.project, run=outline.run)
         )
+        return found
 
     def queue_matching(self, outline: RunOutline, match: str) -> int | None:
         """How many URLs of the queue of the latest run match."""
@@ -118,7 +122,10 @@ class Lists:
         return None if found is None else int(found)
 
     def skip_rules(self, outline: RunOutline) -> Sequence[SkipRule] | None:
-        return self._ask(outline, "rules", lambda: self._workspace.skip_rules(outline.project, run=outline.run))
+        found: Sequence[SkipRule] | None = self._ask(
+            outline, "rules", lambda: self._workspace.skip_rules(outline.project, run=outline.run)
+        )
+        return found
 
     def links_of(self, outline: RunOutline, url: str) -> UrlLinks | None:
         found: UrlLinks | None = self._ask(

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from orbweb.app import UrlDetails
 from orbweb.app.results.listings import UrlCapture
-from orbweb.server.api.pages import CAPTURED_HEADERS
 from orbweb.server.problems import ProblemRaised
+from orbweb.server.security import CAPTURED
 from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.frame import project_frame, run_path
@@ -60,8 +60,8 @@ def outline_of(markdown: str, tokens: int) -> list[Section]:
     starts = [(line, text) for line, _, text in headings_of(markdown)]
     whole = max(1, len(markdown))
     sections = []
-    ends = [line for line, _ in starts[1:]] + [len(lines)]
-    for place, ((line, text), end) in enumerate(zip(starts, ends, strict=True), 1):
+    ends = [*(line for line, _ in starts[1:]), len(lines)]
+    for place, ((line, text), end) in enumerate(zip(starts, ends, strict=False), 1):
         size = sum(len(each) for each in lines[line:end])
         sections.append(Section(text, f"#part-{place}", round(tokens * size / whole)))
     return sections
@@ -149,7 +149,11 @@ def original(served: Served, project: str, run: str, url: str) -> Response:
     if details.body_sha256 is None:
         raise ProblemRaised(404, "no_body", f"no body of {url[:500]} is stored")
     name = f"{details.body_sha256[:16]}.txt"
-    headers = {**CAPTURED_HEADERS, "content-disposition": f'attachment; filename="{name}"'}
+    headers = {
+        "content-security-policy": CAPTURED,
+        "x-content-type-options": "nosniff",
+        "content-disposition": f'attachment; filename="{name}"',
+    }
     return Response(served.workspace.body(details.body_sha256), media_type="text/plain", headers=headers)
 
 

@@ -134,7 +134,7 @@ def row_of(page: ListedPage, alternates: int | None, lists: tuple[str, str], at:
         page.tokens or 0,
         page.bytes,
         alternates,
-        "–" if sure is None else f"{sure:.2f}",
+        texts.NOTHING if sure is None else f"{sure:.2f}",
         sure is not None and sure < 0.5,
         texts.day(page.captured_at, at),
     )
