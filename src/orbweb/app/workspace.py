@@ -473,12 +473,13 @@ class Workspace:
         with self._open() as opened:
             return control.release(opened, project, pattern)
 
-    def retry(self, project: str, *, kind: str | None = None) -> int:
-        """Queue failed URLs again, all or those of a kind; `resume` visits them. Returns how many."""
+    def retry(self, project: str, *, kind: str | Sequence[str] | None = None, host: str | None = None) -> int:
+        """Queue failed URLs again, all or those of a kind or a host; `resume` visits them. Returns how many."""
         from orbweb.app.retry import retry
 
+        kinds = () if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
         with self._open() as opened:
-            return retry(opened, project, kind)
+            return retry(opened, project, kinds, host)
 
     def rules(self, project: str, *, note: Note = log.info, **options: Unpack[RuleOptions]) -> ProjectRules:
         """Change which URLs a project visits, also during a crawl; without options, show the rules."""
@@ -655,13 +656,16 @@ class Workspace:
             found = reports.show(opened, project, url, run)
             return None if found is None else record(UrlDetails, found)
 
-    def explain(self, project: str, url: str, *, run: int | None = None) -> UrlExplanation:
-        """Why a URL was visited, skipped or failed; for one never seen, what the rules decide now."""
+    def explain(self, project: str, url: str, *, run: int | None = None, referrers: bool = True) -> UrlExplanation:
+        """Why a URL was visited, skipped or failed; for one never seen, what the rules decide now.
+
+        Without `referrers`, what links to it is not searched for, which takes a pass over the run.
+        """
         from orbweb.app.explain import explain
         from orbweb.app.results.urls import UrlExplanation
 
         with self._open() as opened:
-            return record(UrlExplanation, explain(opened, project, url, run))
+            return record(UrlExplanation, explain(opened, project, url, run, referrers=referrers))
 
     def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
         """The document of a page, also by an alternate or a URL that redirects to it. None if there is no page."""

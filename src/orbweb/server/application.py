@@ -20,6 +20,7 @@ from orbweb.server.security import API
 from orbweb.server.services import Services
 from orbweb.server.ui.comparisons import Comparisons
 from orbweb.server.ui.figures import Figures
+from orbweb.server.ui.lists import Lists
 from orbweb.server.ui.live_board import LiveBoard
 from orbweb.server.ui.problem_page import problem_page
 
@@ -40,6 +41,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services, app.state.streams = services, set()
     app.state.figures = Figures(services.workspace, services.jobs)
+    app.state.lists = Lists(services)
     app.state.comparisons = Comparisons(services.workspace)
     app.state.live = LiveBoard(services.workspace)
     app.include_router(api.router)

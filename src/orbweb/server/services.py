@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from orbweb.app import Workspace
+from orbweb.app.jobs.reading import RunReader
 from orbweb.app.jobs.service import JobService
 from orbweb.app.tokens import Permission
 from orbweb.server.credentials import Credentials, Identified
@@ -23,6 +24,11 @@ class Services:
     jobs: JobService
     credentials: Credentials
     hosts: AllowedHosts
+
+    @property
+    def reading(self) -> RunReader:
+        """What lists of any length are read with."""
+        return self.jobs.reading
 
 
 def services_of(request: Request) -> Services:

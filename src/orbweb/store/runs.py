@@ -400,10 +400,21 @@ def retry(db: Queries, run: Run, kind: str | None, now: int) -> int:
     """Queue failed URLs again, each with a new rank; a completed run is reopened. Returns how many."""
     with db.transaction():
         ids = [row[0] for row in db.all("failed_ids", run_id=run.id, kind=kind)]
-        for url_id in ids:
-            db.run("forget_visit", run_id=run.id, url_id=url_id)
-        _queue_again(db, run, ids, ItemState.FAILED, (ItemState.FAILED.value, ""), now)
+        _retry(db, run, ids, now)
     return len(ids)
+
+
+def retry_urls(db: Queries, run: Run, ids: Sequence[int], now: int) -> int:
+    """As `retry`, for chosen URLs that failed."""
+    with db.transaction():
+        _retry(db, run, ids, now)
+    return len(ids)
+
+
+def _retry(db: Queries, run: Run, ids: Sequence[int], now: int) -> None:
+    for url_id in ids:
+        db.run("forget_visit", run_id=run.id, url_id=url_id)
+    _queue_again(db, run, ids, ItemState.FAILED, (ItemState.FAILED.value, ""), now)
 
 
 def trapped(db: Queries, run_id: int) -> list[tuple[int, str, str]]:

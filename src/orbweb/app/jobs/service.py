@@ -18,6 +18,7 @@ from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.jobs import remote
 from orbweb.app.jobs.follower import CrawlFollower, EventLog, monotonic, state_of
 from orbweb.app.jobs.process import EXPORTS, EXTENSIONS
+from orbweb.app.jobs.reading import RunReader
 from orbweb.app.jobs.records import ACTIVE, CrawlOrder, ExportOrder, JobKind, JobState, ServerJob, job_of
 from orbweb.app.jobs.remote import OperatorRules
 from orbweb.app.jobs.supervisor import Supervisor, SupervisorSettings
@@ -111,6 +112,7 @@ class JobService:
             raise
         environ = settings.rules.environment(settings.environ)
         self.events = EventLog(self._store)
+        self.reading = RunReader(settings.path)
         self._supervisor = Supervisor(
             SupervisorSettings(settings.path, environ, settings.max_active, settings.autoresume), self._store
         )

@@ -18,10 +18,13 @@ from fastapi import APIRouter
 from orbweb.server.ui import (
     changes,
     exports,
+    failed,
     live,
     login,
     map_page,
     new_crawl,
+    page,
+    pages,
     preferences,
     project,
     projects,
@@ -34,7 +37,7 @@ from orbweb.server.ui.static_files import static_files
 
 router = APIRouter(include_in_schema=False)
 for _module in (
-    *(login, preferences, projects, new_crawl, project, live, map_page, url_lists),
+    *(login, preferences, projects, new_crawl, project, live, map_page, pages, page, failed, url_lists),
     *(changes, search, settings, exports, tokens),
 ):
     router.include_router(_module.router)

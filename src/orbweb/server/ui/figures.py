@@ -56,8 +56,8 @@ class _Figure:
 class Figures:
     """Counts in a thread of its own. Any thread may ask."""
 
-    def __init__(self, workspace: Workspace, jobs: JobService) -> None:
-        self._workspace, self._jobs = workspace, jobs
+    def __init__(self, workspace: Workspace, jobs: JobService, kept: int = KEPT) -> None:
+        self._workspace, self._jobs, self._kept = workspace, jobs, kept
         self._known: OrderedDict[Hashable, _Figure] = OrderedDict()
         self._lock = threading.Lock()
         self._work: SimpleQueue[tuple[_Figure, Hashable, Callable[[], Any]]] = SimpleQueue()
@@ -106,11 +106,15 @@ class Figures:
         others = len(found.moved) + len(found.redirected) + len(found.failing)
         return ChangeCounts(old, new, len(found.added), len(found.removed), len(found.changed), others)
 
+    def ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:
+        """Any figure; None if it is not known yet. While it is counted again, the one before."""
+        return self._ask(key, mark, count)
+
     def _ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:
         with self._lock:
             figure = self._known.setdefault(key, _Figure())
             self._known.move_to_end(key)
-            if len(self._known) > KEPT:
+            if len(self._known) > self._kept:
                 self._known.popitem(last=False)
             if figure.mark == mark:
                 return figure.value

@@ -1272,3 +1272,63 @@ FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role <> '-' AND NOT EXISTS
 (SELECT 1 FROM urls AS fed WHERE fed.run_id = :fed_run AND fed.key = urls.key AND fed.reason IS NOT 'left_to_discovery')
 ORDER BY visits.number;
+
+-- name: page_catalog
+-- One pass over the pages of a run: what lists of them are filtered, counted and sorted by.
+SELECT visits.number, urls.key, visits.depth, visits.bytes, documents.language, documents.tokens, documents.confidence,
+       COALESCE(others.count, 0),
+       CASE WHEN :before IS NULL THEN '' WHEN earlier.content_sha256 IS NULL THEN 'added'
+            WHEN earlier.content_sha256 = visits.content_sha256 THEN 'unchanged' ELSE 'changed' END
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+LEFT JOIN (SELECT content_sha256, COUNT(*) AS count FROM visits WHERE run_id = :run_id AND role = 'alternate'
+           GROUP BY content_sha256) AS others ON others.content_sha256 = visits.content_sha256
+LEFT JOIN urls AS known ON known.run_id = :before AND known.key = urls.key
+LEFT JOIN visits AS earlier ON earlier.run_id = known.run_id AND earlier.url_id = known.id
+WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
+
+-- name: pages_with
+-- The pages with these words in their URL or title.
+SELECT visits.number
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.role = 'primary'
+  AND INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(NULLIF(documents.title, ''), visits.title, '')), LOWER(:words))
+ORDER BY visits.number;
+
+-- name: page_at
+-- One row of a list of pages.
+SELECT visits.number, visits.depth, visits.rank, COALESCE(urls.url, urls.key),
+       COALESCE(NULLIF(documents.title, ''), visits.title), visits.status, visits.bytes, visits.content_type,
+       visits.fetched_at, documents.language, documents.words, documents.tokens, documents.confidence
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.number = :number AND visits.role = 'primary';
+
+-- name: pages_from
+-- The pages after one, in the order of their visits.
+SELECT number FROM visits WHERE run_id = :run_id AND number > :after AND role = 'primary' ORDER BY number LIMIT :count;
+
+-- name: failure_rows
+-- Failed URLs with the page that each was found on first, in the order of commits.
+SELECT urls.id, urls.key, COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries,
+       visits.fetched_at, urls.source, COALESCE(referrers.url, referrers.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+WHERE visits.run_id = :run_id AND visits.kind IS NOT NULL ORDER BY visits.number;
+
+-- name: failed_in
+-- Whether a URL failed in each run that knew it, the latest first.
+SELECT runs.number, visits.kind IS NOT NULL
+FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE runs.project_id = :project_id AND runs.number < :number ORDER BY runs.number DESC;
+
+-- name: alternates_with
+-- The URLs with the content of a page, in the order of commits.
+SELECT COALESCE(urls.url, urls.key) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' AND visits.content_sha256 = :content_sha256
+ORDER BY visits.number;
