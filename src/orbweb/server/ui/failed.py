@@ -130,6 +130,7 @@ def failed(
         kind=kind,
         host=host,
         since=since,
+        many_hosts=len({texts.host_of(each.url) for each in shown}) > 1,
         chosen=len(chosen),
         shown=len(shown),
         begin=begin,

@@ -191,9 +191,7 @@ def figures_of(run: FollowedRun, rate: float) -> dict[str, Figure]:
     share = f"{100 * outline.failed / settled:.1f} % of what is done" if settled else ""
     return {
         "pages": Figure(texts.number(outline.pages), "unique content"),
-        "visited": Figure(
-            texts.number(outline.visited), f"{texts.number(outline.visited - outline.pages)} others"
-        ),
+        "visited": Figure(texts.number(outline.visited), texts.many(outline.visited - outline.pages, "other")),
         "failed": Figure(texts.number(outline.failed), share),
         "queued": Figure(texts.number(outline.queued), _left(now)),
         "skipped": Figure(texts.number(sum(outline.skipped.values())), texts.many(len(outline.skipped), "reason")),

@@ -129,6 +129,7 @@ def page(request: Request, served: Served, project: str, run: str, url: str, tab
         tab=tab,
         tabs=[(name, text, address(path, {"url": details.url, "tab": name})) for name, text in TABS],
         to=lambda each: page_href(project, run, each),
+        explain_href=page_href(project, run, details.url, "explain"),
         download=address(f"{path}/original", {"url": details.url}),
     )
 

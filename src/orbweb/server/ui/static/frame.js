@@ -32,3 +32,11 @@ document.addEventListener("click", async (event) => {
     if (!menu.contains(event.target)) menu.open = false;
   }
 });
+
+// On a narrow screen the current tab may lie outside its row.
+for (const tab of document.querySelectorAll(".tabs [aria-current], .page-tabs [aria-current]")) {
+  const row = tab.parentElement;
+  if (tab.offsetLeft + tab.offsetWidth > row.offsetLeft + row.clientWidth) {
+    row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+  }
+}
