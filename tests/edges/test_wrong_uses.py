@@ -160,7 +160,8 @@ WRONG = {
     "export over the database": Wrong(
         "export site --to jsonl --out orbweb-data/orbweb.db", 2, ("stores its own files", "choose another place")
     ),
-    "import of nothing": Wrong("import none", 2, ("none is not the state of a crawl", "frontier.jsonl")),
+    "import of nothing": Wrong("import none", 2, ("none does not exist", "exported state")),
+    "import of something else": Wrong("import .", 2, ("is not the state of a crawl", "frontier.jsonl")),
     "no such profile": Wrong("configure --profile doc", 2, ("'doc'", "docs, site or github")),
     "reset without the name": Wrong("reset", 2, ("nothing was deleted",), typed="yes\n"),
     "no workspace": Wrong(

@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from orbweb.errors import StoreError
+from orbweb.parsing.http_heads import packed as varint
 from orbweb.store import Queries
 
 PACKED_BYTES = 480
@@ -55,7 +56,7 @@ class Stretch(NamedTuple):
 
     def extended(self, unit: Unit) -> Stretch:
         counts = unit.next_url - self.next_url, unit.next_visit - self.next_visit
-        added = b"".join(map(_varint, (*counts, _folded(unit.at - self.at))))
+        added = b"".join(map(varint, (*counts, _folded(unit.at - self.at))))
         return self._replace(
             last=unit.number,
             next_url=unit.next_url,
@@ -225,15 +226,6 @@ def problem(stretch: Stretch) -> str | None:
 
 
 # Numbers in as many bytes as they need, seven bits each.
-
-
-def _varint(number: int) -> bytes:
-    packed = bytearray()
-    while number > 127:
-        packed.append(number & 127 | 128)
-        number >>= 7
-    packed.append(number)
-    return bytes(packed)
 
 
 def _varints(packed: bytes) -> Iterator[int]:

@@ -171,6 +171,8 @@ class StateFolder:
         self.path = inner if is_inner else path
 
     def check(self) -> None:
+        if not self.root.exists():
+            raise UsageError(f"{self.root} does not exist; give the directory or file of an exported state")
         if not _holds_any(self.path):
             raise UsageError(
                 f"{self.root} is not the state of a crawl: it has no {', '.join(ENOUGH[:-1])} or {ENOUGH[-1]}/"
