@@ -30,7 +30,7 @@ SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check clients quick test busy crash fuzz long bench site docs picture site-docs wheel wheels sdist lock sbom audit clean
+.PHONY: help dev demo check clients quick test busy crash fuzz long bench serve site docs picture site-docs wheel wheels sdist lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,11 +135,14 @@ bench: $(VENV)/.bench ## speed and memory beside other crawlers, on this machine
 	$(BIN)/python bench/help_time.py
 	$(BIN)/python bench/million.py
 
+serve: $(VENV)/.dev ## serve the bundled site, crawled, with the web interface
+	@exec $(BIN)/orbweb serve --demo
+
 site: $(VENV)/.package ## serve the random-graph site until Ctrl-C; SEED, PAGES and PORT can be set
 	@echo "http://127.0.0.1:$(PORT)/ (graph $(SEED), $(PAGES) URLs)"
 	@cd tests && exec ../$(BIN)/python -m servers.site --seed $(SEED) --pages $(PAGES) --port $(PORT)
 
-docs: $(VENV)/.package ## write docs/reference anew from the code
+docs: $(VENV)/.dev ## write docs/reference anew from the code
 	$(BIN)/python docs/reference/generate.py
 
 picture: $(VENV)/.dev ## record docs/pictures/crawl.svg anew: a crawl of the demo site in a terminal
@@ -164,7 +167,7 @@ wheels: sdist ## build dist/*.whl from the sdist, one per interpreter at hand (P
 	$(PYTHON) tests/release/runpaths.py dist/*.whl
 
 lock: $(TOOLS)/.ready ## write locks/ anew: the latest versions that pyproject.toml allows, with hashes
-	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra tokens --extra lmdb --extra langchain --output-file locks/dev.txt pyproject.toml -
+	$(BUILD_REQUIRES) | $(LOCK) --extra dev --extra serve --extra tokens --extra lmdb --extra langchain --output-file locks/dev.txt pyproject.toml -
 	$(LOCK) --constraint locks/dev.txt --output-file locks/run.txt pyproject.toml
 	$(CLIENT_REQUIRES) | $(LOCK) --constraint locks/dev.txt --output-file locks/clients.txt -
 	$(LOCK) --output-file locks/tools.txt locks/tools.in

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from fastapi import FastAPI
 from typer.models import ArgumentInfo, OptionInfo
 
 import orbweb
@@ -33,6 +34,7 @@ from orbweb.export.live import line_format, metrics
 from orbweb.export.live import rows as records_of_visits
 from orbweb.export.state.dump import FIELDS as STATE_FIELDS
 from orbweb.model import FailKind, Reuse, Role, SkipReason, Source
+from orbweb.server import api, problems
 from orbweb.store.queries import page_index
 from orbweb.store.sqlite.schema import current_schema, named_schema
 
@@ -468,7 +470,8 @@ def columns_of(*schemas: str) -> dict[str, list[tuple[str, str]]]:
     connection = sqlite3.connect(":memory:")
     for statement in schemas:
         connection.execute(statement)
-    names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    names = [row[0] for row in connection.execute(tables)]
     found = {
         name: list(connection.execute("SELECT name, type FROM pragma_table_info(?)", (name,))) for name in names
     }
@@ -477,7 +480,7 @@ def columns_of(*schemas: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def all_columns() -> dict[str, list[tuple[str, str]]]:
-    return columns_of(*current_schema().statements, *named_schema("limiter.sql"))
+    return columns_of(*current_schema().statements, *named_schema("limiter.sql"), *named_schema("server.sql"))
 
 
 def _table_comments() -> dict[str, str]:
@@ -528,9 +531,50 @@ def _visit_fields() -> tuple[str, ...]:
     return (*line_format.SPOOLED, *records_of_visits.METADATA)
 
 
+def api_page() -> str:
+    """The routes of the server by subject, the fields of their bodies, and the codes of problems."""
+    document = api_document()
+    subjects: dict[str, list[tuple[str, str, str]]] = {}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            row = (code(method.upper()), code(path.removeprefix("/api/v1")), operation["summary"])
+            subjects.setdefault(operation["tags"][0], []).append(row)
+    parts = ["# API\n", NOTE, PROSE["api"]]
+    for subject, rows in subjects.items():
+        shown = [row for row in rows if not row[1].endswith((".json`", ".csv`"))]
+        parts += [f"## {subject.capitalize()}\n", table(("method", "path", "answer"), shown)]
+    parts += ["## Bodies\n", PROSE["api_bodies"]]
+    for name, schema in document["components"]["schemas"].items():
+        if name.endswith("Body"):
+            fields = ((code(field), _json_type(kind)) for field, kind in schema["properties"].items())
+            parts += [f"### {name.removesuffix('Body')}\n", table(("field", "type"), fields)]
+    parts += ["## Problems\n", PROSE["api_problems"]]
+    known = sorted(problems.CODES.items())
+    parts.append(table(("code", "status"), ((code(name), str(status)) for name, status in known)))
+    return "\n".join(parts)
+
+
+def api_document() -> dict[str, Any]:
+    """The OpenAPI document of the server."""
+    app = FastAPI(title="orbweb", version=orbweb.__version__)
+    app.include_router(api.router)
+    return app.openapi()
+
+
+def _json_type(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_json_type(each) for each in schema["anyOf"])
+    if "enum" in schema or "const" in schema:
+        return ", ".join(code(each) for each in schema.get("enum", [schema.get("const")]))
+    if schema.get("type") == "array":
+        return f"array of {_json_type(schema['items'])}"
+    return str(schema.get("type", "any"))
+
+
 def pages() -> dict[str, str]:
     """The text of every generated page by its file name."""
     return {
+        "api.md": api_page(),
         "cli.md": cli_page(),
         "config.md": config_page(),
         "states.md": states_page(),

@@ -36,6 +36,10 @@ class UnknownProject(UsageError):
     """The workspace has no project of that name."""
 
 
+class UnknownId(UsageError):
+    """The workspace has no run, crawl, job or token with that id."""
+
+
 class NothingToDo(UsageError):
     """No paused run to resume, no running crawl to stop, no queue to clear."""
 

@@ -37,7 +37,8 @@ class HostQueue:
 class Snapshot:
     """Progress of a crawl. Counts are of the run; `settled` and `seconds` are of this crawl, without the time on
     hold. `in_progress` are the URLs that are being requested, the first sent first, and those that workers have
-    read for long; `slowest` a few hosts that take longest to drain."""
+    read for long; `slowest` a few hosts that take longest to drain; `workers` how many requests may be in
+    flight."""
 
     visited: int
     failed: int
@@ -55,6 +56,7 @@ class Snapshot:
     is_recrawl: bool = False
     in_progress: tuple[OpenRequest, ...] = ()
     slowest: tuple[HostQueue, ...] = ()
+    workers: int = 0
 
     @property
     def found(self) -> int:

@@ -58,12 +58,17 @@ def project() -> dict[str, list[str]]:
     return {
         "run": run,
         "dev": [
-            *(*run, *extras["dev"], *extras["tokens"], *extras["langchain"]),
+            *(*run, *outside(extras["dev"]), *extras["serve"], *extras["tokens"], *extras["langchain"]),
             *told["build-system"]["requires"],
         ],
         "clients": extras["llamaindex"],
         **{lock: listed(lock) for lock in ("tools", "site")},
     }
+
+
+def outside(extra: list[str]) -> list[str]:
+    """What an extra wants of others; it may take in another extra of ours."""
+    return [text for text in extra if Requirement(text).name != "orbweb"]
 
 
 def listed(lock: str) -> list[str]:

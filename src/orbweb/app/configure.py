@@ -18,7 +18,7 @@ from typing import Any
 
 from orbweb import __version__
 from orbweb.app.consent_store import IDENTITY
-from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE, OpenWorkspace, create_workspace
+from orbweb.app.directory import CONFIG_FILE, SEEDS_FILE, SERVER_DATABASE, OpenWorkspace, create_workspace
 from orbweb.app.trusted_paths import trusted_paths
 from orbweb.config import template
 from orbweb.config.template import SCHEMA_FILE
@@ -39,8 +39,8 @@ _FILES_OF = ("-wal", "-shm", "-journal", "")
 _ORDERS = tuple(f"{order}{role}" for order in ("pause", "stop") for role in ("", ".crawler", ".scraper"))
 _KEPT = ("spool", "store", "logs", "metadata", "state")
 """Directories that are emptied; `spool/discoveries` stays as well."""
-_DATA = (*_KEPT, "control", "quarantine", "backups")
-WIPED = (*_DATA, *_ORDERS, *(f"search.db{end}" for end in _FILES_OF))
+_DATA = (*_KEPT, "control", "quarantine", "backups", "exports")
+WIPED = (*_DATA, *_ORDERS, *(f"{name}{end}" for name in ("search.db", SERVER_DATABASE) for end in _FILES_OF))
 _OWN = {
     *WIPED,
     RECORD,

@@ -77,11 +77,15 @@ def permit(
     """What the crawl of these base URLs may do; NotTrusted if it needs more than was allowed."""
     consents = ConsentStore(folder(environ))
     kept = consents.of(workspace.path)
-    allowed = kept | _checked(request.trust) | _named_in_call(request, bases, environ)
+    if request.remote is None:
+        allowed = kept | _checked(request.trust) | _named_in_call(request, bases, environ)
+    else:
+        allowed = _allowed_over_network(request.remote, kept, bases, environ)
     wanted = list(needs(config, bases))
     missing = [need for need in wanted if not _is_allowed(need.word, allowed)]
     if missing and not request.replay:
-        raise NotTrusted(_refusal(workspace, missing), tuple(need.word for need in missing))
+        refusal = _refusal(workspace, missing) if request.remote is None else _remote_refusal(missing)
+        raise NotTrusted(refusal, tuple(need.word for need in missing))
     if request.remembers:
         _remember(consents, workspace, {need.word for need in wanted}, note)
     typed = frozenset(map(urls.site, _typed(request, bases)))
@@ -186,7 +190,16 @@ def _sites(url: str) -> set[str]:
 
 def _typed(request: Request, bases: Sequence[str]) -> Sequence[str]:
     """The base URLs that the user named in this call."""
-    return bases if request.urls and request.typed else ()
+    return bases if request.urls and request.typed and request.remote is None else ()
+
+
+def _allowed_over_network(
+    sites: frozenset[str], kept: frozenset[str], bases: Sequence[str], environ: Mapping[str, str]
+) -> frozenset[str]:
+    """What the operator of a server allows its clients. What a client names itself allows nothing, nor does that
+    the operator once crawled a private address."""
+    own = {word for word in kept if word != PRIVATE and not word.startswith("private=")}
+    return frozenset({*own, *_named_in_call(Request(), bases, environ), *(f"private={site}" for site in sites)})
 
 
 def _named_in_call(request: Request, bases: Sequence[str], environ: Mapping[str, str]) -> frozenset[str]:
@@ -216,6 +229,18 @@ def _refusal(workspace: OpenWorkspace, missing: Sequence[Need]) -> str:
             f"{workspace.path} asks for what you have not allowed it on this machine; nothing was sent:",
             *lines,
             f"If you trust its author, repeat the call with: {words}",
+        ]
+    )
+
+
+def _remote_refusal(missing: Sequence[Need]) -> str:
+    lines = [f"  {_plain(need.meaning)}" for need in missing]
+    return "\n".join(
+        [
+            "the operator of this server has not allowed this; nothing was sent:",
+            *lines,
+            "A site at a private address is allowed by `orbweb serve --private-host HOST:PORT` or by the setting "
+            "serve.private_hosts.",
         ]
     )
 

@@ -30,10 +30,10 @@ def unpause(workspace: OpenWorkspace, project: str) -> None:
     _send(workspace, project, Command.UNPAUSE)
 
 
-def stop(workspace: OpenWorkspace, project: str) -> bool:
+def stop(workspace: OpenWorkspace, project: str, *, wait: bool = True) -> bool:
     """Stop the running crawl; whether it has ended."""
     _send(workspace, project, Command.STOP)
-    return _has_ended(workspace, project)
+    return wait and _has_ended(workspace, project)
 
 
 def _send(workspace: OpenWorkspace, project: str, command: Command) -> None:
@@ -52,10 +52,13 @@ def _has_ended(workspace: OpenWorkspace, project: str) -> bool:
     return True
 
 
-def finish(workspace: OpenWorkspace, project: str) -> Report:
-    """Complete the run, stopping its crawl first if one is running; the status."""
+def finish(workspace: OpenWorkspace, project: str, *, wait: bool = True) -> Report:
+    """Complete the run, stopping its crawl first if one is running; the status. Unless `wait`, a running crawl
+    completes it by itself."""
     if workspace.owner(project) is not None:
         _send(workspace, project, Command.FINISH)
+        if not wait:
+            return reports.status(workspace, project)
         if not _has_ended(workspace, project):
             raise StoreError(f"the crawl of project {project!r} did not end within {STOP_WAIT_S:.0f} s")
     with _owned(workspace, project) as run:

@@ -25,6 +25,7 @@ from orbweb.app.settings import policy_rules, url_rules
 from orbweb.config.schema import Config
 from orbweb.errors import UsageError, call, option
 from orbweb.frontier import seeds
+from orbweb.lifecycle import RunState
 from orbweb.policy.rules import Policy
 from orbweb.store import runs
 from orbweb.store.queries.reports import Report
@@ -41,6 +42,18 @@ def check_new(path: Path, request: Request) -> None:
         name = name_of(workspace, request)
         pipeline.check_role(workspace, name)
         _ready_to_start(workspace, name, None, replace(request, remembers=False), ignore_note)
+
+
+def check(workspace: OpenWorkspace, name: str, request: Request) -> Ready:
+    """Refuse what `crawl` would refuse, and start nothing."""
+    pipeline.check_role(workspace, name)
+    known = runs.find_project(workspace.db, name)
+    found = _ready_to_start(workspace, name, known, request, ignore_note)
+    latest = runs.latest_run(workspace.db, known.id) if known is not None else None
+    resumes = found.config.incremental and not request.new_run
+    if resumes and latest is not None and latest.state is not RunState.COMPLETED:
+        _same_bases(workspace, latest, found.bases, name)
+    return found
 
 
 def crawl(workspace: OpenWorkspace, request: Request, callbacks: CrawlCallbacks) -> Report:

@@ -1,6 +1,7 @@
 """An open workspace: its files, database, locks, control files and bodies.
 
 Directory and databases are readable by their owner only. An older database is upgraded before it is opened.
+Long, because one class opens everything that a workspace has.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ from orbweb.store.durable import make_home
 from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.queries.reports import Report
 from orbweb.store.runs import DISCOVERY, Project, RequestProfile, Run
+from orbweb.store.server_rows import ServerStore
 from orbweb.store.sqlite.db import Database
 from orbweb.store.sqlite.limiter import SqliteLimiter
 from orbweb.store.sqlite.run_store import SqliteStore
+from orbweb.store.sqlite.server_store import SqliteServerStore
 from orbweb.store.workspace_files import FileModes
 from orbweb.store.workspace_paths import AnchoredPath, WorkspacePaths
 
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 CONFIG_FILE = "orbweb.yaml"
 SEEDS_FILE = "seeds.txt"
+SERVER_DATABASE = "server.db"
 
 _log = logging.getLogger("orbweb")
 
@@ -236,6 +240,10 @@ class OpenWorkspace:
 
     def limiter(self) -> SqliteLimiter:
         return SqliteLimiter(make_private(self._limits, "limiter.db"))
+
+    def server_store(self) -> ServerStore:
+        """The server's own database; the caller closes it."""
+        return SqliteServerStore(make_private(self.path, SERVER_DATABASE))
 
     def segment_writer(self, project_id: int, modes: FileModes, note: Callable[[str], None]) -> SegmentStore:
         """The project's segments, opened at the end of the last commit. A segment that lost some of its bytes is

@@ -20,14 +20,16 @@ from orbweb.store.rows import moment
 from orbweb.store.runs import Base
 
 
-def explain(workspace: OpenWorkspace, project: str, url: str, number: int | None) -> Report:
+def explain(
+    workspace: OpenWorkspace, project: str, url: str, number: int | None, *, referrers: bool = True
+) -> Report:
     known = runs.project(workspace.db, project)
     run = runs.run_of(workspace.db, known, number)
     config, _ = configure(known, Request())
     target = urls.target(url, rules=url_rules(config))
     if target is None:
         raise UsageError(f"{url!r} is not an http(s) URL")
-    report = queries.known(workspace.db, run.id, target.key)
+    report = queries.known(workspace.db, run.id, target.key, search=referrers)
     if report is None:
         bases = runs.bases_of(workspace.db, run.id)
         policy = policy_of(workspace, policy_rules(config), run, bases)

@@ -58,6 +58,12 @@ def counts(workspace: OpenWorkspace, project: str, number: int | None, wanted: F
     return {"failed": len(found), "by_kind": dict(kinds.most_common()), "by_host": dict(hosts.most_common())}
 
 
+def failed_ids(workspace: OpenWorkspace, run: Run, kinds: Sequence[str], host: str | None) -> list[int]:
+    """The URLs that failed, of these kinds, or of all if there are none, and of a host."""
+    chosen = _chosen(workspace, run, FailureFilter(host=host))
+    return [each.url_id for each in chosen if not kinds or each.kind in kinds]
+
+
 def failures_csv(found: Sequence[FailedUrl]) -> Iterator[bytes]:
     """One row per broken link, or per failure that nothing links to; safe to open in a spreadsheet."""
     yield row(COLUMNS)

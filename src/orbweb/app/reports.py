@@ -176,7 +176,7 @@ def manifest_hash(workspace: OpenWorkspace, project: str, number: int | None) ->
 
 def show(workspace: OpenWorkspace, project: str, url: str, number: int | None) -> Report | None:
     """What is known about a URL, or None if the run has never seen it."""
-    target = _target(workspace, project, url)
+    target = target_of(workspace, project, url)
     if target is None:
         raise UsageError(f"{url!r} is not an http(s) URL")
     run = workspace.run(project, number)
@@ -191,7 +191,7 @@ def show(workspace: OpenWorkspace, project: str, url: str, number: int | None) -
 def document(workspace: OpenWorkspace, project: str, url: str, number: int | None) -> Document | None:
     """The document of a page, also by an alternate or a URL that redirects to it. None if there is no page."""
     run = workspace.run(project, number)
-    url_id = _url_id(workspace, run, _target(workspace, project, url))
+    url_id = _url_id(workspace, run, target_of(workspace, project, url))
     if url_id is None:
         return None
     kept = documents.of_url(workspace.db, run.id, alternates.end_of(workspace.db, run.id, url_id))
@@ -201,11 +201,11 @@ def document(workspace: OpenWorkspace, project: str, url: str, number: int | Non
 def head(workspace: OpenWorkspace, project: str, url: str, number: int | None) -> Exchange | None:
     """The heads of the request and of the response; None if none are stored."""
     run = workspace.run(project, number)
-    url_id = _url_id(workspace, run, _target(workspace, project, url))
+    url_id = _url_id(workspace, run, target_of(workspace, project, url))
     return heads.of_url(workspace.db, run.id, url_id) if url_id is not None else None
 
 
-def _target(workspace: OpenWorkspace, project: str, url: str) -> Target | None:
+def target_of(workspace: OpenWorkspace, project: str, url: str) -> Target | None:
     """A URL by the URL rules of the project."""
     from orbweb.app.request import Request, configure
     from orbweb.app.settings import url_rules

@@ -56,6 +56,8 @@ class Request:
     proxy_chooser: ProxyChooser | None = None
     typed: bool = True
     """Whether the user named the URLs, and not the workspace."""
+    remote: frozenset[str] | None = None
+    """Set for a request over the network: the only sites at private addresses that it may name, as HOST:PORT."""
     remembers: bool = True
     """Whether consent is stored on this machine; not for a plan, which leaves nothing."""
 

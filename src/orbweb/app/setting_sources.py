@@ -16,7 +16,7 @@ from orbweb.app.directory import CONFIG_FILE, OpenWorkspace
 from orbweb.app.options import option_words
 from orbweb.app.request import Request, configure, has_file, stored
 from orbweb.config import schema, sources
-from orbweb.config.notation import is_variable
+from orbweb.config.notation import has_contact, is_variable
 from orbweb.config.schema import Config
 from orbweb.errors import call, options_source
 from orbweb.store import runs
@@ -58,24 +58,43 @@ class Change(NamedTuple):
 def settings(workspace: OpenWorkspace, request: Request) -> Report:
     """Every setting of a project as the next `crawl` would use it, with these options."""
     known = runs.project(workspace.db, request.project or "")
-    if request.config_file is None and has_file(workspace, CONFIG_FILE):
-        request = replace(request, config_file=workspace.path / CONFIG_FILE)
-    words = option_words()
+    request = _with_file(workspace, request)
     return {
         "project": known.name,
         "file": None if request.config_file is None else str(request.config_file),
-        "settings": [
-            {
-                "key": each.key,
-                "option": words.get(each.key),
-                "value": _shown(each.key, each.value),
-                "default": each.default,
-                "source": each.source,
-                "differs": each.differs,
-            }
-            for each in (_recorded(each, workspace) for each in effective(known, request))
-        ],
+        "settings": _reported(workspace, known, request),
     }
+
+
+def new_settings(workspace: OpenWorkspace, request: Request) -> list[Report]:
+    """Every setting as the `crawl` of a new project would use it, with these options."""
+    return _reported(workspace, None, _with_file(workspace, request))
+
+
+def names_contact(user_agent: str) -> bool:
+    """Whether a user agent names a contact."""
+    return has_contact(user_agent)
+
+
+def _with_file(workspace: OpenWorkspace, request: Request) -> Request:
+    if request.config_file is None and has_file(workspace, CONFIG_FILE):
+        return replace(request, config_file=workspace.path / CONFIG_FILE)
+    return request
+
+
+def _reported(workspace: OpenWorkspace, known: Project | None, request: Request) -> list[Report]:
+    words = option_words()
+    return [
+        {
+            "key": each.key,
+            "option": words.get(each.key),
+            "value": _shown(each.key, each.value),
+            "default": each.default,
+            "source": each.source,
+            "differs": each.differs,
+        }
+        for each in (_recorded(each, workspace) for each in effective(known, request))
+    ]
 
 
 def _recorded(each: Setting, workspace: OpenWorkspace) -> Setting:

@@ -64,10 +64,12 @@ if TYPE_CHECKING:
         ReplayResult,
         ResetWorkspace,
     )
+    from orbweb.app.results.live import FollowedRun, QueueShares
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
     from orbweb.app.results.rules import PolicyVerdict, ProjectRules, ProjectSettings
     from orbweb.app.results.runs import ProjectStatus, QueueStatus, RunSummary
+    from orbweb.app.results.sections import RunSections, SectionLinks
     from orbweb.app.results.urls import UrlDetails, UrlExplanation
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.errors import NoPage
@@ -442,20 +444,20 @@ class Workspace:
         with self._open() as opened:
             control.unpause(opened, project)
 
-    def stop(self, project: str) -> bool:
-        """Stop the running crawl; its queue is kept. Returns whether it has ended."""
+    def stop(self, project: str, *, wait: bool = True) -> bool:
+        """Stop the running crawl; its queue is kept. Returns whether it has ended; unless `wait`, at once."""
         from orbweb.app import control
 
         with self._open() as opened:
-            return control.stop(opened, project)
+            return control.stop(opened, project, wait=wait)
 
-    def finish(self, project: str) -> ProjectStatus:
-        """Complete the run: queued URLs are skipped. Returns the status."""
+    def finish(self, project: str, *, wait: bool = True) -> ProjectStatus:
+        """Complete the run: queued URLs are skipped. Returns the status; unless `wait`, at once."""
         from orbweb.app import control
         from orbweb.app.results.runs import ProjectStatus
 
         with self._open() as opened:
-            return record(ProjectStatus, control.finish(opened, project))
+            return record(ProjectStatus, control.finish(opened, project, wait=wait))
 
     def clear_queue(self, project: str) -> int:
         """Skip the queued URLs, which completes the run. Returns how many."""
@@ -471,12 +473,13 @@ class Workspace:
         with self._open() as opened:
             return control.release(opened, project, pattern)
 
-    def retry(self, project: str, *, kind: str | None = None) -> int:
-        """Queue failed URLs again, all or those of a kind; `resume` visits them. Returns how many."""
+    def retry(self, project: str, *, kind: str | Sequence[str] | None = None, host: str | None = None) -> int:
+        """Queue failed URLs again, all or those of a kind or a host; `resume` visits them. Returns how many."""
         from orbweb.app.retry import retry
 
+        kinds = () if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
         with self._open() as opened:
-            return retry(opened, project, kind)
+            return retry(opened, project, kinds, host)
 
     def rules(self, project: str, *, note: Note = log.info, **options: Unpack[RuleOptions]) -> ProjectRules:
         """Change which URLs a project visits, also during a crawl; without options, show the rules."""
@@ -517,6 +520,34 @@ class Workspace:
         """
         with self._open() as opened:
             return reports.snapshot(opened, project)
+
+    def follow(self, project: str, *, after: int = 0, limit: int = 10_000) -> FollowedRun:
+        """The latest run of a project as it is now, and its visits after a number: for figures that follow it."""
+        from orbweb.app.follow import follow
+
+        with self._open() as opened:
+            return follow(opened, project, after, limit)
+
+    def queue_shares(self, project: str) -> QueueShares:
+        """The queue by source and by host. Reads all of it."""
+        from orbweb.app.follow import queue_shares
+
+        with self._open() as opened:
+            return queue_shares(opened, project)
+
+    def sections(self, project: str, *, run: int | None = None) -> RunSections:
+        """The pages and failures of a run by section and depth. Reads the whole run."""
+        from orbweb.app.sections import run_sections
+
+        with self._open() as opened:
+            return run_sections(opened, project, run)
+
+    def section_links(self, project: str, prefix: str, *, run: int | None = None) -> SectionLinks:
+        """Where pages link to whose URL, without its scheme, begins with a prefix."""
+        from orbweb.app.sections import section_links
+
+        with self._open() as opened:
+            return section_links(opened, project, prefix, run)
 
     def statuses(self) -> list[ProjectStatus]:
         """The status of every project."""
@@ -625,13 +656,16 @@ class Workspace:
             found = reports.show(opened, project, url, run)
             return None if found is None else record(UrlDetails, found)
 
-    def explain(self, project: str, url: str, *, run: int | None = None) -> UrlExplanation:
-        """Why a URL was visited, skipped or failed; for one never seen, what the rules decide now."""
+    def explain(self, project: str, url: str, *, run: int | None = None, referrers: bool = True) -> UrlExplanation:
+        """Why a URL was visited, skipped or failed; for one never seen, what the rules decide now.
+
+        Without `referrers`, what links to it is not searched for, which takes a pass over the run.
+        """
         from orbweb.app.explain import explain
         from orbweb.app.results.urls import UrlExplanation
 
         with self._open() as opened:
-            return record(UrlExplanation, explain(opened, project, url, run))
+            return record(UrlExplanation, explain(opened, project, url, run, referrers=referrers))
 
     def document(self, project: str, url: str, *, run: int | None = None) -> Document | None:
         """The document of a page, also by an alternate or a URL that redirects to it. None if there is no page."""
@@ -778,6 +812,11 @@ class Workspace:
             return record(ImportResult, done)
 
     # The workspace itself.
+
+    def prepare(self) -> None:
+        """Create the workspace if it is missing; upgrade one of an earlier version."""
+        with self._open(create=True):
+            pass
 
     def configure(
         self, *, profile: Literal["docs", "site", "github"] = "docs", force: bool = False

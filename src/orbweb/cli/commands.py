@@ -11,11 +11,11 @@ from typer.main import get_command, get_command_name
 from typer.models import CommandInfo
 
 from orbweb import __version__
-from orbweb.cli import completion, control, crawl, export, overview, pipeline, reports, workspace
+from orbweb.cli import completion, control, crawl, export, overview, pipeline, reports, serve, workspace
 from orbweb.cli.options import completed
 from orbweb.cli.overview import Line
 
-MODULES = (crawl, pipeline, control, reports, export, workspace, completion)
+MODULES = (crawl, pipeline, control, reports, export, serve, workspace, completion)
 
 app = typer.Typer(
     help=overview.INTRODUCTION,

@@ -18,7 +18,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Change": ("rules", "retry", "pause", "unpause", "stop", "finish", "rename", "delete"),
     "Export": ("export", "extract", "replay", "import"),
-    "Services": ("discover", "scrape", "run"),
+    "Services": ("serve", "discover", "scrape", "run"),
     "Workspace": ("configure", "validate-policy", "doctor", "reset", "completion"),
 }
 OPTIONS = (

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from orbweb.config.section import LARGEST, Section
+
+_HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}").fullmatch
 
 
 class CacheSection(Section):
@@ -30,6 +32,22 @@ class RecrawlSection(Section):
 
     max_interval_s: float = Field(2_592_000.0, ge=0, le=3_153_600_000)
     """A page that was last requested longer ago than this is due, however seldom it changes [30 days]."""
+
+
+class ServeSection(Section):
+    """What clients of `orbweb serve` may do. Only the settings file of the workspace and the environment count."""
+
+    private_hosts: tuple[str, ...] = ()
+    """HOST:PORT of sites at private addresses that a client may crawl. All others are refused, whatever was
+    crawled from the command line."""
+
+    @field_validator("private_hosts")
+    @classmethod
+    def _host_and_port(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not _HOST_AND_PORT(host):
+                raise ValueError(f"{host!r} is not HOST:PORT")
+        return hosts
 
 
 class ContentSection(Section):

@@ -27,6 +27,7 @@ from orbweb.config.processing import (
     MetricsSection,
     OutputsSection,
     RecrawlSection,
+    ServeSection,
     SpoolSection,
     StoreSection,
 )
@@ -65,6 +66,7 @@ class Config(Section):
     spool: SpoolSection = SpoolSection.model_construct()
     bookmark: BookmarkSection = BookmarkSection.model_construct()
     index: IndexSection = IndexSection.model_construct()
+    serve: ServeSection = ServeSection.model_construct()
 
     @field_validator("user_agent")
     @classmethod

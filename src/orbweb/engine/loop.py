@@ -385,4 +385,5 @@ class Engine:
             is_recrawl=self._settings.is_recrawl,
             in_progress=self.in_flight.in_progress(),
             slowest=tuple(self._parts.dispatcher.slowest(SHOWN)),
+            workers=self._leasing.settings.workers,
         )

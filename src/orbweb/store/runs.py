@@ -102,7 +102,7 @@ class Base(NamedTuple):
     pages: int = 0
 
 
-def _project(row: Row) -> Project:
+def project_of(row: Row) -> Project:
     return Project(row[0], row[1], json.loads(row[2]), tuple(json.loads(row[3])), row[4])
 
 
@@ -120,7 +120,7 @@ def _crawl(row: Row) -> Crawl:
 
 def find_project(db: Queries, name: str) -> Project | None:
     row = db.one("project_by_name", name=name)
-    return _project(row) if row else None
+    return project_of(row) if row else None
 
 
 def project(db: Queries, name: str) -> Project:
@@ -142,7 +142,7 @@ def unknown(db: Queries, name: str) -> UnknownProject:
 
 
 def projects(db: Queries) -> list[Project]:
-    return [_project(row) for row in db.all("projects")]
+    return [project_of(row) for row in db.all("projects")]
 
 
 def save_project(db: Queries, name: str, settings: dict[str, Any], bases: Sequence[str], now: int) -> Project:
@@ -400,10 +400,21 @@ def retry(db: Queries, run: Run, kind: str | None, now: int) -> int:
     """Queue failed URLs again, each with a new rank; a completed run is reopened. Returns how many."""
     with db.transaction():
         ids = [row[0] for row in db.all("failed_ids", run_id=run.id, kind=kind)]
-        for url_id in ids:
-            db.run("forget_visit", run_id=run.id, url_id=url_id)
-        _queue_again(db, run, ids, ItemState.FAILED, (ItemState.FAILED.value, ""), now)
+        _retry(db, run, ids, now)
     return len(ids)
+
+
+def retry_urls(db: Queries, run: Run, ids: Sequence[int], now: int) -> int:
+    """As `retry`, for chosen URLs that failed."""
+    with db.transaction():
+        _retry(db, run, ids, now)
+    return len(ids)
+
+
+def _retry(db: Queries, run: Run, ids: Sequence[int], now: int) -> None:
+    for url_id in ids:
+        db.run("forget_visit", run_id=run.id, url_id=url_id)
+    _queue_again(db, run, ids, ItemState.FAILED, (ItemState.FAILED.value, ""), now)
 
 
 def trapped(db: Queries, run_id: int) -> list[tuple[int, str, str]]:

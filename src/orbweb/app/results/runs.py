@@ -1,4 +1,4 @@
-"""What `status`, `statuses`, `finish`, `runs` and `queue` return."""
+"""What `status`, `statuses`, `finish`, `runs`, `queue`, `running` and the overviews return."""
 
 from __future__ import annotations
 
@@ -146,6 +146,108 @@ class ProjectStatus(Record):
 
 
 _WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "spool", "stored", "inProgress")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutline(Record):
+    """A run in a few numbers, from tallies alone, so that a run of a million pages costs no more.
+
+    Without a run, `run` and `state` are None. `runs` are the numbers of all runs, the newest first.
+    """
+
+    project: str
+    running: bool
+    held: bool
+    run: int | None
+    runs: tuple[int, ...]
+    state: str | None
+    visited: int
+    failed: int
+    queued: int
+    skipped: Mapping[str, int]
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryBase(Record):
+    """A base URL of a run, its scope and its pages; `problem` says why it gave no page itself."""
+
+    url: str
+    scope: str
+    pages: int
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunHistory(Record):
+    """A run with its crawls and base URLs, read in a time that does not grow with it.
+
+    `active_at` is when a crawl last did something.
+    """
+
+    run: int
+    state: str
+    visited: int
+    failed: int
+    queued: int
+    skipped: Mapping[str, int]
+    pages: int
+    started_at: str
+    ended_at: str | None
+    active_at: str
+    seconds: float
+    bytes: int
+    bases: tuple[HistoryBase, ...]
+    crawls: tuple[CrawlSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectOverview(Record):
+    """A project and its latest run; None if it was never crawled."""
+
+    project: str
+    bases: tuple[str, ...]
+    running: bool
+    held: bool
+    latest: RunHistory | None
+
+
+@dataclass(frozen=True, slots=True)
+class BaseTotals(Record):
+    """Alternates and queued URLs of a base URL."""
+
+    alternates: int
+    queued: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkipRule(Record):
+    """The rule that skipped most URLs for a reason, and how many."""
+
+    reason: str
+    rule: str | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunTotals(Record):
+    """What is counted by a pass over a run. `bases` is by URL; a base URL with nothing to count is left out."""
+
+    run: int
+    alternates: int
+    tokens: int
+    tokenizer: str | None
+    bases: Mapping[str, BaseTotals]
+    rules: tuple[SkipRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCrawl(Record):
+    """A crawl at work: its state, and the URLs that it commits per second."""
+
+    project: str
+    state: str
+    rate: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,9 +36,9 @@ _NOT_FOUND = _Answer(404, ("Content-Type", "text/plain; charset=utf-8"), b"There
 
 
 @contextmanager
-def serve() -> Iterator[str]:
-    """Serve the demo site within the block; yields the URL where a crawl starts."""
-    with _Server(("127.0.0.1", 0), partial(_Handler, _answers())) as server:
+def serve(port: int = 0) -> Iterator[str]:
+    """Serve the demo site within the block, at this port if it is free; yields the URL where a crawl starts."""
+    with _bound(port, partial(_Handler, _answers())) as server:
         thread = Thread(target=server.serve_forever, args=(0.05,), name="demo-site", daemon=True)
         thread.start()
         try:
@@ -46,6 +46,13 @@ def serve() -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def _bound(port: int, handler: partial[_Handler]) -> _Server:
+    try:
+        return _Server(("127.0.0.1", port), handler)
+    except OSError:
+        return _Server(("127.0.0.1", 0), handler)
 
 
 def _answers() -> dict[str, _Answer]:

@@ -53,8 +53,8 @@ class _Url(NamedTuple):
     visit: int | None
 
 
-def known(db: Queries, run_id: int, key: str) -> Report | None:
-    """The report on a URL that the run has seen; None if it has not."""
+def known(db: Queries, run_id: int, key: str, *, search: bool = True) -> Report | None:
+    """The report on a URL that the run has seen; None if it has not. `search`: for the pages that link to it."""
     row = db.one("explained_url", run_id=run_id, key=key)
     if row is None:
         return None
@@ -75,7 +75,7 @@ def known(db: Queries, run_id: int, key: str) -> Report | None:
         hops=found.hops,
         base=found.base_url,
         chain=[{"url": url, "how": source} for url, source in db.all("chain_to", run_id=run_id, id=found.id)],
-        referrers=referrers(db, run_id, found.id),
+        referrers=referrers(db, run_id, found.id) if search else [],
         **_turn(db, run_id, found),
         **_outcome(db, run_id, found.id),
     )

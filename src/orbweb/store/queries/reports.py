@@ -53,6 +53,11 @@ def counts(db: Queries, run_id: int) -> Report:
     }
 
 
+def state_of(run: Run, *, alive: bool) -> RunState:
+    """A run in progress without an owner is paused, as the next start will record it."""
+    return RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
+
+
 def effort(db: Queries, run_id: int, skips: Mapping[str, int]) -> Report:
     """What it took to find the URLs of a run: links, refusals of the policy and of caps, and retries."""
     links, new = db.value("run_links", run_id=run_id), db.value("linked_urls", run_id=run_id)
@@ -103,7 +108,7 @@ def run_report(db: Queries, run: Run, *, alive: bool) -> Report:
     crawls, found = crawls_of(db, run.id), counts(db, run.id)
     bases = _bases(db, run.id, found["pages"])
     ended_badly = has_errors(found, bases)
-    state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
+    state = state_of(run, alive=alive)
     return {
         "run": run.number,
         "state": state.value,
@@ -152,7 +157,7 @@ def queue(db: Queries, run: Run, *, alive: bool) -> Report:
     """The queue of a run and its next URLs, with ids that are unique in the workspace. A paused run with unread
     sitemaps can resume with an empty queue."""
     found, crawls = counts(db, run.id), crawls_of(db, run.id)
-    state = RunState.PAUSED if run.state is RunState.IN_PROGRESS and not alive else run.state
+    state = state_of(run, alive=alive)
     return {
         "project_id": run.project_id,
         "current_run_id": run.id,

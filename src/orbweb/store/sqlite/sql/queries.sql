@@ -635,6 +635,12 @@ SELECT COUNT(*), COALESCE(SUM(length), 0) FROM bodies;
 SELECT urls.base, COUNT(*) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' GROUP BY urls.base;
 
+-- name: main_skip_rules
+-- Per reason, the rule that skipped most URLs.
+SELECT reason, rule, MAX(count) FROM (
+    SELECT reason, rule, COUNT(*) AS count FROM urls WHERE run_id = :run_id AND state = 'skipped' GROUP BY reason, rule
+) GROUP BY reason ORDER BY reason;
+
 -- name: run_bytes
 -- Decoded bytes captured in a run.
 SELECT COALESCE(SUM(bytes), 0) FROM crawls WHERE run_id = :run_id;
@@ -953,6 +959,156 @@ SELECT COALESCE(urls.url, urls.key)
 FROM pages JOIN urls ON urls.run_id = pages.run_id AND urls.id = pages.url_id
 WHERE pages.run_id = :run_id AND pages.content_sha256 = :content_sha256;
 
+-- name: project_by_id
+-- A client of the server may name a project by its id.
+SELECT id, name, settings, bases, created_at FROM projects WHERE id = :id;
+
+-- name: run_by_id
+-- A client of the server names a run by its id.
+SELECT runs.id, runs.number, projects.id, projects.name FROM runs JOIN projects ON projects.id = runs.project_id
+WHERE runs.id = :id;
+
+-- name: crawl_by_id
+-- A client of the server names a crawl by its id.
+SELECT crawls.id, crawls.number, runs.id, runs.number, projects.id, projects.name
+FROM crawls JOIN runs ON runs.id = crawls.run_id JOIN projects ON projects.id = runs.project_id
+WHERE crawls.id = :id;
+
+-- name: last_crawl
+-- Crawls that begin later have larger ids.
+SELECT COALESCE(MAX(id), 0) FROM crawls;
+
+-- name: crawls_after
+-- The crawls of a project that began later than another.
+SELECT crawls.id, crawls.run_id FROM crawls JOIN runs ON runs.id = crawls.run_id
+WHERE runs.project_id = :project_id AND crawls.id > :id ORDER BY crawls.id;
+
+-- name: page_list
+-- Pages in the order of their visits, from one on: a page of a long list costs no more than the first.
+SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
+       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
+       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.role = 'primary'
+  AND (:status IS NULL OR visits.status = :status) AND (:depth IS NULL OR visits.depth = :depth)
+  AND (:language IS NULL OR documents.language = :language)
+  AND (:words IS NULL OR INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(documents.title, '')), LOWER(:words))) AND visits.number > :after
+ORDER BY visits.number LIMIT :count;
+
+-- name: page_list_up
+-- Pages by another value, the smallest first; equal ones in the order of their visits.
+SELECT * FROM (
+SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
+       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
+       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens,
+       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(NULLIF(documents.title, ''), visits.title, '')
+           WHEN 'words' THEN COALESCE(documents.words, 0) WHEN 'tokens' THEN COALESCE(documents.tokens, 0)
+           WHEN 'bytes' THEN visits.bytes ELSE visits.depth END AS sorted
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.role = 'primary'
+  AND (:status IS NULL OR visits.status = :status) AND (:depth IS NULL OR visits.depth = :depth)
+  AND (:language IS NULL OR documents.language = :language)
+  AND (:words IS NULL OR INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(documents.title, '')), LOWER(:words)))
+) WHERE :after IS NULL OR sorted > :value OR (sorted = :value AND number > :after)
+ORDER BY sorted, number LIMIT :count;
+
+-- name: page_list_down
+-- Pages by another value, the largest first.
+SELECT * FROM (
+SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
+       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
+       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens,
+       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(NULLIF(documents.title, ''), visits.title, '')
+           WHEN 'words' THEN COALESCE(documents.words, 0) WHEN 'tokens' THEN COALESCE(documents.tokens, 0)
+           WHEN 'bytes' THEN visits.bytes ELSE visits.depth END AS sorted
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.role = 'primary'
+  AND (:status IS NULL OR visits.status = :status) AND (:depth IS NULL OR visits.depth = :depth)
+  AND (:language IS NULL OR documents.language = :language)
+  AND (:words IS NULL OR INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(documents.title, '')), LOWER(:words)))
+) WHERE :after IS NULL OR sorted < :value OR (sorted = :value AND number > :after)
+ORDER BY sorted DESC, number LIMIT :count;
+
+-- name: queue_items
+-- The queue in its order, all of it or that of one source.
+SELECT COALESCE(url, key), source, depth, rank, hops, rule, lane FROM urls
+WHERE run_id = :run_id AND state = 'queued' AND (:source IS NULL OR source = :source)
+  AND (:depth IS NULL OR depth > :depth OR (depth = :depth AND rank > :rank))
+ORDER BY depth, rank LIMIT :count;
+
+-- name: visits_after
+-- The next visits of a run in the order of commits, for figures that follow a crawl.
+SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.error, visits.latency_ms,
+       visits.fetched_at, visits.reuse
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
+
+-- name: head_of_lane
+-- The next URLs of a lane; the partial index serves it.
+SELECT COALESCE(url, key), source, depth, rank FROM urls
+WHERE run_id = :run_id AND state = 'queued' AND lane = :lane ORDER BY depth, rank LIMIT :count;
+
+-- name: queued_by_host
+-- How many URLs of each host are queued, the most first.
+SELECT SUBSTR(key, INSTR(key, '://') + 3, INSTR(SUBSTR(key, INSTR(key, '://') + 3) || '/', '/') - 1) AS host, COUNT(*)
+FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY host ORDER BY COUNT(*) DESC, host LIMIT :count;
+
+-- name: sections_of
+-- Pages and failures of a run by the first two segments of their path and by depth. `SUBSTR` of a key after its host
+-- begins with a slash; a query does not belong to a segment.
+WITH
+    settled AS (
+        SELECT SUBSTR(urls.key, INSTR(urls.key, '://') + 3) AS rest, visits.depth, visits.role,
+               urls.state = 'failed' AS failed
+        FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+        WHERE visits.run_id = :run_id AND (visits.role = 'primary' OR urls.state = 'failed')
+    ),
+    paths AS (
+        SELECT SUBSTR(rest, 1, INSTR(rest || '/', '/') - 1) AS host,
+               SUBSTR(rest, INSTR(rest || '/', '/') + 1, INSTR(rest || '?', '?') - INSTR(rest || '/', '/') - 1) AS path,
+               depth, role, failed
+        FROM settled
+    ),
+    heads AS (
+        SELECT host, SUBSTR(path, 1, INSTR(path || '/', '/') - 1) AS first, INSTR(path, '/') > 0 AS below,
+               SUBSTR(path, INSTR(path || '/', '/') + 1) AS rest, depth, role, failed
+        FROM paths
+    )
+SELECT host, first, CASE WHEN below THEN SUBSTR(rest, 1, INSTR(rest || '/', '/') - 1) ELSE '' END AS second,
+       below, below AND INSTR(rest, '/') > 0 AS deeper, depth, SUM(role = 'primary'), SUM(failed)
+FROM heads GROUP BY host, first, second, below, deeper, depth;
+
+-- name: pages_below
+-- The links of the pages of a run whose keys are in a range.
+SELECT outlinks.packed FROM urls JOIN outlinks ON outlinks.run_id = urls.run_id AND outlinks.url_id = urls.id
+WHERE urls.run_id = :run_id AND urls.key >= :first AND urls.key < :beyond AND urls.state = 'visited' LIMIT :count;
+
+-- name: skipped_items
+-- A list of skipped URLs, some rows at a time.
+SELECT urls.id, COALESCE(urls.url, urls.key), urls.reason, urls.rule, urls.source, urls.depth,
+       (SELECT COALESCE(found.url, found.key) FROM urls AS found WHERE found.run_id = urls.run_id AND found.id = urls.referrer)
+FROM urls WHERE urls.run_id = :run_id AND urls.id > :after AND urls.state = 'skipped'
+AND (:reason IS NULL OR urls.reason = :reason) AND (:rule IS NULL OR urls.rule = :rule)
+ORDER BY urls.id LIMIT :count;
+
+-- name: queued_keys
+-- What a new rule would be applied to.
+SELECT key, depth FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank;
+
+-- name: captures_of
+-- One URL in all runs of its project, the latest first.
+SELECT runs.id, runs.number, urls.state, visits.status, visits.kind, visits.fetched_at, visits.body_sha256,
+       visits.content_sha256, visits.role, visits.bytes, visits.reuse, visits.title
+FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE runs.project_id = :project_id ORDER BY runs.number DESC;
+
 -- name: run_named
 -- The run that a visit reused a capture of.
 SELECT projects.name, runs.number FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.id = :run_id;
@@ -1115,4 +1271,64 @@ SELECT visits.number, urls.url, urls.key, visits.depth, urls.referrer, visits.st
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role <> '-' AND NOT EXISTS
 (SELECT 1 FROM urls AS fed WHERE fed.run_id = :fed_run AND fed.key = urls.key AND fed.reason IS NOT 'left_to_discovery')
+ORDER BY visits.number;
+
+-- name: page_catalog
+-- One pass over the pages of a run: what lists of them are filtered, counted and sorted by.
+SELECT visits.number, urls.key, visits.depth, visits.bytes, documents.language, documents.tokens, documents.confidence,
+       COALESCE(others.count, 0),
+       CASE WHEN :before IS NULL THEN '' WHEN earlier.content_sha256 IS NULL THEN 'added'
+            WHEN earlier.content_sha256 = visits.content_sha256 THEN 'unchanged' ELSE 'changed' END
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+LEFT JOIN (SELECT content_sha256, COUNT(*) AS count FROM visits WHERE run_id = :run_id AND role = 'alternate'
+           GROUP BY content_sha256) AS others ON others.content_sha256 = visits.content_sha256
+LEFT JOIN urls AS known ON known.run_id = :before AND known.key = urls.key
+LEFT JOIN visits AS earlier ON earlier.run_id = known.run_id AND earlier.url_id = known.id
+WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
+
+-- name: pages_with
+-- The pages with these words in their URL or title.
+SELECT visits.number
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.role = 'primary'
+  AND INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(NULLIF(documents.title, ''), visits.title, '')), LOWER(:words))
+ORDER BY visits.number;
+
+-- name: page_at
+-- One row of a list of pages.
+SELECT visits.number, visits.depth, visits.rank, COALESCE(urls.url, urls.key),
+       COALESCE(NULLIF(documents.title, ''), visits.title), visits.status, visits.bytes, visits.content_type,
+       visits.fetched_at, documents.language, documents.words, documents.tokens, documents.confidence
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.number = :number AND visits.role = 'primary';
+
+-- name: pages_from
+-- The pages after one, in the order of their visits.
+SELECT number FROM visits WHERE run_id = :run_id AND number > :after AND role = 'primary' ORDER BY number LIMIT :count;
+
+-- name: failure_rows
+-- Failed URLs with the page that each was found on first, in the order of commits.
+SELECT urls.id, urls.key, COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries,
+       visits.fetched_at, urls.source, COALESCE(referrers.url, referrers.key)
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
+WHERE visits.run_id = :run_id AND visits.kind IS NOT NULL ORDER BY visits.number;
+
+-- name: failed_in
+-- Whether a URL failed in each run that knew it, the latest first.
+SELECT runs.number, visits.kind IS NOT NULL
+FROM runs JOIN urls ON urls.run_id = runs.id AND urls.key = :key
+LEFT JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id
+WHERE runs.project_id = :project_id AND runs.number < :number ORDER BY runs.number DESC;
+
+-- name: alternates_with
+-- The URLs with the content of a page, in the order of commits.
+SELECT COALESCE(urls.url, urls.key) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'alternate' AND visits.content_sha256 = :content_sha256
 ORDER BY visits.number;

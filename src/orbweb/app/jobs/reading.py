@@ -1,0 +1,57 @@
+"""What a server reads of the runs for lists that are too long to read at once. Any thread may call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from orbweb.app import catalog
+from orbweb.app.directory import OpenWorkspace
+from orbweb.app.results.catalog import FailedItem, ListedPage, PageCatalog, UrlLinks
+from orbweb.app.results.record import records
+
+
+class RunReader:
+    """The runs of one workspace. A pass over a run takes a time that grows with it; callers keep what it gives."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def _workspace(self) -> closing[OpenWorkspace]:
+        return closing(OpenWorkspace(self._path))
+
+    def page_catalog(self, project: str, *, run: int | None = None) -> PageCatalog:
+        """All pages of a run by what lists are filtered and sorted by, in a few bytes each, by a pass over it."""
+        with self._workspace() as workspace:
+            return catalog.page_catalog(workspace, project, run)
+
+    def pages_with(self, project: str, words: str, *, run: int | None = None) -> list[int]:
+        """The visits of pages with these words in their URL or title: a pass over the run."""
+        with self._workspace() as workspace:
+            return catalog.pages_with(workspace, project, run, words)
+
+    def pages_from(self, project: str, after: int, count: int, *, run: int | None = None) -> list[int]:
+        """The visits of the pages after a visit, in their order."""
+        with self._workspace() as workspace:
+            return catalog.pages_from(workspace, project, run, after, count)
+
+    def pages_at(self, project: str, visits: Sequence[int], *, run: int | None = None) -> list[ListedPage]:
+        """The pages of these visits, in this order."""
+        with self._workspace() as workspace:
+            return records(ListedPage, catalog.pages_at(workspace, project, run, visits))
+
+    def failures(self, project: str, *, run: int | None = None) -> list[FailedItem]:
+        """The URLs that failed, in the order of commits, each with the run since which it fails."""
+        with self._workspace() as workspace:
+            return records(FailedItem, catalog.failures(workspace, project, run))
+
+    def linked_from(self, project: str, ids: Sequence[int], *, run: int | None = None) -> dict[int, int]:
+        """How many pages link to each of these URLs: a pass over the links of the run."""
+        with self._workspace() as workspace:
+            return catalog.linked_from(workspace, project, run, ids)
+
+    def links_of(self, project: str, url: str, *, run: int | None = None) -> UrlLinks:
+        """What leads to a URL, and the other URLs of its content: a pass over the run."""
+        with self._workspace() as workspace:
+            return catalog.links_of(workspace, project, run, url)

@@ -1,0 +1,96 @@
+"""The application: routes, the gate in front of them, and what happens when something goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio import to_thread
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from orbweb import __version__
+from orbweb.errors import OrbwebError
+from orbweb.server import api, ui
+from orbweb.server.middleware import SecurityMiddleware
+from orbweb.server.problems import MEDIA_TYPE, Problem, ProblemRaised, problem_of
+from orbweb.server.security import API
+from orbweb.server.services import Services
+from orbweb.server.ui.comparisons import Comparisons
+from orbweb.server.ui.figures import Figures
+from orbweb.server.ui.lists import Lists
+from orbweb.server.ui.live_board import LiveBoard
+from orbweb.server.ui.problem_page import problem_page
+
+THREADS = 16
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+
+
+def create_app(services: Services) -> FastAPI:
+    """The application that serves a workspace."""
+    app = FastAPI(
+        title="orbweb",
+        version=__version__,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.services, app.state.streams = services, set()
+    app.state.figures = Figures(services.workspace, services.jobs)
+    app.state.lists = Lists(services)
+    app.state.comparisons = Comparisons(services.workspace)
+    app.state.live = LiveBoard(services.workspace)
+    app.include_router(api.router)
+    app.include_router(ui.router)
+    app.mount("/static", ui.static_files(), name="static")
+    _answer_problems(app)
+    app.add_middleware(SecurityMiddleware, hosts=services.hosts, credentials=services.credentials, answer=answer)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Jobs begin and end with the application."""
+    to_thread.current_default_thread_limiter().total_tokens = THREADS
+    jobs = app.state.services.jobs
+    await to_thread.run_sync(jobs.start)
+    try:
+        yield
+    finally:
+        await to_thread.run_sync(jobs.close)
+
+
+def answer(request: Request, problem: Problem) -> Response:
+    """A problem as JSON for programs, as a page for people."""
+    if request.url.path.startswith(API) or "text/html" not in request.headers.get("accept", ""):
+        return JSONResponse(problem.report(), problem.status, media_type=MEDIA_TYPE)
+    return problem_page(request, problem)
+
+
+def _answer_problems(app: FastAPI) -> None:
+    @app.exception_handler(OrbwebError)
+    def _on_error(request: Request, error: OrbwebError) -> Response:
+        return answer(request, problem_of(error))
+
+    @app.exception_handler(ProblemRaised)
+    def _on_problem(request: Request, raised: ProblemRaised) -> Response:
+        return answer(request, raised.problem)
+
+    @app.exception_handler(RequestValidationError)
+    def _on_invalid(request: Request, error: RequestValidationError) -> Response:
+        found = [{"field": ".".join(map(str, each["loc"][1:])), "message": each["msg"]} for each in error.errors()]
+        detail = "; ".join(f"{each['field']}: {each['message']}" for each in found)
+        return answer(request, Problem(422, "invalid_request", detail, {"errors": found}))
+
+    @app.exception_handler(HTTPException)
+    def _on_http(request: Request, error: HTTPException) -> Response:
+        response = answer(
+            request, Problem(error.status_code, _CODES.get(error.status_code, "bad_request"), str(error.detail))
+        )
+        for name, value in (error.headers or {}).items():
+            response.headers[name] = value
+        return response

@@ -1,0 +1,144 @@
+"""Runs the server until a signal ends it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from orbweb.app import Workspace
+from orbweb.app.jobs.remote import operator_rules
+from orbweb.app.jobs.service import JobService, JobSettings
+from orbweb.app.tokens import check_token, new_token
+from orbweb.errors import UsageError, option
+from orbweb.server.application import create_app
+from orbweb.server.credentials import Credentials
+from orbweb.server.security import allowed_hosts, is_loopback
+from orbweb.server.services import Services
+
+TOKEN_VARIABLE = "ORBWEB_TOKEN"  # noqa: S105
+GRACE_S = 1
+BACKLOG = 128
+
+Print = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """What the user of `serve` chooses. `private_hosts`: sites at private addresses that requests may crawl."""
+
+    workspace: Path
+    host: str = "127.0.0.1"
+    port: int = 8080
+    max_active: int = 1
+    autoresume: bool = True
+    allow_hosts: Sequence[str] = ()
+    private_hosts: Sequence[str] = ()
+    resolve: Sequence[str] = ()
+
+
+def serve(settings: ServeSettings, environ: Mapping[str, str] = os.environ, print_line: Print = print) -> None:
+    """Serve a workspace; returns when the server has ended. UsageError before anything is served if a host that
+    others can reach is served without a token given by the user."""
+    given = environ.get(TOKEN_VARIABLE) or None
+    if given is not None:
+        check_token(given, TOKEN_VARIABLE)
+    elif not is_loopback(settings.host):
+        raise UsageError(
+            f"{option('host')} {settings.host}: others can reach this server, so it needs a token of your choice; "
+            f"set the environment variable {TOKEN_VARIABLE}"
+        )
+    workspace = Workspace(settings.workspace)
+    workspace.prepare()
+    rules = operator_rules(
+        settings.workspace, environ, private_hosts=settings.private_hosts, pins=settings.resolve
+    )
+    # What a request makes this process fetch itself, such as a plan, uses the operator's pins too.
+    os.environ.update(rules.environment({}))
+    with _bound(settings.host, settings.port) as listener:
+        port = listener.getsockname()[1]
+        token = given or new_token()
+        jobs = JobService(
+            JobSettings(
+                settings.workspace, _without_token(environ), settings.max_active, settings.autoresume, rules
+            )
+        )
+        services = Services(
+            workspace,
+            jobs,
+            Credentials(token, jobs.permission_of, cookie=f"orbweb_login_{port}"),
+            allowed_hosts(settings.host, settings.allow_hosts),
+        )
+        print_line(f"serving {settings.workspace} at http://{_shown(settings.host)}:{port}/")
+        if given is None:
+            print_line(f"token: {token}")
+        _run(services, listener)
+
+
+def _without_token(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of jobs, which do not need the token."""
+    return {name: value for name, value in environ.items() if name != TOKEN_VARIABLE}
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens, before anything is printed."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except BaseException:
+            listener.close()
+            raise
+    except OSError as error:
+        raise UsageError(
+            f"cannot serve at {_shown(host)}:{port}: {error.strerror}; choose another {option('port')} or "
+            f"{option('host')}"
+        ) from error
+    return listener
+
+
+def _run(services: Services, listener: socket.socket) -> None:
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    config = uvicorn.Config(
+        create_app(services),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        loop="asyncio",
+        http="h11",
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    # uvicorn sends itself the signal again when it has ended; here that must not end the process.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    _StoppingServer(config, services.jobs.stop).run(sockets=[listener])
+
+
+class _StoppingServer(uvicorn.Server):
+    """Begins to stop its crawls when the signal arrives, not when the last client has gone."""
+
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._on_stop()
+        super().handle_exit(sig, frame)

@@ -1,0 +1,149 @@
+"""Figures that need a pass over a run: alternates, tokens, rules, and how it differs from the one before.
+
+A page never waits for them longer than a moment: they are counted in a thread, one after the other, and shown by
+the next page that asks. What was counted stays in memory as long as the run has not changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any
+
+from fastapi import Request
+
+from orbweb.app import RunHistory, RunTotals, Workspace
+from orbweb.app.jobs.service import JobService
+from orbweb.app.results.sections import RunSections, SectionLinks
+from orbweb.errors import OrbwebError
+
+PATIENCE_S = 0.06
+"""How long a page waits for a figure."""
+LARGEST = 200_000
+"""Pages of a run up to which it is compared with the one before without being asked."""
+KEPT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCounts:
+    """How many pages were added, removed and changed, and differ in another way, from one run to the next."""
+
+    old: int
+    new: int
+    added: int
+    removed: int
+    changed: int
+    others: int
+
+    @property
+    def total(self) -> int:
+        return self.added + self.removed + self.changed + self.others
+
+
+@dataclass(slots=True)
+class _Figure:
+    """A figure, the state of the run that it was counted in, and whether it is counted now."""
+
+    mark: Hashable = None
+    value: Any = None
+    wanted: Hashable = None
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class Figures:
+    """Counts in a thread of its own. Any thread may ask."""
+
+    def __init__(self, workspace: Workspace, jobs: JobService, kept: int = KEPT) -> None:
+        self._workspace, self._jobs, self._kept = workspace, jobs, kept
+        self._known: OrderedDict[Hashable, _Figure] = OrderedDict()
+        self._lock = threading.Lock()
+        self._work: SimpleQueue[tuple[_Figure, Hashable, Callable[[], Any]]] = SimpleQueue()
+        threading.Thread(target=self._count, name="orbweb-figures", daemon=True).start()
+
+    def totals(self, project: str, run: RunHistory) -> RunTotals | None:
+        """The totals of a run; while it is in progress, those of a moment ago. None if they are not known yet."""
+        found: RunTotals | None = self._ask(
+            ("totals", project, run.run),
+            _mark(run),
+            lambda: self._jobs.totals(project, run=run.run),
+        )
+        return found
+
+    def changes(self, project: str, old: RunHistory, new: RunHistory) -> ChangeCounts | None:
+        """How a completed run differs from the one before; None if that is not known yet."""
+        if new.state != "completed" or max(old.pages, new.pages) > LARGEST:
+            return None
+        found: ChangeCounts | None = self._ask(
+            ("changes", project, old.run, new.run),
+            (_mark(old), _mark(new)),
+            lambda: self._compare(project, old.run, new.run),
+        )
+        return found
+
+    def sections(self, project: str, run: RunHistory) -> RunSections | None:
+        """A run by sections; while it is in progress, those of a moment ago. None if they are not known yet."""
+        found: RunSections | None = self._ask(
+            ("sections", project, run.run),
+            _mark(run),
+            lambda: self._workspace.sections(project, run=run.run),
+        )
+        return found
+
+    def section_links(self, project: str, run: RunHistory, prefix: str) -> SectionLinks | None:
+        """The links out of a section; None if they are not known yet."""
+        found: SectionLinks | None = self._ask(
+            ("links", project, run.run, prefix),
+            _mark(run),
+            lambda: self._workspace.section_links(project, prefix, run=run.run),
+        )
+        return found
+
+    def _compare(self, project: str, old: int, new: int) -> ChangeCounts:
+        found = self._workspace.diff(project, old, new)
+        others = len(found.moved) + len(found.redirected) + len(found.failing)
+        return ChangeCounts(old, new, len(found.added), len(found.removed), len(found.changed), others)
+
+    def ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:
+        """Any figure; None if it is not known yet. While it is counted again, the one before."""
+        return self._ask(key, mark, count)
+
+    def _ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:
+        with self._lock:
+            figure = self._known.setdefault(key, _Figure())
+            self._known.move_to_end(key)
+            if len(self._known) > self._kept:
+                self._known.popitem(last=False)
+            if figure.mark == mark:
+                return figure.value
+            is_new = figure.wanted is None
+            if is_new:
+                figure.wanted = mark
+                figure.done.clear()
+        if is_new:
+            self._work.put((figure, mark, count))
+        figure.done.wait(PATIENCE_S)
+        return figure.value
+
+    def _count(self) -> None:
+        while True:
+            figure, mark, count = self._work.get()
+            try:
+                value = count()
+            except OrbwebError:
+                value = None
+            with self._lock:
+                figure.mark, figure.value, figure.wanted = mark, value, None
+            figure.done.set()
+
+
+def _mark(run: RunHistory) -> Hashable:
+    """Differs if the figures of a run may."""
+    return run.started_at, run.state, run.visited, run.failed, run.queued, sum(run.skipped.values()), run.pages
+
+
+def figures_of(request: Request) -> Figures:
+    found: Figures = request.app.state.figures
+    return found

@@ -1,0 +1,42 @@
+// What every page does: keys, theme, toast, copying, menus. All of it is optional; pages work without it.
+import { startKeys } from "./keys.js";
+import { startTheme } from "./theme.js";
+import { adopt } from "./toast.js";
+
+document.documentElement.classList.add("js");
+startTheme();
+startKeys();
+
+const shown = document.querySelector("[data-toast]");
+if (shown) adopt(shown);
+
+const summary = document.querySelector("[data-focus]");
+if (summary) summary.focus({ preventScroll: false });
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (button) {
+    const source = button.dataset.copy ? document.querySelector(button.dataset.copy) : button.parentElement.querySelector("code, pre");
+    const before = button.dataset.word ?? button.textContent;
+    button.dataset.word = before;
+    try {
+      await navigator.clipboard.writeText(source.textContent.trim());
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(source);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = before; }, 1500);
+  }
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+// On a narrow screen the current tab may lie outside its row.
+for (const tab of document.querySelectorAll(".tabs [aria-current], .page-tabs [aria-current]")) {
+  const row = tab.parentElement;
+  if (tab.offsetLeft + tab.offsetWidth > row.offsetLeft + row.clientWidth) {
+    row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+  }
+}

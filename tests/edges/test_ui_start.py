@@ -1,0 +1,235 @@
+"""The pages of the server as a browser without JavaScript uses them: projects, a new crawl, a project, lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from harness import Cli, wait_until
+from servers.pages import page
+from servers.site import Answer, StaticSite, redirect, serve, text
+from serving import TOKEN, served, site_of
+
+HTML = {"accept": "text/html"}
+HOSTILE = '"><script>alert(1)</script>'
+SITE: dict[str, Answer] = {
+    "/robots.txt": text("User-agent: *\nDisallow: /private/\n"),
+    "/": page("start", "/a", "/b", "/private/x", "/gone", "/old", "/archive/1", f"/c?x={HOSTILE}"),
+    "/a": page("a", "/b"),
+    "/b": page("b", "/c"),
+    "/c": page(HOSTILE),
+    "/old": redirect("/a"),
+    "/archive/1": page("archive"),
+}
+
+
+class Browser:
+    """A browser without JavaScript: cookies, links and forms."""
+
+    def __init__(self, url: str) -> None:
+        self.http = httpx.Client(base_url=url, timeout=60, trust_env=False, headers=HTML)
+        answer = self.http.post("/login", data={"token": TOKEN, "next": "/"})
+        assert answer.status_code == 303, answer.text
+
+    def get(self, path: str, status: int = 200) -> str:
+        answer = self.http.get(path)
+        assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text}"
+        return answer.text
+
+    def post(self, path: str, form: dict[str, str]) -> httpx.Response:
+        found = re.search(r'name="form_token" value="([^"]*)"', self.get("/keys"))
+        assert found is not None
+        return self.http.post(path, data={"form_token": found[1], **form})
+
+
+class Visited(NamedTuple):
+    browser: Browser
+    cli: Cli
+    site: str
+
+
+@pytest.fixture(scope="module")
+def visited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
+    workspace = tmp_path_factory.mktemp("ui") / "workspace"
+    cli = Cli(workspace)
+    with serve(StaticSite(SITE)) as site:
+        options = ("--rate", "max", "--processes", "0", "--project", "docs", "--exclude", "/archive/")
+        cli("crawl", site.url, *options, "--budget", "2").ok(4)
+        cli("resume", "docs", "--budget", "none").ok(3)
+        cli("crawl", site.url, "--rate", "max", "--project", "part", "--budget", "2").ok(4)
+        with served(workspace, "--private-host", site_of(site.url)) as server:
+            browser = Browser(server.url)
+            yield Visited(browser, cli, site.url)
+            browser.http.close()
+
+
+def links(text: str) -> set[str]:
+    return {unescape(found) for found in re.findall(r'href="(/[^"#]*)"', text)}
+
+
+def words(text: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_projects_show_the_counts_of_the_command_line(visited: Visited) -> None:
+    shown = visited.browser.get("/")
+    rows = {row["project"]: row for row in visited.browser.http.get("/projects.json").json()}
+    for status in visited.cli.ask("status", "--json").ok().json:
+        row = rows[status["project"]]
+        assert (row["pages"], row["failed"], row["queued"]) == (
+            status["pages"],
+            status["failed"],
+            status["queued"],
+        )
+        assert f"/p/{status['project']}" in links(shown)
+    assert "/?state=paused" in links(shown)
+    assert "part" not in words(visited.browser.get("/?state=completed_with_errors").partition("<tbody>")[2])
+    lines = visited.browser.http.get("/projects.csv?sort=project").text.splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["project", "docs", "part"]
+    visited.browser.get("/?sort=nonsense", 422)
+
+
+def test_a_project_shows_its_runs_and_crawls_as_a_tree(visited: Visited) -> None:
+    shown = visited.browser.get("/p/docs")
+    (run,) = visited.cli.ask("runs", "docs", "--json").ok().json
+    text = words(shown)
+    assert f"Run 1: {run['visited']} visited, {run['pages']} pages" in text
+    assert text.index("run 1") < text.index("crawl 2") < text.index("crawl 1")
+    assert "stopped early (budget) 2 used" in text
+    for reason, count in run["skipped"].items():
+        assert f"/p/docs/runs/latest/skipped?reason={reason}" in links(shown)
+        assert len(visited.browser.http.get(f"/p/docs/runs/1/skipped.json?reason={reason}").json()) == count
+    assert "robots.txt line 2: Disallow: /private/" in text
+    assert 'action="/p/docs/recrawl"' in shown
+    assert 'action="/p/part/resume"' in visited.browser.get("/p/part")
+
+
+def test_the_totals_of_a_run_are_those_of_status(visited: Visited) -> None:
+    status = visited.cli.ask("status", "docs", "--json").ok().json
+    noun = "alternate" if status["alternates"] == 1 else "alternates"
+    wait_until(lambda: f"{status['alternates']} {noun}," in words(visited.browser.get("/p/docs")))
+
+
+def test_queue_and_skipped_are_lists_with_twins(visited: Visited) -> None:
+    queue = visited.cli.ask("queue", "part", "--json").ok().json
+    rows = visited.browser.http.get("/p/part/runs/latest/queue.json").json()
+    assert len(rows) == queue["queued"]
+    shown = words(visited.browser.get("/p/part/runs/latest/queue"))
+    assert f"{len(rows)} of {len(rows)}" in shown
+    assert all(row["place"] in shown for row in rows)
+    assert "1 of" in words(visited.browser.get("/p/part/runs/latest/queue?match=/archive/"))
+    assert "Nothing is queued." in visited.browser.get("/p/docs/runs/1/queue")
+    visited.browser.get("/p/docs/runs/latest/skipped?after=nonsense", 422)
+    visited.browser.get("/p/docs/runs/nonsense/skipped", 409)
+
+
+def test_every_link_of_these_pages_to_these_pages_resolves(visited: Visited) -> None:
+    own = re.compile(r"/(\?.*|projects\..*|new.*|keys|static/.*|p/[a-z]+(/finish|/runs/[^/]+/(queue|skipped).*)?)")
+    seen, waiting = set[str](), ["/", "/p/docs", "/p/part"]
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        answer = visited.browser.http.get(path)
+        assert answer.status_code == 200, f"{path}: {answer.status_code}"
+        if "text/html" in answer.headers["content-type"]:
+            waiting += [link for link in links(answer.text) - seen - set(waiting) if own.fullmatch(link)]
+    assert len(seen) > 20
+
+
+def test_titles_and_urls_of_a_site_are_only_text(visited: Visited) -> None:
+    for path in ("/", "/p/docs", "/p/part", "/p/part/runs/latest/queue", "/p/docs/runs/latest/skipped"):
+        assert "<script>alert" not in visited.browser.get(path)
+    for path in (f"/?state={HOSTILE}", f"/new?url={HOSTILE}&exclude={HOSTILE}", f"/p/{HOSTILE}"):
+        answer = visited.browser.http.get(path)
+        assert "<script>alert" not in answer.text
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_pages_have_nothing_inline_and_nothing_foreign(visited: Visited) -> None:
+    for path in ("/", "/new", "/keys", "/p/docs", "/nothing"):
+        text = visited.browser.http.get(path).text
+        assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=", text), path
+        assert not re.search(r'(?:src|action)="(?:[a-z]+:)?//', text), path
+
+
+def test_a_form_that_is_not_right_keeps_what_was_typed(visited: Visited) -> None:
+    form = {"url": visited.site, "exclude": "/ok/\n(", "workers": "many"}
+    answer = visited.browser.post("/new", form)
+    assert answer.status_code == 422
+    assert "is not a whole number" in unescape(answer.text)
+    assert "/ok/\n(" in unescape(answer.text)
+    answer = visited.browser.post("/new", {**form, "workers": ""})
+    assert answer.status_code == 422
+    assert re.search(r'id="exclude"[^>]*aria-invalid="true"', answer.text), answer.text
+    assert "nothing was started" in answer.text
+
+
+def test_the_plan_is_shown_without_javascript(visited: Visited) -> None:
+    form = {"url": visited.site, "exclude": "/archive/", "rate": "max"}
+    whole = visited.browser.post("/new/plan", form)
+    assert "can be crawled" in words(whole.text)
+    assert "scope.exclude: /archive/" in words(whole.text)
+    assert "<form" in whole.text
+    part = visited.browser.post("/new/plan?fragment=1", form)
+    assert "can be crawled" in words(part.text)
+    assert "<html" not in part.text
+
+
+def test_a_crawl_is_started_resumed_and_finished_by_forms(visited: Visited) -> None:
+    later = visited.browser.post("/new", {"url": visited.site, "project": "made", "budget": "1", "later": "1"})
+    assert (later.status_code, later.headers["location"]) == (303, "/p/made")
+    shown = visited.browser.get("/p/made")
+    assert "Not crawled yet." in shown
+    assert "made is stored, nothing is crawled yet" in shown
+    assert "made is stored" not in visited.browser.get("/p/made")
+
+    def pages_are(state: str) -> bool:
+        return visited.cli.ask("status", "made", "--json").ok().json.get("state") == state
+
+    def is_sent(form: str, to: str) -> bool:
+        """Refused as long as the process of the crawl before is ending."""
+        answer = visited.browser.post(f"/p/made/{form}", {})
+        assert answer.status_code in (303, 409), answer.text
+        return answer.headers.get("location") == to
+
+    for form in ("crawl", "resume"):
+        wait_until(lambda form=form: is_sent(form, "/p/made/live"))
+        wait_until(lambda: visited.browser.http.get("/projects.json?state=paused").text.count('"made"') == 1)
+    assert "cannot be undone" in visited.browser.get("/p/made/finish")
+    wait_until(lambda: is_sent("finish", "/p/made"))
+    assert "Run 1 is completed" in visited.browser.get("/p/made")
+    assert pages_are("completed")
+    visited.browser.get("/p/made/finish", 409)
+
+
+def test_a_form_without_its_token_changes_nothing(visited: Visited) -> None:
+    answer = visited.browser.http.post("/p/part/finish", data={"x": "1"})
+    assert answer.status_code == 403
+    assert "The form is out of date" in answer.text
+    assert visited.cli.ask("status", "part", "--json").ok().json["state"] == "paused"
+
+
+def test_the_theme_is_a_cookie(visited: Visited) -> None:
+    answer = visited.browser.post("/theme", {"theme": "dark", "next": "/keys"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/keys")
+    assert 'data-theme="dark"' in visited.browser.get("/keys")
+    answer = visited.browser.post("/theme", {"theme": "", "next": "//elsewhere.example/"})
+    assert answer.headers["location"] == "/"
+    assert "data-theme=" not in visited.browser.get("/keys").partition("<head>")[0]
+
+
+def test_an_empty_workspace_begins_with_a_url(tmp_path: Path) -> None:
+    with served(tmp_path / "empty") as server:
+        browser = Browser(server.url)
+        shown = browser.get("/")
+        assert "No projects in this workspace yet" in shown
+        assert 'action="/new"' in shown
+        assert "There is no such project" in browser.get("/p/nothing", 404)
+        assert "There is no such page" in browser.get("/nothing", 404)
+        browser.http.close()

@@ -1,0 +1,163 @@
+"""What the pages of the server show: numbers, times, pictures, forms and plans, as pure functions of records."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from orbweb.app import RunOutline
+from orbweb.app.jobs.remote import remote_options
+from orbweb.server.problems import Problem
+from orbweb.server.ui import format as texts
+from orbweb.server.ui.crawl_form import placed, read
+from orbweb.server.ui.frame import frame_of_project, run_path
+from orbweb.server.ui.pictures import bars_of, thread_of
+from orbweb.server.ui.problem_page import UNCHANGED, detail_of
+from orbweb.server.ui.url_lists import facets_of
+
+NOW = datetime(2026, 11, 18, 4, 20, tzinfo=UTC)
+OUTLINE = RunOutline(
+    project="docs",
+    running=False,
+    held=False,
+    run=2,
+    runs=(3, 2, 1),
+    state="completed",
+    visited=12,
+    failed=1,
+    queued=0,
+    skipped={"robots": 3, "excluded": 4},
+    pages=10,
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "shown"),
+    [
+        (texts.number(12_467), "12,467"),
+        (texts.short(3_875), "3,875"),
+        (texts.short(611_200), "611 k"),
+        (texts.short(48_700_000), "48.7 M"),
+        (texts.short(1_600_000_000), "1.6 B"),
+        (texts.size(412_600_000), "412.6 MB"),
+        (texts.took(526), "08:46"),
+        (texts.took(5_920), "1:38:40"),
+        (texts.span(8_280), "2 h 18 min"),
+        (texts.many(1, "page"), "1 page"),
+        (texts.when("2026-11-18T04:10:06.000+00:00", NOW), "today 04:10:06"),
+        (texts.when("2026-11-11T02:00:04.000+00:00", NOW), "11 Nov 02:00:04"),
+        (texts.day("2025-11-11T02:00:04.000+00:00", NOW), "11 Nov 2025"),
+        (texts.ago("2026-11-18T04:18:00.000+00:00", NOW), "2 min"),
+        (texts.ago("2026-11-18T04:21:00.000+00:00", NOW), "now"),
+        (texts.in_full("2026-11-18T04:16:28.000+00:00"), "2026-11-18 04:16:28 UTC"),
+        (texts.host_of("https://a.example:8443/b?c"), "a.example:8443"),
+        (texts.rest_of("https://a.example:8443/b?c"), "/b?c"),
+        (texts.segment('a/b?"'), "a%2Fb%3F%22"),
+    ],
+)
+def test_numbers_times_and_urls(made: str, shown: str) -> None:
+    assert made == shown
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//x", "", None, "http://[", " http"])
+def test_only_web_urls_are_linked(url: str | None) -> None:
+    assert texts.outward(url) is None
+
+
+def test_a_thread_balances_the_books() -> None:
+    found = thread_of(12, 1, 5, 7, pages=10)
+    assert [(part.name, part.count) for part in found.parts] == [
+        ("pages", 10),
+        ("other", 2),
+        ("failed", 1),
+        ("queued", 5),
+        ("skipped", 7),
+    ]
+    assert sum(part.share for part in found.parts) == pytest.approx(100, abs=0.01)
+    assert found.label == "10 pages, 2 other visited, 1 failed, 5 queued, 7 skipped"
+    assert thread_of(0, 0, 0, 0, pages=0).label == "nothing discovered yet"
+
+
+def test_bars_are_shares_of_the_whole_or_of_the_largest() -> None:
+    assert [bar.share for bar in bars_of({"a": 3, "b": 1})] == [75, 25]
+    assert [bar.share for bar in bars_of({"a": 4, "b": 1}, ranking=True)] == [100, 25]
+    assert [bar.share for bar in bars_of({"a": 0})] == [0]
+
+
+def test_tabs_stay_in_the_run_that_the_url_names() -> None:
+    named = frame_of_project(OUTLINE, ["docs", "x"], tab="skipped", named=True)
+    assert {tab.name: tab.href for tab in named.tabs}["pages"] == "/p/docs/runs/2/pages"
+    assert {tab.name: tab.href for tab in named.tabs}["changes"] == "/p/docs/diff/1..2"
+    assert {tab.name: tab.count for tab in named.tabs}["skipped"] == 7
+    assert [crumb.text for crumb in named.crumbs] == ["docs", "run 2", "Skipped"]
+    assert [choice.href for choice in named.crumbs[1].choices] == [
+        f"{run_path('docs', run)}/skipped" for run in (3, 2, 1)
+    ]
+    latest = frame_of_project(OUTLINE, ["docs"], tab="overview", named=False)
+    assert {tab.name: tab.href for tab in latest.tabs}["pages"] == "/p/docs/runs/latest/pages"
+    assert latest.crumbs[0].choices == ()
+
+
+def test_a_chosen_facet_leads_back_to_all() -> None:
+    found = facets_of({"robots": 3, "excluded": 4}, "/x", "reason", "robots")
+    assert [(each.bar.name, each.href, each.chosen) for each in found] == [
+        ("excluded", "/x?reason=excluded", False),
+        ("robots", "/x", True),
+    ]
+
+
+def test_a_form_is_read_by_the_kinds_of_its_options() -> None:
+    options = remote_options("crawl")
+    typed = read(
+        {
+            "url": "docs.example/a\n\n http://other.example/ ",
+            "project": " docs ",
+            "exclude": "/archive/\n/old/",
+            "rate": "max",
+            "budget": "5,000",
+            "page_limit": "none",
+            "strict_path": "off",
+            "profile": "docs",
+            "workers": "",
+        },
+        options,
+    )
+    assert not typed.errors
+    assert typed.urls == ("https://docs.example/a", "http://other.example/")
+    assert typed.project == "docs"
+    assert typed.options == {
+        "exclude": ["/archive/", "/old/"],
+        "rate": "max",
+        "budget": 5000,
+        "page_limit": None,
+        "strict_path": False,
+        "profile": "docs",
+    }
+    assert typed.command.startswith(
+        "orbweb crawl https://docs.example/a http://other.example/ --project=docs --budget=5000 --page-limit=none"
+    )
+
+
+def test_what_cannot_be_read_is_an_error_at_its_field() -> None:
+    options = remote_options("crawl")
+    found = read({"workers": "many", "rate": "fast", "headers": "X"}, options).errors
+    assert set(found) == {"url", "workers", "rate", "headers"}
+    assert found["workers"] == "'many' is not a whole number"
+
+
+def test_a_refusal_is_placed_at_the_field_that_it_names() -> None:
+    options = remote_options("crawl")
+    assert placed("scope.exclude[1]: '(' is not an RE2 pattern", options) == (
+        "exclude",
+        "line 2: '(' is not an RE2 pattern",
+    )
+    assert placed("`maxDepth`: must be 0 or more", options) == ("max_depth", "must be 0 or more")
+    assert placed("'x' is not a URL", options) == ("url", "'x' is not a URL")
+
+
+def test_an_error_says_that_nothing_was_changed() -> None:
+    problem = Problem(409, "busy", "project 'x' is being crawled")
+    assert detail_of(problem, "POST") == f"Project 'x' is being crawled. {UNCHANGED}"
+    assert UNCHANGED not in detail_of(problem, "GET")
+    assert UNCHANGED not in detail_of(Problem(500, "internal_error", "an internal error"), "POST")
