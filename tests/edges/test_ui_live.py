@@ -12,12 +12,12 @@ import pytest
 
 import orbweb
 from harness import wait_until
+from orbweb.app.pictures import sections_of
 from orbweb.app.results.live import FollowedVisit
 from orbweb.app.results.sections import SectionPart
 from orbweb.events import OpenRequest
 from orbweb.server.ui.live_figures import VisitFigures
 from orbweb.server.ui.live_view import placed
-from orbweb.server.ui.map_view import sections_of
 from servers.site import StaticSite, html, serve
 from serving import TOKEN, RunningServer, served, site_of
 

@@ -8,11 +8,11 @@ import pytest
 
 from orbweb.app import RunOutline
 from orbweb.app.jobs.remote import remote_options
+from orbweb.app.pictures import bars_of, thread_of
 from orbweb.server.problems import Problem
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.crawl_form import placed, read
 from orbweb.server.ui.frame import frame_of_project, run_path
-from orbweb.server.ui.pictures import bars_of, thread_of
 from orbweb.server.ui.problem_page import UNCHANGED, detail_of
 from orbweb.server.ui.url_lists import facets_of
 

@@ -5,57 +5,34 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 
-WEB = ("http", "https")
-NOTHING = "\N{EN DASH}"
-"""Shown for a value that is not there."""
-_THOUSAND = 1000
+from orbweb.app.pictures import NOTHING, WEB, host_of, in_full, many, number, rest_of, short, size, took, words
+
+__all__ = [
+    "NOTHING",
+    "ago",
+    "day",
+    "host_of",
+    "in_full",
+    "many",
+    "number",
+    "outward",
+    "rate",
+    "rest_of",
+    "segment",
+    "short",
+    "size",
+    "span",
+    "took",
+    "when",
+    "words",
+]
+
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-
-
-def number(value: int) -> str:
-    """A count with commas: 12,467."""
-    return f"{value:,}"
-
-
-def short(value: int) -> str:
-    """A large count in three or four digits: 611 k, 48.7 M, 1.6 B."""
-    if value < 10 * _THOUSAND:
-        return number(value)
-    if value < _THOUSAND**2:
-        return f"{value / _THOUSAND:.0f} k"
-    return f"{value / _THOUSAND**2:.1f} M" if value < _THOUSAND**3 else f"{value / _THOUSAND**3:.1f} B"
-
-
-def size(value: int) -> str:
-    """A number of bytes: 412.6 MB."""
-    amount = float(value)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < _THOUSAND:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= _THOUSAND
-    return f"{amount:.1f} TB"
-
-
-def many(value: int, word: str) -> str:
-    """A count with its noun: 1 page, 12,467 pages."""
-    return f"{number(value)} {word}" if value == 1 else f"{number(value)} {word}s"
-
-
-def words(name: str) -> str:
-    """A state without underscores."""
-    return name.replace("_", " ")
 
 
 def rate(value: float) -> str:
     """Per second: 25.6/s."""
     return f"{value:.1f}/s"
-
-
-def took(seconds: float) -> str:
-    """A duration as a clock shows it: 08:46, 1:38:40."""
-    whole = round(seconds)
-    hours, minutes = whole // _HOUR, whole % _HOUR // _MINUTE
-    return f"{hours}:{minutes:02d}:{whole % _MINUTE:02d}" if hours else f"{minutes:02d}:{whole % _MINUTE:02d}"
 
 
 def span(seconds: float) -> str:
@@ -98,31 +75,8 @@ def when(instant: str | None, now: datetime) -> str:
     return f"{'today' if found.date() == now.date() else _date(found, now)} {found:%H:%M:%S}"
 
 
-def in_full(instant: str | None) -> str:
-    """An instant in full: 2026-11-18 04:16:28 UTC."""
-    return f"{datetime.fromisoformat(instant).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" if instant else NOTHING
-
-
 def _date(found: datetime, now: datetime) -> str:
     return f"{found.day} {found:%b}" if found.year == now.year else f"{found.day} {found:%b %Y}"
-
-
-def host_of(url: str) -> str:
-    """The host of a URL with its port, as the faint part of a shown URL."""
-    return _parts(url)[0]
-
-
-def rest_of(url: str) -> str:
-    """What follows the host of a shown URL."""
-    return _parts(url)[1]
-
-
-def _parts(url: str) -> tuple[str, str]:
-    scheme, found, rest = url.partition("://")
-    if not found or scheme not in WEB:
-        return "", url
-    host, slash, path = rest.partition("/")
-    return host, slash + path
 
 
 def outward(url: str | None) -> str | None:

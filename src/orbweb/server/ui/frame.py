@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from orbweb.app import RunningCrawl, RunOutline
 from orbweb.app.jobs.records import JobKind, JobState
+from orbweb.app.pictures import Thread, thread_of
 from orbweb.server.services import Services
 from orbweb.server.ui.format import number, rate, segment
-from orbweb.server.ui.pictures import Thread, thread_of
 
 CHOICES = 24
 """Projects or runs that a breadcrumb offers."""

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from orbweb.app.pictures import Thread, bars_of, thread_of
 from orbweb.app.results.live import FollowedRun, NextUrl, QueueShares
 from orbweb.app.results.runs import CrawlSummary
 from orbweb.events import HostQueue, OpenRequest, Snapshot
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.frame import run_path
 from orbweb.server.ui.live_figures import FailureFigure, VisitFigures, percentile
-from orbweb.server.ui.pictures import Thread, bars_of, thread_of
 
 NEXT = 3
 SLOTS = 16

@@ -11,15 +11,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from orbweb.app import RunOutline
+from orbweb.app.pictures import SPOKES, Markup, Section, bars_of, link_counts, sections_of, svg, tree_of, web_of
 from orbweb.app.results.sections import SectionLinks
 from orbweb.errors import UsageError
 from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.figures import figures_of
 from orbweb.server.ui.frame import project_frame, run_path
-from orbweb.server.ui.map_view import SIZE, SPOKES, TREE_WIDTH, Section, link_counts, sections_of, tree_of, web_of
-from orbweb.server.ui.pictures import bars_of
-from orbweb.server.ui.templating import environment, render
+from orbweb.server.ui.templating import render
 from orbweb.server.ui.twins import twin
 
 router = APIRouter()
@@ -78,12 +77,14 @@ def _data(request: Request, served: Services, outline: RunOutline, asked: Asked)
     return MapData(sections, selected, links)
 
 
-def _picture(outline: RunOutline, data: MapData, asked: Asked) -> dict[str, Any]:
+def _picture(outline: RunOutline, data: MapData, asked: Asked, path: str | None = None) -> Markup:
+    """The picture; with a path, its sections are links."""
     key = data.selected.key if data.selected else None
     sections = data.sections or ()
     if asked.view == "tree":
-        return {"tree": tree_of(outline.project, sections, key), "web": None, "size": SIZE, "wide": TREE_WIDTH}
-    return {"web": web_of(sections, key, data.links), "tree": None, "size": SIZE, "wide": TREE_WIDTH}
+        return svg.tree(tree_of(outline.project, sections, key))
+    href = None if path is None else lambda key: f"{path}{asked.query(section=key)}"
+    return svg.web(web_of(sections, key, data.links.targets if data.links else None), href)
 
 
 def _asked(view: str, by: str, section: str | None) -> Asked:
@@ -104,7 +105,7 @@ def show(
     asked, path = _asked(view, by, section), f"{run_path(project, run)}/map"
     data = MapData((), None, None) if outline.run is None else _data(request, served, outline, asked)
     sections = data.sections or ()
-    links = link_counts(data.links, sections) if data.links is not None else []
+    links = link_counts(data.links.targets, sections) if data.links is not None else []
     names = {each.key: each.name for each in sections}
     bars = bars_of([(key, count) for key, count in links if data.selected is None or key != data.selected.key][:8])
     return render(
@@ -124,7 +125,7 @@ def show(
         names=names,
         total_links=sum(bar.count for bar in bars),
         depth=max((depth for each in sections for depth in each.depths), default=0),
-        **_picture(outline, data, asked),
+        picture=_picture(outline, data, asked, path),
     )
 
 
@@ -142,10 +143,10 @@ def picture(
     outline = served.jobs.outline(project, run=number_of(run))
     asked = _asked(view, by, section)
     data = MapData((), None, None) if outline.run is None else _data(request, served, outline, asked)
-    values = _picture(outline, data, asked)
-    text = environment().get_template("map.svg").render(**values, path=None, asked=asked, title=outline.project)
     return Response(
-        text, media_type="image/svg+xml", headers={"content-disposition": 'inline; filename="map.svg"'}
+        _picture(outline, data, asked),
+        media_type="image/svg+xml",
+        headers={"content-disposition": 'inline; filename="map.svg"'},
     )
 
 

@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from orbweb.app import CrawlSummary, RunHistory, RunTotals
 from orbweb.app.jobs.records import JobKind, JobState
+from orbweb.app.pictures import Thread, thread_of
 from orbweb.errors import NothingToDo
 from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.figures import ChangeCounts, Figures, figures_of
 from orbweb.server.ui.frame import project_frame, project_path, run_path, waiting_projects
-from orbweb.server.ui.pictures import Thread, thread_of
 from orbweb.server.ui.projects import state_of
 from orbweb.server.ui.templating import now, render
 from orbweb.server.ui.toast import Toast, done

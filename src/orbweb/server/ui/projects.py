@@ -13,12 +13,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from orbweb.app import ProjectOverview, RunningCrawl, RunTotals
+from orbweb.app.pictures import Thread, thread_of
 from orbweb.errors import UsageError
 from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.figures import ChangeCounts, Figures, figures_of
 from orbweb.server.ui.frame import project_path, run_path, waiting_projects, workspace_frame
-from orbweb.server.ui.pictures import Thread, thread_of
 from orbweb.server.ui.templating import now, render
 from orbweb.server.ui.twins import twin
 

@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from orbweb.app import RunOutline
 from orbweb.app.listings import MOST, SkippedFilter
+from orbweb.app.pictures import Bar, bars_of
 from orbweb.errors import NothingToDo
 from orbweb.server.services import Served, Services
 from orbweb.server.ui.frame import project_frame, project_path, run_path
-from orbweb.server.ui.pictures import Bar, bars_of
 from orbweb.server.ui.templating import render
 from orbweb.server.ui.twins import twin
 

@@ -10,9 +10,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from orbweb.app.results.sections import SectionLinks, SectionPart
-from orbweb.server.ui.format import number
+from orbweb.export.report.texts import number
 
 SIZE = 840
 CENTRE = SIZE / 2
@@ -27,6 +27,21 @@ FAILING = 0.02
 """The share of failures from which a dot is marked."""
 ROOT = "/"
 ROW, INDENT, TREE_WIDTH = 24, 28, 840
+
+
+class Part(Protocol):
+    """Pages and failures that share a host, the first two segments of their path, and a depth."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def pages(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +133,17 @@ class Tree:
     height: int
 
 
-def sections_of(parts: Iterable[SectionPart], *, by_host: bool) -> tuple[Section, ...]:
+def sections_of(parts: Iterable[Part], *, by_host: bool) -> tuple[Section, ...]:
     """The sections of a run, the largest first. By path, sections of several hosts are told apart by host."""
     every = list(parts)
     hosts = {part.host for part in every}
-    groups: dict[str, list[SectionPart]] = defaultdict(list)
+    groups: dict[str, list[Part]] = defaultdict(list)
     for part in every:
         groups[part.host if by_host else f"{part.host}{first_of(part.path)}"].append(part)
     made = [
-        _section(key, key if by_host or len(hosts) > 1 else key.removeprefix(next(iter(hosts))), found, by_host)
+        _section(
+            key, key if by_host or len(hosts) > 1 else key.removeprefix(next(iter(hosts))), found, by_host=by_host
+        )
         for key, found in groups.items()
     ]
     return tuple(sorted(made, key=lambda each: (-each.pages, -each.failed, each.key)))
@@ -138,7 +155,7 @@ def first_of(path: str) -> str:
     return f"/{first}" if slash else ROOT
 
 
-def _section(key: str, name: str, parts: Sequence[SectionPart], by_host: bool) -> Section:
+def _section(key: str, name: str, parts: Sequence[Part], *, by_host: bool) -> Section:
     depths: dict[int, tuple[int, int]] = {}
     pages: Counter[str] = Counter()
     failed: Counter[str] = Counter()
@@ -169,8 +186,8 @@ def child_of(path: str, *, by_host: bool) -> str:
     return f"{segments[1]}/" if len(segments) > 2 else ""
 
 
-def web_of(sections: Sequence[Section], selected: str | None, links: SectionLinks | None) -> Web:
-    """The web of the largest sections."""
+def web_of(sections: Sequence[Section], selected: str | None, links: Mapping[str, int] | None) -> Web:
+    """The web of the largest sections. `links`: how many lead from the selected one, by `host/first`."""
     shown = list(sections[:SPOKES])
     deepest = min(RINGS, max((depth for each in shown for depth in each.depths), default=1) or 1)
     largest = max((pages for each in shown for pages, _ in each.depths.values()), default=1) or 1
@@ -257,7 +274,7 @@ def _curves(
     angles: Sequence[float],
     deepest: int,
     selected: str | None,
-    links: SectionLinks | None,
+    links: Mapping[str, int] | None,
 ) -> tuple[LinkCurve, ...]:
     """Curves through the middle, to the sections that get most links."""
     places = {each.key: (angle, _heaviest(each)) for each, angle in zip(shown, angles, strict=True)}
@@ -281,11 +298,11 @@ def _heaviest(section: Section) -> int:
     return max(section.depths, key=lambda depth: section.depths[depth], default=1)
 
 
-def link_counts(links: SectionLinks, sections: Sequence[Section]) -> list[tuple[str, int]]:
+def link_counts(links: Mapping[str, int], sections: Sequence[Section]) -> list[tuple[str, int]]:
     """Links by section of the map, the most first; links to elsewhere are left out."""
     keys = {each.key for each in sections}
     found: Counter[str] = Counter()
-    for target, count in links.targets.items():
+    for target, count in links.items():
         host = target.partition("/")[0]
         key = target if target in keys else host if host in keys else None
         if key is not None:
@@ -304,7 +321,9 @@ def tree_of(name: str, sections: Sequence[Section], selected: str | None) -> Tre
         at = len(rows)
         share = 100 * section.pages / largest
         rows.append(
-            _row(1, at, trunk, section.name, section.pages, section.failed, share, section.key == selected)
+            _row(
+                1, at, trunk, section.name, section.pages, section.failed, share, selected=section.key == selected
+            )
         )
         trunk = at
         above = at
@@ -317,7 +336,7 @@ def tree_of(name: str, sections: Sequence[Section], selected: str | None) -> Tre
 
 
 def _row(
-    level: int, at: int, above: int, name: str, pages: int, failed: int, share: float, selected: bool = False
+    level: int, at: int, above: int, name: str, pages: int, failed: int, share: float, *, selected: bool = False
 ) -> TreeRow:
     x, y = 16 + INDENT * level, 16 + ROW * at
     branch = f"M{x - 20} {16 + ROW * above + (8 if level != 1 or above == 0 else 0)}V{y}H{x - 6}" if level else ""
