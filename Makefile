@@ -30,7 +30,7 @@ SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check clients quick test busy crash fuzz long bench serve site docs picture site-docs wheel wheels sdist lock sbom audit clean
+.PHONY: help dev demo check clients quick test busy crash fuzz long bench serve site docs picture screens site-docs wheel wheels sdist lock sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -147,6 +147,9 @@ docs: $(VENV)/.dev ## write docs/reference anew from the code
 
 picture: $(VENV)/.dev ## record docs/pictures/crawl.svg anew: a crawl of the demo site in a terminal
 	$(BIN)/python docs/pictures/record.py docs/pictures/crawl.svg
+
+screens: $(VENV)/.dev ## build/screens: pictures of every page of the interface; ONLY="live failed" for some
+	cd tests && exec ../$(BIN)/python -m browser.screens --out ../build/screens $(ONLY)
 
 site-docs: $(SITE)/.ready ## build/site: the documentation as a site, every link and anchor in it checked
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet --clean

@@ -1,0 +1,55 @@
+"""A headless Chromium of this machine, driven by Playwright. Playwright downloads nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from serving import RunningServer
+
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+MISSING = "The tests of the interface need Chromium: apt-get install chromium (or chromium-headless-shell)"
+PATIENCE_MS = 60_000
+"""Playwright waits for a condition this long; a busy machine is slow, not wrong."""
+
+
+class NoBrowser(Exception):
+    """No Chromium is installed."""
+
+
+def executable() -> str:
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        raise NoBrowser(MISSING)
+    return found
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    words = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=executable(), args=words, timeout=PATIENCE_MS)
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+@contextmanager
+def visitor(
+    started: Browser, server: RunningServer, *, is_known: bool = True, **options: object
+) -> Iterator[BrowserContext]:
+    """A browser profile of its own; `is_known`: logged in."""
+    context = started.new_context(base_url=server.url, **options)  # type: ignore[arg-type]
+    context.set_default_timeout(PATIENCE_MS)
+    try:
+        if is_known:
+            answer = context.request.post("/login", form={"token": server.token}, max_redirects=0)
+            assert answer.status == 303, answer.text()
+        yield context
+    finally:
+        context.close()
