@@ -12,6 +12,7 @@ import pytest
 
 import orbweb
 from harness import wait_until
+from orbweb.app.jobs.reading import RunReader
 from orbweb.app.pictures import sections_of
 from orbweb.app.results.live import FollowedVisit
 from orbweb.app.results.sections import SectionPart
@@ -114,7 +115,7 @@ def test_a_wrong_pattern_is_told_at_the_field_and_kept(live: Live) -> None:
 
 
 def test_the_map_counts_what_the_pages_count_and_escapes_urls(live: Live) -> None:
-    parts = live.workspace.sections("site").parts
+    parts = RunReader(live.workspace.path).sections("site").parts
     known = live.workspace.status("site")
     assert sum(part.pages for part in parts) == known.pages
     assert sum(part.failed for part in parts) == known.failed

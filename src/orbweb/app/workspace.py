@@ -64,12 +64,10 @@ if TYPE_CHECKING:
         ReplayResult,
         ResetWorkspace,
     )
-    from orbweb.app.results.live import FollowedRun, QueueShares
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
     from orbweb.app.results.rules import PolicyVerdict, ProjectRules, ProjectSettings
     from orbweb.app.results.runs import ProjectStatus, QueueStatus, RunSummary
-    from orbweb.app.results.sections import RunSections, SectionLinks
     from orbweb.app.results.urls import UrlDetails, UrlExplanation
     from orbweb.app.stream import AsyncPageStream, PageStream
     from orbweb.errors import NoPage
@@ -520,34 +518,6 @@ class Workspace:
         """
         with self._open() as opened:
             return reports.snapshot(opened, project)
-
-    def follow(self, project: str, *, after: int = 0, limit: int = 10_000) -> FollowedRun:
-        """The latest run of a project as it is now, and its visits after a number: for figures that follow it."""
-        from orbweb.app.follow import follow
-
-        with self._open() as opened:
-            return follow(opened, project, after, limit)
-
-    def queue_shares(self, project: str) -> QueueShares:
-        """The queue by source and by host. Reads all of it."""
-        from orbweb.app.follow import queue_shares
-
-        with self._open() as opened:
-            return queue_shares(opened, project)
-
-    def sections(self, project: str, *, run: int | None = None) -> RunSections:
-        """The pages and failures of a run by section and depth. Reads the whole run."""
-        from orbweb.app.sections import run_sections
-
-        with self._open() as opened:
-            return run_sections(opened, project, run)
-
-    def section_links(self, project: str, prefix: str, *, run: int | None = None) -> SectionLinks:
-        """Where pages link to whose URL, without its scheme, begins with a prefix."""
-        from orbweb.app.sections import section_links
-
-        with self._open() as opened:
-            return section_links(opened, project, prefix, run)
 
     def statuses(self) -> list[ProjectStatus]:
         """The status of every project."""

@@ -43,7 +43,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.figures = Figures(services.workspace, services.jobs)
     app.state.lists = Lists(services)
     app.state.comparisons = Comparisons(services.workspace)
-    app.state.live = LiveBoard(services.workspace)
+    app.state.live = LiveBoard(services.reading)
     app.include_router(api.router)
     app.include_router(ui.router)
     app.mount("/static", ui.static_files(), name="static")

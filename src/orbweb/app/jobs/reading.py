@@ -1,4 +1,4 @@
-"""What a server reads of the runs for lists that are too long to read at once. Any thread may call."""
+"""What a server reads of the runs for long lists, the live page and the map. Any thread may call."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from pathlib import Path
 
 from orbweb.app import catalog
 from orbweb.app.directory import OpenWorkspace
+from orbweb.app.follow import follow, queue_shares
 from orbweb.app.results.catalog import FailedItem, ListedPage, PageCatalog, UrlLinks
+from orbweb.app.results.live import FollowedRun, QueueShares
 from orbweb.app.results.record import records
+from orbweb.app.results.sections import RunSections, SectionLinks
+from orbweb.app.sections import run_sections, section_links
 
 
 class RunReader:
@@ -55,3 +59,23 @@ class RunReader:
         """What leads to a URL, and the other URLs of its content: a pass over the run."""
         with self._workspace() as workspace:
             return catalog.links_of(workspace, project, run, url)
+
+    def follow(self, project: str, *, after: int = 0, limit: int = 10_000) -> FollowedRun:
+        """The latest run of a project as it is now, and its visits after a number: for figures that follow it."""
+        with self._workspace() as workspace:
+            return follow(workspace, project, after, limit)
+
+    def queue_shares(self, project: str) -> QueueShares:
+        """The queue by source and by host. Reads all of it."""
+        with self._workspace() as workspace:
+            return queue_shares(workspace, project)
+
+    def sections(self, project: str, *, run: int | None = None) -> RunSections:
+        """The pages and failures of a run by section and depth. Reads the whole run."""
+        with self._workspace() as workspace:
+            return run_sections(workspace, project, run)
+
+    def section_links(self, project: str, prefix: str, *, run: int | None = None) -> SectionLinks:
+        """Where pages link to whose URL, without its scheme, begins with a prefix."""
+        with self._workspace() as workspace:
+            return section_links(workspace, project, prefix, run)

@@ -88,7 +88,7 @@ class Figures:
         found: RunSections | None = self._ask(
             ("sections", project, run.run),
             _mark(run),
-            lambda: self._workspace.sections(project, run=run.run),
+            lambda: self._jobs.reading.sections(project, run=run.run),
         )
         return found
 
@@ -97,7 +97,7 @@ class Figures:
         found: SectionLinks | None = self._ask(
             ("links", project, run.run, prefix),
             _mark(run),
-            lambda: self._workspace.section_links(project, prefix, run=run.run),
+            lambda: self._jobs.reading.section_links(project, prefix, run=run.run),
         )
         return found
 

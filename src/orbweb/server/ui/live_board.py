@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from fastapi import Request
 
-from orbweb.app import Workspace
+from orbweb.app.jobs.reading import RunReader
 from orbweb.app.results.live import FollowedRun, QueueShares
 from orbweb.errors import OrbwebError
 from orbweb.events import OpenRequest
@@ -52,8 +52,8 @@ class _Followed:
 class LiveBoard:
     """Any thread may ask."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, reading: RunReader) -> None:
+        self._reading = reading
         self._known: OrderedDict[str, _Followed] = OrderedDict()
         self._lock = threading.Lock()
         self._counters = ThreadPoolExecutor(1, "orbweb-shares")
@@ -94,13 +94,13 @@ class LiveBoard:
             return found
 
     def _view(self, project: str, found: _Followed) -> LiveView:
-        run = self._workspace.follow(project, after=found.figures.last, limit=PORTION)
+        run = self._reading.follow(project, after=found.figures.last, limit=PORTION)
         outline = run.outline
         if found.figures.run != outline.run or found.figures.count + len(run.visits) > (
             outline.visited + outline.failed
         ):
             found.figures = VisitFigures(outline.run)
-            run = self._workspace.follow(project, limit=PORTION)
+            run = self._reading.follow(project, limit=PORTION)
         found.figures.add(run.visits)
         requests = run.snapshot.in_progress if run.snapshot is not None else ()
         workers = run.snapshot.workers if run.snapshot is not None else 0
@@ -122,7 +122,7 @@ class LiveBoard:
     def _shares(self, project: str, found: _Followed) -> QueueShares | None:
         begun = time.monotonic()
         try:
-            return self._workspace.queue_shares(project)
+            return self._reading.queue_shares(project)
         except OrbwebError:
             return None
         finally:

@@ -156,7 +156,7 @@ def rows(served: Served, project: str, run: str, suffix: str, by: str = "path") 
     if suffix not in ("json", "csv"):
         raise UsageError(f"a map has no form {suffix!r}; choose svg, json or csv")
     outline = served.jobs.outline(project, run=number_of(run))
-    parts = served.workspace.sections(project, run=outline.run).parts if outline.run is not None else ()
+    parts = served.reading.sections(project, run=outline.run).parts if outline.run is not None else ()
     found = [_row(each) for each in sections_of(parts, by_host=by == "host")]
     return twin(found, suffix, f"{texts.segment(project)}-map")
 
