@@ -63,10 +63,15 @@ $(TOOLS)/.ready: locks/tools.txt
 	@touch $@
 
 # MkDocs and its theme, and the scripts that the theme would fetch from a CDN.
-$(SITE)/.ready: locks/site.txt docs/site/scripts.py
+$(SITE)/.ready: locks/site.txt locks/npm.py
 	$(PYTHON) -m venv $(SITE)
 	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/site.txt
-	$(SITE)/bin/python docs/site/scripts.py $(SITE)/scripts
+	$(SITE)/bin/python locks/npm.py site $(SITE)/scripts
+	@touch $@
+
+# What the tests of the interface need besides a Chromium.
+$(VENV)/browser/.ready: locks/npm.py
+	$(PYTHON) locks/npm.py browser $(VENV)/browser
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml $(VENV)/.package
@@ -105,7 +110,7 @@ check: $(VENV)/.dev ## format, lint, types and import contracts
 quick: $(VENV)/.dev ## unit and contract tests alone, in under a minute
 	$(BIN)/pytest -m 'not long and not alone' --numprocesses $(JOBS) tests/unit tests/contract tests/extraction tests/parsing
 
-test: check ## check, and every test that is not marked long: side by side (JOBS), then those marked alone
+test: check $(VENV)/browser/.ready ## check, and every test that is not marked long: side by side (JOBS), then those marked alone
 	@code=0; \
 	$(BIN)/pytest -m 'not long and not alone' --numprocesses $(JOBS) || code=$$?; \
 	echo "Now the tests that are marked alone, one after the other."; \

@@ -1,4 +1,4 @@
-"""A headless Chromium of this machine, driven by Playwright. Playwright downloads nothing."""
+"""A headless Chromium of this machine, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Playwright, sync_playwright
 
 from serving import RunningServer
 
-NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-MISSING = "The tests of the interface need Chromium: apt-get install chromium (or chromium-headless-shell)"
+NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
+MISSING = (
+    "the tests of the interface need Chromium: apt-get install chromium-headless-shell (Debian), or "
+    ".venv/bin/playwright install --with-deps chromium-headless-shell"
+)
 PATIENCE_MS = 60_000
 """Playwright waits for a condition this long; a busy machine is slow, not wrong."""
 
@@ -21,22 +24,26 @@ class NoBrowser(Exception):
     """No Chromium is installed."""
 
 
-def executable() -> str:
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        raise NoBrowser(MISSING)
-    return found
-
-
 @contextmanager
 def browser() -> Iterator[Browser]:
-    words = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=executable(), args=words, timeout=PATIENCE_MS)
+        started = _launched(playwright)
         try:
             yield started
         finally:
             started.close()
+
+
+def _launched(playwright: Playwright) -> Browser:
+    """A Chromium of the system, or the one that Playwright has installed."""
+    path = next((path for name in NAMES if (path := shutil.which(name))), None)
+    words = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    try:
+        return playwright.chromium.launch(executable_path=path, args=words, timeout=PATIENCE_MS)
+    except Error as error:
+        if path is None:
+            raise NoBrowser(MISSING) from error
+        raise
 
 
 @contextmanager

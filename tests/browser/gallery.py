@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import httpx
 
@@ -24,19 +25,19 @@ UNREAD = re.compile("being compared|Being searched")
 QUICK = {"fetch.backoff_s": 0.05, "fetch.retries": 1}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Gallery:
     """The server, and the names of its projects by what they show."""
 
     server: RunningServer
     site: LarderSite
-    demo: str = "demo"
-    runs: str = "larder-docs"
-    paused: str = "larder-forum"
-    failing: str = "larder-legacy"
-    running: str = "larder"
-    waiting: str = "larder-api"
-    stored: str = "larder-de"
+    demo: ClassVar[str] = "demo"
+    runs: ClassVar[str] = "larder-docs"
+    paused: ClassVar[str] = "larder-forum"
+    failing: ClassVar[str] = "larder-legacy"
+    running: ClassVar[str] = "larder"
+    waiting: ClassVar[str] = "larder-api"
+    stored: ClassVar[str] = "larder-de"
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page
 
 from browser.chromium import NoBrowser, browser, visitor
 from browser.gallery import Gallery, gallery, run_live, wait_for_lists, wait_for_visits
-from browser.views import View, views
+from browser.views import VIEWS, View
 
 SHAPES = {"": (1440, 900), "-390": (390, 844)}
 THEMES = ("light", "dark")
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> None:
         with gallery(Path(directory), size=150, live_delay_s=1.0) as made:
             chosen = [
                 (number, view)
-                for number, view in enumerate(views(made), 1)
+                for number, view in enumerate(VIEWS, 1)
                 if not given.names or view.name.startswith(tuple(given.names))
             ]
             wait_for_lists(made, [view.url for _, view in chosen if not view.alive])

@@ -25,7 +25,8 @@ RUN = "/p/{project}/runs/{run}"
 PAGE_TABS = ("markdown", "source", "original", "meta", "links", "explain", "history")
 
 
-def views(made: Gallery) -> Iterator[View]:
+def _views() -> Iterator[View]:
+    made = Gallery
     runs, run = f"/p/{made.runs}", f"/p/{made.runs}/runs/2"
     page = f"{run}/page?url={quote(f'http://{DOCS}/reference/shelf/create/', safe='')}"
     yield View("login", "/login", "/login")
@@ -73,3 +74,6 @@ def views(made: Gallery) -> Iterator[View]:
     yield View("tokens", "/tokens", "/tokens")
     yield View("keys", "/keys", "/keys")
     yield View("not-found", "/p/{project}", "/p/nothing-of-that-name", status=404)
+
+
+VIEWS = tuple(_views())

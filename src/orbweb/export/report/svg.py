@@ -79,7 +79,8 @@ def web(value: Web, href: Href | None = None) -> Markup:
         class_="web",
         xmlns=NAMESPACE,
         viewBox=f"-60 40 {SIZE + 120} {SIZE - 80}",
-        role="img",
+        # A picture may have no links for a screen reader; a group may.
+        role="group" if href else "img",
         aria_label=f"{many(len(value.spokes), 'section')} by depth",
         font_family=FONT,
         font_size=13,

@@ -64,6 +64,7 @@ document.addEventListener("submit", async (event) => {
   const seen = button.value === "1";
   button.value = seen ? "0" : "1";
   button.textContent = seen ? "Seen" : "Mark seen";
+  button.setAttribute("aria-label", `${button.textContent}: ${form.dataset.seen}`);
   button.setAttribute("aria-pressed", String(seen));
   for (const row of rows) if (row.dataset.change === form.dataset.seen) row.classList.toggle("seen", seen);
   const left = document.querySelector("[data-unseen]");
