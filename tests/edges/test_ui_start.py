@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import pytest
 
 from harness import Cli, wait_until
 from servers.pages import page
-from servers.site import Answer, StaticSite, redirect, serve, text
+from servers.site import Answer, StaticSite, html, redirect, serve, text
 from serving import TOKEN, served, site_of
 
 HTML = {"accept": "text/html"}
@@ -93,13 +93,16 @@ def test_projects_show_the_counts_of_the_command_line(visited: Visited) -> None:
     lines = visited.browser.http.get("/projects.csv?sort=project").text.splitlines()
     assert [line.partition(",")[0] for line in lines] == ["project", "docs", "part"]
     visited.browser.get("/?sort=nonsense", 422)
+    assert [row["project"] for row in visited.browser.http.get("/projects.json?q=PART").json()] == ["part"]
+    assert "No project is paused and has “x” in its name" in unescape(visited.browser.get("/?state=paused&q=x"))
+    assert 'aria-sort="ascending"><a href="/?sort=active">Active' in shown, "the last column shows ages"
 
 
 def test_a_project_shows_its_runs_and_crawls_as_a_tree(visited: Visited) -> None:
     shown = visited.browser.get("/p/docs")
     (run,) = visited.cli.ask("runs", "docs", "--json").ok().json
     text = words(shown)
-    assert f"Run 1: {run['visited']} visited, {run['pages']} pages" in text
+    assert f"Run 1 discovered {run['discovered']} URLs : {run['visited']} visited ( {run['pages']} pages" in text
     assert text.index("run 1") < text.index("crawl 2") < text.index("crawl 1")
     assert "stopped early (budget) 2 used" in text
     for reason, count in run["skipped"].items():
@@ -114,6 +117,23 @@ def test_the_totals_of_a_run_are_those_of_status(visited: Visited) -> None:
     status = visited.cli.ask("status", "docs", "--json").ok().json
     noun = "alternate" if status["alternates"] == 1 else "alternates"
     wait_until(lambda: f"{status['alternates']} {noun}," in words(visited.browser.get("/p/docs")))
+
+
+def test_the_books_balance_on_the_page_of_a_project(visited: Visited) -> None:
+    for project in ("docs", "part"):
+        wait_until(lambda project=project: "alternate" in words(visited.browser.get(f"/p/{project}")))
+        shown = words(visited.browser.get(f"/p/{project}")).partition(" discovered ")[2].partition(" Runs ")[0]
+        discovered, done, pages, alternates, others, failed, queued, skipped = map(
+            int, re.findall(r"\d+", shown)[:8]
+        )
+        assert discovered == done + failed + queued + skipped, shown
+        assert done == pages + alternates + others, shown
+        status = visited.cli.ask("status", project, "--json").ok().json
+        assert (discovered, done, pages) == (status["discovered"], status["visited"], status["pages"])
+        found = set(re.findall(r'<p class="sentence">.*?</p>', visited.browser.get(f"/p/{project}"), re.DOTALL))
+        counted = {path.rpartition("/")[2] for path in links(found.pop())}
+        assert counted == {name for name, count in (("pages", pages), ("failed", failed), ("queue", queued),
+                                                    ("skipped", skipped)) if count}  # fmt: skip
 
 
 def test_queue_and_skipped_are_lists_with_twins(visited: Visited) -> None:
@@ -164,10 +184,39 @@ def test_a_form_that_is_not_right_keeps_what_was_typed(visited: Visited) -> None
     assert answer.status_code == 422
     assert "is not a whole number" in unescape(answer.text)
     assert "/ok/\n(" in unescape(answer.text)
+    assert "Workers</a>: 'many' is not a whole number" in unescape(answer.text), "the summary links to the field"
     answer = visited.browser.post("/new", {**form, "workers": ""})
     assert answer.status_code == 422
     assert re.search(r'id="exclude"[^>]*aria-invalid="true"', answer.text), answer.text
     assert "nothing was started" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (
+            "http://10.0.0.1/",
+            "10.0.0.1:80 is not a public address, and this server may not crawl it; nothing was sent",
+        ),
+        ("http://[bad", "is not a URL"),
+        ("ftp://docs.example/", "only http and https URLs can be crawled"),
+    ],
+)
+def test_a_url_that_cannot_be_crawled_is_refused_in_words(visited: Visited, url: str, said: str) -> None:
+    for path, status in (("/new", {403, 422}), ("/new/plan", {200})):
+        answer = visited.browser.post(path, {"url": url})
+        assert answer.status_code in status
+        assert said in unescape(answer.text)
+        assert f">{escape(url)}</textarea>" in answer.text, "what was typed is kept"
+
+
+def test_the_form_says_what_the_project_will_be_called(visited: Visited) -> None:
+    part = visited.browser.post("/new/plan?fragment=1", {"url": visited.site})
+    name = re.search(r"data-project-name>([^<]+)<", part.text)
+    assert name is not None
+    later = visited.browser.post("/new", {"url": visited.site, "later": "1"})
+    assert later.headers["location"] == f"/p/{name[1]}"
+    visited.browser.post(f"/p/{name[1]}/delete", {})
 
 
 def test_the_plan_is_shown_without_javascript(visited: Visited) -> None:
@@ -206,6 +255,87 @@ def test_a_crawl_is_started_resumed_and_finished_by_forms(visited: Visited) -> N
     assert "Run 1 is completed" in visited.browser.get("/p/made")
     assert pages_are("completed")
     visited.browser.get("/p/made/finish", 409)
+
+
+def test_a_project_is_renamed_and_deleted(visited: Visited) -> None:
+    browser = visited.browser
+    browser.post("/new", {"url": visited.site, "project": "draft", "later": "1"})
+    for name, problem in (
+        ("12", "digits alone"),
+        ("a/b", "use up to 100 letters"),
+        ("docs", "there is a project"),
+    ):
+        refused = browser.post("/p/draft/rename", {"name": name})
+        assert refused.status_code == 422
+        assert problem in unescape(refused.text)
+        assert f'value="{name}"' in refused.text, "what was typed is kept"
+    renamed = browser.post("/p/draft/rename", {"name": "final"})
+    assert (renamed.status_code, renamed.headers["location"]) == (303, "/p/final")
+    shown = browser.get("/p/final")
+    assert "draft is now final" in shown
+    assert 'action="/p/final/rename"' in shown, "the toast has Undo"
+    browser.get("/p/draft", 404)
+    assert "nothing crawled yet" in words(browser.get("/p/final/delete"))
+    deleted = browser.post("/p/final/delete", {})
+    assert (deleted.status_code, deleted.headers["location"]) == (303, "/")
+    assert "final is deleted: 0 runs" in browser.get("/")
+    browser.get("/p/final", 404)
+
+
+def test_what_a_delete_would_lose_is_said_before(visited: Visited) -> None:
+    status = visited.cli.ask("status", "docs", "--json").ok().json
+    shown = words(visited.browser.get("/p/docs/delete"))
+    assert f"1 run with {status['pages']} pages" in shown
+    assert "Delete 1 run" in shown
+    assert visited.browser.post("/p/docs/delete", {"form_token": "wrong"}).status_code == 403
+    assert visited.cli.ask("status", "docs", "--json").ok().json["pages"] == status["pages"]
+
+
+def test_a_crawl_at_work_is_in_the_way_and_one_that_waits_can_be_taken_back(tmp_path: Path) -> None:
+    leaves = {f"/{number}": html("slow", delay_s=0.5) for number in range(200)}
+    slow = StaticSite({"/": page("start", *leaves), **leaves})
+    with serve(slow) as site, served(tmp_path / "busy", "--private-host", site_of(site.url)) as server:
+        browser = Browser(server.url)
+        assert browser.post("/new", {"url": site.url, "project": "slow"}).headers["location"] == "/p/slow/live"
+        wait_until(lambda: "crawl 1 in progress" in words(browser.get("/p/slow")))
+        again = browser.post("/new", {"url": site.url, "project": "slow", "exclude": "/9"})
+        assert again.status_code == 409
+        text = words(again.text)
+        assert "slow is being crawled already Crawl 1 of run 1 began" in text, text
+        assert "nothing was started and nothing was changed" in text
+        assert "scope.exclude /9" in text, "what was asked for is kept"
+        assert f"/new?url={site.url.replace(':', '%3A').replace('/', '%2F')}&project=slow&exclude=%2F9" in links(
+            again.text
+        )
+        assert 'action="/p/slow/stop"' in again.text
+
+        browser.post("/new", {"url": f"{site.url}1", "project": "second"})
+        shown = browser.get("/p/second")
+        assert "waits for its turn: it is the next" in words(shown)
+        assert "/?state=waiting" in links(shown)
+        assert "second" in words(browser.get("/?state=waiting").partition("<tbody>")[2])
+        resumed = browser.post("/p/second/crawl", {})
+        assert resumed.status_code == 409
+        assert "Take it out of the queue" in words(resumed.text)
+        taken = browser.post("/p/second/cancel", {})
+        assert (taken.status_code, taken.headers["location"]) == (303, "/p/second")
+        shown = browser.get("/p/second")
+        assert "The crawl is taken out of the queue" in shown
+        assert "Not crawled yet." in shown
+        assert browser.post("/p/second/cancel", {}).status_code == 409
+        assert browser.post("/p/slow/delete", {}).status_code == 409
+        browser.http.close()
+
+
+def test_a_problem_is_shown_in_the_frame_of_its_project(visited: Visited) -> None:
+    answer = visited.browser.post("/p/docs/resume", {})
+    assert answer.status_code == 409
+    assert "/p/docs/runs/latest/pages" in links(answer.text)
+    assert "nothing_queued" in answer.text
+    assert "/p/docs" in links(answer.text.partition('class="actions"')[2])
+    text = visited.browser.get("/p/missing/live", 404)
+    assert "There is no such project" in text
+    assert "/new" in links(text.partition('class="actions"')[2])
 
 
 def test_a_form_without_its_token_changes_nothing(visited: Visited) -> None:

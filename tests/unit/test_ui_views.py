@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from orbweb.app import RunOutline
+from orbweb.app import RunOutline, RunTotals
 from orbweb.app.jobs.remote import remote_options
 from orbweb.app.pictures import bars_of, thread_of
 from orbweb.server.problems import Problem
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.crawl_form import placed, read
 from orbweb.server.ui.frame import frame_of_project, run_path
-from orbweb.server.ui.problem_page import UNCHANGED, detail_of
+from orbweb.server.ui.problem_page import UNCHANGED, detail_of, project_in, steps_of
+from orbweb.server.ui.project import books_of
+from orbweb.server.ui.projects import Chosen, columns_of
 from orbweb.server.ui.url_lists import facets_of
 
 NOW = datetime(2026, 11, 18, 4, 20, tzinfo=UTC)
@@ -54,6 +56,10 @@ OUTLINE = RunOutline(
         (texts.host_of("https://a.example:8443/b?c"), "a.example:8443"),
         (texts.rest_of("https://a.example:8443/b?c"), "/b?c"),
         (texts.segment('a/b?"'), "a%2Fb%3F%22"),
+        (texts.sentence("project 'x' is being crawled"), "Project 'x' is being crawled."),
+        (texts.sentence("http://x/ is not there"), "http://x/ is not there."),
+        (texts.sentence("orbweb.yaml: what?"), "orbweb.yaml: what?"),
+        (texts.shell("a b"), "'a b'"),
     ],
 )
 def test_numbers_times_and_urls(made: str, shown: str) -> None:
@@ -97,6 +103,38 @@ def test_tabs_stay_in_the_run_that_the_url_names() -> None:
     latest = frame_of_project(OUTLINE, ["docs"], tab="overview", named=False)
     assert {tab.name: tab.href for tab in latest.tabs}["pages"] == "/p/docs/runs/latest/pages"
     assert latest.crumbs[0].choices == ()
+
+
+def test_the_books_of_a_run_balance() -> None:
+    totals = RunTotals(run=2, alternates=1, tokens=5, tokenizer=None, bases={}, rules=())
+    known = books_of(OUTLINE, totals)
+    assert (known.discovered, known.alternates, known.others) == (12 + 1 + 0 + 7, 1, 1)
+    unknown = books_of(OUTLINE, None)
+    assert (unknown.alternates, unknown.others) == (None, 2)
+    older = books_of(OUTLINE, RunTotals(run=2, alternates=9, tokens=5, tokenizer=None, bases={}, rules=()))
+    assert (older.alternates, older.others) == (None, 2), "totals that do not fit the tallies are not shown"
+
+
+def test_the_age_column_points_where_its_ages_grow() -> None:
+    def sorted_by(sort: str) -> dict[str, str | None]:
+        return {column.text: column.sorted for column in columns_of(sort, Chosen())}
+
+    assert sorted_by("-active")["Active"] == "ascending"
+    assert sorted_by("-pages") == {**dict.fromkeys(sorted_by("-pages")), "Pages": "descending"}
+    links = {column.text: column.sort for column in columns_of("-active", Chosen("paused", "a b"))}
+    assert links["Pages"] == "/?state=paused&q=a+b&sort=-pages"
+    assert links["Active"] == "/?state=paused&q=a+b&sort=active"
+
+
+def test_a_problem_suggests_the_next_step() -> None:
+    def steps(code: str, project: str | None) -> list[str]:
+        return [step.href for step in steps_of(Problem(409, code, "x"), project)]
+
+    assert steps("nothing_to_resume", "a b") == ["/p/a%20b", "/"]
+    assert steps("unknown_project", None) == ["/", "/new"]
+    assert steps("token_required", None) == ["/login"]
+    assert project_in("/p/a%20b/runs/1/pages") == "a b"
+    assert project_in("/new") is None
 
 
 def test_a_chosen_facet_leads_back_to_all() -> None:
@@ -154,6 +192,11 @@ def test_a_refusal_is_placed_at_the_field_that_it_names() -> None:
     )
     assert placed("`maxDepth`: must be 0 or more", options) == ("max_depth", "must be 0 or more")
     assert placed("'x' is not a URL", options) == ("url", "'x' is not a URL")
+    assert placed("`project` 'a/b': use letters", options) == ("project", "'a/b': use letters")
+    assert placed("project 'a' has other base URLs: `resume a`, `newRun`, or another `project`", options) == (
+        "project",
+        "project 'a' has other base URLs: `orbweb resume a`, “Start a new run”, or another “Project”",
+    )
 
 
 def test_an_error_says_that_nothing_was_changed() -> None:

@@ -234,15 +234,21 @@ def _refusal(workspace: OpenWorkspace, missing: Sequence[Need]) -> str:
 
 
 def _remote_refusal(missing: Sequence[Need]) -> str:
-    lines = [f"  {_plain(need.meaning)}" for need in missing]
-    return "\n".join(
-        [
-            "the operator of this server has not allowed this; nothing was sent:",
-            *lines,
-            "A site at a private address is allowed by `orbweb serve --private-host HOST:PORT` or by the setting "
-            "serve.private_hosts.",
-        ]
-    )
+    """For a client of a server, which its operator may allow sites at private addresses, and nothing else."""
+    private = [_plain(need.word.removeprefix("private=")) for need in missing if need.word.startswith("private=")]
+    others = [_plain(need.meaning) for need in missing if not need.word.startswith("private=")]
+    lines = [
+        f"{site} is not a public address, and this server may not crawl it; nothing was sent" for site in private
+    ]
+    lines += [
+        f"this server has not been allowed what the crawl needs, and nothing was sent: {line}" for line in others
+    ]
+    if private:
+        words = " ".join(f"--private-host {site}" for site in private)
+        lines.append(
+            f"Who runs the server can allow it: `orbweb serve {words}`, or the setting serve.private_hosts."
+        )
+    return "\n".join(lines)
 
 
 def _plain(text: str) -> str:

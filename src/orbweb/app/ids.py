@@ -6,14 +6,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orbweb.app.directory import OpenWorkspace
-from orbweb.errors import UnknownProject
+from orbweb.errors import UnknownProject, UsageError, option
 from orbweb.store import runs
 from orbweb.store.queries import identities
 from orbweb.store.queries.identities import CrawlIdentity, RunIdentity
 from orbweb.store.rows import moment
 from orbweb.store.runs import Project
 
-__all__ = ["CrawlIdentity", "ProjectIdentity", "RunIdentity", "crawl", "project", "projects", "run", "runs_of"]
+__all__ = [
+    "CrawlIdentity",
+    "ProjectIdentity",
+    "RunIdentity",
+    "checked_name",
+    "crawl",
+    "project",
+    "projects",
+    "run",
+    "runs_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,13 @@ def project(workspace: OpenWorkspace, word: str) -> ProjectIdentity:
     if found is None:
         raise UnknownProject(f"no project {word!r}")
     return _identity(found)
+
+
+def checked_name(name: str, given: str) -> str:
+    """A name that a client gives a project as `given`; UsageError if it could be taken for an id."""
+    if _is_number(name):
+        raise UsageError(f"{option(given)}: a name of digits alone could be taken for an id; choose another")
+    return name
 
 
 def _is_number(word: str) -> bool:

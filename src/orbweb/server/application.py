@@ -22,7 +22,7 @@ from orbweb.server.ui.comparisons import Comparisons
 from orbweb.server.ui.figures import Figures
 from orbweb.server.ui.lists import Lists
 from orbweb.server.ui.live_board import LiveBoard
-from orbweb.server.ui.problem_page import problem_page
+from orbweb.server.ui.problem_page import framed_problem, problem_page, project_in
 
 THREADS = 16
 _CODES = {404: "not_found", 405: "method_not_allowed"}
@@ -66,29 +66,40 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def answer(request: Request, problem: Problem) -> Response:
     """A problem as JSON for programs, as a page for people."""
-    if request.url.path.startswith(API) or "text/html" not in request.headers.get("accept", ""):
+    if not _is_for_people(request):
         return JSONResponse(problem.report(), problem.status, media_type=MEDIA_TYPE)
-    return problem_page(request, problem)
+    return problem_page(request, problem, project=project_in(request.url.path))
+
+
+def _is_for_people(request: Request) -> bool:
+    return not request.url.path.startswith(API) and "text/html" in request.headers.get("accept", "")
+
+
+def _answered(request: Request, problem: Problem, error: OrbwebError | None = None) -> Response:
+    """The problem of a route: for people who are logged in, in the frame of the page."""
+    if not _is_for_people(request) or request.state.who is None:
+        return answer(request, problem)
+    return framed_problem(request, request.app.state.services, problem, error)
 
 
 def _answer_problems(app: FastAPI) -> None:
     @app.exception_handler(OrbwebError)
     def _on_error(request: Request, error: OrbwebError) -> Response:
-        return answer(request, problem_of(error))
+        return _answered(request, problem_of(error), error)
 
     @app.exception_handler(ProblemRaised)
     def _on_problem(request: Request, raised: ProblemRaised) -> Response:
-        return answer(request, raised.problem)
+        return _answered(request, raised.problem)
 
     @app.exception_handler(RequestValidationError)
     def _on_invalid(request: Request, error: RequestValidationError) -> Response:
         found = [{"field": ".".join(map(str, each["loc"][1:])), "message": each["msg"]} for each in error.errors()]
         detail = "; ".join(f"{each['field']}: {each['message']}" for each in found)
-        return answer(request, Problem(422, "invalid_request", detail, {"errors": found}))
+        return _answered(request, Problem(422, "invalid_request", detail, {"errors": found}))
 
     @app.exception_handler(HTTPException)
     def _on_http(request: Request, error: HTTPException) -> Response:
-        response = answer(
+        response = _answered(
             request, Problem(error.status_code, _CODES.get(error.status_code, "bad_request"), str(error.detail))
         )
         for name, value in (error.headers or {}).items():

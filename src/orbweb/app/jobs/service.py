@@ -245,6 +245,11 @@ class JobService:
         """What a crawl of these URLs would do; for a project, what its next recrawl would."""
         return remote.plan_crawl(self._settings.path, self._order("crawl", urls, options, settings or {}))
 
+    def name_for(self, urls: tuple[str, ...]) -> str:
+        """The name that a crawl of these URLs gives its project; UsageError if they are not right."""
+        with self._workspace() as workspace:
+            return name_of(workspace, remote.remote_request(self._order("crawl", urls, {}, {}), None))
+
     def save_settings(
         self, urls: tuple[str, ...], project: str | None, options: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> int:

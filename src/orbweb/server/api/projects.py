@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from orbweb.app import DeletedProject, ProjectStatus
-from orbweb.app.ids import ProjectIdentity
+from orbweb.app.ids import ProjectIdentity, checked_name
 from orbweb.errors import UsageError
 from orbweb.server.api.config import ConfigBody, Configured, store_settings
 from orbweb.server.api.fields import STRICT, shape, text_of, to_json
@@ -91,8 +91,8 @@ def create(
 ) -> Configured:
     """As `PUT /config`, for a project that does not exist yet."""
     name = text_of(body, "project")
-    if name is not None and name.isdigit():
-        raise UsageError("`project`: a name of digits alone could be taken for an id; choose another")
+    if name is not None:
+        checked_name(name, "project")
     if name is not None and any(each.name == name for each in served.jobs.projects()):
         raise UsageError(f"project {name!r} exists already; change it with PATCH")
     number = store_settings(served, body, name)
@@ -125,10 +125,8 @@ def patch_project(
 ) -> Response:
     """Settings are changed with `PUT /config`, rules with `PATCH /rules/{project}`."""
     found, name = served.jobs.project(project), text_of(body, "name")
-    if name is not None and name.isdigit():
-        raise UsageError("`name`: a name of digits alone could be taken for an id; choose another")
     if name is not None:
-        served.workspace.rename(found.name, name)
+        served.workspace.rename(found.name, checked_name(name, "name"))
     return JSONResponse(to_json(_row(served, served.jobs.project(str(found.id)))))
 
 

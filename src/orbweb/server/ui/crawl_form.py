@@ -24,6 +24,9 @@ SECTIONS = (
     ("rest", "Everything else", ("resources", "order", "processes", "store", "refresh", "new_run")),
 )
 LABELS = {
+    "url": "Where to start",
+    "project": "Project",
+    "profile": "Profile",
     "exclude": "Exclude",
     "include": "Include",
     "external_hops": "External hops",
@@ -177,10 +180,18 @@ def placed(message: str, options: Sequence[Option]) -> tuple[str, str]:
             if found:
                 rest = message[found.end() :]
                 line = f"line {int(found[1][1:-1]) + 1}: " if found[1] else ""
-                return option.name, f"{line}{rest}"
-    if "`project`" in message[:40]:
-        return "project", message
-    return "url", message
+                return option.name, _labelled(f"{line}{rest}", options)
+    if message.startswith(("`project`", "project '")):
+        return "project", _labelled(message.removeprefix("`project` "), options)
+    return "url", _labelled(message, options)
+
+
+def _labelled(message: str, options: Sequence[Option]) -> str:
+    """A message with the labels of the form in place of the names of fields, and with commands that can be
+    typed."""
+    for name in ("project", *(option.name for option in options)):
+        message = message.replace(f"`{camel(name)}`", f"“{LABELS[name]}”")
+    return re.sub(r"`(?!orbweb )([a-z][^`]*)`", r"`orbweb \1`", message)
 
 
 def sections(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 
@@ -19,6 +20,8 @@ __all__ = [
     "rate",
     "rest_of",
     "segment",
+    "sentence",
+    "shell",
     "short",
     "size",
     "span",
@@ -44,6 +47,19 @@ def span(seconds: float) -> str:
     if seconds < _DAY:
         return f"{seconds // _HOUR:.0f} h {seconds % _HOUR // _MINUTE:.0f} min"
     return f"{seconds / _DAY:.0f} d"
+
+
+def sentence(text: str) -> str:
+    """A message as a sentence: it begins with a capital, unless that would change a name, and ends with a stop."""
+    text = text.strip()
+    first = text.split(" ", 1)[0]
+    begun = text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+    return begun if not begun or begun.endswith((".", "?", "!", "`")) else f"{begun}."
+
+
+def shell(text: str) -> str:
+    """A word as a shell takes it."""
+    return shlex.quote(text)
 
 
 def ago(instant: str | None, now: datetime) -> str:

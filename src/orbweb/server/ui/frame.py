@@ -13,7 +13,7 @@ from orbweb.app import RunningCrawl, RunOutline
 from orbweb.app.jobs.records import JobKind, JobState
 from orbweb.app.pictures import Thread, thread_of
 from orbweb.server.services import Services
-from orbweb.server.ui.format import number, rate, segment
+from orbweb.server.ui.format import rate, segment
 
 CHOICES = 24
 """Projects or runs that a breadcrumb offers."""
@@ -53,13 +53,14 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class LivePill:
-    """The crawl at work, for the top bar."""
+    """The crawl at work, for the top bar: how many more there are, and how many wait."""
 
     project: str
     rate: str
     href: str
     state: str
-    others: str
+    more: int
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +164,31 @@ def _compared(outline: RunOutline) -> str:
     return f"{before[0]}..{outline.run}" if before else "latest"
 
 
-def waiting_projects(served: Services) -> list[str]:
-    """The projects whose crawls wait for their turn, the next first."""
+@dataclass(frozen=True, slots=True)
+class WaitingCrawl:
+    """A crawl that waits for its turn: its job, its place in the line from 1 on, and since when."""
+
+    project: str
+    job: int
+    place: int
+    since: str
+
+
+def waiting_crawls(served: Services) -> list[WaitingCrawl]:
+    """The crawls that wait for their turn, the next first."""
     found = [job for job in served.jobs.jobs(LATEST) if job.kind is JobKind.CRAWL and job.state is JobState.QUEUED]
     if not found:
         return []
     names = {each.id: each.name for each in served.jobs.projects()}
-    return [names[job.project_id] for job in reversed(found) if job.project_id in names]
+    known = [job for job in reversed(found) if job.project_id in names]
+    return [
+        WaitingCrawl(names[job.project_id], job.id, place, job.created_at) for place, job in enumerate(known, 1)
+    ]
+
+
+def waiting_projects(served: Services) -> list[str]:
+    """The projects whose crawls wait for their turn, the next first."""
+    return [each.project for each in waiting_crawls(served)]
 
 
 def pill_of(running: Sequence[RunningCrawl], project: str | None, waiting: int) -> LivePill | None:
@@ -177,15 +196,13 @@ def pill_of(running: Sequence[RunningCrawl], project: str | None, waiting: int) 
     if not running:
         return None
     first = next((each for each in running if each.project == project), running[0])
-    others = [f"{number(len(running) - 1)} more"] * (len(running) > 1) + [f"{number(waiting)} waiting"] * bool(
-        waiting
-    )
     return LivePill(
         first.project,
         rate(first.rate),
         f"{project_path(first.project)}/live",
         first.state,
-        ", ".join(others),
+        len(running) - 1,
+        waiting,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -17,10 +18,10 @@ from orbweb.app.setting_sources import names_contact
 from orbweb.errors import NotTrusted, OrbwebError, UsageError
 from orbweb.server.problems import problem_of
 from orbweb.server.services import Served, Services
-from orbweb.server.ui.crawl_form import Typed, placed, read, sections
+from orbweb.server.ui.crawl_form import LABELS, Typed, placed, read, sections
 from orbweb.server.ui.frame import Crumb, project_path, workspace_frame
 from orbweb.server.ui.plan_view import PlanView, plan_view
-from orbweb.server.ui.problem_page import Asked, problem_page
+from orbweb.server.ui.problem_page import Asked, active_crawl, problem_page
 from orbweb.server.ui.templating import form_of, render
 from orbweb.server.ui.toast import Toast, done
 
@@ -36,11 +37,12 @@ _planning = threading.BoundedSemaphore(PLANS_AT_ONCE)
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """The plan beside the form: read, refused, or not read yet."""
+    """The plan beside the form: read, refused, or not read yet. `name` is that of the project if none is given."""
 
     plan: PlanView | None = None
     refusal: str = ""
     seconds: float = 0.0
+    name: str = ""
 
 
 def _options() -> list[Option]:
@@ -76,6 +78,8 @@ def _page(request: Request, served: Services, typed: Typed, plan: PlanState, *, 
         status=status,
         frame=workspace_frame(served, Crumb("New crawl", "/new")),
         typed=typed,
+        labels=LABELS,
+        made_name=plan.name or _made_name(served, typed),
         profiles=PROFILES,
         profile=typed.texts.get("profile", ""),
         sections=sections(_options(), typed, settings, has_contact=names_contact(agent)),
@@ -108,6 +112,13 @@ def start(request: Request, served: Served) -> Response:
     return done(f"{project_path(served.jobs.project(str(started.project_id)).name)}/live")
 
 
+def _made_name(served: Services, typed: Typed) -> str:
+    """The name that a project of these URLs would get; empty if they are not right yet."""
+    with suppress(OrbwebError):
+        return served.jobs.name_for(typed.urls) if typed.urls else ""
+    return ""
+
+
 def _refused(typed: Typed, error: OrbwebError) -> Typed:
     name, text = placed(problem_of(error).detail, _options())
     return replace(typed, errors={name: text})
@@ -115,19 +126,15 @@ def _refused(typed: Typed, error: OrbwebError) -> Typed:
 
 def _already(request: Request, served: Services, error: ActiveCrawl, texts: dict[str, str]) -> Response:
     """The project is being crawled: nothing was started, and nothing that was typed is lost."""
-    names = {each.id: each.name for each in served.jobs.projects()}
-    job = served.jobs.job(error.job_id) if error.job_id is not None else None
-    crawl = served.jobs.crawl_of(error.crawl_id) if error.crawl_id is not None else None
-    project = names.get(job.project_id if job is not None else crawl.project_id if crawl is not None else -1)
+    names = {"url": "base URL", **{option.name: option.setting or option.name for option in _options()}}
     asked = Asked(
-        tuple((name, text) for name, text in texts.items() if text.strip()),
+        tuple((names.get(name, name), text) for name, text in texts.items() if text.strip()),
         form_url(texts),
     )
     return problem_page(
         request,
         problem_of(error),
-        title=f"{project} is being crawled already" if project else None,
-        actions=((f"{project_path(project)}/live", "Watch it"),) if project else (),
+        told=active_crawl(served, error),
         asked=asked,
         frame=workspace_frame(served, Crumb("New crawl", "/new")),
     )
@@ -144,18 +151,25 @@ def plan(request: Request, served: Served) -> Response:
 
 
 def _read_plan(served: Services, typed: Typed) -> tuple[PlanState, Typed]:
+    name = _made_name(served, typed)
     if typed.errors:
-        return PlanState(refusal=next(iter(typed.errors.values()))), typed
+        return PlanState(refusal=_first(typed), name=name), typed
     if not _planning.acquire(blocking=False):
-        return PlanState(refusal="Other plans are being read. Read this one again in a moment."), typed
+        return PlanState(refusal="Other plans are being read. Read this one again in a moment.", name=name), typed
     begun = time.monotonic()
     try:
         found = served.jobs.plan(typed.urls, typed.options)
     except OrbwebError as error:
         refused = _refused(typed, error)
-        return PlanState(refusal=next(iter(refused.errors.values()))), refused
+        return PlanState(refusal=_first(refused), name=name), refused
     finally:
         _planning.release()
     if not isinstance(found, CrawlPlan):
         return PlanState(refusal="This is a project, not a URL."), typed
-    return PlanState(plan_view(found), "", time.monotonic() - begun), typed
+    return PlanState(plan_view(found), "", time.monotonic() - begun, name), typed
+
+
+def _first(typed: Typed) -> str:
+    """The first error of a form, with the field that it is about."""
+    name, text = next(iter(typed.errors.items()))
+    return text if name == "url" else f"{LABELS.get(name, name)}: {text}"

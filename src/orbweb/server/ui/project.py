@@ -9,16 +9,18 @@ from datetime import datetime
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from orbweb.app import CrawlSummary, RunHistory, RunTotals
+from orbweb.app import CrawlSummary, HistoryBase, RunHistory, RunOutline, RunTotals
+from orbweb.app.ids import checked_name
 from orbweb.app.jobs.records import JobKind, JobState
 from orbweb.app.pictures import Thread, thread_of
-from orbweb.errors import NothingToDo
-from orbweb.server.services import Served, Services
+from orbweb.errors import NothingToDo, UsageError
+from orbweb.server.problems import problem_of
+from orbweb.server.services import ADMIN, Served, Services
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.figures import ChangeCounts, Figures, figures_of
-from orbweb.server.ui.frame import project_frame, project_path, run_path, waiting_projects
+from orbweb.server.ui.frame import WaitingCrawl, project_frame, project_path, run_path, waiting_crawls
 from orbweb.server.ui.projects import state_of
-from orbweb.server.ui.templating import now, render
+from orbweb.server.ui.templating import field_of, now, render
 from orbweb.server.ui.toast import Toast, done
 
 router = APIRouter()
@@ -86,6 +88,48 @@ class SkippedLine:
     href: str
     rule: str | None
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The books of a run: discovered = visited + failed + queued + skipped; visited = pages + alternates + others.
+    As long as `alternates` is None, `others` has them too."""
+
+    visited: int
+    pages: int
+    alternates: int | None
+    failed: int
+    queued: int
+    skipped: int
+
+    @property
+    def discovered(self) -> int:
+        return self.visited + self.failed + self.queued + self.skipped
+
+    @property
+    def others(self) -> int:
+        return self.visited - self.pages - (self.alternates or 0)
+
+
+def books_of(outline: RunOutline, totals: RunTotals | None) -> Books:
+    """The totals are older than the tallies while a crawl runs: what does not fit is not known yet."""
+    fits = totals is not None and outline.pages + totals.alternates <= outline.visited
+    return Books(
+        outline.visited,
+        outline.pages,
+        totals.alternates if totals is not None and fits else None,
+        outline.failed,
+        outline.queued,
+        sum(outline.skipped.values()),
+    )
+
+
+def holds_of(runs: Sequence[RunHistory]) -> str:
+    """What a project holds, in all its runs together."""
+    if not runs:
+        return "nothing crawled yet"
+    pages = texts.many(sum(run.pages for run in runs), "page")
+    return f"{texts.many(len(runs), 'run')} with {pages}, {texts.size(sum(run.bytes for run in runs))}"
 
 
 def note_of(crawl: CrawlSummary, rate: float | None) -> str:
@@ -209,32 +253,61 @@ def _rows(
 
 @router.get("/p/{project}")
 def show(request: Request, served: Served, project: str, before: int | None = None) -> Response:
+    return _page(request, served, project, before=before)
+
+
+def _page(
+    request: Request,
+    served: Services,
+    project: str,
+    *,
+    before: int | None = None,
+    name: str | None = None,
+    error: str = "",
+    status: int = 200,
+) -> Response:
     frame, outline = project_frame(served, project, "overview")
     figures = figures_of(request)
     runs = served.jobs.histories(project, before=before, limit=RUNS + 1)
-    latest = served.jobs.histories(project, limit=1) if before is not None else runs[:1]
+    latest = next(iter(runs if before is None else served.jobs.histories(project, limit=1)), None)
     overview = next(each for each in served.jobs.overviews() if each.project == outline.project)
-    waiting = waiting_projects(served)
-    place = waiting.index(project) + 1 if project in waiting else None
-    totals = figures.totals(project, latest[0]) if latest else None
+    waits = _waits(served, project)
+    totals = figures.totals(project, latest) if latest else None
     return render(
         request,
         "project.html",
+        status=status,
         frame=frame,
         outline=outline,
-        state=state_of(overview, place),
+        books=books_of(outline, totals),
+        state=state_of(overview, waits.place if waits else None),
+        waits=waits,
         bases=overview.bases,
         lists=run_path(project),
         base=project_path(project),
         rows=_rows(served, figures, project, runs, held=outline.held),
         older=runs[RUNS - 1].run if len(runs) > RUNS else None,
         newer=before is not None,
-        latest=latest[0] if latest else None,
+        latest=latest,
         totals=totals,
-        base_rows=base_rows(latest[0], totals) if latest else (),
-        skipped_rows=skipped_rows(project, latest[0], totals) if latest else (),
+        base_rows=base_rows(latest, totals) if latest else (),
+        skipped_rows=skipped_rows(project, latest, totals) if latest else (),
+        no_page=_without_page(latest),
         refusal=_refusal(served, project),
+        typed_name=name,
+        name_error=error,
     )
+
+
+def _waits(served: Services, project: str) -> WaitingCrawl | None:
+    return next((each for each in waiting_crawls(served) if each.project == project), None)
+
+
+def _without_page(run: RunHistory | None) -> tuple[HistoryBase, ...]:
+    """The base URLs with a problem of a run that is completed and has no page."""
+    if run is None or run.pages or run.state != "completed":
+        return ()
+    return tuple(base for base in run.bases if base.problem)
 
 
 def _refusal(served: Services, project: str) -> str | None:
@@ -285,3 +358,43 @@ def finish(served: Served, project: str) -> Response:
     found = served.workspace.finish(project)
     skipped = texts.many(before, "queued URL")
     return done(project_path(project), Toast(f"Run {found.run} is completed, {skipped} skipped"))
+
+
+@router.post("/p/{project}/cancel")
+def cancel(served: Served, project: str) -> Response:
+    """Take the crawl that waits out of the queue; NothingToDo if it has begun."""
+    waits = _waits(served, project)
+    if waits is None:
+        raise NothingToDo(f"no crawl of project {project!r} waits for its turn")
+    served.jobs.cancel(waits.job)
+    return done(project_path(project), Toast("The crawl is taken out of the queue"))
+
+
+@router.post("/p/{project}/rename")
+def rename(request: Request, served: Served, project: str) -> Response:
+    wanted = field_of(request, "name").strip()
+    try:
+        served.workspace.rename(project, checked_name(wanted, "name"))
+    except UsageError as error:
+        return _page(request, served, project, name=wanted, error=problem_of(error).detail, status=422)
+    undo = f"{project_path(wanted)}/rename"
+    return done(project_path(wanted), Toast(f"{project} is now {wanted}", undo=undo, fields={"name": project}))
+
+
+@router.get("/p/{project}/delete", dependencies=[ADMIN])
+def ask_delete(request: Request, served: Served, project: str) -> Response:
+    """It cannot be undone, so it asks first."""
+    frame, outline = project_frame(served, project, "overview")
+    runs = served.jobs.histories(project)
+    return render(
+        request, "delete.html", frame=frame, outline=outline, holds=holds_of(runs), base=project_path(project)
+    )
+
+
+@router.post("/p/{project}/delete", dependencies=[ADMIN])
+def delete(served: Served, project: str) -> Response:
+    number = served.jobs.project(project).id
+    found = served.workspace.delete(project)
+    served.jobs.forget_project(number)
+    runs, pages = texts.many(found.runs, "run"), texts.many(found.pages, "page")
+    return done("/", Toast(f"{project} is deleted: {runs}, {pages}, {texts.size(found.freed)} freed"))

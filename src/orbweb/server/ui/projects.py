@@ -18,7 +18,7 @@ from orbweb.errors import UsageError
 from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.figures import ChangeCounts, Figures, figures_of
-from orbweb.server.ui.frame import project_path, run_path, waiting_projects, workspace_frame
+from orbweb.server.ui.frame import WaitingCrawl, project_path, run_path, waiting_crawls, workspace_frame
 from orbweb.server.ui.templating import now, render
 from orbweb.server.ui.twins import twin
 
@@ -32,6 +32,8 @@ CAUSES = {
     "error": "last crawl failed",
 }
 """Why a run is paused, by how its last crawl ended."""
+LONG = 20
+"""Projects from which on the list has a filter."""
 ORDERS = ("active", "project", "state", "pages", "failed", "queued", "tokens", "size")
 STATES = ("in_progress", "on_hold", "waiting", "paused", "completed", "completed_with_errors", "never_crawled")
 
@@ -44,6 +46,7 @@ class ProjectLine:
     href: str
     lists: str
     bases: str
+    urls: tuple[str, ...]
     state: str
     note: str
     thread: Thread
@@ -97,6 +100,8 @@ def note_of(project: ProjectOverview, place: int | None, rate: float | None) -> 
     if project.latest is None:
         return "no run yet"
     run = f"run {project.latest.run}"
+    if project.latest.state == "completed" and not project.latest.pages:
+        return f"{run}, no page"
     if project.running:
         return f"{run}, {texts.rate(rate)}" if rate is not None else run
     ended = project.latest.crawls[-1].ended_by if project.latest.crawls else None
@@ -126,7 +131,7 @@ class ProjectFigures:
 
     totals: RunTotals | None
     changes: ChangeCounts | None
-    place: int | None
+    waits: WaitingCrawl | None
     rate: float | None
 
 
@@ -135,13 +140,16 @@ def row_of(project: ProjectOverview, known: ProjectFigures, at: datetime) -> Pro
     skipped = sum(run.skipped.values()) if run else 0
     counts = (run.visited, run.failed, run.queued, run.pages) if run else (0, 0, 0, 0)
     visited, failed, queued, pages = counts
+    place = known.waits.place if known.waits else None
+    active_at = known.waits.since if known.waits else run.active_at if run else None
     return ProjectLine(
         name=project.project,
         href=project_path(project.project),
         lists=run_path(project.project),
         bases=bases_text(project.bases),
-        state=state_of(project, known.place),
-        note=note_of(project, known.place, known.rate),
+        urls=project.bases,
+        state=state_of(project, place),
+        note=note_of(project, place, known.rate),
         thread=thread_of(visited, failed, queued, skipped, pages=pages),
         pages=pages,
         failed=failed,
@@ -150,8 +158,8 @@ def row_of(project: ProjectOverview, known: ProjectFigures, at: datetime) -> Pro
         size=run.bytes if run else 0,
         changes=known.changes,
         changes_text=changes_text(project),
-        active="now" if project.running else texts.ago(run.active_at, at) if run else texts.NOTHING,
-        active_at=run.active_at if run else "",
+        active="now" if project.running else texts.ago(active_at, at),
+        active_at=active_at or "",
     )
 
 
@@ -171,13 +179,14 @@ def sorted_rows(rows: Sequence[ProjectLine], sort: str) -> list[ProjectLine]:
     return sorted(sorted(rows, key=lambda row: row.name), key=by, reverse=sort.startswith("-"))
 
 
-def columns_of(sort: str, state: str) -> tuple[ColumnHead, ...]:
-    """The heads of the table. A number is sorted from the largest down first."""
+def columns_of(sort: str, chosen: Chosen) -> tuple[ColumnHead, ...]:
+    """The heads of the table. A number is sorted from the largest down first. The last column shows ages, and the
+    latest instant is the smallest of them."""
     return tuple(
         ColumnHead(
             text,
             css,
-            _href(state, _turned(name, sort, first)) if name else None,
+            chosen.href(_turned(name, sort, first)) if name else None,
             _direction(sort) if name and sort.removeprefix("-") == name else None,
         )
         for text, css, name, first in (
@@ -201,12 +210,24 @@ def _turned(name: str, sort: str, first: str) -> str:
 
 
 def _direction(sort: str) -> str:
-    return "descending" if sort.startswith("-") else "ascending"
+    shows_ages = sort.endswith("active")
+    return "descending" if sort.startswith("-") != shows_ages else "ascending"
 
 
-def _href(state: str, sort: str) -> str:
-    given = {name: value for name, value in (("state", state), ("sort", sort)) if value}
-    return f"/?{urlencode(given)}" if given else "/"
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which projects the list shows: those in a state, and those whose name or base URLs contain a text."""
+
+    state: str = ""
+    text: str = ""
+
+    def has(self, row: ProjectLine) -> bool:
+        wanted = self.text.casefold()
+        return self.state in ("", row.state) and any(wanted in each.casefold() for each in (row.name, *row.urls))
+
+    def href(self, sort: str = "") -> str:
+        given = {name: value for name, value in (("state", self.state), ("q", self.text), ("sort", sort)) if value}
+        return f"/?{urlencode(given)}" if given else "/"
 
 
 def state_counts(rows: Sequence[ProjectLine]) -> list[StateCount]:
@@ -242,8 +263,8 @@ def sums_of(rows: Sequence[ProjectLine]) -> Sums:
 
 def read_rows(served: Services, figures: Figures, at: datetime) -> list[ProjectLine]:
     rates = {each.project: each for each in served.jobs.running()}
-    places = {name: place for place, name in enumerate(waiting_projects(served), 1)}
-    return [row_of(each, _known(served, figures, each, rates, places), at) for each in served.jobs.overviews()]
+    waiting = {each.project: each for each in waiting_crawls(served)}
+    return [row_of(each, _known(served, figures, each, rates, waiting), at) for each in served.jobs.overviews()]
 
 
 def _known(
@@ -251,20 +272,21 @@ def _known(
     figures: Figures,
     project: ProjectOverview,
     rates: Mapping[str, RunningCrawl],
-    places: Mapping[str, int],
+    waiting: Mapping[str, WaitingCrawl],
 ) -> ProjectFigures:
     name, run = project.project, project.latest
     rate = rates[name].rate if name in rates else None
     if run is None:
-        return ProjectFigures(None, None, places.get(name), rate)
+        return ProjectFigures(None, None, waiting.get(name), rate)
     is_done = run.run > 1 and run.state == "completed"
     before = served.jobs.histories(name, before=run.run, limit=1) if is_done else []
     changes = figures.changes(name, before[0], run) if before else None
-    return ProjectFigures(figures.totals(name, run), changes, places.get(name), rate)
+    return ProjectFigures(figures.totals(name, run), changes, waiting.get(name), rate)
 
 
 @router.get("/")
-def projects(request: Request, served: Served, state: str = "", sort: str = "-active") -> Response:
+def projects(request: Request, served: Served, state: str = "", q: str = "", sort: str = "-active") -> Response:
+    chosen = Chosen(state, q.strip())
     rows = read_rows(served, figures_of(request), now())
     frame = workspace_frame(served)
     if not rows:
@@ -276,22 +298,24 @@ def projects(request: Request, served: Served, state: str = "", sort: str = "-ac
         request,
         "projects.html",
         frame=frame,
-        rows=sorted_rows([row for row in rows if state in ("", row.state)], sort),
-        columns=columns_of(sort, state),
+        rows=sorted_rows([row for row in rows if chosen.has(row)], sort),
+        columns=columns_of(sort, chosen),
         states=state_counts(rows),
         sums=sums_of(rows),
         total=len(rows),
-        state=state,
+        chosen=chosen,
+        sort=sort,
+        is_long=len(rows) > LONG,
         query=f"?{request.url.query}" if request.url.query else "",
     )
 
 
 @router.get("/projects.{suffix}")
 def projects_twin(
-    request: Request, served: Served, suffix: str, state: str = "", sort: str = "-active"
+    request: Request, served: Served, suffix: str, state: str = "", q: str = "", sort: str = "-active"
 ) -> Response:
-    rows = read_rows(served, figures_of(request), now())
-    found = sorted_rows([row for row in rows if state in ("", row.state)], sort)
+    rows, chosen = read_rows(served, figures_of(request), now()), Chosen(state, q.strip())
+    found = sorted_rows([row for row in rows if chosen.has(row)], sort)
     return twin([_plain(row) for row in found], suffix, "projects")
 
 

@@ -25,6 +25,7 @@ THEME = "orbweb_theme"
 THEMES = ("light", "dark")
 _FILTERS = (
     *(texts.number, texts.short, texts.size, texts.many, texts.words, texts.rate, texts.took, texts.span),
+    *(texts.sentence, texts.shell),
     *(texts.in_full, texts.host_of, texts.rest_of, texts.outward, texts.segment),
 )
 

@@ -22,6 +22,11 @@ export function startKeys() {
   document.querySelector("[data-keys]")?.addEventListener("click", (event) => {
     if (dialog) { event.preventDefault(); dialog.showModal(); }
   });
+  // The cursor follows the focus, so that Tab and j agree.
+  document.addEventListener("focusin", (event) => {
+    const row = event.target.closest?.("[data-rows] tbody tr");
+    if (row) mark(rows(), row);
+  });
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.isComposing) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { submitMain(event); return; }
@@ -74,11 +79,16 @@ function move(step) {
   if (!all.length) return false;
   const at = all.findIndex((row) => row.classList.contains("cursor"));
   const next = all[Math.min(all.length - 1, Math.max(0, at < 0 ? 0 : at + step))];
-  for (const row of all) row.classList.toggle("cursor", row === next);
   const link = next.querySelector("a[href]");
+  link.classList.add("at-cursor");
   link.focus({ preventScroll: true });
+  mark(all, next);
   next.scrollIntoView({ block: "nearest" });
   return true;
+}
+
+function mark(all, chosen) {
+  for (const row of all) row.classList.toggle("cursor", row === chosen);
 }
 
 function open() {

@@ -35,7 +35,10 @@ async function read(force) {
   panel.setAttribute("aria-busy", "true");
   try {
     const response = await fetch("/new/plan?fragment=1", { method: "POST", body: fields, headers: { accept: "text/html" } });
-    if (response.ok) panel.innerHTML = await response.text();
+    if (response.ok) {
+      panel.innerHTML = await response.text();
+      form.elements.project.placeholder = panel.querySelector("[data-project-name]")?.textContent ?? "";
+    }
   } catch {
     // The server does not answer: the last plan stays.
   }
