@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import httpx
 
-from browser.larder import API, DOCS, FORUM, HOSTS, LEGACY, LarderSite
+from browser.larder import API, DOCS, FORUM, HOSTS, LEGACY, LarderSite, pins
 from harness import wait_until
 from orbweb.cli import demo
 from servers.site import serve
@@ -49,9 +49,9 @@ def gallery(
         bundled = stack.enter_context(demo.serve())
         site = LarderSite(size)
         web = stack.enter_context(serve(site))
-        ports = {"larder.example": site_of(bundled).partition(":")[2], **dict.fromkeys(HOSTS, web.port)}
-        pins = [word for host, port in ports.items() for word in ("--resolve", f"{host}:80:127.0.0.1:{port}")]
-        server = stack.enter_context(served(directory / "workspace", *pins))
+        demo_pin = f"larder.example:80:{site_of(bundled)}"
+        options = ("--resolve", demo_pin, *pins(web.port))
+        server = stack.enter_context(served(directory / "workspace", *options))
         made = Gallery(server, site)
         server.crawl("http://larder.example/docs/", project=made.demo)
         _crawl(made, made.runs, DOCS, exclude=["/archive/1\\.0/"])

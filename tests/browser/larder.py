@@ -41,10 +41,11 @@ SENTENCES = (
 
 class LarderSite:
     """The four hosts. `size` is the number of pages of `docs`; each of the others has a third of it. A page takes
-    up to twice `delay_s`."""
+    up to twice `delay_s`. When it `is_mended`, no page fails."""
 
     def __init__(self, size: int, *, edition: int = 1, delay_s: float = 0.0) -> None:
         self.size, self.edition, self.delay_s = size, edition, delay_s
+        self.is_mended = False
 
     def answer(self, request: Request) -> Answer:
         host = request.host.partition(":")[0]
@@ -82,7 +83,7 @@ class LarderSite:
         )
 
     def _page(self, host: str, target: str, at: int, nth: int) -> Answer:
-        fault = _fault(host, at, nth)
+        fault = None if self.is_mended else _fault(host, at, nth)
         if fault is not None:
             return fault
         is_late = self.edition > 1
@@ -129,6 +130,11 @@ class LarderSite:
             rows = "".join(f"<tr><td>{each}</td><td>{chance.randrange(2, 90)}</td></tr>" for each in NOUNS[:5])
             parts.append(f"<table><tr><th>Kind</th><th>Number</th></tr>{rows}</table>")
         return "".join(parts)
+
+
+def pins(port: int) -> list[str]:
+    """Options of `serve` by which the hosts are at a port of this machine."""
+    return [word for host in HOSTS for word in ("--resolve", f"{host}:80:127.0.0.1:{port}")]
 
 
 @cache

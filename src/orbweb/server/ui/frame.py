@@ -191,6 +191,18 @@ def waiting_projects(served: Services) -> list[str]:
     return [each.project for each in waiting_crawls(served)]
 
 
+def coming_crawl(served: Services, project: str) -> str | None:
+    """Whether the newest job of a project is a crawl that is still to come: `waiting` for its turn, or `starting`
+    while its process comes up."""
+    latest = served.jobs.jobs(1, project_id=served.jobs.project(project).id)
+    for job in latest:
+        if job.kind is JobKind.CRAWL and job.state is JobState.QUEUED:
+            return "waiting"
+        if job.kind is JobKind.CRAWL and job.state is JobState.RUNNING and job.crawl_id is None:
+            return "starting"
+    return None
+
+
 def pill_of(running: Sequence[RunningCrawl], project: str | None, waiting: int) -> LivePill | None:
     """The crawl at work: that of this project if it has one, else the first."""
     if not running:

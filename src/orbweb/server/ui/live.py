@@ -21,7 +21,7 @@ from orbweb.server.events import BEAT_S, MOST_STREAMS, TICK_S
 from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
-from orbweb.server.ui.frame import project_frame, project_path, run_path, waiting_projects
+from orbweb.server.ui.frame import coming_crawl, project_frame, project_path, run_path
 from orbweb.server.ui.live_board import LiveBoard, board_of
 from orbweb.server.ui.live_chart import chart_of
 from orbweb.server.ui.live_figures import Point
@@ -128,7 +128,7 @@ def live(
     request: Request, served: Served, project: str, kind: str = "exclude", pattern: str = "", span: str = SPAN
 ) -> Response:
     frame, outline = project_frame(served, project, "live")
-    if outline.run is None and not outline.running and project not in waiting_projects(served):
+    if outline.run is None and not outline.running and coming_crawl(served, project) is None:
         return render(request, "live_nothing.html", frame=frame, outline=outline, base=project_path(project))
     board, span = board_of(request), span if span in SPANS else SPAN
     view = _view(served, board, project)
@@ -223,9 +223,8 @@ async def _events(served: Services, board: LiveBoard, project: str) -> AsyncIter
 
 def _view(served: Services, board: LiveBoard, project: str) -> LiveView:
     found = board.look(project)
-    if not found.at_work and project in waiting_projects(served):
-        return replace(found, state="waiting")
-    return found
+    coming = None if found.at_work else coming_crawl(served, project)
+    return found if coming is None else replace(found, state=coming)
 
 
 def _rule_box(served: Services, project: str, kind: RuleKind, pattern: str, view: LiveView) -> RuleBox:

@@ -54,6 +54,7 @@ function act(event, dialog) {
   if (key === "j" || key === "k") return move(key === "j" ? 1 : -1);
   if (key === "Enter") return event.target === document.body && open();
   if (key === "Escape") return closeMenus();
+  if (key.startsWith("Arrow") && event.target.closest("pre, [tabindex]")) return false;
   return follow(document.querySelector(`[data-key="${CSS.escape(key)}"]`));
 }
 
