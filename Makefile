@@ -39,8 +39,15 @@ $(BIN)/python:
 	@echo "Creating $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
+# What an installation depends on. The rest of pyproject.toml are settings of tools: nothing is compiled again for them.
+$(VENV)/.project: pyproject.toml | $(BIN)/python
+	@$(BIN)/python -c 'import json, tomllib; found = tomllib.load(open("pyproject.toml", "rb")); \
+		print(json.dumps([found["build-system"], found["project"], found["tool"]["hatch"]], indent=1))' > $@.new
+	@cmp -s $@.new $@ || cp $@.new $@
+	@rm $@.new
+
 # pip says all of it, for the log; the terminal gets a line per package and per file that is compiled.
-$(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
+$(VENV)/.package: $(VENV)/.project $(COMPILED) | $(BIN)/python
 	@echo "Installing orbweb into $(VENV): half a minute to a minute, most of it to compile (log: $(VENV)/install.log)"
 	@$(BIN)/python -m pip install --verbose --disable-pip-version-check -e . 2>&1 | tee $(VENV)/install.log | awk ' \
 		/Installing build dependencies.*started/ { print "  installing what compiles"; fflush() } \
@@ -52,7 +59,7 @@ $(VENV)/.package: pyproject.toml $(COMPILED) | $(BIN)/python
 	@touch $@
 
 # From the lock, with hashes, also what compiles; the project itself cannot have one.
-$(VENV)/.dev: pyproject.toml locks/dev.txt $(COMPILED) | $(BIN)/python
+$(VENV)/.dev: $(VENV)/.project locks/dev.txt $(COMPILED) | $(BIN)/python
 	$(PIP) --require-hashes --requirement locks/dev.txt
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $(VENV)/.package $@
@@ -74,7 +81,7 @@ $(VENV)/browser/.ready: locks/npm.py
 	$(PYTHON) locks/npm.py browser $(VENV)/browser
 	@touch $@
 
-$(VENV)/.bench: pyproject.toml $(VENV)/.package
+$(VENV)/.bench: $(VENV)/.project $(VENV)/.package
 	$(PIP) -e '.[bench]'
 	@touch $@
 
