@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
 from html import escape, unescape
 from pathlib import Path
@@ -352,6 +353,16 @@ def test_the_theme_is_a_cookie(visited: Visited) -> None:
     answer = visited.browser.post("/theme", {"theme": "", "next": "//elsewhere.example/"})
     assert answer.headers["location"] == "/"
     assert "data-theme=" not in visited.browser.get("/keys").partition("<head>")[0]
+
+
+def test_a_port_in_use_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = Cli(tmp_path / "new")("serve", "--demo", "--port", str(port))
+    assert refused.code == 2
+    assert f"127.0.0.1:{port}: another program uses this port; choose another --port" in refused.err
+    assert "demo site" not in refused.err
+    assert not (tmp_path / "new").exists()
 
 
 def test_an_empty_workspace_begins_with_a_url(tmp_path: Path) -> None:

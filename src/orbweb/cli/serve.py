@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from orbweb.errors import UsageError
 app = typer.Typer()
 
 DEMO = "demo"
+LARGEST_PORT = 65_535
 
 
 @app.command()
@@ -57,13 +59,16 @@ def serve(
     """
     if importlib.util.find_spec("fastapi") is None or importlib.util.find_spec("uvicorn") is None:
         raise UsageError("orbweb serve needs further packages: pip install 'orbweb[serve]'")
+    from orbweb.cli import demo as site
     from orbweb.server.serve import ServeSettings
     from orbweb.server.serve import serve as run_server
 
     with ExitStack() as stack:
-        private = list(private_host or ())
+        private, prepare = list(private_host or ()), partial(_say_if_new, workspace, is_new=not workspace.exists())
         if demo:
-            private.append(_crawl_demo(stack, workspace, port))
+            url = stack.enter_context(site.serve(port + 1 if 0 < port < LARGEST_PORT else 0))
+            private.append(url.removeprefix("http://").partition("/")[0])
+            prepare = partial(_crawl_demo, workspace, url)
         settings = ServeSettings(
             workspace,
             host,
@@ -74,7 +79,7 @@ def serve(
             private_hosts=tuple(private),
             resolve=tuple(resolve or ()),
         )
-        run_server(settings, print_line=_print)
+        run_server(settings, print_line=_print, prepare=prepare)
 
 
 def _print(text: str) -> None:
@@ -82,16 +87,19 @@ def _print(text: str) -> None:
     typer.echo(text)
 
 
-def _crawl_demo(stack: ExitStack, workspace: Path, port: int) -> str:
-    """Serve the bundled site until the stack is closed, and crawl it; its HOST:PORT."""
-    from orbweb.app import Workspace
-    from orbweb.cli import demo as site
+def _say_if_new(workspace: Path, *, is_new: bool) -> None:
+    """A mistyped directory would otherwise look like a workspace that lost everything."""
+    if is_new:
+        output.note(f"{workspace} is a new workspace")
 
-    url = stack.enter_context(site.serve(port + 1 if port else 0))
+
+def _crawl_demo(workspace: Path, url: str) -> None:
+    """Crawl the bundled site, unless the workspace has a crawl of it from this address."""
+    from orbweb.app import Workspace
+
     output.note(f"demo site at {url}")
     opened = Workspace(workspace)
-    opened.prepare()
     known = {status.project: status for status in opened.statuses()}.get(DEMO)
     if known is None or known.state != "completed" or url not in [base.url for base in known.bases]:
+        output.note("crawling it first, which takes a few seconds")
         opened.crawl(url, project=DEMO, rate="max", new_run=True)
-    return url.removeprefix("http://").partition("/")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -28,6 +29,11 @@ GRACE_S = 1
 BACKLOG = 128
 
 Print = Callable[[str], None]
+Prepare = Callable[[], None]
+
+
+def _nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +50,15 @@ class ServeSettings:
     resolve: Sequence[str] = ()
 
 
-def serve(settings: ServeSettings, environ: Mapping[str, str] = os.environ, print_line: Print = print) -> None:
+def serve(
+    settings: ServeSettings,
+    environ: Mapping[str, str] = os.environ,
+    print_line: Print = print,
+    prepare: Prepare = _nothing,
+) -> None:
     """Serve a workspace; returns when the server has ended. UsageError before anything is served if a host that
-    others can reach is served without a token given by the user."""
+    others can reach is served without a token given by the user. `prepare` is called when the port is taken, and
+    before the workspace is served."""
     given = environ.get(TOKEN_VARIABLE) or None
     if given is not None:
         check_token(given, TOKEN_VARIABLE)
@@ -55,8 +67,6 @@ def serve(settings: ServeSettings, environ: Mapping[str, str] = os.environ, prin
             f"{option('host')} {settings.host}: others can reach this server, so it needs a token of your choice; "
             f"set the environment variable {TOKEN_VARIABLE}"
         )
-    workspace = Workspace(settings.workspace)
-    workspace.prepare()
     rules = operator_rules(
         settings.workspace, environ, private_hosts=settings.private_hosts, pins=settings.resolve
     )
@@ -64,6 +74,9 @@ def serve(settings: ServeSettings, environ: Mapping[str, str] = os.environ, prin
     os.environ.update(rules.environment({}))
     with _bound(settings.host, settings.port) as listener:
         port = listener.getsockname()[1]
+        prepare()
+        workspace = Workspace(settings.workspace)
+        workspace.prepare()
         token = given or new_token()
         jobs = JobService(
             JobSettings(
@@ -76,9 +89,12 @@ def serve(settings: ServeSettings, environ: Mapping[str, str] = os.environ, prin
             Credentials(token, jobs.permission_of, cookie=f"orbweb_login_{port}"),
             allowed_hosts(settings.host, settings.allow_hosts),
         )
-        print_line(f"serving {settings.workspace} at http://{_shown(settings.host)}:{port}/")
+        url = f"http://{_shown(settings.host)}:{port}/"
+        print_line(f"serving {settings.workspace} at {url}")
         if given is None:
             print_line(f"token: {token}")
+            # A browser keeps what follows the # to itself: it reaches no log and no other site.
+            print_line(f"open {url}login#token={token}")
         _run(services, listener)
 
 
@@ -105,11 +121,17 @@ def _bound(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except OSError as error:
-        raise UsageError(
-            f"cannot serve at {_shown(host)}:{port}: {error.strerror}; choose another {option('port')} or "
-            f"{option('host')}"
-        ) from error
+        raise UsageError(f"cannot serve at {_shown(host)}:{port}: {_why_not(error)}") from error
     return listener
+
+
+def _why_not(error: OSError) -> str:
+    """Why a socket cannot be bound, and what to choose instead."""
+    if error.errno == errno.EADDRINUSE:
+        return f"another program uses this port; choose another {option('port')}, 0 for any that is free"
+    if error.errno == errno.EACCES:
+        return f"this user may not use the port; choose a {option('port')} from 1024 on"
+    return f"{error.strerror}; choose an address of this machine with {option('host')}"
 
 
 def _run(services: Services, listener: socket.socket) -> None:
