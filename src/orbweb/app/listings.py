@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orbweb.app.columns import ColumnQuery
 from orbweb.app.directory import OpenWorkspace
 from orbweb.app.reports import PAGE_ORDERS, target_of
-from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
-from orbweb.app.results.record import record, records
+from orbweb.app.results.catalog import ListPart
+from orbweb.app.results.listings import PageList, PageRow, QueueItem, QueueItems, RulePreview, UrlCapture
+from orbweb.app.results.record import records
 from orbweb.errors import UsageError, option
 from orbweb.export.csv import row
 from orbweb.export.escaping import guarded, one_line
-from orbweb.model import Place, Source
+from orbweb.model import Source
 from orbweb.policy import patterns
 from orbweb.store import runs
 from orbweb.store.queries import listings
-from orbweb.store.queries.listings import PageKey, PageTerms
 
 MOST = 1000
 EXAMPLES = 20
@@ -39,69 +40,48 @@ class PageFilter:
     limit: int = 100
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedFilter:
-    """Which skipped URLs of a run are wanted; `after` is the key of the rows before."""
-
-    reason: str | None = None
-    rule: str | None = None
-    after: str | None = None
-    limit: int = 100
-
-
-def pages(workspace: OpenWorkspace, project: str, number: int | None, wanted: PageFilter) -> PageList:
+def pages(
+    read: Callable[..., ListPart[PageRow]], project: str, number: int | None, wanted: PageFilter
+) -> PageList:
     column = wanted.sort.removeprefix("-")
     if column not in PAGE_ORDERS or wanted.sort == "-place":
         raise UsageError(f"{option('sort')}: {wanted.sort!r} is not an order; choose {', '.join(PAGE_ORDERS)}")
-    run = workspace.run(project, number)
-    terms = PageTerms(
-        column, wanted.sort.startswith("-"), wanted.status, wanted.depth, wanted.language, wanted.words
+    given = {"status": wanted.status, "depth": wanted.depth, "language": wanted.language}
+    query = ColumnQuery(
+        {name: str(value) for name, value in given.items() if value is not None},
+        wanted.words or "",
+        "" if column == "place" else column,
+        wanted.sort.startswith("-"),
+        _row_key(wanted.after),
+        _count(wanted.limit),
     )
-    after = _page_key(wanted.after, column) if wanted.after is not None else None
-    found, last = listings.pages(workspace.db, run.id, terms, after, _count(wanted.limit))
-    following = _packed([last.number, last.value]) if last is not None else None
-    return record(PageList, {"run": run.number, "items": found, "next": following})
-
-
-def _page_key(text: str, column: str) -> PageKey:
-    number, value = _unpacked(text, 2)
-    kind = str if column in ("url", "title") else int
-    if not isinstance(number, int) or not (column == "place" or isinstance(value, kind)):
-        raise _wrong_key(text)
-    return PageKey(number, value)
+    found = read(project, query, run=number)
+    return PageList(found.run, found.items, _packed([found.next]) if found.next is not None else None)
 
 
 def queue_items(
-    workspace: OpenWorkspace, project: str, *, source: str | None, after: str | None, limit: int
+    read: Callable[..., ListPart[QueueItem]], project: str, *, source: str | None, after: str | None, limit: int
 ) -> QueueItems:
     if source is not None and source not in list(Source):
         raise UsageError(f"{option('source')}: unknown source {source!r}; choose one of {', '.join(Source)}")
-    run = workspace.run(project)
-    begun = None
-    if after is not None:
-        depth, rank = _unpacked(after, 2)
-        if not (isinstance(depth, int) and isinstance(rank, int)):
-            raise _wrong_key(after)
-        begun = Place(depth, rank)
-    found, last = listings.queue_items(workspace.db, run.id, source, begun, _count(limit))
-    following = _packed([last.depth, last.rank]) if last is not None else None
-    return record(QueueItems, {"run": run.number, "items": found, "next": following})
+    query = ColumnQuery({"source": source} if source else {}, after=_row_key(after), rows=_count(limit))
+    found = read(project, query, patience_s=None)
+    return QueueItems(found.run, found.items, _packed([found.next]) if found.next is not None else None)
 
 
-def skipped_items(
-    workspace: OpenWorkspace, project: str, number: int | None, wanted: SkippedFilter
-) -> SkippedItems:
-    """The skipped URLs of a run in the order in which they were found."""
-    run = workspace.run(project, number)
-    begun = 0
-    if wanted.after is not None:
-        (begun,) = _unpacked(wanted.after, 1)
-        if not isinstance(begun, int) or not 0 <= begun < 1 << 63:
-            raise _wrong_key(wanted.after)
-    terms = {"reason": wanted.reason, "rule": wanted.rule}
-    found, last = listings.skipped_items(workspace.db, run.id, terms, begun, _count(wanted.limit))
-    following = _packed([last]) if last is not None else None
-    return record(SkippedItems, {"run": run.number, "items": found, "next": following})
+def _row_key(text: str | None) -> int | None:
+    """The row that a part begins after."""
+    if text is None:
+        return None
+    (number,) = _unpacked(text, 1)
+    if type(number) is not int or not 0 <= number < 1 << 63:
+        raise _wrong_key(text)
+    return number
+
+
+def check_pattern(pattern: str) -> None:
+    """UsageError if this is not an RE2 pattern."""
+    patterns.finder(option("match"), pattern)
 
 
 def preview(

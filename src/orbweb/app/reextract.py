@@ -190,7 +190,7 @@ class Reextraction:
         """Write the group and the pages that refer to it, in one transaction."""
         if not self._group:
             return
-        reextraction.replace(self._db, self._run_id, self._group)
+        reextraction.replace(self._db, self._run_id, self._group, now_us())
         self.extracted += len(self._group)
         self._group.clear()
         failpoint("documents_committed")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from orbweb.failpoints import failpoint
 from orbweb.model import PackedDocument
-from orbweb.store import Queries
+from orbweb.store import Queries, unit_times
 
 PORTION = 200
 
@@ -49,9 +49,11 @@ class OutdatedPages:
         return {"run_id": self.run_id, "everything": self.everything, "extractor": self.extractor}
 
 
-def replace(db: Queries, run_id: int, documents: Sequence[tuple[StoredPage, PackedDocument]]) -> None:
-    """Store the documents and let their pages refer to them, in one transaction."""
+def replace(db: Queries, run_id: int, documents: Sequence[tuple[StoredPage, PackedDocument]], now: int) -> None:
+    """Store the documents and let their pages refer to them, in one transaction. It is a unit of work of the run, so
+    that what is derived from its pages is made anew."""
     with db.transaction():
+        unit_times.record(db, run_id, now)
         db.many("add_document", [document for _, document in documents])
         for page, document in documents:
             db.run(

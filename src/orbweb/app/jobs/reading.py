@@ -9,9 +9,8 @@ from pathlib import Path
 from orbweb.app import catalog
 from orbweb.app.directory import OpenWorkspace
 from orbweb.app.follow import follow, queue_shares
-from orbweb.app.results.catalog import FailedItem, ListedPage, PageCatalog, UrlLinks
+from orbweb.app.results.catalog import UrlLinks
 from orbweb.app.results.live import FollowedRun, QueueShares
-from orbweb.app.results.record import records
 from orbweb.app.results.sections import RunSections, SectionLinks
 from orbweb.app.sections import run_sections, section_links
 
@@ -24,31 +23,6 @@ class RunReader:
 
     def _workspace(self) -> closing[OpenWorkspace]:
         return closing(OpenWorkspace(self._path))
-
-    def page_catalog(self, project: str, *, run: int | None = None) -> PageCatalog:
-        """All pages of a run by what lists are filtered and sorted by, in a few bytes each, by a pass over it."""
-        with self._workspace() as workspace:
-            return catalog.page_catalog(workspace, project, run)
-
-    def pages_with(self, project: str, words: str, *, run: int | None = None) -> list[int]:
-        """The visits of pages with these words in their URL or title: a pass over the run."""
-        with self._workspace() as workspace:
-            return catalog.pages_with(workspace, project, run, words)
-
-    def pages_from(self, project: str, after: int, count: int, *, run: int | None = None) -> list[int]:
-        """The visits of the pages after a visit, in their order."""
-        with self._workspace() as workspace:
-            return catalog.pages_from(workspace, project, run, after, count)
-
-    def pages_at(self, project: str, visits: Sequence[int], *, run: int | None = None) -> list[ListedPage]:
-        """The pages of these visits, in this order."""
-        with self._workspace() as workspace:
-            return records(ListedPage, catalog.pages_at(workspace, project, run, visits))
-
-    def failures(self, project: str, *, run: int | None = None) -> list[FailedItem]:
-        """The URLs that failed, in the order of commits, each with the run since which it fails."""
-        with self._workspace() as workspace:
-            return records(FailedItem, catalog.failures(workspace, project, run))
 
     def linked_from(self, project: str, ids: Sequence[int], *, run: int | None = None) -> dict[int, int]:
         """How many pages link to each of these URLs: a pass over the links of the run."""

@@ -17,14 +17,15 @@ from orbweb.app import ids, listings, overview
 from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.app.jobs import remote
 from orbweb.app.jobs.follower import CrawlFollower, EventLog, monotonic, state_of
+from orbweb.app.jobs.lists import RunLists
 from orbweb.app.jobs.process import EXPORTS, EXTENSIONS
 from orbweb.app.jobs.reading import RunReader
 from orbweb.app.jobs.records import ACTIVE, CrawlOrder, ExportOrder, JobKind, JobState, ServerJob, job_of
 from orbweb.app.jobs.remote import OperatorRules
 from orbweb.app.jobs.supervisor import Supervisor, SupervisorSettings
-from orbweb.app.listings import PageFilter, SkippedFilter
+from orbweb.app.listings import PageFilter
 from orbweb.app.request import name_of, request_of
-from orbweb.app.results.listings import PageList, QueueItems, RulePreview, SkippedItems, UrlCapture
+from orbweb.app.results.listings import PageList, QueueItems, RulePreview, UrlCapture
 from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
 from orbweb.app.results.record import record, records
 from orbweb.app.results.rules import EffectiveSetting
@@ -113,6 +114,7 @@ class JobService:
         environ = settings.rules.environment(settings.environ)
         self.events = EventLog(self._store)
         self.reading = RunReader(settings.path)
+        self.lists = self._open.enter_context(closing(RunLists(settings.path)))
         self._supervisor = Supervisor(
             SupervisorSettings(settings.path, environ, settings.max_active, settings.autoresume), self._store
         )
@@ -334,18 +336,11 @@ class JobService:
 
     def page_list(self, project: str, wanted: PageFilter, *, run: int | None = None) -> PageList:
         """Some of the unique pages of a run, from a key on."""
-        with self._workspace() as workspace:
-            return listings.pages(workspace, project, run, wanted)
+        return listings.pages(self.lists.page_rows, project, run, wanted)
 
     def queue_items(self, project: str, *, source: str | None, after: str | None, limit: int) -> QueueItems:
         """The queue in its order, from a key on; all of it or that of one source."""
-        with self._workspace() as workspace:
-            return listings.queue_items(workspace, project, source=source, after=after, limit=limit)
-
-    def skipped_items(self, project: str, wanted: SkippedFilter, *, run: int | None = None) -> SkippedItems:
-        """Some of the skipped URLs of a run with the rules that decided, from a key on."""
-        with self._workspace() as workspace:
-            return listings.skipped_items(workspace, project, run, wanted)
+        return listings.queue_items(self.lists.queue, project, source=source, after=after, limit=limit)
 
     def preview_rules(
         self, project: str, *, include: Sequence[str], exclude: Sequence[str], max_depth: int | None

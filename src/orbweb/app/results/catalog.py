@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
 
 from orbweb.app.results.record import Record
 
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A property of each page: its values, and for each page the position of its own among them."""
-
-    values: tuple[str, ...]
-    codes: array[int]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class PageCatalog:
-    """All pages of a run in the order of their visits, in a few bytes each.
+class ListPart(Generic[Item]):
+    """A part of a list of a run.
 
-    `numbers` are those of the visits. `facets` are type, host, depth, language, since, alternates and confidence;
-    `columns` what lists are sorted by: tokens, bytes, depth, alternates, and confidence in hundredths.
-    `before` is the run that `since` compares with.
+    `total`: the rows of the query; `begin`: how many of them are before these; `size`: the rows of the whole list;
+    `previous` and `next`: after which row the parts before and after this one begin, 0 for the beginning, None if
+    there is none; `counts`: for each facet, the rows that each of its values would leave; `is_whole`: nothing is
+    counted any more; `made_at`: of a run that is crawled, the moment that the list shows.
     """
 
     run: int
-    before: int | None
-    numbers: array[int]
-    facets: Mapping[str, Facet]
-    columns: Mapping[str, array[int]]
+    items: tuple[Item, ...]
+    total: int
+    begin: int
+    size: int
+    previous: int | None
+    next: int | None
+    counts: Mapping[str, Mapping[str, int]]
+    is_whole: bool
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """The failures of a kind at a host: the most frequent statuses and the most frequent reason of those without
+    one, and when the newest was."""
+
+    kind: str
+    host: str
+    count: int
+    statuses: Mapping[int, int]
+    reason: str
+    newest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,7 @@ class ListedPage(Record):
     words: int | None
     tokens: int | None
     confidence: float | None
+    alternates: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +89,20 @@ class UrlLinks(Record):
 
     referrers: tuple[tuple[str, str], ...]
     alternates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageList:
+    """Some pages; `before` is the run that `since` compares with."""
+
+    part: ListPart[ListedPage]
+    before: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureList:
+    """Some failures, all of them by kind and host, and how many began with this run."""
+
+    part: ListPart[FailedItem]
+    groups: tuple[FailureGroup, ...]
+    new: int

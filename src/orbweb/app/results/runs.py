@@ -152,7 +152,8 @@ _WITHOUT_RUN = ("project", "running", "pid", "run", "held", "held_by", "role", "
 class RunOutline(Record):
     """A run in a few numbers, from tallies alone, so that a run of a million pages costs no more.
 
-    Without a run, `run` and `state` are None. `runs` are the numbers of all runs, the newest first.
+    Without a run, `run` and `state` are None. `runs` are the numbers of all runs, the newest first. `mark` differs
+    if anything of the run does.
     """
 
     project: str
@@ -166,6 +167,7 @@ class RunOutline(Record):
     queued: int
     skipped: Mapping[str, int]
     pages: int
+    mark: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class HistoryBase(Record):
 class RunHistory(Record):
     """A run with its crawls and base URLs, read in a time that does not grow with it.
 
-    `active_at` is when a crawl last did something.
+    `active_at` is when a crawl last did something; `mark` differs if anything of the run does.
     """
 
     run: int
@@ -192,6 +194,7 @@ class RunHistory(Record):
     queued: int
     skipped: Mapping[str, int]
     pages: int
+    mark: str
     started_at: str
     ended_at: str | None
     active_at: str

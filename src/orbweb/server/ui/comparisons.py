@@ -40,7 +40,7 @@ class Comparisons:
     def compared(self, old: RunOutline, new: RunOutline, *, keep_noise: bool) -> RunDiff | None:
         """How two runs differ; of a run in progress, as of a moment ago. None if they are still compared."""
         key = (new.project, old.run or 0, new.run or 0, keep_noise)
-        mark = (_mark(old), _mark(new))
+        mark = (old.mark, new.mark)
         with self._lock:
             made = self._made.get(key)
             if made is None or (made.done.is_set() and made.mark != mark):
@@ -64,10 +64,6 @@ class Comparisons:
             made.error = error
         finally:
             made.done.set()
-
-
-def _mark(run: RunOutline) -> Hashable:
-    return run.run, run.state, run.visited, run.failed, run.queued, run.pages, sum(run.skipped.values())
 
 
 def comparisons_of(request: Request) -> Comparisons:

@@ -4,25 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from orbweb.app.results.catalog import FailedItem
+from orbweb.app.columns import ColumnQuery
+from orbweb.app.list_makers import PASSING
+from orbweb.app.results.catalog import FailureGroup
 from orbweb.server.services import Served
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.frame import project_frame, run_path
-from orbweb.server.ui.lists import ROWS, TWIN_ROWS, address, lists_of, number_of, page_href, query_of, twin_of
+from orbweb.server.ui.lists import (
+    ROWS,
+    TWIN_ROWS,
+    address,
+    lists_of,
+    number_of,
+    page_href,
+    parts_of,
+    query_of,
+    row_of,
+    twin_of,
+)
 from orbweb.server.ui.templating import field_of, now, render
 from orbweb.server.ui.toast import Toast, done
 
 router = APIRouter()
 
-PASSING = ("http_5xx", "timeout", "connect", "dns_timeout", "dns_servfail", "dns_no_address")
-"""Kinds of failure that may pass again."""
 AGAIN = "again"
+HOSTS, MOST_HOSTS = 12, 200
+"""Hosts of a kind that are shown, and of the kind that is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,60 +53,68 @@ class HostGroup:
 
 @dataclass(frozen=True, slots=True)
 class KindGroup:
+    """The failures of a kind; `more` hosts are not shown."""
+
     kind: str
     count: int
     share: float
     href: str
     chosen: bool
     hosts: tuple[HostGroup, ...]
+    more: int
 
 
 def groups_of(
-    found: Sequence[FailedItem], path: str, chosen: tuple[str, str], at: datetime
+    found: Sequence[FailureGroup], path: str, chosen: tuple[str, str], at: datetime
 ) -> tuple[KindGroup, ...]:
     """Kinds, the most frequent first, each with its hosts."""
-    kinds = Counter(each.kind for each in found).most_common()
-    largest = kinds[0][1] if kinds else 1
-    groups = []
-    for kind, count in kinds:
-        of_kind = [each for each in found if each.kind == kind]
-        hosts = Counter(texts.host_of(each.url) for each in of_kind).most_common()
-        rows = [
-            HostGroup(
-                host,
-                number,
-                note_of([each for each in of_kind if texts.host_of(each.url) == host]),
-                texts.ago(max(each.at for each in of_kind if texts.host_of(each.url) == host), at),
-                address(path, {"kind": kind, "host": host}),
-                chosen == (kind, host),
-                place == len(hosts),
-            )
-            for place, (host, number) in enumerate(hosts, 1)
-        ]
-        share = round(100 * count / largest, 1)
-        href = address(path, {"kind": kind})
-        groups.append(KindGroup(kind, count, share, href, chosen == (kind, ""), tuple(rows)))
-    return tuple(groups)
+    kinds: Counter[str] = Counter()
+    for each in found:
+        kinds[each.kind] += each.count
+    largest = max(kinds.values(), default=1)
+    return tuple(
+        _kind([each for each in found if each.kind == kind], round(100 * count / largest, 1), path, chosen, at)
+        for kind, count in kinds.most_common()
+    )
 
 
-def note_of(found: Sequence[FailedItem]) -> str:
-    statuses = Counter(each.status for each in found if each.status is not None).most_common(3)
-    if statuses:
-        return ", ".join(f"{status} {texts.number(count)}" for status, count in statuses)
-    return Counter(each.reason for each in found).most_common(1)[0][0] if found else ""
+def _kind(
+    found: Sequence[FailureGroup], share: float, path: str, chosen: tuple[str, str], at: datetime
+) -> KindGroup:
+    kind = found[0].kind
+    hosts = sorted(found, key=lambda each: -each.count)
+    most = MOST_HOSTS if chosen[0] == kind else HOSTS
+    shown = hosts[:most] + [each for each in hosts[most:] if chosen == (kind, each.host)]
+    rows = tuple(
+        HostGroup(
+            each.host,
+            each.count,
+            note_of(each),
+            texts.ago(each.newest, at),
+            address(path, {"kind": kind, "host": each.host}),
+            chosen == (kind, each.host),
+            place == len(hosts),
+        )
+        for place, each in enumerate(shown, 1)
+    )
+    href = address(path, {"kind": kind})
+    count = sum(each.count for each in found)
+    return KindGroup(kind, count, share, href, chosen == (kind, ""), rows, len(hosts) - len(shown))
 
 
-def chosen_of(found: Sequence[FailedItem], kind: str, host: str, since: str, run: int) -> list[FailedItem]:
-    """The failures that a query selects, the newest kind of trouble first."""
-    chosen = [
-        each
-        for each in found
-        if kind in ("", each.kind)
-        and host in ("", texts.host_of(each.url))
-        and (since != "new" or each.since == run)
-        and (since != AGAIN or each.kind in PASSING)
-    ]
-    return sorted(chosen, key=lambda each: -each.since)
+def note_of(group: FailureGroup) -> str:
+    """The statuses of a group, or its most frequent reason."""
+    return ", ".join(f"{status} {texts.number(count)}" for status, count in group.statuses.items()) or group.reason
+
+
+def query_for(kind: str, host: str, since: str, run: int) -> ColumnQuery:
+    """The failures of a query, those that failed last first."""
+    facets = {name: value for name, value in (("kind", kind), ("host", host)) if value}
+    if since == "new":
+        facets["since"] = str(run)
+    if since == AGAIN:
+        facets["again"] = "yes"
+    return ColumnQuery(facets, sort="since", descending=True, rows=ROWS)
 
 
 @router.get("/p/{project}/runs/{run}/failed")
@@ -109,41 +130,40 @@ def failed(
 ) -> Response:
     number, path = number_of(run), f"{run_path(project, run)}/failed"
     frame, outline = project_frame(served, project, "failed", run=number)
-    lists, at = lists_of(request), now()
-    known = lists.failures(outline) if outline.run is not None else ()
-    every, this = known or (), outline.run or 0
+    at, this = now(), outline.run or 0
     query = {"kind": kind, "host": host, "since": since}
-    chosen = chosen_of(every, kind, host, since, this)
-    begin = int(after) if after.isascii() and after.isdecimal() and len(after) < 10 else 0
-    shown = chosen[begin : begin + ROWS]
-    linked = lists.linked_from(outline, [each.id for each in shown])
-    again = [each for each in every if each.kind in PASSING]
+    asked = replace(query_for(kind, host, since, this), after=row_of(after))
+    found = (
+        served.jobs.lists.failures(outline.project, asked, run=outline.run) if outline.run is not None else None
+    )
+    part = found.part if found is not None else None
+    groups = found.groups if found is not None else ()
+    linked = lists_of(request).linked_from(outline) if part is not None and part.items else {}
     return render(
         request,
         "failed.html",
         frame=frame,
         outline=outline,
         list_path=path,
-        counting=known is None,
-        groups=groups_of(every, path, (kind, host), at),
-        rows=[(each, page_href(project, run, each.url, "explain"), linked.get(each.id)) for each in shown],
+        counting=part is not None and not part.is_whole,
+        groups=groups_of(groups, path, (kind, host), at),
+        rows=[
+            (each, page_href(project, run, each.url, "explain"), linked.get(each.id))
+            for each in (part.items if part is not None else ())
+        ],
         kind=kind,
         host=host,
         since=since,
-        many_hosts=len({texts.host_of(each.url) for each in shown}) > 1,
-        chosen=len(chosen),
-        shown=len(shown),
-        begin=begin,
-        passing=len(again),
-        new=sum(each.since == this for each in every),
+        many_hosts=len({texts.host_of(each.url) for each in (part.items if part is not None else ())}) > 1,
+        chosen=part.total if part is not None else 0,
+        counted=part.size if part is not None else 0,
+        passing=sum(each.count for each in groups if each.kind in PASSING),
+        new=found.new if found is not None else 0,
         earlier=next((each for each in outline.runs if each < this), None),
         segments=[address(path, {}), address(path, {"since": "new"}), address(path, {"since": AGAIN})],
         is_latest=bool(outline.runs) and outline.run == outline.runs[0],
         retry=f"{run_path(project)}/retry",
-        previous=address(path, query, after=str(max(0, begin - ROWS)) if begin > ROWS else None)
-        if begin
-        else None,
-        next=address(path, query, after=str(begin + ROWS)) if begin + ROWS < len(chosen) else None,
+        links=parts_of(part, path, query),
         query=query_of(query),
     )
 
@@ -161,7 +181,6 @@ def retry(request: Request, served: Served, project: str) -> Response:
 
 @router.get("/p/{project}/runs/{run}/failed.{suffix}")
 def failed_twin(
-    request: Request,
     served: Served,
     project: str,
     run: str,
@@ -169,17 +188,15 @@ def failed_twin(
     kind: str = "",
     host: str = "",
     since: str = "",
+    after: str = "",
 ) -> Response:
     outline = served.jobs.outline(project, run=number_of(run))
-    every = served.reading.failures(project, run=outline.run) if outline.run else []
-    begin = request.query_params.get("after", "0")
-    start = int(begin) if begin.isascii() and begin.isdecimal() and len(begin) < 10 else 0
-    chosen = chosen_of(every, kind, host, since, outline.run or 0)
+    if outline.run is None:
+        return twin_of([], suffix, "failed", None)
+    asked = replace(query_for(kind, host, since, outline.run), after=row_of(after), rows=TWIN_ROWS)
+    part = served.jobs.lists.failures(project, asked, run=outline.run, patience_s=None).part
+    query = {"kind": kind, "host": host, "since": since}
     path = f"{run_path(project, run)}/failed.{suffix}"
-    rest = start + TWIN_ROWS < len(chosen)
-    following = address(path, {"kind": kind, "host": host, "since": since}, after=str(start + TWIN_ROWS))
-    rows = [
-        {name: value for name, value in each.report().items() if name != "id"}
-        for each in chosen[start : start + TWIN_ROWS]
-    ]
-    return twin_of(rows, suffix, "failed", following if rest else None)
+    following = address(path, query, after=str(part.next)) if part.next is not None else None
+    rows = ({name: value for name, value in each.report().items() if name != "id"} for each in part.items)
+    return twin_of(rows, suffix, "failed", following)

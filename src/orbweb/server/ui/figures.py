@@ -7,6 +7,7 @@ the next page that asks. What was counted stays in memory as long as the run has
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ PATIENCE_S = 0.06
 LARGEST = 200_000
 """Pages of a run up to which it is compared with the one before without being asked."""
 KEPT = 1_000
+SHORTEST_S, TIMES = 2.0, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,13 @@ class ChangeCounts:
 
 @dataclass(slots=True)
 class _Figure:
-    """A figure, the state of the run that it was counted in, and whether it is counted now."""
+    """A figure, the state of the run that it was counted in, whether it is counted now, and when it is counted
+    again while a crawl is at work."""
 
     mark: Hashable = None
     value: Any = None
     wanted: Hashable = None
+    due: float = 0.0
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -65,10 +69,11 @@ class Figures:
 
     def totals(self, project: str, run: RunHistory) -> RunTotals | None:
         """The totals of a run; while it is in progress, those of a moment ago. None if they are not known yet."""
-        found: RunTotals | None = self._ask(
+        found: RunTotals | None = self.ask(
             ("totals", project, run.run),
-            _mark(run),
+            run.mark,
             lambda: self._jobs.totals(project, run=run.run),
+            at_work=run.state == "in_progress",
         )
         return found
 
@@ -76,28 +81,30 @@ class Figures:
         """How a completed run differs from the one before; None if that is not known yet."""
         if new.state != "completed" or max(old.pages, new.pages) > LARGEST:
             return None
-        found: ChangeCounts | None = self._ask(
+        found: ChangeCounts | None = self.ask(
             ("changes", project, old.run, new.run),
-            (_mark(old), _mark(new)),
+            (old.mark, new.mark),
             lambda: self._compare(project, old.run, new.run),
         )
         return found
 
     def sections(self, project: str, run: RunHistory) -> RunSections | None:
         """A run by sections; while it is in progress, those of a moment ago. None if they are not known yet."""
-        found: RunSections | None = self._ask(
+        found: RunSections | None = self.ask(
             ("sections", project, run.run),
-            _mark(run),
+            run.mark,
             lambda: self._jobs.reading.sections(project, run=run.run),
+            at_work=run.state == "in_progress",
         )
         return found
 
     def section_links(self, project: str, run: RunHistory, prefix: str) -> SectionLinks | None:
         """The links out of a section; None if they are not known yet."""
-        found: SectionLinks | None = self._ask(
+        found: SectionLinks | None = self.ask(
             ("links", project, run.run, prefix),
-            _mark(run),
+            run.mark,
             lambda: self._jobs.reading.section_links(project, prefix, run=run.run),
+            at_work=run.state == "in_progress",
         )
         return found
 
@@ -106,17 +113,16 @@ class Figures:
         others = len(found.moved) + len(found.redirected) + len(found.failing)
         return ChangeCounts(old, new, len(found.added), len(found.removed), len(found.changed), others)
 
-    def ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:
-        """Any figure; None if it is not known yet. While it is counted again, the one before."""
-        return self._ask(key, mark, count)
-
-    def _ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any]) -> Any:
+    def ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any], *, at_work: bool = False) -> Any:
+        """Any figure; None if it is not known yet. While it is counted again, the one before; `at_work`: it is
+        counted again only after many times as long as that takes."""
         with self._lock:
             figure = self._known.setdefault(key, _Figure())
             self._known.move_to_end(key)
             if len(self._known) > self._kept:
                 self._known.popitem(last=False)
-            if figure.mark == mark:
+            is_recent = at_work and figure.mark is not None and time.monotonic() < figure.due
+            if figure.mark == mark or is_recent:
                 return figure.value
             is_new = figure.wanted is None
             if is_new:
@@ -130,18 +136,15 @@ class Figures:
     def _count(self) -> None:
         while True:
             figure, mark, count = self._work.get()
+            begun = time.monotonic()
             try:
                 value = count()
             except OrbwebError:
                 value = None
             with self._lock:
                 figure.mark, figure.value, figure.wanted = mark, value, None
+                figure.due = time.monotonic() + max(SHORTEST_S, TIMES * (time.monotonic() - begun))
             figure.done.set()
-
-
-def _mark(run: RunHistory) -> Hashable:
-    """Differs if the figures of a run may."""
-    return run.started_at, run.state, run.visited, run.failed, run.queued, sum(run.skipped.values()), run.pages
 
 
 def figures_of(request: Request) -> Figures:

@@ -1,16 +1,12 @@
 """What the lists of a run share: its number in the URL, links with a changed query, and passes that are kept.
 
-A pass over a run is made in a thread; a page waits for it only a moment, and shows what is known. A pass over a
-run that is being crawled stays valid for a while, so that lists are snapshots.
+A pass over a run is made in a thread; a page waits for it only a moment, and shows what is known.
 """
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,103 +14,63 @@ from fastapi import Request
 from starlette.responses import Response
 
 from orbweb.app import RunOutline
-from orbweb.app.results.catalog import FailedItem, PageCatalog, UrlLinks
+from orbweb.app.listings import check_pattern
+from orbweb.app.results.catalog import ListPart, UrlLinks
+from orbweb.app.results.listings import RulePreview
+from orbweb.errors import UsageError
 from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Services
 from orbweb.server.ui.figures import Figures
 from orbweb.server.ui.frame import run_path
-from orbweb.server.ui.page_facets import PageQuery, Selected, select
 from orbweb.server.ui.twins import twin
 
 ROWS = 50
 TWIN_ROWS = 1_000
 MOST_TWIN_ROWS = 10_000
 KEPT = 32
-CATALOGS = 3
-_SHORTEST_S, _TIMES = 2.0, 20
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The catalog of a run: when it was made, and how long that took."""
-
-    mark: Hashable
-    made_at: datetime
-    until: float
-    catalog: PageCatalog
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A selection of pages, and the snapshot that it is from."""
-
-    selected: Selected
-    snapshot: Snapshot
 
 
 class Lists:
     """Passes over runs. Any thread may ask; None is the answer as long as a pass is not finished."""
 
     def __init__(self, services: Services) -> None:
-        self._reading = services.reading
+        self._jobs = services.jobs
         self._figures = Figures(services.workspace, services.jobs, KEPT)
-        self._catalogs: OrderedDict[Hashable, Snapshot] = OrderedDict()
 
-    def pages(self, outline: RunOutline, wanted: PageQuery, *, fresh: bool = False) -> Found | None:
-        """The pages that a query selects, in its order."""
-        key, mark = (outline.project, outline.run), mark_of(outline)
-        known = self._catalogs.get(key)
-        if known is not None and not fresh and outline.running and time.monotonic() < known.until:
-            mark = known.mark
-        found: Found | None = self._figures.ask(
-            ("pages", *key, wanted.terms), mark, lambda: self._select(outline, mark, wanted)
-        )
-        return found
-
-    def _select(self, outline: RunOutline, mark: Hashable, wanted: PageQuery) -> Found:
-        known = self._catalog(outline, mark)
-        words = wanted.words
-        among = frozenset(self._reading.pages_with(outline.project, words, run=outline.run)) if words else None
-        return Found(select(known.catalog, wanted, among), known)
-
-    def _catalog(self, outline: RunOutline, mark: Hashable) -> Snapshot:
-        key = (outline.project, outline.run)
-        known = self._catalogs.get(key)
-        if known is None or known.mark != mark:
-            began, at = time.monotonic(), datetime.now(UTC)
-            made = self._reading.page_catalog(outline.project, run=outline.run)
-            took = time.monotonic() - began
-            known = Snapshot(mark, at, time.monotonic() + max(_SHORTEST_S, _TIMES * took), made)
-            self._catalogs[key] = known
-            while len(self._catalogs) > CATALOGS:
-                self._catalogs.popitem(last=False)
-        return known
-
-    def failures(self, outline: RunOutline) -> Sequence[FailedItem] | None:
-        found: Sequence[FailedItem] | None = self._ask(
-            outline, "failures", lambda: self._reading.failures(outline.project, run=outline.run)
-        )
-        return found
-
-    def linked_from(self, outline: RunOutline, ids: Sequence[int]) -> Mapping[int, int]:
-        """How many pages link to these URLs; empty as long as it is not known."""
-        if not ids:
-            return {}
-        found = self._ask(
-            outline,
-            ("linked", *ids),
-            lambda: self._reading.linked_from(outline.project, ids, run=outline.run),
+    def linked_from(self, outline: RunOutline) -> Mapping[int, int]:
+        """How many pages link to each URL that failed; empty as long as it is not known."""
+        found = self._figures.ask(
+            ("linked", outline.project, outline.run),
+            outline.mark,
+            lambda: self._count_links(outline),
+            at_work=outline.running,
         )
         return found or {}
 
-    def links_of(self, outline: RunOutline, url: str) -> UrlLinks | None:
-        found: UrlLinks | None = self._ask(
-            outline, ("links", url), lambda: self._reading.links_of(outline.project, url, run=outline.run)
+    def _count_links(self, outline: RunOutline) -> Mapping[int, int]:
+        ids = self._jobs.lists.failed_ids(outline.project, run=outline.run)
+        return self._jobs.reading.linked_from(outline.project, ids, run=outline.run)
+
+    def matching(self, outline: RunOutline, pattern: str) -> RulePreview | None:
+        """How much of the queue matches a pattern. UsageError if it is none."""
+        jobs = self._jobs
+        check_pattern(pattern)
+        found: RulePreview | None = self._figures.ask(
+            ("matching", outline.project, pattern),
+            outline.mark,
+            lambda: jobs.preview_rules(outline.project, include=(), exclude=[pattern], max_depth=None),
+            at_work=outline.running,
         )
         return found
 
-    def _ask(self, outline: RunOutline, name: Hashable, count: Any) -> Any:
-        return self._figures.ask((name, outline.project, outline.run), mark_of(outline), count)
+    def links_of(self, outline: RunOutline, url: str) -> UrlLinks | None:
+        found: UrlLinks | None = self._figures.ask(
+            ("links", outline.project, outline.run, url),
+            outline.mark,
+            lambda: self._jobs.reading.links_of(outline.project, url, run=outline.run),
+            at_work=outline.running,
+        )
+        return found
 
 
 def lists_of(request: Request) -> Lists:
@@ -122,10 +78,30 @@ def lists_of(request: Request) -> Lists:
     return found
 
 
-def mark_of(outline: RunOutline) -> Hashable:
-    """Differs if the lists of a run may."""
-    counts = (outline.visited, outline.failed, outline.queued, sum(outline.skipped.values()), outline.pages)
-    return outline.state, *counts
+def row_of(text: str) -> int | None:
+    """The row that a part of a list begins after; None for the beginning."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise UsageError(f"`after`: {text[:100]!r} is not a key of this list; use the link to its next part")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class PartLinks:
+    """The links to the parts before and after one."""
+
+    previous: str | None
+    next: str | None
+
+
+def parts_of(part: ListPart[Any] | None, path: str, query: Mapping[str, str]) -> PartLinks:
+    before = part.previous if part is not None else None
+    after = part.next if part is not None else None
+    return PartLinks(
+        address(path, query, after=str(before or "")) if before is not None else None,
+        address(path, query, after=str(after)) if after is not None else None,
+    )
 
 
 def number_of(run: str) -> int | None:

@@ -1,13 +1,11 @@
-"""The pages of a catalog that a query selects, their order, and how many pages each facet would leave. Pure."""
+"""The query of a list of pages, and its facets as they are shown. Pure."""
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from orbweb.app.results.catalog import PageCatalog
+from orbweb.app.columns import ColumnQuery
 
 FACETS = ("type", "host", "depth", "language", "since", "alternates", "confidence")
 SORTS = ("place", "tokens", "bytes", "alternates", "confidence")
@@ -22,64 +20,11 @@ class PageQuery:
     words: str = ""
     sort: str = "place"
 
-    @property
-    def terms(self) -> tuple[object, ...]:
-        """Equal for equal queries."""
-        return tuple(sorted(self.facets.items())), self.words, self.sort
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it selects every page in the order of visits."""
-        return not self.facets and not self.words and self.sort == "place"
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """Positions in the catalog in the order of a query; for each facet, how many pages have which value if that
-    facet alone is not asked for."""
-
-    order: array[int]
-    counts: Mapping[str, Mapping[str, int]]
-
-
-def select(catalog: PageCatalog, wanted: PageQuery, among: Collection[int] | None = None) -> Selected:
-    """The selection of a query; `among` are the visits that have its words."""
-    every: Iterable[int] = range(len(catalog.numbers))
-    if among is not None:
-        every = [at for at in every if catalog.numbers[at] in among]
-    chosen = _having(catalog, every, wanted.facets)
-    counts = {}
-    for name in FACETS:
-        others = {facet: value for facet, value in wanted.facets.items() if facet != name}
-        counts[name] = _counts(
-            catalog, name, chosen if name not in wanted.facets else _having(catalog, every, others)
-        )
-    return Selected(array("I", _sorted(catalog, chosen, wanted.sort)), counts)
-
-
-def _having(catalog: PageCatalog, positions: Iterable[int], facets: Mapping[str, str]) -> Iterable[int]:
-    for name, value in facets.items():
-        facet = catalog.facets[name]
-        if value not in facet.values:
-            return []
-        code, codes = facet.values.index(value), facet.codes
-        positions = [at for at in positions if codes[at] == code]
-    return positions
-
-
-def _counts(catalog: PageCatalog, name: str, positions: Iterable[int]) -> dict[str, int]:
-    facet = catalog.facets[name]
-    codes = facet.codes
-    found = Counter(codes) if isinstance(positions, range) else Counter(codes[at] for at in positions)
-    return {facet.values[code]: count for code, count in found.items()}
-
-
-def _sorted(catalog: PageCatalog, positions: Iterable[int], sort: str) -> Iterable[int]:
-    name = sort.removeprefix("-")
-    if name == "place":
-        return positions
-    column = catalog.columns[name]
-    return sorted(positions, key=column.__getitem__, reverse=sort.startswith("-"))
+    def part(self, after: int | None, rows: int) -> ColumnQuery:
+        """The query of a part of the list, after a row."""
+        column = self.sort.removeprefix("-")
+        is_down = self.sort.startswith("-")
+        return ColumnQuery(self.facets, self.words, "" if column == "place" else column, is_down, after, rows)
 
 
 @dataclass(frozen=True, slots=True)

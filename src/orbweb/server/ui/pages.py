@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from orbweb.app import RunOutline
-from orbweb.app.results.catalog import ListedPage
+from orbweb.app.results.catalog import ListedPage, PageList
 from orbweb.errors import UsageError
 from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
@@ -19,12 +19,12 @@ from orbweb.server.ui.lists import (
     MOST_TWIN_ROWS,
     ROWS,
     TWIN_ROWS,
-    Found,
     address,
-    lists_of,
     number_of,
     page_href,
+    parts_of,
     query_of,
+    row_of,
     twin_of,
 )
 from orbweb.server.ui.page_facets import (
@@ -60,16 +60,6 @@ class PageRow:
     captured: str
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Some visits of a list, where the parts before and after it begin, and how many there are in all."""
-
-    visits: Sequence[int]
-    previous: str | None
-    next: str | None
-    total: int
-
-
 def query_from(given: Mapping[str, str]) -> PageQuery:
     """The query of a URL. UsageError for an order that there is not."""
     sort = given.get("sort", "") or "place"
@@ -81,37 +71,19 @@ def query_from(given: Mapping[str, str]) -> PageQuery:
     return PageQuery(facets, given.get("q", "").strip(), sort)
 
 
-def part_of(found: Found, after: str, rows: int) -> Part:
-    """The part of a selection that begins after a visit."""
-    order, numbers = found.selected.order, found.snapshot.catalog.numbers
-    begin = 0
-    if after:
-        wanted = int(after) if after.isascii() and after.isdecimal() and len(after) < 19 else -1
-        begin = next((at + 1 for at, position in enumerate(order) if numbers[position] == wanted), 0)
-    end = min(begin + rows, len(order))
-    before = max(0, begin - rows)
-    return Part(
-        [numbers[position] for position in order[begin:end]],
-        None if not begin else str(numbers[order[before - 1]]) if before else "",
-        str(numbers[order[end - 1]]) if end < len(order) else None,
-        len(order),
-    )
-
-
-def facet_groups(found: Found, path: str, query: Mapping[str, str]) -> list[FacetGroup]:
+def facet_groups(found: PageList, path: str, query: Mapping[str, str]) -> list[FacetGroup]:
     """The facets that divide the pages; each value leads to its list, a chosen one to the list without it."""
-    before = found.snapshot.catalog.before
+    before, every = found.before, found.part.counts
     groups = []
     for name in (*_NAMES, *(["since"] if before is not None else [])):
-        counts = {value: count for value, count in found.selected.counts[name].items() if value}
+        counts = {value: count for value, count in every[name].items() if value}
         if len(counts) < 2 and not query.get(name):
             continue
         values = [_value(name, value, value, count, path, query) for value, count in ordered(name, counts)]
         shown = values[:LONGEST_FACET] + [each for each in values[LONGEST_FACET:] if each.chosen]
         groups.append(FacetGroup(_NAMES.get(name, f"Since run {before}"), tuple(shown), len(values) - len(shown)))
     looks = [
-        _value(name, value, text, found.selected.counts[name].get(value, 0), path, query)
-        for name, (value, text) in _LOOKS.items()
+        _value(name, value, text, every[name].get(value, 0), path, query) for name, (value, text) in _LOOKS.items()
     ]
     worth = tuple(each for each in looks if each.count or each.chosen)
     return [*groups, FacetGroup("Worth a look", worth, 0)] if worth else groups
@@ -123,7 +95,7 @@ def _value(name: str, value: str, text: str, count: int, path: str, query: Mappi
     return FacetValue(text, count, address(path, query, **changed), chosen)
 
 
-def row_of(page: ListedPage, alternates: int | None, lists: tuple[str, str], at: Any) -> PageRow:
+def page_row(page: ListedPage, lists: tuple[str, str], at: Any) -> PageRow:
     project, run = lists
     sure = page.confidence
     return PageRow(
@@ -133,26 +105,11 @@ def row_of(page: ListedPage, alternates: int | None, lists: tuple[str, str], at:
         page_href(project, run, page.url),
         page.tokens or 0,
         page.bytes,
-        alternates,
+        page.alternates,
         texts.NOTHING if sure is None else f"{sure:.2f}",
         sure is not None and sure < 0.5,
         texts.day(page.captured_at, at),
     )
-
-
-def _part(
-    served: Services, outline: RunOutline, found: Found | None, wanted: PageQuery, ask: tuple[str, int]
-) -> Part:
-    """The part that is shown; of a run that no pass is known of, the pages in the order of visits."""
-    after, rows = ask
-    if found is not None:
-        return part_of(found, after, rows)
-    if not wanted.is_plain or outline.run is None:
-        return Part([], None, None, 0)
-    begin = int(after) if after.isascii() and after.isdecimal() and len(after) < 19 else 0
-    visits = served.reading.pages_from(outline.project, begin, rows + 1, run=outline.run)
-    following = str(visits[rows - 1]) if len(visits) > rows else None
-    return Part(visits[:rows], "" if begin else None, following, outline.pages)
 
 
 @router.get("/p/{project}/runs/{run}/pages")
@@ -161,20 +118,19 @@ def pages(request: Request, served: Served, project: str, run: str, fresh: str =
     frame, outline = project_frame(served, project, "pages", run=number)
     query = {name: value for name, value in request.query_params.items() if name != "fresh"}
     wanted = query_from(query)
-    found = lists_of(request).pages(outline, wanted, fresh=bool(fresh)) if outline.run is not None else None
-    part = _part(served, outline, found, wanted, (query.get("after", ""), ROWS))
-    listed = served.reading.pages_at(project, part.visits, run=outline.run) if part.visits else []
-    alternates = _alternates(found)
+    found = _pages(served, outline, wanted, query, ROWS, fresh=bool(fresh))
+    part = found.part if found is not None else None
     at = now()
-    newer = max(0, outline.pages - len(found.snapshot.catalog.numbers)) if found else 0
+    newer = max(0, outline.pages - part.size) if part is not None and part.is_whole else 0
+    is_plain = wanted == PageQuery()
     return render(
         request,
         "pages.html",
         frame=frame,
         outline=outline,
         list_path=path,
-        rows=[row_of(each, alternates.get(each.number), (project, run), at) for each in listed],
-        groups=facet_groups(found, path, query) if found else [],
+        rows=[page_row(each, (project, run), at) for each in part.items] if part is not None else [],
+        groups=facet_groups(found, path, query) if found is not None else [],
         chips=[
             (
                 name,
@@ -185,17 +141,26 @@ def pages(request: Request, served: Served, project: str, run: str, fresh: str =
         ],
         hidden=[(name, value) for name, value in query.items() if name not in ("q", "after")],
         words=wanted.words,
-        counting=found is None and not wanted.is_plain,
-        total=part.total,
+        counting=part is not None and not part.is_whole,
+        total=outline.pages if part is None or (is_plain and not part.is_whole) else part.total,
+        counted=part.size if part is not None else 0,
         sort=wanted.sort,
         sorts={name: address(path, query, sort=_turned(name, wanted.sort), after=None) for name in SORTS},
-        previous=address(path, query, after=part.previous) if part.previous is not None else None,
-        next=address(path, query, after=part.next) if part.next else None,
+        links=parts_of(part, path, query),
         newer=newer,
         newer_href=address(path, query, fresh="1", after=None),
-        since=f"{found.snapshot.made_at:%H:%M:%S}" if found else "",
+        since=f"{part.made_at:%H:%M:%S}" if part is not None else "",
         query=query_of(query),
     )
+
+
+def _pages(
+    served: Services, outline: RunOutline, wanted: PageQuery, query: Mapping[str, str], rows: int, *, fresh: bool
+) -> PageList | None:
+    if outline.run is None:
+        return None
+    asked = wanted.part(row_of(query.get("after", "")), rows)
+    return served.jobs.lists.pages(outline.project, asked, run=outline.run, fresh=fresh)
 
 
 def _turned(name: str, sort: str) -> str | None:
@@ -203,14 +168,6 @@ def _turned(name: str, sort: str) -> str | None:
     if name == "place":
         return None
     return name if sort == f"-{name}" else f"-{name}"
-
-
-def _alternates(found: Found | None) -> dict[int, int]:
-    if found is None:
-        return {}
-    catalog = found.snapshot.catalog
-    column = catalog.columns["alternates"]
-    return {catalog.numbers[at]: column[at] for at in found.selected.order} if len(column) <= 100_000 else {}
 
 
 @router.get("/p/{project}/runs/{run}/pages.{suffix}")
@@ -224,11 +181,12 @@ def pages_twin(
 ) -> Response:
     outline = served.jobs.outline(project, run=number_of(run))
     query = dict(request.query_params.items())
-    wanted = query_from(query)
-    found = lists_of(request).pages(outline, wanted) if outline.run is not None else None
-    part = _part(served, outline, found, wanted, (query.get("after", ""), limit))
-    listed = served.reading.pages_at(project, part.visits, run=outline.run) if part.visits else []
+    asked = query_from(query).part(row_of(query.get("after", "")), limit)
     path = f"{run_path(project, run)}/pages.{suffix}"
-    following = address(path, query, after=part.next) if part.next else None
-    rows = [{name: value for name, value in asdict(each).items() if name != "number"} for each in listed]
+    if outline.run is None:
+        return twin_of([], suffix, "pages", None)
+    part = served.jobs.lists.pages(project, asked, run=outline.run, patience_s=None).part
+    following = address(path, query, after=str(part.next)) if part.next is not None else None
+    names = [each.name for each in fields(ListedPage) if each.name != "number"]
+    rows = ({name: getattr(each, name) for name in names} for each in part.items)
     return twin_of(rows, suffix, "pages", following)

@@ -17,7 +17,8 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def twin(rows: Sequence[Mapping[str, Any]], suffix: str, name: str) -> Response:
     """The rows as the suffix of the URL asks: `json`, or else `csv`. Rows have the same keys."""
     if suffix == "json":
-        text, kind = json.dumps(list(rows), ensure_ascii=False, indent=1) + "\n", "application/json"
+        lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        text, kind = f"[\n{lines}\n]\n", "application/json"
     else:
         text, kind = _csv(rows), "text/csv; charset=utf-8"
     return Response(text, media_type=kind, headers={"content-disposition": f'inline; filename="{name}.{suffix}"'})

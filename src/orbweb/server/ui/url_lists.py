@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from orbweb.app import RunOutline
-from orbweb.app.listings import MOST, SkippedFilter
+from orbweb.app.columns import ColumnQuery
 from orbweb.app.pictures import Bar, bars_of
+from orbweb.app.results.catalog import ListPart
 from orbweb.errors import NothingToDo
-from orbweb.server.services import Served, Services
+from orbweb.server.services import Served
 from orbweb.server.ui.frame import project_frame, project_path, run_path
+from orbweb.server.ui.lists import TWIN_ROWS, lists_of, parts_of, row_of, twin_of
 from orbweb.server.ui.templating import render
-from orbweb.server.ui.twins import twin
 
 router = APIRouter()
 
@@ -62,35 +63,49 @@ def skipped(
 ) -> Response:
     number = run_number(run)
     frame, outline = project_frame(served, project, "skipped", run=number)
-    wanted = SkippedFilter(reason or None, rule or None, after or None, ROWS)
-    found = served.jobs.skipped_items(project, wanted, run=number) if outline.run is not None else None
-    path = f"{run_path(project, run)}/skipped"
+    path, query = f"{run_path(project, run)}/skipped", {"reason": reason, "rule": rule}
+    asked = ColumnQuery(_given(query), after=row_of(after), rows=ROWS)
+    found = served.jobs.lists.skipped(project, asked, run=outline.run) if outline.run is not None else None
     return render(
         request,
         "skipped.html",
         frame=frame,
         outline=outline,
         items=found.items if found else (),
-        total=outline.skipped.get(reason, 0) if reason else sum(outline.skipped.values()),
+        total=_total(outline.skipped, reason) if not rule else found.total if found else 0,
+        counting=bool(found and not found.is_whole and (reason or rule)),
         facets=facets_of(outline.skipped, path, "reason", reason),
         reason=reason,
         rule=rule,
         listed=path,
         page_path=f"{run_path(project, run)}/page",
         without_rule=f"{path}{query_of(reason=reason)}",
-        first=f"{path}{query_of(reason=reason, rule=rule)}" if after else None,
-        next=f"{path}{query_of(reason=reason, rule=rule, after=found.next)}" if found and found.next else None,
+        links=parts_of(found, path, query),
         query=query_of(reason=reason, rule=rule),
     )
+
+
+def _given(query: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in query.items() if value}
+
+
+def _total(counts: Mapping[str, int], chosen: str) -> int:
+    return counts.get(chosen, 0) if chosen else sum(counts.values())
 
 
 @router.get("/p/{project}/runs/{run}/skipped.{suffix}")
 def skipped_twin(
     served: Served, project: str, run: str, suffix: str, reason: str = "", rule: str = "", after: str = ""
 ) -> Response:
-    wanted = SkippedFilter(reason or None, rule or None, after or None, MOST)
-    found = served.jobs.skipped_items(project, wanted, run=run_number(run))
-    return twin([each.report() for each in found.items], suffix, f"{project}-skipped")
+    query = {"reason": reason, "rule": rule}
+    asked = ColumnQuery(_given(query), after=row_of(after), rows=TWIN_ROWS)
+    part = served.jobs.lists.skipped(project, asked, run=run_number(run), patience_s=None)
+    return _twin(part, f"{run_path(project, run)}/skipped.{suffix}", query, suffix, "skipped")
+
+
+def _twin(part: ListPart[Any], path: str, query: Mapping[str, str], suffix: str, name: str) -> Response:
+    rows = (each.report() for each in part.items)
+    return twin_of(rows, suffix, name, parts_of(part, path, query).next)
 
 
 @router.get("/p/{project}/runs/{run}/queue")
@@ -102,37 +117,34 @@ def queue(
     frame, outline = project_frame(served, project, "queue", run=number)
     path = f"{run_path(project, run)}/queue"
     has_queue = outline.run is not None and outline.run == outline.runs[0] and outline.queued > 0
-    found = None
-    if has_queue and not match:
-        found = served.jobs.queue_items(project, source=source or None, after=after or None, limit=ROWS)
-    preview = None
-    if has_queue and match:
-        preview = served.jobs.preview_rules(project, include=(), exclude=[match], max_depth=None)
+    query = {"source": source}
+    asked = ColumnQuery(_given(query), after=row_of(after), rows=ROWS)
+    found = served.jobs.lists.queue(project, asked) if has_queue else None
+    preview = lists_of(request).matching(outline, match) if has_queue and match else None
     return render(
         request,
         "queue.html",
         frame=frame,
         outline=outline,
-        items=found.items if found else (),
+        items=found.items if found and not match else (),
         preview=preview,
-        facets=_sources(served, project, outline, path, source) if has_queue else (),
+        counting=bool(match and has_queue and preview is None) or bool(found and not found.is_whole),
+        facets=facets_of(found.counts["source"], path, "source", source) if found else (),
         source=source,
         match=match,
         listed=path,
         base=project_path(project),
-        first=f"{path}{query_of(source=source)}" if after else None,
-        next=f"{path}{query_of(source=source, after=found.next)}" if found and found.next else None,
+        links=parts_of(found, path, query),
+        total=(outline.queued if not source else found.total) if found else 0,
         query=query_of(source=source),
     )
-
-
-def _sources(served: Services, project: str, outline: RunOutline, path: str, source: str) -> tuple[Facet, ...]:
-    found = served.workspace.queue(project).by_source if outline.queued else {}
-    return facets_of(found, path, "source", source)
 
 
 @router.get("/p/{project}/runs/{run}/queue.{suffix}")
 def queue_twin(served: Served, project: str, run: str, suffix: str, source: str = "", after: str = "") -> Response:
     run_number(run)
-    found = served.jobs.queue_items(project, source=source or None, after=after or None, limit=MOST)
-    return twin([each.report() for each in found.items], suffix, f"{project}-queue")
+    query = {"source": source}
+    part = served.jobs.lists.queue(
+        project, ColumnQuery(_given(query), after=row_of(after), rows=TWIN_ROWS), patience_s=None
+    )
+    return _twin(part, f"{run_path(project, run)}/queue.{suffix}", query, suffix, "queue")

@@ -7,7 +7,7 @@ from typing import Any
 from orbweb.lifecycle import ItemState
 from orbweb.model import Role
 from orbweb.store import Queries
-from orbweb.store.queries import base_outcomes, reports
+from orbweb.store.queries import base_outcomes, catalog, reports
 from orbweb.store.rows import moment
 from orbweb.store.runs import Run, bases_of, crawls_of
 
@@ -17,7 +17,7 @@ Report = dict[str, Any]
 def outline(db: Queries, run: Run | None, *, alive: bool) -> Report:
     """A run from tallies alone: no row of a URL or a visit is read."""
     if run is None:
-        nothing: Report = {"run": None, "state": None, "skipped": {}}
+        nothing: Report = {"run": None, "state": None, "skipped": {}, "mark": ""}
         return {**nothing, **dict.fromkeys(("visited", "failed", "queued", "pages"), 0)}
     tallies = {(state, reason): count for state, reason, count in db.all("tallies_of", run_id=run.id)}
     return {
@@ -28,6 +28,7 @@ def outline(db: Queries, run: Run | None, *, alive: bool) -> Report:
         "queued": tallies.get((ItemState.QUEUED, ""), 0),
         "skipped": {reason: count for (state, reason), count in tallies.items() if state == ItemState.SKIPPED},
         "pages": sum(base.pages for base in bases_of(db, run.id)),
+        "mark": " ".join(map(str, (run.id, *catalog.mark(db, run.id)))),
     }
 
 

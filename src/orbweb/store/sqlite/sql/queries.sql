@@ -983,65 +983,6 @@ SELECT COALESCE(MAX(id), 0) FROM crawls;
 SELECT crawls.id, crawls.run_id FROM crawls JOIN runs ON runs.id = crawls.run_id
 WHERE runs.project_id = :project_id AND crawls.id > :id ORDER BY crawls.id;
 
--- name: page_list
--- Pages in the order of their visits, from one on: a page of a long list costs no more than the first.
-SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
-       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
-       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens
-FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
-LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
-LEFT JOIN documents ON documents.sha256 = pages.document
-WHERE visits.run_id = :run_id AND visits.role = 'primary'
-  AND (:status IS NULL OR visits.status = :status) AND (:depth IS NULL OR visits.depth = :depth)
-  AND (:language IS NULL OR documents.language = :language)
-  AND (:words IS NULL OR INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(documents.title, '')), LOWER(:words))) AND visits.number > :after
-ORDER BY visits.number LIMIT :count;
-
--- name: page_list_up
--- Pages by another value, the smallest first; equal ones in the order of their visits.
-SELECT * FROM (
-SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
-       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
-       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens,
-       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(NULLIF(documents.title, ''), visits.title, '')
-           WHEN 'words' THEN COALESCE(documents.words, 0) WHEN 'tokens' THEN COALESCE(documents.tokens, 0)
-           WHEN 'bytes' THEN visits.bytes ELSE visits.depth END AS sorted
-FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
-LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
-LEFT JOIN documents ON documents.sha256 = pages.document
-WHERE visits.run_id = :run_id AND visits.role = 'primary'
-  AND (:status IS NULL OR visits.status = :status) AND (:depth IS NULL OR visits.depth = :depth)
-  AND (:language IS NULL OR documents.language = :language)
-  AND (:words IS NULL OR INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(documents.title, '')), LOWER(:words)))
-) WHERE :after IS NULL OR sorted > :value OR (sorted = :value AND number > :after)
-ORDER BY sorted, number LIMIT :count;
-
--- name: page_list_down
--- Pages by another value, the largest first.
-SELECT * FROM (
-SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.depth,
-       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
-       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens,
-       CASE :sort WHEN 'url' THEN COALESCE(urls.url, urls.key) WHEN 'title' THEN COALESCE(NULLIF(documents.title, ''), visits.title, '')
-           WHEN 'words' THEN COALESCE(documents.words, 0) WHEN 'tokens' THEN COALESCE(documents.tokens, 0)
-           WHEN 'bytes' THEN visits.bytes ELSE visits.depth END AS sorted
-FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
-LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
-LEFT JOIN documents ON documents.sha256 = pages.document
-WHERE visits.run_id = :run_id AND visits.role = 'primary'
-  AND (:status IS NULL OR visits.status = :status) AND (:depth IS NULL OR visits.depth = :depth)
-  AND (:language IS NULL OR documents.language = :language)
-  AND (:words IS NULL OR INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(documents.title, '')), LOWER(:words)))
-) WHERE :after IS NULL OR sorted < :value OR (sorted = :value AND number > :after)
-ORDER BY sorted DESC, number LIMIT :count;
-
--- name: queue_items
--- The queue in its order, all of it or that of one source.
-SELECT COALESCE(url, key), source, depth, rank, hops, rule, lane FROM urls
-WHERE run_id = :run_id AND state = 'queued' AND (:source IS NULL OR source = :source)
-  AND (:depth IS NULL OR depth > :depth OR (depth = :depth AND rank > :rank))
-ORDER BY depth, rank LIMIT :count;
-
 -- name: visits_after
 -- The next visits of a run in the order of commits, for figures that follow a crawl.
 SELECT visits.number, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.error, visits.latency_ms,
@@ -1060,8 +1001,8 @@ SELECT SUBSTR(key, INSTR(key, '://') + 3, INSTR(SUBSTR(key, INSTR(key, '://') + 
 FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY host ORDER BY COUNT(*) DESC, host LIMIT :count;
 
 -- name: sections_of
--- Pages and failures of a run by the first two segments of their path and by depth. `SUBSTR` of a key after its host
--- begins with a slash; a query does not belong to a segment.
+-- Pages and failures of a run by the first two segments of their path and by depth.
+-- `SUBSTR` of a key after its host begins with a slash; a query does not belong to a segment.
 WITH
     settled AS (
         SELECT SUBSTR(urls.key, INSTR(urls.key, '://') + 3) AS rest, visits.depth, visits.role,
@@ -1089,13 +1030,21 @@ FROM heads GROUP BY host, first, second, below, deeper, depth;
 SELECT outlinks.packed FROM urls JOIN outlinks ON outlinks.run_id = urls.run_id AND outlinks.url_id = urls.id
 WHERE urls.run_id = :run_id AND urls.key >= :first AND urls.key < :beyond AND urls.state = 'visited' LIMIT :count;
 
--- name: skipped_items
--- A list of skipped URLs, some rows at a time.
-SELECT urls.id, COALESCE(urls.url, urls.key), urls.reason, urls.rule, urls.source, urls.depth,
-       (SELECT COALESCE(found.url, found.key) FROM urls AS found WHERE found.run_id = urls.run_id AND found.id = urls.referrer)
-FROM urls WHERE urls.run_id = :run_id AND urls.id > :after AND urls.state = 'skipped'
-AND (:reason IS NULL OR urls.reason = :reason) AND (:rule IS NULL OR urls.rule = :rule)
-ORDER BY urls.id LIMIT :count;
+-- name: skipped_columns
+-- The next skipped URLs of a run among those with these ids: no index has them.
+SELECT id, reason, rule FROM urls
+WHERE run_id = :run_id AND id > :after AND id <= :beyond AND state = 'skipped' ORDER BY id;
+
+-- name: skipped_from
+-- The skipped URLs after one, in the order in which they were found.
+SELECT id FROM urls WHERE run_id = :run_id AND id > :after AND state = 'skipped' ORDER BY id LIMIT :count;
+
+-- name: skipped_at
+-- A row of a list of skipped URLs.
+SELECT COALESCE(urls.url, urls.key), urls.reason, urls.rule, urls.source, urls.depth,
+       COALESCE(found.url, found.key)
+FROM urls LEFT JOIN urls AS found ON found.run_id = urls.run_id AND found.id = urls.referrer
+WHERE urls.run_id = :run_id AND urls.id = :id AND urls.state = 'skipped';
 
 -- name: queued_keys
 -- What a new rule would be applied to.
@@ -1273,30 +1222,31 @@ WHERE visits.run_id = :run_id AND visits.role <> '-' AND NOT EXISTS
 (SELECT 1 FROM urls AS fed WHERE fed.run_id = :fed_run AND fed.key = urls.key AND fed.reason IS NOT 'left_to_discovery')
 ORDER BY visits.number;
 
--- name: page_catalog
--- One pass over the pages of a run: what lists of them are filtered, counted and sorted by.
-SELECT visits.number, urls.key, visits.depth, visits.bytes, documents.language, documents.tokens, documents.confidence,
-       COALESCE(others.count, 0),
+-- name: run_mark
+-- What differs if anything of a run does: its latest unit of work, and the last change that a crawl of it has made.
+SELECT runs.started_at, runs.state, units.last, units.at, units.next_visit,
+       (SELECT COUNT(*) FROM crawls WHERE crawls.run_id = runs.id),
+       (SELECT MAX(updated_at) FROM crawls WHERE crawls.run_id = runs.id)
+FROM runs LEFT JOIN units ON units.run_id = runs.id WHERE runs.id = :run_id ORDER BY units.number DESC LIMIT 1;
+
+-- name: page_columns
+-- The next pages and alternates of a run, by what lists of them are filtered, counted and sorted by.
+SELECT visits.number, visits.role, pages.url_id, COALESCE(urls.url, urls.key), urls.key,
+       COALESCE(NULLIF(documents.title, ''), visits.title, ''), visits.status, visits.depth, visits.bytes,
+       documents.language, documents.words, documents.tokens, documents.confidence,
        CASE WHEN :before IS NULL THEN '' WHEN earlier.content_sha256 IS NULL THEN 'added'
             WHEN earlier.content_sha256 = visits.content_sha256 THEN 'unchanged' ELSE 'changed' END
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
 LEFT JOIN documents ON documents.sha256 = pages.document
-LEFT JOIN (SELECT content_sha256, COUNT(*) AS count FROM visits WHERE run_id = :run_id AND role = 'alternate'
-           GROUP BY content_sha256) AS others ON others.content_sha256 = visits.content_sha256
 LEFT JOIN urls AS known ON known.run_id = :before AND known.key = urls.key
 LEFT JOIN visits AS earlier ON earlier.run_id = known.run_id AND earlier.url_id = known.id
-WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
+WHERE visits.run_id = :run_id AND visits.number > :after AND visits.role <> '-'
+ORDER BY visits.number LIMIT :count;
 
--- name: pages_with
--- The pages with these words in their URL or title.
-SELECT visits.number
-FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
-LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
-LEFT JOIN documents ON documents.sha256 = pages.document
-WHERE visits.run_id = :run_id AND visits.role = 'primary'
-  AND INSTR(LOWER(COALESCE(urls.url, urls.key) || ' ' || COALESCE(NULLIF(documents.title, ''), visits.title, '')), LOWER(:words))
-ORDER BY visits.number;
+-- name: visit_number_of
+-- The visit of a page, of which an alternate is found.
+SELECT number FROM visits WHERE run_id = :run_id AND url_id = :url_id;
 
 -- name: page_at
 -- One row of a list of pages.
@@ -1308,17 +1258,34 @@ LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visit
 LEFT JOIN documents ON documents.sha256 = pages.document
 WHERE visits.run_id = :run_id AND visits.number = :number AND visits.role = 'primary';
 
+-- name: page_row_at
+-- One page by the number of its visit, as programs read it.
+SELECT COALESCE(urls.url, urls.key), visits.status, visits.depth,
+       COALESCE(NULLIF(documents.title, ''), visits.title), visits.content_sha256, visits.body_sha256, visits.bytes,
+       visits.content_type, visits.fetched_at, visits.truncated, documents.language, documents.words, documents.tokens
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+LEFT JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+LEFT JOIN documents ON documents.sha256 = pages.document
+WHERE visits.run_id = :run_id AND visits.number = :number AND visits.role = 'primary';
+
 -- name: pages_from
 -- The pages after one, in the order of their visits.
 SELECT number FROM visits WHERE run_id = :run_id AND number > :after AND role = 'primary' ORDER BY number LIMIT :count;
 
--- name: failure_rows
--- Failed URLs with the page that each was found on first, in the order of commits.
-SELECT urls.id, urls.key, COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries,
+-- name: failure_columns
+-- The next failures of a run, by what lists of them are filtered, counted and sorted by.
+SELECT visits.number, visits.url_id, urls.key, visits.kind, visits.status, visits.error, visits.fetched_at
+FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.number > :after AND visits.kind IS NOT NULL
+ORDER BY visits.number LIMIT :count;
+
+-- name: failure_at
+-- A failed URL with the page that it was found on first.
+SELECT urls.id, COALESCE(urls.url, urls.key), visits.kind, visits.status, visits.error, visits.tries,
        visits.fetched_at, urls.source, COALESCE(referrers.url, referrers.key)
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 LEFT JOIN urls AS referrers ON referrers.run_id = urls.run_id AND referrers.id = urls.referrer
-WHERE visits.run_id = :run_id AND visits.kind IS NOT NULL ORDER BY visits.number;
+WHERE visits.run_id = :run_id AND visits.number = :number AND visits.kind IS NOT NULL;
 
 -- name: failed_in
 -- Whether a URL failed in each run that knew it, the latest first.
@@ -1332,3 +1299,22 @@ WHERE runs.project_id = :project_id AND runs.number < :number ORDER BY runs.numb
 SELECT COALESCE(urls.url, urls.key) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
 WHERE visits.run_id = :run_id AND visits.role = 'alternate' AND visits.content_sha256 = :content_sha256
 ORDER BY visits.number;
+
+-- name: queue_columns
+-- The whole queue in its order, by what lists of it are filtered by.
+SELECT id, source, depth, rank FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank;
+
+-- name: last_lane
+-- Not empty if the queue has lanes; the partial index is read at its end.
+SELECT MAX(lane) FROM urls WHERE run_id = :run_id AND state = 'queued';
+
+-- name: queue_from
+-- The queue in strict order, from a place on; the partial index serves it.
+SELECT id, depth, rank FROM urls
+WHERE run_id = :run_id AND lane = '' AND state = 'queued' AND (depth, rank) > (:depth, :rank)
+ORDER BY depth, rank LIMIT :count;
+
+-- name: queued_at
+-- A row of a list of the queue; none if it is not queued any more.
+SELECT COALESCE(url, key), source, depth, rank, hops, rule FROM urls
+WHERE run_id = :run_id AND id = :id AND state = 'queued';
