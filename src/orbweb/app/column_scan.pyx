@@ -6,9 +6,6 @@ continues exactly after any of its rows. Without the interpreter lock: other thr
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memchr, memcmp
-
-from array import array
 
 cdef extern from "string.h" nogil:
     void *memmem(const void *haystack, size_t size, const void *needle, size_t length)

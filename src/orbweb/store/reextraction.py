@@ -50,8 +50,8 @@ class OutdatedPages:
 
 
 def replace(db: Queries, run_id: int, documents: Sequence[tuple[StoredPage, PackedDocument]], now: int) -> None:
-    """Store the documents and let their pages refer to them, in one transaction. It is a unit of work of the run, so
-    that what is derived from its pages is made anew."""
+    """Store the documents and let their pages refer to them, in one transaction. It is a unit of work of the run,
+    so that what is derived from its pages is made anew."""
     with db.transaction():
         unit_times.record(db, run_id, now)
         db.many("add_document", [document for _, document in documents])
