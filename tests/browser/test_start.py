@@ -58,7 +58,7 @@ def test_the_link_that_serve_prints_logs_in_and_forgets_the_token(
 
 
 def test_keys_lead_through_the_pages(known: Page) -> None:
-    known.goto("/")
+    known.goto("/?sort=project")
     keys = known.get_by_role("dialog", name="Keys")
     known.keyboard.press("?")
     expect(keys).to_be_visible()
@@ -68,12 +68,11 @@ def test_keys_lead_through_the_pages(known: Page) -> None:
     known.keyboard.press("j")
     known.keyboard.press("j")
     expect(row).to_have_count(1)
-    expect(row).to_contain_text("first")
-    known.keyboard.press("k")
     expect(row).to_contain_text("second")
     known.keyboard.press("Tab")
     expect(row).to_contain_text("second")
-    known.keyboard.press("j")
+    known.keyboard.press("k")
+    expect(row).to_contain_text("first")
     known.keyboard.press("Enter")
     known.wait_for_url("**/p/first")
     known.keyboard.press("g")
@@ -127,3 +126,34 @@ def test_the_plan_follows_what_is_typed_and_the_command_at_once(
     known.get_by_role("textbox", name="Project").fill("third")
     known.get_by_role("button", name="Start crawl").click()
     known.wait_for_url("**/p/third/live")
+
+
+def test_on_a_phone_menus_stay_in_the_window_and_fields_do_not_zoom(
+    chrome: Browser, started: tuple[RunningServer, str]
+) -> None:
+    with visitor(chrome, started[0], viewport={"width": 360, "height": 700}) as context:
+        page = context.new_page()
+        page.goto("/p/first")
+        page.locator(".bar details.menu summary").click()
+        shown = page.get_by_role("navigation", name="Breadcrumbs").locator("details li")
+        expect(shown.nth(0)).to_have_text("first")
+        expect(shown.nth(1)).to_have_text("second")
+        box = page.locator(".bar details.menu ul").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+        page.goto("/new")
+        sizes = page.evaluate("""[...document.querySelectorAll("main :is(input, select, textarea)")]
+            .filter((each) => each.type !== "hidden" && each.type !== "radio")
+            .map((each) => getComputedStyle(each).fontSize)""")
+        assert set(sizes) == {"16px"}, "Safari zooms into a field with smaller text"
+
+
+def test_heads_of_long_lists_stay_in_sight(known: Page) -> None:
+    known.set_viewport_size({"width": 1440, "height": 200})
+    known.goto("/")
+    known.mouse.wheel(0, 160)
+    known.wait_for_function("scrollY > 100")
+    head = known.get_by_role("columnheader", name="State").bounding_box()
+    assert head is not None
+    assert abs(head["y"]) < 4

@@ -14,7 +14,7 @@ from orbweb.server.ui import format as texts
 from orbweb.server.ui.crawl_form import placed, read
 from orbweb.server.ui.frame import frame_of_project, run_path
 from orbweb.server.ui.problem_page import UNCHANGED, detail_of, project_in, steps_of
-from orbweb.server.ui.project import books_of
+from orbweb.server.ui.project_view import books_of
 from orbweb.server.ui.projects import Chosen, columns_of
 from orbweb.server.ui.url_lists import facets_of
 

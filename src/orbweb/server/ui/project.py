@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from orbweb.app import CrawlSummary, HistoryBase, RunHistory, RunOutline, RunTotals
+from orbweb.app import RunHistory
 from orbweb.app.ids import checked_name
 from orbweb.app.jobs.records import JobKind, JobState
-from orbweb.app.pictures import Thread, thread_of
 from orbweb.errors import NothingToDo, UsageError
 from orbweb.server.problems import problem_of
 from orbweb.server.services import ADMIN, Served, Services
 from orbweb.server.ui import format as texts
-from orbweb.server.ui.figures import ChangeCounts, Figures, figures_of
+from orbweb.server.ui.figures import Figures, figures_of
 from orbweb.server.ui.frame import WaitingCrawl, project_frame, project_path, run_path, waiting_crawls
+from orbweb.server.ui.project_view import (
+    RunFigures,
+    RunLine,
+    base_rows,
+    books_of,
+    holds_of,
+    run_row,
+    skipped_rows,
+    state_of_run,
+    without_page,
+)
 from orbweb.server.ui.projects import state_of
 from orbweb.server.ui.templating import field_of, now, render
 from orbweb.server.ui.toast import Toast, done
@@ -27,210 +35,6 @@ router = APIRouter()
 
 RUNS = 20
 """Runs that the page shows; older ones are a link away."""
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlLine:
-    """A crawl under its run. `cause` is how it ended, `note` what that means."""
-
-    number: int
-    state: str
-    cause: str
-    note: str
-    started: str
-    took: str
-    visited: int
-    pages: int
-    failed: int
-    size: int
-    last: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RunLine:
-    """A run of the tree. `alternates` is None if it is not known yet."""
-
-    number: int
-    lists: str
-    state: str
-    thread: Thread
-    started: str
-    took: str
-    visited: int
-    pages: int
-    alternates: int | None
-    failed: int
-    queued: int
-    skipped: int
-    size: int
-    changes: ChangeCounts | None
-    changes_text: str
-    compare: str | None
-    crawls: tuple[CrawlLine, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BaseLine:
-    """A base URL of the latest run. `alternates` and `queued` are None if they are not known yet."""
-
-    url: str
-    pages: int
-    alternates: int | None
-    queued: int | None
-    problem: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedLine:
-    """A reason for which URLs were skipped, and the rule that decided most of them, if it is known."""
-
-    reason: str
-    href: str
-    rule: str | None
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Books:
-    """The books of a run: discovered = visited + failed + queued + skipped; visited = pages + alternates + others.
-    As long as `alternates` is None, `others` has them too."""
-
-    visited: int
-    pages: int
-    alternates: int | None
-    failed: int
-    queued: int
-    skipped: int
-
-    @property
-    def discovered(self) -> int:
-        return self.visited + self.failed + self.queued + self.skipped
-
-    @property
-    def others(self) -> int:
-        return self.visited - self.pages - (self.alternates or 0)
-
-
-def books_of(outline: RunOutline, totals: RunTotals | None) -> Books:
-    """The totals are older than the tallies while a crawl runs: what does not fit is not known yet."""
-    fits = totals is not None and outline.pages + totals.alternates <= outline.visited
-    return Books(
-        outline.visited,
-        outline.pages,
-        totals.alternates if totals is not None and fits else None,
-        outline.failed,
-        outline.queued,
-        sum(outline.skipped.values()),
-    )
-
-
-def holds_of(runs: Sequence[RunHistory]) -> str:
-    """What a project holds, in all its runs together."""
-    if not runs:
-        return "nothing crawled yet"
-    pages = texts.many(sum(run.pages for run in runs), "page")
-    return f"{texts.many(len(runs), 'run')} with {pages}, {texts.size(sum(run.bytes for run in runs))}"
-
-
-def note_of(crawl: CrawlSummary, rate: float | None) -> str:
-    """What the end of a crawl means, in a few words."""
-    if crawl.ended_by is None:
-        return texts.rate(rate) if rate is not None else ""
-    if crawl.ended_by == "budget" and crawl.budget is not None:
-        return f"{texts.number(crawl.budget)} used"
-    notes = {"cancelled": "stopped by you", "crashed": "nothing lost", "error": crawl.error or ""}
-    return notes.get(crawl.ended_by, "")
-
-
-def crawl_rows(run: RunHistory, at: datetime, rate: float | None) -> tuple[CrawlLine, ...]:
-    """The crawls of a run, the newest first."""
-    newest_first = list(reversed(run.crawls))
-    return tuple(
-        CrawlLine(
-            number=crawl.crawl,
-            state=crawl.state,
-            cause=texts.words(crawl.ended_by) if crawl.ended_by else "",
-            note=note_of(crawl, rate if crawl is newest_first[0] else None),
-            started=texts.when(crawl.started_at, at),
-            took=texts.took(crawl.seconds),
-            visited=crawl.visited,
-            pages=crawl.pages,
-            failed=crawl.failed,
-            size=crawl.bytes,
-            last=crawl is newest_first[-1],
-        )
-        for crawl in newest_first
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class RunFigures:
-    """What is known of a run besides its history. `before` is the number of the run before it."""
-
-    state: str
-    totals: RunTotals | None
-    changes: ChangeCounts | None
-    before: int | None
-    rate: float | None
-
-
-def run_row(project: str, run: RunHistory, known: RunFigures, at: datetime) -> RunLine:
-    skipped = sum(run.skipped.values())
-    text = "first run" if known.before is None else "so far" if run.state != "completed" else "compare"
-    return RunLine(
-        number=run.run,
-        lists=run_path(project, run.run),
-        state=known.state,
-        thread=thread_of(run.visited, run.failed, run.queued, skipped, pages=run.pages),
-        started=texts.when(run.started_at, at),
-        took=texts.took(run.seconds),
-        visited=run.visited,
-        pages=run.pages,
-        alternates=known.totals.alternates if known.totals else None,
-        failed=run.failed,
-        queued=run.queued,
-        skipped=skipped,
-        size=run.bytes,
-        changes=known.changes,
-        changes_text=text,
-        compare=f"{project_path(project)}/diff/{known.before}..{run.run}" if known.before else None,
-        crawls=crawl_rows(run, at, known.rate),
-    )
-
-
-def base_rows(run: RunHistory, totals: RunTotals | None) -> tuple[BaseLine, ...]:
-    rows = []
-    for base in run.bases:
-        found = totals.bases.get(base.url) if totals else None
-        nothing = 0 if totals else None
-        rows.append(
-            BaseLine(
-                base.scope or base.url,
-                base.pages,
-                found.alternates if found else nothing,
-                found.queued if found else nothing,
-                base.problem,
-            )
-        )
-    return tuple(rows)
-
-
-def skipped_rows(project: str, run: RunHistory, totals: RunTotals | None) -> tuple[SkippedLine, ...]:
-    """The reasons of a run, the most frequent first."""
-    rules = {each.reason: each.rule for each in totals.rules} if totals else {}
-    ordered = sorted(run.skipped.items(), key=lambda each: (-each[1], each[0]))
-    return tuple(
-        SkippedLine(reason, f"{run_path(project)}/skipped?reason={reason}", rules.get(reason), count)
-        for reason, count in ordered
-    )
-
-
-def state_of_run(run: RunHistory, *, held: bool) -> str:
-    """The state of a run as its badge shows it."""
-    if run.state == "in_progress":
-        return "on_hold" if held else run.state
-    last = run.crawls[-1].state if run.crawls else ""
-    return last if run.state == "completed" and last == "completed_with_errors" else run.state
 
 
 def _rows(
@@ -292,7 +96,7 @@ def _page(
         totals=totals,
         base_rows=base_rows(latest, totals) if latest else (),
         skipped_rows=skipped_rows(project, latest, totals) if latest else (),
-        no_page=_without_page(latest),
+        no_page=without_page(latest),
         refusal=_refusal(served, project),
         typed_name=name,
         name_error=error,
@@ -301,13 +105,6 @@ def _page(
 
 def _waits(served: Services, project: str) -> WaitingCrawl | None:
     return next((each for each in waiting_crawls(served) if each.project == project), None)
-
-
-def _without_page(run: RunHistory | None) -> tuple[HistoryBase, ...]:
-    """The base URLs with a problem of a run that is completed and has no page."""
-    if run is None or run.pages or run.state != "completed":
-        return ()
-    return tuple(base for base in run.bases if base.problem)
 
 
 def _refusal(served: Services, project: str) -> str | None:
@@ -376,9 +173,14 @@ def rename(request: Request, served: Served, project: str) -> Response:
     try:
         served.workspace.rename(project, checked_name(wanted, "name"))
     except UsageError as error:
-        return _page(request, served, project, name=wanted, error=problem_of(error).detail, status=422)
+        return _page(request, served, project, name=wanted, error=_about_name(error), status=422)
     undo = f"{project_path(wanted)}/rename"
     return done(project_path(wanted), Toast(f"{project} is now {wanted}", undo=undo, fields={"name": project}))
+
+
+def _about_name(error: UsageError) -> str:
+    """What is wrong with a name, without the word for the field, which stands there."""
+    return problem_of(error).detail.removeprefix("`name`: ").removeprefix("NAME ")
 
 
 @router.get("/p/{project}/delete", dependencies=[ADMIN])
