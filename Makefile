@@ -128,7 +128,7 @@ busy: $(VENV)/.dev ## make test while two processes burn processor time beside i
 	$(BIN)/python tests/burners.py $(MAKE) test
 
 crash: $(VENV)/.dev ## the long proofs: many kills, many crawls
-	$(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults tests/growth tests/security
+	START_FROM_NOTHING=1 $(BIN)/pytest -m long --timeout 7200 tests/crash tests/site tests/faults tests/growth tests/security
 
 long: crash fuzz ## the long form of CI: the long proofs, and a minute of fuzzing
 

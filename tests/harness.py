@@ -1,7 +1,8 @@
 """Driving orbweb as a user does: its command line.
 
-What crawls or changes something has a process of its own, as users start it. What only reports may be asked inside
-this process (`Cli.ask`), which costs a tenth; `edges/test_ask.py` proves that it says the same.
+What crawls or changes something has a process of its own, which starts with the modules of orbweb loaded
+(`preloaded.py`). What only reports may be asked inside this process (`Cli.ask`), which costs a tenth;
+`edges/test_ask.py` proves that it says the same.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import preloaded
 from orbweb import urls
 from orbweb.cli import main
 from orbweb.store.workspace_paths import locate
@@ -66,17 +68,15 @@ class Cli:
         return [*ORBWEB, *map(str, args), "--workspace", str(self.workspace)]
 
     def __call__(self, *args: object, env: dict[str, str] | None = None, timeout: float = 120) -> Result:
-        done = subprocess.run(
-            self.command(*args),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env={**os.environ, **(env or {})},
-            cwd=self.workspace.parent,
-        )
-        if args[0] in WORK and done.returncode in (0, 3, 4, 6):
+        with self._popen(self.command(*args), env) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except BaseException:
+                process.kill()
+                raise
+        if args[0] in WORK and process.returncode in (0, 3, 4, 6):
             assert_books_balance(locate(self.workspace).index.path)
-        return Result(done.returncode, done.stdout, done.stderr)
+        return Result(process.returncode, out, err)
 
     def ask(self, *args: object) -> Result:
         """A command that only reports, called in this process: the same words, the same exit code."""
@@ -93,16 +93,14 @@ class Cli:
 
     def start(self, *args: object, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
         """A crawl in the background; the caller waits for it."""
-        process = subprocess.Popen(
-            self.command(*args, "--json", "--no-progress"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **(env or {})},
-            cwd=self.workspace.parent,
-        )
+        process = self._popen(self.command(*args, "--json", "--no-progress"), env)
         self._started.append(process)
         return process
+
+    def _popen(self, command: list[str], env: dict[str, str] | None) -> subprocess.Popen[str]:
+        named, pipe = {**os.environ, **(env or {})}, subprocess.PIPE
+        start = preloaded.Started if preloaded.can_start(command, named) else subprocess.Popen
+        return start(command, stdout=pipe, stderr=pipe, text=True, env=named, cwd=self.workspace.parent)
 
     def close(self) -> None:
         """End what a test that failed has left, so that no other suffers for it."""
