@@ -57,6 +57,33 @@ class Result:
         return self
 
 
+def popen(
+    command: list[str], *, cwd: Path, env: dict[str, str] | None = None, stdin: int | None = None
+) -> subprocess.Popen[str]:
+    """A process of orbweb, whose output is read by the caller."""
+    named, pipe = {**os.environ, **(env or {})}, subprocess.PIPE
+    start = preloaded.Started if preloaded.can_start(command, named) else subprocess.Popen
+    return start(command, stdin=stdin, stdout=pipe, stderr=pipe, text=True, env=named, cwd=cwd)
+
+
+def run(
+    command: list[str],
+    *,
+    cwd: Path,
+    env: dict[str, str] | None = None,
+    typed: str | None = None,
+    timeout: float = 120,
+) -> Result:
+    """What a process of orbweb leaves behind; what is typed is its standard input."""
+    with popen(command, cwd=cwd, env=env, stdin=None if typed is None else subprocess.PIPE) as process:
+        try:
+            out, err = process.communicate(typed, timeout=timeout)
+        except BaseException:
+            process.kill()
+            raise
+    return Result(process.returncode, out, err)
+
+
 class Cli:
     """orbweb on one workspace."""
 
@@ -68,15 +95,10 @@ class Cli:
         return [*ORBWEB, *map(str, args), "--workspace", str(self.workspace)]
 
     def __call__(self, *args: object, env: dict[str, str] | None = None, timeout: float = 120) -> Result:
-        with self._popen(self.command(*args), env) as process:
-            try:
-                out, err = process.communicate(timeout=timeout)
-            except BaseException:
-                process.kill()
-                raise
-        if args[0] in WORK and process.returncode in (0, 3, 4, 6):
+        done = run(self.command(*args), cwd=self.workspace.parent, env=env, timeout=timeout)
+        if args[0] in WORK and done.code in (0, 3, 4, 6):
             assert_books_balance(locate(self.workspace).index.path)
-        return Result(process.returncode, out, err)
+        return done
 
     def ask(self, *args: object) -> Result:
         """A command that only reports, called in this process: the same words, the same exit code."""
@@ -93,14 +115,9 @@ class Cli:
 
     def start(self, *args: object, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
         """A crawl in the background; the caller waits for it."""
-        process = self._popen(self.command(*args, "--json", "--no-progress"), env)
+        process = popen(self.command(*args, "--json", "--no-progress"), cwd=self.workspace.parent, env=env)
         self._started.append(process)
         return process
-
-    def _popen(self, command: list[str], env: dict[str, str] | None) -> subprocess.Popen[str]:
-        named, pipe = {**os.environ, **(env or {})}, subprocess.PIPE
-        start = preloaded.Started if preloaded.can_start(command, named) else subprocess.Popen
-        return start(command, stdout=pipe, stderr=pipe, text=True, env=named, cwd=self.workspace.parent)
 
     def close(self) -> None:
         """End what a test that failed has left, so that no other suffers for it."""

@@ -6,13 +6,12 @@ import json
 import os
 import re
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import orbweb
-from harness import ORBWEB, Cli, Result, kill, trust, wait_until
+from harness import ORBWEB, Cli, Result, kill, run, trust, wait_until
 from orbweb import config
 from servers.pages import page
 from servers.site import Answer, Request, StaticSite, serve
@@ -24,8 +23,7 @@ FAST = ("--rate", "max", "--project", "site")
 
 def orb(*args: object, typed: str = "") -> Result:
     """A command that has no workspace, or names it in its own way."""
-    done = subprocess.run([*ORBWEB, *map(str, args)], capture_output=True, text=True, timeout=60, input=typed)
-    return Result(done.returncode, done.stdout, done.stderr)
+    return run([*ORBWEB, *map(str, args)], cwd=Path.cwd(), typed=typed)
 
 
 @pytest.mark.parametrize("profile", config.PROFILES)

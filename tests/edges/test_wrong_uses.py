@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import signal
 import socketserver
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import harness
 import orbweb
 from harness import ORBWEB, Result, deaf_port, wait_until
 from servers.pages import chain
@@ -192,16 +192,7 @@ def place(made: Place, tmp_path: Path) -> Place:
 
 def run(place: Place, wrong: Wrong) -> Result:
     words = [word.replace("{url}", place.url) for word in wrong.argv.split()]
-    done = subprocess.run(
-        [*ORBWEB, *words],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=place.home,
-        input=wrong.typed,
-        env={**os.environ, **wrong.env},
-    )
-    return Result(done.returncode, done.stdout, done.stderr)
+    return harness.run([*ORBWEB, *words], cwd=place.home, typed=wrong.typed, env=wrong.env)
 
 
 def everything(home: Path) -> dict[str, str]:
