@@ -42,7 +42,7 @@ def can_start(command: list[str], env: Mapping[str, str]) -> bool:
     return (
         sys.platform == "linux"
         and FROM_NOTHING not in os.environ
-        and command[:3] == [sys.executable, "-m", "orbweb"]
+        and (command[:3] == [sys.executable, "-m", "orbweb"] or command[:2] == [sys.executable, "-c"])
         and _of_the_interpreter(env) == _of_the_interpreter(os.environ)
     )
 
@@ -76,13 +76,14 @@ _forkers: deque[Forker] = deque()
 
 
 class Started(subprocess.Popen[str]):
-    """`python -m orbweb` by a fork; everything else is that of a Popen, which waits for it as for any child."""
+    """`python -m orbweb`, or a program with `-c`, by a fork; all else is that of a Popen, as of any child."""
 
     def _execute_child(self, *given: Any) -> None:
         """Called by `Popen.__init__`, which has no public place to start a process in another way."""
         args, cwd, env = given[0], given[5], given[6]
         (stdin, _, _, stdout, _, stderr) = given[10:16]
         request = {
+            "program": None if args[1] == "-m" else args[2],
             "argv": args[3:],
             "cwd": str(cwd),
             "env": dict(env),
@@ -171,9 +172,15 @@ def _load() -> None:
 
 
 def _become(
-    streams: list[int], argv: list[str], cwd: str, env: dict[str, str], umask: int, limits: list[Any]
+    streams: list[int],
+    program: str | None,
+    argv: list[str],
+    cwd: str,
+    env: dict[str, str],
+    umask: int,
+    limits: list[Any],
 ) -> None:
-    """Be a new `python -m orbweb`."""
+    """Be a new process of Python."""
     os.umask(umask)
     for limit, values in zip(LIMITS, limits, strict=True):
         resource.setrlimit(limit, tuple(values))
@@ -185,9 +192,12 @@ def _become(
     time.tzset()
     os.chdir(cwd)
     sys.path[0] = cwd
-    sys.argv = ["orbweb", *argv]
+    sys.argv = ["-c", *argv]
     importlib.reload(sys.modules["orbweb.failpoints"])
-    runpy.run_module("orbweb", run_name="__main__", alter_sys=True)
+    if program is None:
+        runpy.run_module("orbweb", run_name="__main__", alter_sys=True)
+    else:
+        exec(program, {"__name__": "__main__"})
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ between both, and no other; none is lost, and no run is crawled twice.
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import orbweb
+from harness import popen
 from servers.pages import chain
 from servers.site import Server, StaticSite, serve
 
@@ -57,13 +57,8 @@ def server() -> Iterator[Server]:
 
 
 def start(url: str, home: Path, where: str = "", at: int = 0, fault: str = "") -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, url, str(home), where, str(at)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "ORBWEB_FAULT": fault, "ORBWEB_ENGINE__GROUP_PAGES": "4"},
-    )
+    command = [sys.executable, "-c", PROGRAM, url, str(home), where, str(at)]
+    return popen(command, cwd=home, env={"ORBWEB_FAULT": fault, "ORBWEB_ENGINE__GROUP_PAGES": "4"})
 
 
 def finish(url: str, home: Path) -> None:

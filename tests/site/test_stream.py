@@ -7,7 +7,6 @@ import gc
 import itertools
 import pickle
 import sqlite3
-import subprocess
 import sys
 import textwrap
 import threading
@@ -20,7 +19,7 @@ from typing import Any
 import pytest
 
 import orbweb
-from harness import wait_until
+from harness import Result, run, wait_until
 from orbweb.app import background
 from servers.pages import Unending, chain, page
 from servers.site import Answer, Server, StaticSite, redirect, serve
@@ -166,14 +165,7 @@ def test_a_program_that_ends_with_an_open_stream_ends(tmp_path: Path, unending: 
         stream = orbweb.crawl_iter({unending.url!r}, workspace="w", rate="max", project="site")
         print(next(stream).title)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=120,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "page 0\n", "")
+    assert run([sys.executable, "-c", textwrap.dedent(program)], cwd=tmp_path) == Result(0, "page 0\n", "")
     status = orbweb.open(tmp_path / "w").status("site")
     assert (status.state, status.crawls[-1].ended_by) == ("paused", "cancelled")
 
