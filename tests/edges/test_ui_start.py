@@ -283,6 +283,21 @@ def test_a_project_is_renamed_and_deleted(visited: Visited) -> None:
     browser.get("/p/final", 404)
 
 
+def test_a_name_of_digits_is_not_an_id(tmp_path: Path) -> None:
+    cli = Cli(tmp_path / "digits")
+    with serve(StaticSite(SITE)) as site:
+        for name in ("other", "1"):
+            cli("crawl", site.url, "--rate", "max", "--processes", "0", "--project", name, "--budget", "1").ok(4)
+        with served(tmp_path / "digits") as server:
+            browser = Browser(server.url)
+            assert server.call("POST", "/projects/other/exports", {"to": "jsonl"}, status=202)["id"] == 1
+            assert server.ended(1)["state"] == "completed"
+            assert browser.post("/p/1/delete", {}).headers["location"] == "/"
+            assert server.job(1)["state"] == "completed", "the job of project 1 by its id is still there"
+            assert [each["name"] for each in server.get("/projects")["items"]] == ["other"]
+            browser.http.close()
+
+
 def test_what_a_delete_would_lose_is_said_before(visited: Visited) -> None:
     status = visited.cli.ask("status", "docs", "--json").ok().json
     shown = words(visited.browser.get("/p/docs/delete"))

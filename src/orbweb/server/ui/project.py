@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from orbweb.app import RunHistory
-from orbweb.app.ids import checked_name
+from orbweb.app import ProjectOverview, RunHistory
+from orbweb.app.ids import ProjectIdentity, checked_name
 from orbweb.app.jobs.records import JobKind, JobState
-from orbweb.errors import NothingToDo, UsageError
+from orbweb.errors import NothingToDo, UnknownProject, UsageError
 from orbweb.server.problems import problem_of
 from orbweb.server.services import ADMIN, Served, Services
 from orbweb.server.ui import format as texts
@@ -74,7 +74,8 @@ def _page(
     figures = figures_of(request)
     runs = served.jobs.histories(project, before=before, limit=RUNS + 1)
     latest = next(iter(runs if before is None else served.jobs.histories(project, limit=1)), None)
-    overview = next(each for each in served.jobs.overviews() if each.project == outline.project)
+    bases = _identity(served, project).bases
+    overview = ProjectOverview(outline.project, bases, outline.running, outline.held, latest)
     waits = _waits(served, project)
     totals = figures.totals(project, latest) if latest else None
     return render(
@@ -86,7 +87,7 @@ def _page(
         books=books_of(outline, totals),
         state=state_of(overview, waits.place if waits else None),
         waits=waits,
-        bases=overview.bases,
+        bases=bases,
         lists=run_path(project),
         base=project_path(project),
         rows=_rows(served, figures, project, runs, held=outline.held),
@@ -103,13 +104,21 @@ def _page(
     )
 
 
+def _identity(served: Services, project: str) -> ProjectIdentity:
+    """A project by its name alone; a name of digits made in a terminal is not an id."""
+    found = next((each for each in served.jobs.projects() if each.name == project), None)
+    if found is None:
+        raise UnknownProject(f"no project {project!r}")
+    return found
+
+
 def _waits(served: Services, project: str) -> WaitingCrawl | None:
     return next((each for each in waiting_crawls(served) if each.project == project), None)
 
 
 def _refusal(served: Services, project: str) -> str | None:
     """Why the last crawl of this server could not begin, if that is the last thing that happened."""
-    number = served.jobs.project(project).id
+    number = _identity(served, project).id
     latest = [job for job in served.jobs.jobs(10, project_id=number) if job.kind is JobKind.CRAWL][:1]
     return latest[0].error if latest and latest[0].state is JobState.FAILED and latest[0].run_id is None else None
 
@@ -195,7 +204,7 @@ def ask_delete(request: Request, served: Served, project: str) -> Response:
 
 @router.post("/p/{project}/delete", dependencies=[ADMIN])
 def delete(served: Served, project: str) -> Response:
-    number = served.jobs.project(project).id
+    number = _identity(served, project).id
     found = served.workspace.delete(project)
     served.jobs.forget_project(number)
     runs, pages = texts.many(found.runs, "run"), texts.many(found.pages, "page")
