@@ -75,10 +75,10 @@ def run_live(made: Gallery, rate: float = 12) -> None:
     made.server.post("/crawl", {"url": f"http://{API}/", "project": made.waiting, "rate": 2})
 
 
-def wait_for_lists(made: Gallery, paths: Iterable[str]) -> None:
+def wait_for_lists(server: RunningServer, paths: Iterable[str]) -> None:
     """Until what these pages have read in the background is there."""
-    with httpx.Client(base_url=made.server.url, timeout=60, trust_env=False) as http:
-        http.post("/login", data={"token": made.server.token})
+    with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as http:
+        http.post("/login", data={"token": server.token})
         for path in paths:
             wait_until(lambda path=path: not UNREAD.search(http.get(path).text))
 

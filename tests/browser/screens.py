@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
                 for number, view in enumerate(VIEWS, 1)
                 if not given.names or view.name.startswith(tuple(given.names))
             ]
-            wait_for_lists(made, [view.url for _, view in chosen if not view.alive])
+            wait_for_lists(made.server, [view.url for _, view in chosen if not view.alive])
             if given.serve or any(view.alive for _, view in chosen):
                 run_live(made)
             if given.serve:

@@ -45,7 +45,7 @@ WIDEST = """() => {
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gallery]:
     with gallery(tmp_path_factory.mktemp("gallery")) as made:
-        wait_for_lists(made, [view.url for view in VIEWS if not view.alive])
+        wait_for_lists(made.server, [view.url for view in VIEWS if not view.alive])
         run_live(made)
         wait_for_visits(made, made.running, 20)
         yield made
