@@ -31,6 +31,7 @@ OUTLINE = RunOutline(
     queued=0,
     skipped={"robots": 3, "excluded": 4},
     pages=10,
+    mark="1",
 )
 
 
